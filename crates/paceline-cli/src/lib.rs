@@ -69,6 +69,8 @@ enum Command {
     Call(commands::call::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
+    /// Explains why the rate of a call fell, from a capture, a dump or a log of it.
+    Explain(commands::explain::Arguments),
     /// Draws a folder of results as one HTML page.
     Report(commands::report::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
@@ -107,6 +109,7 @@ impl Command {
             Self::Run(arguments) => commands::run::run(&arguments),
             Self::Call(arguments) => commands::call::call(&arguments),
             Self::Compare(arguments) => commands::compare::compare(&arguments),
+            Self::Explain(arguments) => commands::explain::explain(&arguments),
             Self::Report(arguments) => commands::report::report(&arguments),
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
             Self::Calibrate(arguments) => commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice)),

@@ -24,6 +24,7 @@ pub mod scoreboard;
 pub mod suites;
 pub mod svg;
 pub mod sweeps;
+pub mod timeline;
 pub mod validation_text;
 
 pub use error::ReportError;

@@ -66,25 +66,35 @@ pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, Rep
             section.single.left_out += &downsample::note(shown, all);
         }
     }
-    let (plot_code, plot_style) = (
-        include_str!("../vendor/uplot-1.6.32/uPlot.iife.min.js"),
-        include_str!("../vendor/uplot-1.6.32/uPlot.min.css"),
-    );
-    let code = concat!(include_str!("page/common.js"), include_str!("page/page.js"));
     let page = Page {
-        policy: policy(&[plot_code, code], &[plot_style, STYLE]),
+        policy: policy(&[PLOT_CODE, SCRIPT], &[PLOT_STYLE, STYLE]),
         title: results.scenarios().join(", "),
         sections,
         figures: embedded_json(&data),
         columns: columns.packed(),
         version: env!("CARGO_PKG_VERSION"),
-        plot_code,
-        plot_style,
-        plot_licence: include_str!("../vendor/uplot-1.6.32/LICENSE"),
-        code,
+        plot_code: PLOT_CODE,
+        plot_style: PLOT_STYLE,
+        plot_licence: PLOT_LICENCE,
+        code: SCRIPT,
         style: STYLE,
     };
     Ok(page.render()?)
+}
+
+/// The plotting library, and the script that draws figures with it.
+pub(crate) const PLOT_CODE: &str = include_str!("../vendor/uplot-1.6.32/uPlot.iife.min.js");
+pub(crate) const PLOT_STYLE: &str = include_str!("../vendor/uplot-1.6.32/uPlot.min.css");
+pub(crate) const PLOT_LICENCE: &str = include_str!("../vendor/uplot-1.6.32/LICENSE");
+pub(crate) const SCRIPT: &str = concat!(include_str!("page/common.js"), include_str!("page/page.js"));
+
+/// Returns figures as the script reads them: their description as JSON, and their numbers.
+pub(crate) fn packed(figures: &[Figure]) -> (String, String) {
+    let drawn = downsample::downsample(figures, MOST_POINTS);
+    let mut columns = Columns::default();
+    let data = drawn.iter().map(|figure| figure_data(figure, &mut columns)).collect();
+    let data = PageData { points: drawn.iter().map(|drawn| points(&drawn.figure)).sum(), figures: data };
+    (embedded_json(&data), columns.packed())
 }
 
 /// The style of the report page and the scoreboard.

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod call;
 pub mod compare;
 pub mod diff;
+pub mod explain;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;

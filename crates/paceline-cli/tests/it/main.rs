@@ -2,6 +2,7 @@
 
 mod cli;
 mod diff;
+mod explain;
 mod input;
 mod new;
 mod reproduce;

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Stored results and reports do not depend on the simulator.
     ("paceline-results", &["paceline-records", "paceline-units"]),
     ("paceline-report", &["paceline-results", "paceline-records"]),
+    ("paceline-explain", &["paceline-results", "paceline-records", "paceline-wire", "paceline-units"]),
     (
         "paceline-capture",
         &[

@@ -86,19 +86,19 @@ pub(super) const FLOW_NUMBERS: [&str; 7] =
     ["throughput", "target", "loss", "one-way p50", "one-way p95", "frame p95", "freezes"];
 
 /// A figure without its data.
-pub(super) struct FigureView<'a> {
-    pub(super) id: &'a str,
+pub(crate) struct FigureView<'a> {
+    pub(crate) id: &'a str,
     pub(super) title: &'a str,
-    pub(super) panels: Vec<PanelView<'a>>,
+    pub(crate) panels: Vec<PanelView<'a>>,
 }
 
 /// A plot without its data.
-pub(super) struct PanelView<'a> {
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
-    pub(super) caption: &'a str,
+pub(crate) struct PanelView<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) caption: &'a str,
     /// Text alternative of the plot.
-    pub(super) description: String,
+    pub(crate) description: String,
 }
 
 impl<'a> Section<'a> {
@@ -398,7 +398,7 @@ impl FlowView {
 }
 
 impl<'a> FigureView<'a> {
-    fn of(figure: &'a Figure) -> Self {
+    pub(crate) fn of(figure: &'a Figure) -> Self {
         let panels = figure.panels.iter().map(|panel| PanelView {
             id: &panel.id,
             title: &panel.title,

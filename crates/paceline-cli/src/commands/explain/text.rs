@@ -1,0 +1,128 @@
+//! One screen: what happened, when, why, what to try.
+
+use super::what_if::{self, WhatIf};
+use crate::output;
+use crate::table::{Table, sparkline};
+use crate::view::View;
+use paceline_explain::causes::UNKNOWN;
+use paceline_explain::document::{Explanation, FindingDocument, FlowExplanation};
+use paceline_explain::episodes::EpisodeKind;
+use paceline_explain::model::{Call, Flow};
+use paceline_units::TimeDelta;
+
+/// Columns of the drawing.
+const COLUMNS: usize = 50;
+/// Findings of a flow that are listed, and causes with advice.
+const LISTED: usize = 7;
+const ADVISED: usize = 3;
+
+/// Describes an input.
+pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) -> String {
+    let mut view = View::default();
+    let name = name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(name);
+    view.heading(format!("{}  {}", output::bold(name), explanation.format));
+    for (flow, explained) in call.flows.iter().zip(&explanation.flows) {
+        of_flow(flow, explained, call.flows.len() > 1, &mut view);
+        let here: Vec<&WhatIf> = what_if.iter().filter(|what_if| what_if.flow == explained.flow).collect();
+        if !here.is_empty() {
+            what_if::describe(&here, &mut view);
+        }
+    }
+    if !explanation.notes.is_empty() {
+        view.line("", "Limits of the input:");
+    }
+    for note in &explanation.notes {
+        view.line("· ", note.clone());
+    }
+    view.text()
+}
+
+/// Formats a rate.
+pub(super) fn rate(bps: f64) -> String {
+    format!("{:.2}", bps / 1e6)
+}
+
+/// Formats when something happened.
+pub(super) fn when(finding: &FindingDocument) -> String {
+    let (start, end) = (finding.start_s, finding.end_s);
+    if end - start < 1.0 { format!("{start:.1} s") } else { format!("{start:.1}–{end:.1} s") }
+}
+
+/// Formats what happened.
+pub(super) fn what(finding: &FindingDocument) -> String {
+    let (from, to) = (rate(finding.from_bps), rate(finding.to_bps));
+    match finding.kind {
+        EpisodeKind::Drop | EpisodeKind::SentDrop => format!("{from} → {to}"),
+        EpisodeKind::Plateau => format!("stays {from}"),
+        EpisodeKind::SlowReturn => format!("slow, {to} of {from}"),
+    }
+}
+
+fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, view: &mut View) {
+    let mut facts = vec![format!("{:.0} s", explained.duration_s)];
+    if is_one_of_several {
+        facts.insert(0, output::bold(&explained.flow));
+    }
+    facts.extend(explained.loss_ratio.map(|loss| format!("{:.1} % lost", loss * 100.0)));
+    if explained.freezes > 0 {
+        facts.push(format!("{} freezes, {:.1} s", explained.freezes, explained.frozen_s));
+    }
+    view.line("", facts.join(" · "));
+    if let Some((quantity, series)) = flow.rate() {
+        let span = (flow.span.1 - flow.span.0).as_secs_f64();
+        let step = TimeDelta::from_secs_f64((span / COLUMNS as f64).max(0.001));
+        let values: Vec<f64> = (0..COLUMNS)
+            .map(|index| {
+                let from = flow.span.0 + step * index as i64;
+                series.mean(from, from + step).or(series.at(from)).unwrap_or(0.0)
+            })
+            .collect();
+        let top = values.iter().copied().fold(0.0, f64::max);
+        let mut drawing = Table::new(["".to_owned(), format!("0 to {span:.0} s, full height {} Mbit/s", rate(top))], 2);
+        drawing.row(vec![quantity.describe().0.to_owned(), sparkline(&values, top)]);
+        let mut marks = vec![' '; COLUMNS];
+        for (index, finding) in explained.findings.iter().enumerate() {
+            let at = ((finding.start_s / span.max(0.001)) * COLUMNS as f64) as usize;
+            let mark = char::from_digit(index as u32 + 1, 36).unwrap_or('*');
+            if let Some(place) = marks.get_mut(at.min(COLUMNS - 1)).filter(|place| **place == ' ') {
+                *place = mark;
+            }
+        }
+        drawing.row(vec![String::new(), marks.into_iter().collect::<String>().trim_end().to_owned()]);
+        view.drawing(drawing);
+    }
+    if explained.findings.is_empty() {
+        view.line("", "The rate neither fell nor stood still for a cause that shows.");
+        return;
+    }
+    let mut table = Table::new(["", "when", "Mbit/s", "why"], 4);
+    for (index, finding) in explained.findings.iter().take(LISTED).enumerate() {
+        let mark = char::from_digit(index as u32 + 1, 36).unwrap_or('*');
+        table.row(vec![mark.to_string(), when(finding), what(finding), why(finding)]);
+    }
+    view.table(table);
+    if explained.findings.len() > LISTED {
+        let more = explained.findings.len() - LISTED;
+        view.line("", format!("… and {more} more; --json and --page have them all"));
+    }
+    let mut advised: Vec<&FindingDocument> = Vec::new();
+    for finding in &explained.findings {
+        if advised.iter().all(|other| other.cause != finding.cause) {
+            advised.push(finding);
+        }
+    }
+    view.line("", "To try:");
+    for finding in advised.iter().take(ADVISED) {
+        view.line("· ", format!("{}: {}", finding.cause, finding.advice));
+    }
+}
+
+fn why(finding: &FindingDocument) -> String {
+    let Some(evidence) = &finding.evidence else { return format!("{UNKNOWN}: no series shows a cause") };
+    let mut text = format!("{}: {}", output::bold(finding.cause), evidence.text);
+    if finding.is_ambiguous {
+        let others: Vec<&str> = finding.others.iter().map(|other| other.cause).collect();
+        text += &format!("; or {}", others.join(", "));
+    }
+    text
+}

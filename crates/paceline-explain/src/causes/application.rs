@@ -1,0 +1,65 @@
+//! The application or the encoder sends less than it may.
+
+use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::{MarkKind, Quantity};
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "application",
+    title: "application limit: less was sent than the controller allowed",
+    advice: "look at the source: muted or paused tracks, still pictures, limits of the encoder (maxBitrate, scaleResolutionDownBy)",
+    examine,
+};
+
+/// Ours, close to libwebrtc's detector of application-limited regions, which fires when 80 % of the budget is left over after
+/// sending below 65 % (`alr_detector.cc`).
+const USED: f64 = 0.75;
+
+/// Ours: a longer queue than this may lower a rate to nearly nothing, s.
+const SHORT: f64 = 0.1;
+/// Ours: while the rate returns, encoders follow late.
+const USED_RETURNING: f64 = 0.5;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let episode = facts.episode;
+    let (quantity, allowed) = facts.flow.rate()?;
+    if !matches!(quantity, Quantity::Target | Quantity::Estimate) {
+        let lossless = facts.loss().is_none_or(|(share, _)| share < LOSS);
+        // A short queue does not lower a rate to nearly nothing: GCC goes to 0.85 of what arrives.
+        let short = facts.delays().is_none_or(|delays| delays.rise < SHORT);
+        let paused = episode.kind == EpisodeKind::Drop && lossless && short && episode.to <= PAUSED * episode.from;
+        return paused.then(|| Evidence {
+            strength: Strength::Strong,
+            text: format!(
+                "only {} was sent, without loss or a long queue; the target is not in the input",
+                rate(episode.to)
+            ),
+            series: vec![Quantity::SentRate],
+            span: facts.window(),
+        });
+    }
+    let second = TimeDelta::from_secs(1);
+    let span = match episode.kind {
+        EpisodeKind::SentDrop => (episode.end, episode.end + second * 3),
+        EpisodeKind::Plateau => (episode.start, episode.end),
+        // The rate of a sender that sent too little before is lowered to what it sent.
+        EpisodeKind::Drop => (episode.start - second * 3, episode.start - TimeDelta::from_millis(300)),
+        EpisodeKind::SlowReturn => (episode.start + second, episode.end),
+    };
+    let (sent, allowed) = (facts.sent(span.0, span.1)?, allowed.mean(span.0, span.1).or(allowed.at(span.0))?);
+    let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
+    let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
+    let used = if episode.kind == EpisodeKind::SlowReturn { USED_RETURNING } else { USED };
+    if sent > used * allowed && !paused {
+        return None;
+    }
+    let strong = episode.kind != EpisodeKind::Drop || paused || says_so;
+    Some(Evidence {
+        strength: if strong { Strength::Strong } else { Strength::Weak },
+        text: format!("{} was sent of {} allowed", rate(sent), rate(allowed)),
+        series: vec![Quantity::SentRate, Quantity::Target, Quantity::Estimate],
+        span,
+    })
+}

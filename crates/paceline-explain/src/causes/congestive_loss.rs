@@ -1,0 +1,48 @@
+//! A queue overflowed.
+
+use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};
+use crate::episodes::EpisodeKind;
+use crate::facts::{Facts, LOSS};
+use crate::model::Quantity;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "congestive-loss",
+    title: "congestive loss: a queue was full and dropped packets",
+    advice: "the bottleneck has less capacity than was sent: lower the maximum rate, or free the link",
+    examine,
+};
+
+/// Ours: at least this share of the losses happens near the peak of the delay.
+const SHARE: f64 = 0.5;
+
+/// Ours: a queue up to this length is short, s.
+const SHORT: f64 = 0.1;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
+    let (from, to) = facts.window();
+    let (share, lost) = facts.notable_loss()?;
+    let delays = facts.delays()?;
+    // In a long queue the delay is the signal before few losses are.
+    if share < LOSS && delays.rise > SHORT {
+        return None;
+    }
+    // A short queue delays the last packets of a frame only.
+    let queued = delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
+        || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
+    if !queued {
+        return None;
+    }
+    // With packets, the losses must be where the queue is.
+    if facts.losses_by_queue(&delays).is_some_and(|by| by.is_random() || by.at_peak.0 < SHARE * lost) {
+        return None;
+    }
+    Some(Evidence {
+        strength: Strength::Strong,
+        text: format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
+        series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip],
+        span: (from, to),
+    })
+}

@@ -1,0 +1,108 @@
+//! The path holds packets for some tens of milliseconds again and again, as Wi-Fi does.
+
+use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::Quantity;
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "delay-bursts",
+    title: "delay bursts, as of Wi-Fi: packets were held and came at once",
+    advice: "try a cable or another Wi-Fi channel (5 or 6 GHz); scanning, roaming and power saving cause such gaps",
+    examine,
+};
+
+/// Ours: libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
+/// shorter gaps than 25 ms rarely matter.
+const SPIKE: f64 = 0.025;
+/// Ours: nearly the whole delay arises between two packets; a queue grows packet by packet.
+const AT_ONCE: f64 = 0.65;
+/// Ours: the delay is gone again after this time.
+const GONE: TimeDelta = TimeDelta::from_millis(800);
+/// Ours: the time in which a link at the delivered rate carries this many full packets is not a gap.
+const PACKETS: f64 = 5.0;
+const PACKET_BITS: f64 = 1228.0 * 8.0;
+/// Ours: such a gap is one also beside losses, s.
+const LARGE: f64 = 0.08;
+/// Before and after the drop. Ours.
+const SPAN: TimeDelta = TimeDelta::from_millis(4000);
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
+    let (from, to) = facts.window();
+    if facts.flow.get(Quantity::ArrivalGap).is_none() {
+        return by_jitter(facts);
+    }
+    // The first of several gaps may be the one that lowers the rate.
+    let (from, to) = (from - SPAN, to + SPAN);
+    let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
+    let (low, high, gaps) = (low?, high?, gaps?);
+    let base = low.quantile(from, to, 0.1)?;
+    // A slow link takes long for each packet.
+    let carried =
+        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
+    let least = SPIKE.max(PACKETS * PACKET_BITS / carried.max(1.0));
+    let bins = high.within(from, to).iter().zip(gaps.within(from, to));
+    let mut spikes = Vec::new();
+    for ((at, delay), (_, gap)) in bins {
+        let spike = delay - base;
+        let after = low.within(*at, *at + GONE).iter().map(|point| point.1).fold(f64::MAX, f64::min);
+        let is_spike = spike >= least && *gap >= AT_ONCE * spike && after - base <= 0.35 * spike;
+        if is_spike && spikes.last().is_none_or(|(last, _)| *at - *last >= TimeDelta::from_millis(200)) {
+            spikes.push((*at, spike));
+        }
+    }
+    let largest = spikes.iter().map(|(_, spike)| *spike).fold(0.0, f64::max);
+    // Between the bursts there is no queue.
+    let median = low.quantile(from, to, 0.6)? - base;
+    // Wi-Fi sends again what was lost: with losses, only gaps that no short queue explains count.
+    let lossy = facts.loss().is_some_and(|(share, _)| share >= 2.5 * super::LOSS);
+    if lossy && largest < LARGE {
+        return None;
+    }
+    (spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
+        series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],
+        span: (from, to),
+    })
+}
+
+/// Ours: jitter of statistics. A queue that grows packet by packet has less.
+const JITTER: f64 = 0.004;
+/// Ours: and that many times that of the rest of the call; half as many are weak evidence.
+const TIMES: f64 = 4.0;
+
+/// Ours: a longer rise of the round-trip time is a queue, s.
+const LONGEST: f64 = 0.4;
+
+fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
+    let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
+    let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
+    if !lossless || long {
+        return None;
+    }
+    let jitter = facts.flow.get(Quantity::Jitter)?;
+    let (from, to) = facts.window();
+    let (from, to) = (from - TimeDelta::from_secs(2), to + TimeDelta::from_secs(2));
+    let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
+    let high = jitter.max(from, to)?;
+    if high >= JITTER.max(TIMES / 2.0 * usual) {
+        return Some(Evidence {
+            strength: Strength::Weak,
+            text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),
+            series: vec![Quantity::Jitter, Quantity::RoundTrip],
+            span: (from, to),
+        });
+    }
+    let rise = facts.isolated_round_trip().filter(|rise| *rise >= SPIKE)?;
+    Some(Evidence {
+        strength: Strength::Weak,
+        text: format!("a single round-trip time was {} longer, without loss", ms(rise)),
+        series: vec![Quantity::RoundTrip],
+        span: (from, to),
+    })
+}

@@ -1,0 +1,51 @@
+//! Media arrives, and the reports about it do not, or late.
+
+use super::{Cause, Evidence, Strength, ms};
+use crate::facts::Facts;
+use crate::model::{Confidence, Origin, Quantity};
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "feedback",
+    title: "lost or late reports: media arrived, its reports did not",
+    advice: "look at the reverse path: loss, a full uplink queue, a firewall that drops RTCP",
+    examine,
+};
+
+/// A gap of reports. Ours: ten times the longest usual interval of transport feedback (100 ms in libwebrtc's default of about 10
+/// reports per second); with statistics, three reports of 1 s.
+const GAP: TimeDelta = TimeDelta::from_millis(1000);
+const GAP_COARSE: TimeDelta = TimeDelta::from_millis(3000);
+/// At most this share of the packets of the gap is lost. Ours.
+const LOST: f64 = 0.3;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let (from, to) = facts.window();
+    let from = from - TimeDelta::from_millis(4500);
+    let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_millis(1500))?;
+    let lasted = gap.1 - gap.0;
+    let feedback = facts.flow.get(Quantity::Feedback)?;
+    let least = if feedback.confidence == Confidence::Exact { GAP } else { GAP_COARSE };
+    // The usual interval before: reports of 1 s are not missing after 1 s.
+    let calm = from - TimeDelta::from_secs(10);
+    let reports = feedback.sum(calm, from);
+    let usual = if reports > 0.0 { (from - calm).as_secs_f64() / reports } else { 1.0 };
+    if gap.0 > facts.episode.end || lasted < least || lasted.as_secs_f64() < 3.0 * usual {
+        return None;
+    }
+    let sent = facts.sent(gap.0, gap.1)? > 0.0;
+    let arrived = match facts.flow.get(Quantity::ReceivedRate).filter(|received| received.origin != Origin::Reports) {
+        // A sender may stop soon for want of reports.
+        Some(received) => {
+            received.within(gap.0, gap.0 + TimeDelta::from_secs(1)).iter().filter(|(_, bps)| *bps > 0.0).count() >= 3
+        }
+        // Reports that were lost say nothing about their packets.
+        None => facts.loss_within(gap.0, gap.1).is_none_or(|(loss, _)| loss <= LOST),
+    };
+    (sent && arrived && !super::outage::held_up(facts, gap)).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("no report reached the sender for {}, while media arrived", ms(lasted.as_secs_f64())),
+        series: vec![Quantity::Feedback, Quantity::ReceivedRate, Quantity::Target],
+        span: gap,
+    })
+}

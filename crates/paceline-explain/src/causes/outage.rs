@@ -1,0 +1,97 @@
+//! The network carries nothing for a while.
+
+use super::{Cause, Evidence, Strength, ms};
+use crate::facts::Facts;
+use crate::model::{Origin, Quantity};
+use paceline_units::{Time, TimeDelta};
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "outage",
+    title: "outage: the network carried nothing",
+    advice: "check the access network (Wi-Fi range, handover, modem); an ICE restart helps if the gap lasts",
+    examine,
+};
+
+/// A gap in arrivals of RTP (libwebrtc, `rtc_event_log_visualizer/alerts.cc`: 500 ms), and of RTCP (2 s).
+const RTP_GAP: TimeDelta = TimeDelta::from_millis(500);
+const RTCP_GAP: TimeDelta = TimeDelta::from_millis(2000);
+/// Of the packets of a gap, at least this share is lost. Ours: a queue may keep the rest.
+const LOST: f64 = 0.3;
+
+/// Ours: statistics spread losses over the time since the last report.
+const LOST_COARSE: f64 = 0.02;
+/// Ours: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
+const LONGER: f64 = 0.7;
+
+/// Ours: packets that were sent when a gap began waited for at least this share of it.
+const LATE: f64 = 0.5;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let (from, to) = facts.window();
+    let from = from - TimeDelta::from_millis(4000);
+    let received = facts.flow.get(Quantity::ReceivedRate).filter(|series| series.origin != Origin::Reports);
+    if received.is_some() {
+        let gap = facts.silence(Quantity::ReceivedRate, from, to)?;
+        let lasted = gap.1 - gap.0;
+        let sent = facts.sent(gap.0, gap.1).unwrap_or(1.0) > 0.0;
+        let reports = |quantity| facts.flow.get(quantity).map(|series| series.sum(gap.0, gap.1));
+        // Without packets to carry only reports show that the network is gone.
+        // A sender that stops for want of reports goes on for a while.
+        let at_once = facts
+            .silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1))
+            .is_none_or(|silence| gap.0 - silence.0 <= TimeDelta::from_millis(700));
+        let no_network = sent
+            || (at_once
+                && reports(Quantity::FeedbackSent).unwrap_or(0.0) > 0.0
+                && reports(Quantity::Feedback) == Some(0.0))
+            || (lasted >= RTCP_GAP && reports(Quantity::Feedback) == Some(0.0));
+        // On a longer path packets are late once, and stay so.
+        let is_longer_path = facts.flow.get(Quantity::DelayLow).is_some_and(|delay| {
+            let before = delay.quantile(gap.0 - TimeDelta::from_secs(3), gap.0, 0.5).unwrap_or(0.0);
+            let after = delay.quantile(gap.1, gap.1 + TimeDelta::from_secs(3), 0.1).unwrap_or(0.0);
+            after - before >= LONGER * lasted.as_secs_f64()
+        });
+        return (lasted >= RTP_GAP && no_network && !is_longer_path).then(|| Evidence {
+            strength: Strength::Strong,
+            text: format!("nothing arrived for {}", ms(lasted.as_secs_f64())),
+            series: vec![Quantity::SentRate, Quantity::ReceivedRate],
+            span: gap,
+        });
+    }
+    // At the sender, reports are missing, and later ones say that the packets of the gap were lost or came late.
+    let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1))?;
+    let lasted = (gap.1 - gap.0).as_secs_f64();
+    let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
+    let late = held_up(facts, gap);
+    if facts.is_coarse() {
+        // A round trip as long as the gap alone may be that of a report that was held up.
+        let rtt = facts.flow.get(Quantity::RoundTrip).and_then(|rtt| rtt.max(gap.0, gap.1 + TimeDelta::from_secs(3)));
+        let waited = rtt.is_some_and(|rtt| rtt >= LATE * lasted);
+        return (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || (loss >= LOST_COARSE && waited))).then(|| Evidence {
+            strength: Strength::Strong,
+            text: format!("no report for {}, and packets of that time were lost or as late", ms(lasted)),
+            series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::RoundTrip],
+            span: gap,
+        });
+    }
+    (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || late)).then(|| Evidence {
+        strength: Strength::Strong,
+        text: match late {
+            true => format!("no report for {}, and the packets of that time were as late", ms(lasted)),
+            false => {
+                format!("no report for {}, and {:.0} % of the packets of that time were lost", ms(lasted), loss * 100.0)
+            }
+        },
+        series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::DelayHigh],
+        span: gap,
+    })
+}
+
+/// Returns whether packets that were sent in a gap of reports waited for most of it.
+pub(super) fn held_up(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
+    let Some(delay) = facts.flow.get(Quantity::DelayHigh) else { return false };
+    let usual = delay.quantile(gap.0 - TimeDelta::from_secs(5), gap.0, 0.5).unwrap_or(0.0);
+    delay
+        .max(gap.0 - TimeDelta::from_millis(500), gap.1)
+        .is_some_and(|most| most - usual >= LATE * (gap.1 - gap.0).as_secs_f64())
+}

@@ -1,0 +1,44 @@
+//! More was sent than the bottleneck carries: its queue grew, and drained after the drop.
+
+use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::Quantity;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "own-queue",
+    title: "over-use: more was sent than the bottleneck carries",
+    advice: "the capacity fell or was reached: a lower maximum rate avoids the queue; check the radio link or the contract",
+    examine,
+};
+
+/// Ours: frames spread the delays of their own packets; their lower end varies less.
+const JITTER: f64 = 0.3;
+
+/// The share of lost packets from which libwebrtc's loss-based control lowers the rate (`send_side_bandwidth_estimation.cc`).
+const MUCH: f64 = 0.1;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
+    let delays = facts.delays()?;
+    let (from, to) = facts.window();
+    if delays.rise < queue_threshold(&delays).max(JITTER * delays.jitter) {
+        return None;
+    }
+    let received =
+        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
+    let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
+    // A single sample of statistics may also be a burst of delay.
+    let single = facts.isolated_round_trip().is_some();
+    // Losses that do not depend on the queue lower the rate by themselves.
+    let is_random = facts.losses_by_queue(&delays).is_some_and(|by| by.is_random());
+    let lossy = is_random && facts.loss().is_some_and(|(share, _)| share >= MUCH);
+    Some(Evidence {
+        strength: if single || lossy { Strength::Weak } else { Strength::Strong },
+        text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),
+        series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate],
+        span: (from, to),
+    })
+}

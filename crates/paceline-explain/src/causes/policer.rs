@@ -1,0 +1,120 @@
+//! A policer drops what exceeds a rate, without a queue.
+
+use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, percent, rate};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::Quantity;
+use paceline_units::{Time, TimeDelta};
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "policer",
+    title: "policer: packets above a fixed rate were dropped, without a queue",
+    advice: "keep the maximum rate below the policed rate, and pace; ask the operator for shaping in place of policing",
+    examine,
+};
+
+/// The span that is examined. Ours: a policer is there for long.
+const BEFORE: TimeDelta = TimeDelta::from_secs(20);
+const AFTER: TimeDelta = TimeDelta::from_secs(15);
+/// Ours: a packet that waited longer than jitter explains, s.
+const SPIKE: f64 = 0.04;
+/// Ours: seconds with loss.
+const SECONDS: usize = 2;
+/// Ours: at most this share of all seconds is on the wrong side of the rate.
+const WRONG: f64 = 0.2;
+/// Ours: the sent rate varies by this share, and the delivered one by at most this part of it.
+const VARIES: f64 = 0.08;
+const STEADIER: f64 = 0.6;
+
+/// A second of the call.
+struct Second {
+    /// Sent in it; if packets were lost, the larger of this and what was sent before.
+    sent: f64,
+    sent_in_it: f64,
+    delivered: f64,
+    is_lossy: bool,
+}
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
+    let (from, to) = facts.window();
+    let (share, _) = facts.notable_loss()?;
+    let delays = facts.delays();
+    // Nothing waits before a policer.
+    let queued = delays.is_some_and(|delays| delays.rise >= QUEUE || delays.spike >= SPIKE);
+    if queued {
+        return None;
+    }
+    let seconds = seconds(facts, from - BEFORE, to + AFTER);
+    let lossy: Vec<&Second> = seconds.iter().filter(|second| second.is_lossy).collect();
+    if lossy.len() < SECONDS {
+        return None;
+    }
+    let delivered = sorted(lossy.iter().map(|second| second.delivered));
+    let limit = delivered[delivered.len() / 2];
+    let fits = has_threshold(&seconds, &lossy) || is_constant(&lossy, &delivered);
+    fits.then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("{} lost without delay, only while more than {} was sent", percent(share), rate(limit)),
+        series: vec![Quantity::SentRate, Quantity::ReceivedRate, Quantity::PacketsLost],
+        span: (from, to),
+    })
+}
+
+fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
+    let length = if facts.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::from_millis(500) };
+    let received = facts.flow.get(Quantity::ReceivedRate);
+    let mut seconds = Vec::new();
+    let mut at = start;
+    while at < end {
+        let next = at + length;
+        if let Some(((share, lost), sent)) = facts.loss_within(at, next).zip(facts.sent(at, next)) {
+            let is_lossy = share >= LOSS / 2.0 && lost > LOST_LEAST / 2.0;
+            // What caused a loss was sent just before it.
+            let before = facts.sent(at - length, at).unwrap_or(sent);
+            let delivered = received.and_then(|series| series.mean(at, next)).unwrap_or(sent * (1.0 - share));
+            let triggering = if is_lossy { sent.max(before) } else { sent };
+            seconds.push(Second { sent: triggering, sent_in_it: sent, delivered, is_lossy });
+        }
+        at = next;
+    }
+    seconds
+}
+
+/// Returns whether losses occur above a rate and not below it. A loss that does not depend on the rate has clean seconds at the
+/// same rate before it began.
+fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
+    let wrong = |threshold: f64| seconds.iter().filter(|second| (second.sent >= threshold) != second.is_lossy).count();
+    let near = |second: &&Second| [0.98, 1.0, 1.02, 1.04].map(|share| share * second.sent);
+    let threshold = lossy.iter().flat_map(near).min_by_key(|threshold| wrong(*threshold));
+    threshold.is_some_and(|threshold| {
+        let below = lossy.iter().filter(|second| second.sent < threshold).count();
+        let clean_above = seconds.iter().filter(|second| !second.is_lossy && second.sent >= threshold).count();
+        let clean_below = seconds.iter().filter(|second| !second.is_lossy && second.sent < threshold).count();
+        // A policer drops again whenever the rate returns.
+        let times = seconds.chunk_by(|a, b| a.is_lossy == b.is_lossy).filter(|run| run[0].is_lossy).count();
+        times >= SECONDS
+            && wrong(threshold) as f64 <= WRONG * seconds.len() as f64
+            && 2 * below <= lossy.len()
+            && clean_above <= lossy.len()
+            && clean_below >= SECONDS
+    })
+}
+
+/// Returns whether what was delivered varies far less than what was sent.
+fn is_constant(lossy: &[&Second], delivered: &[f64]) -> bool {
+    let spread = |values: &[f64]| {
+        let (low, high) = (values[values.len() / 10], values[values.len() * 9 / 10]);
+        (high - low) / values[values.len() / 2].max(1.0)
+    };
+    let sent = spread(&sorted(lossy.iter().map(|second| second.sent_in_it)));
+    lossy.len() >= 2 * SECONDS && sent >= VARIES && spread(delivered) <= STEADIER * sent
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}

@@ -1,0 +1,87 @@
+//! The session or the receiver allows no more.
+
+use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::{MarkKind, Quantity};
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "rate-cap",
+    title: "rate cap: the receiver or the session allows no more",
+    advice: "look for REMB, b=AS or b=TIAS in the SDP, x-google-max-bitrate, and maxBitrate of setParameters",
+    examine,
+};
+
+/// Ours: a cap holds the rate constant to this share for this time.
+const CONSTANT: f64 = 0.005;
+const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
+/// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
+const NEAR: f64 = 0.12;
+
+/// Ours: without a target, the lower rate must last for this time, up to this multiple.
+const LASTS: TimeDelta = TimeDelta::from_secs(5);
+const UP_TO: f64 = 1.3;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let episode = facts.episode;
+    let (quantity, series) = facts.flow.rate()?;
+    let (from, to) = facts.window();
+    let near = |cap: f64| (episode.to - cap).abs() <= NEAR * cap;
+    let series_of = vec![quantity, Quantity::Cap];
+    let said = facts.flow.marks(from, to).find_map(|mark| match mark.kind {
+        MarkKind::CapSet(cap) if near(cap) => Some(cap),
+        _ => None,
+    });
+    let announced = facts.flow.get(Quantity::Cap).and_then(|caps| caps.at(to)).filter(|cap| near(*cap));
+    let is_flat = |from, to| {
+        let points = series.within(from, to);
+        let low = points.iter().map(|point| point.1).chain(series.at(from)).fold(f64::MAX, f64::min);
+        let high = points.iter().map(|point| point.1).chain(series.at(from)).fold(0.0, f64::max);
+        high - low <= CONSTANT * high
+    };
+    let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
+        && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays));
+    let flat = match episode.kind {
+        EpisodeKind::Drop => is_flat(episode.end, episode.end + HOLDS),
+        EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),
+        EpisodeKind::SentDrop | EpisodeKind::SlowReturn => false,
+    };
+    let evidence = |strength, text| Evidence { strength, text, series: series_of.clone(), span: (from, to) };
+    if let Some(cap) = said {
+        return Some(evidence(Strength::Strong, format!("the limit {} was set", rate(cap))));
+    }
+    // The controllers that send REMB lower it for the reasons below: it is a cap only where nothing else shows.
+    if let Some(cap) = announced.filter(|_| clean) {
+        return Some(evidence(Strength::Strong, format!("the receiver announces {}", rate(cap))));
+    }
+    // Packets alone: a cap leaves a lower rate, a paused source leaves nearly nothing.
+    if quantity == Quantity::SentRate
+        && episode.kind == EpisodeKind::Drop
+        && clean
+        && episode.to > PAUSED * episode.from
+        && lasts(facts)
+    {
+        let text =
+            format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
+        return Some(evidence(Strength::Weak, text));
+    }
+    let is_step = episode.end - episode.start <= TimeDelta::from_millis(400);
+    match (flat && clean, episode.kind) {
+        (true, EpisodeKind::Plateau) => {
+            Some(evidence(Strength::Weak, format!("the rate stays at exactly {}", rate(episode.to))))
+        }
+        (true, EpisodeKind::Drop) if is_step => Some(evidence(
+            Strength::Strong,
+            format!("the rate stepped to exactly {} without loss or delay", rate(episode.to)),
+        )),
+        _ => None,
+    }
+}
+
+/// Returns whether each second after the drop had about its rate.
+fn lasts(facts: &Facts<'_>) -> bool {
+    let (end, second) = (facts.episode.end, TimeDelta::from_secs(1));
+    let mut seconds = (0..LASTS.as_nanos() / second.as_nanos()).map(|index| end + second * index);
+    seconds.all(|at| facts.sent(at, at + second).is_none_or(|sent| sent <= UP_TO * facts.episode.to))
+}

@@ -1,0 +1,80 @@
+//! The packets take another way.
+
+use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::{MarkKind, Quantity};
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "route-change",
+    title: "route change: the packets took another path",
+    advice: "expected after a handover or a switch of relays; if it repeats, look at ICE candidates and network interfaces",
+    examine,
+};
+
+/// Ours: a smaller step is hard to tell from a queue.
+const STEP: f64 = 0.015;
+/// Ours: after the step, delays vary by at most this share of it; a queue drains or grows.
+const FLAT: f64 = 0.25;
+/// Ours: the step takes at most this time; a queue needs longer to grow.
+const EDGE: TimeDelta = TimeDelta::from_millis(300);
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let (from, to) = facts.window();
+    if !matches!(facts.episode.kind, EpisodeKind::Drop | EpisodeKind::SentDrop) {
+        return None;
+    }
+    if let Some(mark) = facts.flow.marks(from, to).find(|mark| mark.kind == MarkKind::RouteChange) {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: "the transport changed its route".to_owned(),
+            series: vec![Quantity::RoundTrip, Quantity::DelayLow],
+            span: (mark.at - TimeDelta::from_secs(2), mark.at + TimeDelta::from_secs(4)),
+        });
+    }
+    let Some(delay) = facts.flow.get(Quantity::DelayLow) else { return by_round_trips(facts) };
+    let points = delay.within(from - TimeDelta::from_secs(1), to);
+    // The largest change between two times EDGE apart.
+    let pairs = points.iter().enumerate().filter_map(|(index, before)| {
+        let after = points[index..].iter().find(|after| after.0 - before.0 >= EDGE)?;
+        Some((before.0, after.0, after.1 - before.1))
+    });
+    // A shorter path raises no delay and lowers no rate.
+    let (before, after, step) = pairs.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let long = TimeDelta::from_secs(3);
+    let flat = TimeDelta::from_secs(5);
+    let (low, high) = (delay.quantile(after, after + flat, 0.05)?, delay.quantile(after, after + flat, 0.8)?);
+    let old = delay.quantile(before - long, before, 0.5)?;
+    // The lower end stays at the new level: a queue that drains comes back below it.
+    let lasting = delay.quantile(after + long, after + TimeDelta::from_secs(8), 0.1).unwrap_or(low);
+    let is_step = step >= STEP && high - low <= FLAT * step && low - old >= 0.7 * step && lasting - old >= 0.6 * step;
+    is_step.then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("the delay of the path stepped by {} and stayed", ms(step)),
+        series: vec![Quantity::DelayLow, Quantity::RoundTrip],
+        span: (before - long, after + long),
+    })
+}
+
+/// Statistics have round-trip times only: all samples after lie close together, and above all before.
+fn by_round_trips(facts: &Facts<'_>) -> Option<Evidence> {
+    let rtt = facts.flow.get(Quantity::RoundTrip)?;
+    let (from, to) = (facts.episode.start - TimeDelta::from_secs(8), facts.episode.start + TimeDelta::from_secs(12));
+    let points = rtt.within(from, to);
+    let (at, split) = (1..points.len())
+        .map(|at| (at, points[at].1 - points[at - 1].1))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|(_, step)| *step >= 2.0 * STEP)?;
+    let (before, after) = (&points[..at], &points[at..]);
+    let least = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(f64::MAX, f64::min);
+    let most = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let step = least(after) - most(before);
+    let flat = most(after) - least(after) <= FLAT * split && step >= 0.6 * split;
+    (before.len() >= 3 && after.len() >= 4 && flat).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("the round-trip time stepped by {} and stayed", ms(step)),
+        series: vec![Quantity::RoundTrip],
+        span: (from, to),
+    })
+}

@@ -1,0 +1,171 @@
+//! Findings as one JSON document. It has no addresses, names, user agents or identities: the model has none.
+
+use crate::causes::{self, Evidence, Strength};
+use crate::diagnosis::{Finding, of_flow};
+use crate::episodes::EpisodeKind;
+use crate::model::{Call, Confidence, Flow, MarkKind, Origin, Quantity};
+use paceline_units::Time;
+use serde::Serialize;
+
+/// The explanation of one input.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The format of the input.
+    pub format: String,
+    /// What the input cannot show, and what was wrong with it.
+    pub notes: Vec<String>,
+    /// The flows.
+    pub flows: Vec<FlowExplanation>,
+}
+
+/// The explanation of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowExplanation {
+    /// Name of the flow.
+    pub flow: String,
+    /// Whether the end that made the input sent it.
+    pub is_sent: bool,
+    /// Duration, s.
+    pub duration_s: f64,
+    /// The quantity whose drops are explained; `null` if there is none.
+    pub rate: Option<Quantity>,
+    /// The highest and the last rate, bit/s.
+    pub highest_bps: Option<f64>,
+    /// See [`highest_bps`](Self::highest_bps).
+    pub last_bps: Option<f64>,
+    /// Share of packets lost.
+    pub loss_ratio: Option<f64>,
+    /// Freezes and their total time, s.
+    pub freezes: usize,
+    /// See [`freezes`](Self::freezes).
+    pub frozen_s: f64,
+    /// The series that the input has.
+    pub series: Vec<SeriesSummary>,
+    /// What happened, in order of time.
+    pub findings: Vec<FindingDocument>,
+}
+
+/// A series of the input.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SeriesSummary {
+    /// What it measures.
+    pub quantity: Quantity,
+    /// From what it was computed.
+    pub origin: Origin,
+    /// How far it can be trusted.
+    pub confidence: Confidence,
+    /// Number of points.
+    pub points: usize,
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FindingDocument {
+    /// What happened.
+    pub kind: EpisodeKind,
+    /// Beginning, s since the flow's first packet or sample.
+    pub start_s: f64,
+    /// End, s.
+    pub end_s: f64,
+    /// The rate before, bit/s.
+    pub from_bps: f64,
+    /// The rate after, bit/s.
+    pub to_bps: f64,
+    /// The id of the cause, or `unknown`.
+    pub cause: &'static str,
+    /// The cause in words.
+    pub title: &'static str,
+    /// What to try.
+    pub advice: &'static str,
+    /// Whether the input cannot exclude another cause.
+    pub is_ambiguous: bool,
+    /// The evidence; `null` if the cause is unknown.
+    pub evidence: Option<EvidenceDocument>,
+    /// Other causes with evidence.
+    pub others: Vec<OtherCause>,
+}
+
+/// Another cause with evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OtherCause {
+    /// Its id.
+    pub cause: &'static str,
+    /// Its evidence.
+    pub evidence: EvidenceDocument,
+}
+
+/// Evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EvidenceDocument {
+    /// How strong it is.
+    pub strength: Strength,
+    /// The observation.
+    pub text: String,
+    /// The series in which it shows.
+    pub series: Vec<Quantity>,
+    /// The span in which it shows, s.
+    pub span_s: (f64, f64),
+}
+
+/// Explains a call.
+pub fn explain(call: &Call) -> Explanation {
+    Explanation { format: call.format.clone(), notes: call.notes.clone(), flows: call.flows.iter().map(of).collect() }
+}
+
+fn of(flow: &Flow) -> FlowExplanation {
+    let seconds = |at: Time| ((at - flow.span.0).as_secs_f64() * 1e3).round() / 1e3;
+    let rate = flow.rate();
+    let freezes = flow.marks.iter().filter_map(|mark| match mark.kind {
+        MarkKind::Freeze(lasted) => Some(lasted.as_secs_f64()),
+        _ => None,
+    });
+    let lost = flow.losses(flow.span.0, Time::MAX).filter(|(_, sent)| *sent > 0.0);
+    FlowExplanation {
+        flow: flow.name.clone(),
+        is_sent: flow.is_sent,
+        duration_s: seconds(flow.span.1),
+        rate: rate.map(|(quantity, _)| quantity),
+        highest_bps: rate.and_then(|(_, series)| series.max(flow.span.0, Time::MAX)),
+        last_bps: rate.and_then(|(_, series)| series.at(Time::MAX)),
+        loss_ratio: lost.map(|(lost, sent)| lost / sent),
+        freezes: freezes.clone().count(),
+        frozen_s: freezes.sum(),
+        series: flow
+            .series
+            .iter()
+            .map(|(quantity, series)| SeriesSummary {
+                quantity: *quantity,
+                origin: series.origin,
+                confidence: series.confidence,
+                points: series.points.len(),
+            })
+            .collect(),
+        findings: of_flow(flow).iter().map(|finding| document(finding, &seconds)).collect(),
+    }
+}
+
+fn document(finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument {
+    let evidence = |evidence: &Evidence| EvidenceDocument {
+        strength: evidence.strength,
+        text: evidence.text.clone(),
+        series: evidence.series.clone(),
+        span_s: (seconds(evidence.span.0), seconds(evidence.span.1)),
+    };
+    let cause = causes::find(finding.cause);
+    FindingDocument {
+        kind: finding.episode.kind,
+        start_s: seconds(finding.episode.start),
+        end_s: seconds(finding.episode.end),
+        from_bps: finding.episode.from,
+        to_bps: finding.episode.to,
+        cause: finding.cause,
+        title: cause.map_or("unknown: no series shows a cause", |cause| cause.title),
+        advice: cause
+            .map_or("capture more: packets at both ends, or an RTC event log with a webrtc-internals dump", |cause| {
+                cause.advice
+            }),
+        is_ambiguous: finding.is_ambiguous(),
+        evidence: finding.evidence.as_ref().map(evidence),
+        others: finding.others.iter().map(|(cause, e)| OtherCause { cause, evidence: evidence(e) }).collect(),
+    }
+}

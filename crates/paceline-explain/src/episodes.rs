@@ -1,0 +1,262 @@
+//! The parts of a call that need an explanation: drops, plateaus and slow returns of the rate.
+
+use crate::model::{Flow, Quantity, Series};
+use paceline_units::{Time, TimeDelta};
+use serde::Serialize;
+
+/// The step at which rates are examined. Ours: the shortest interval of reports in use (RFC 8888 and transport-wide feedback).
+const STEP: TimeDelta = TimeDelta::from_millis(100);
+/// A drop ends when the rate has not fallen further for this time. Ours: longer than a round trip of most paths.
+const QUIET: TimeDelta = TimeDelta::from_millis(1000);
+/// A drop is a fall to this share of the largest rate of the last [`REFERENCE`]. Ours: GCC multiplies by 0.85, SCReAM and NADA
+/// take smaller steps several times.
+const DROP: f64 = 0.9;
+/// Sent rates follow the content. Ours: only a large and lasting fall counts.
+const SENT_DROP: f64 = 0.6;
+/// The span before a drop whose largest rate is its reference. Ours.
+const REFERENCE: TimeDelta = TimeDelta::from_millis(2000);
+/// A plateau is at least this long. Ours.
+const PLATEAU: TimeDelta = TimeDelta::from_secs(10);
+/// Within a plateau the rate stays within this share of its mean. Ours.
+const FLAT: f64 = 0.03;
+/// Lower rates are not examined: 20 kbit/s is below the minimum of all controllers here.
+const LEAST: f64 = 20_000.0;
+/// A return is slow if the rate has not reached [`RETURNED`] of its former value after this time. Ours: libwebrtc waits 1 s for
+/// the result of a probe and asks for the next within 5 s (`probe_controller.cc`).
+const SLOW: TimeDelta = TimeDelta::from_secs(8);
+/// The share of the former rate that counts as returned. Ours.
+const RETURNED: f64 = 0.85;
+
+/// The kind of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EpisodeKind {
+    /// The rate of the controller fell.
+    Drop,
+    /// The sent rate fell, and the rate of the controller did not.
+    SentDrop,
+    /// The rate stayed at one value.
+    Plateau,
+    /// The rate needed long to return after a drop.
+    SlowReturn,
+}
+
+/// A part of a call that needs an explanation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Episode {
+    /// Its kind.
+    pub kind: EpisodeKind,
+    /// Its beginning: the last time of the old rate.
+    pub start: Time,
+    /// Its end: the first time of the new rate.
+    pub end: Time,
+    /// The rate before, bit/s.
+    pub from: f64,
+    /// The rate after, bit/s.
+    pub to: f64,
+}
+
+/// Returns the episodes of a flow in order of time.
+pub fn find(flow: &Flow) -> Vec<Episode> {
+    let Some((quantity, series)) = flow.rate() else { return Vec::new() };
+    let mut found = match quantity {
+        Quantity::Target | Quantity::Estimate => drops(&stepped(series, flow.span), EpisodeKind::Drop, DROP),
+        _ => Vec::new(),
+    };
+    if let Some(sent) = flow.get(Quantity::SentRate).or(flow.get(Quantity::ReceivedRate)) {
+        let kind = if found.is_empty() && !matches!(quantity, Quantity::Target | Quantity::Estimate) {
+            EpisodeKind::Drop
+        } else {
+            EpisodeKind::SentDrop
+        };
+        let sent = drops(&smoothed(sent, flow.span), kind, SENT_DROP);
+        // A fall of the sent rate beside one of the controller is the same.
+        let margin = TimeDelta::from_secs(3);
+        let same = |sent: &Episode| found.iter().any(|d| sent.start <= d.end + margin && d.start <= sent.end + margin);
+        let own: Vec<Episode> = sent.into_iter().filter(|sent| !same(sent)).collect();
+        found.extend(own);
+    }
+    found.sort_by_key(|episode| episode.start);
+    if matches!(quantity, Quantity::Target | Quantity::Estimate) {
+        let grid = stepped(series, flow.span);
+        let slow: Vec<Episode> = slow_returns(&grid, &found);
+        let flat: Vec<Episode> = plateaus(&grid, &found);
+        found.extend(slow);
+        found.extend(flat);
+        found.sort_by_key(|episode| episode.start);
+    }
+    found
+}
+
+type Grid = Vec<(Time, f64)>;
+
+/// Returns the value that holds at each step.
+fn stepped(series: &Series, (from, to): (Time, Time)) -> Grid {
+    let mut grid = Vec::new();
+    let (mut at, mut index, points) = (from, 0, &series.points);
+    while at <= to {
+        while index < points.len() && points[index].0 <= at {
+            index += 1;
+        }
+        if index > 0 {
+            grid.push((at, points[index - 1].1));
+        }
+        at += STEP;
+    }
+    grid
+}
+
+/// Returns the mean of the second around each step.
+fn smoothed(series: &Series, span: (Time, Time)) -> Grid {
+    let half = TimeDelta::from_millis(500);
+    let points = &series.points;
+    let (mut low, mut high, mut sum) = (0, 0, 0.0);
+    let grid = stepped(series, span).into_iter().map(|(at, value)| {
+        while high < points.len() && points[high].0 < at + half {
+            sum += points[high].1;
+            high += 1;
+        }
+        while low < high && points[low].0 < at - half {
+            sum -= points[low].1;
+            low += 1;
+        }
+        (at, if high > low { sum / (high - low) as f64 } else { value })
+    });
+    grid.collect()
+}
+
+fn drops(grid: &Grid, kind: EpisodeKind, share: f64) -> Vec<Episode> {
+    let mut found = Vec::new();
+    let reference = (REFERENCE.as_nanos() / STEP.as_nanos()) as usize;
+    let quiet = (QUIET.as_nanos() / STEP.as_nanos()) as usize;
+    // Rates before `after` belong to an earlier drop.
+    let (mut after, mut index) = (0, 0);
+    while index < grid.len() {
+        let span = index.saturating_sub(reference).max(after)..index;
+        let top = span.clone().rev().max_by(|a, b| grid[*a].1.total_cmp(&grid[*b].1));
+        let value = grid[index].1;
+        let Some(top) = top.filter(|top| grid[*top].1 >= LEAST && value <= share * grid[*top].1) else {
+            index += 1;
+            continue;
+        };
+        let mut low = index;
+        let mut at = index;
+        while at < grid.len() && at <= low + quiet {
+            if grid[at].1 < 0.99 * grid[low].1 {
+                low = at;
+            }
+            if grid[at].1 > 1.25 * grid[low].1 {
+                break;
+            }
+            at += 1;
+        }
+        // A sent rate that returns at once was a pause between two pictures.
+        let lasts = kind == EpisodeKind::Drop
+            || grid[low..(low + 15).min(grid.len())].iter().all(|(_, value)| *value <= (share + 0.15) * grid[top].1);
+        if lasts {
+            // The last time of the old rate, and not the first.
+            let from = grid[top].1;
+            let last = (top..index).rev().find(|at| grid[*at].1 >= 0.97 * from).unwrap_or(top);
+            let start = grid[last].0;
+            let (end, to) = grid[low];
+            found.push(Episode { kind, start, end, from, to });
+        }
+        after = low;
+        index = low + 1;
+    }
+    found
+}
+
+fn slow_returns(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
+    let mut found: Vec<Episode> = Vec::new();
+    for (index, drop) in drops.iter().enumerate().filter(|(_, drop)| drop.kind == EpisodeKind::Drop) {
+        if drop.to > 0.7 * drop.from || found.last().is_some_and(|last| last.end > drop.start) {
+            continue;
+        }
+        let next = drops[index + 1..].iter().map(|next| next.start).next().unwrap_or(Time::MAX);
+        let after = grid.partition_point(|(at, _)| *at <= drop.end);
+        let mut end = drop.end;
+        let mut rate = drop.to;
+        for (at, value) in &grid[after..] {
+            if *at >= next || *value >= RETURNED * drop.from {
+                break;
+            }
+            (end, rate) = (*at, *value);
+        }
+        // Growth distinguishes a slow return from a plateau.
+        if end - drop.end >= SLOW && rate > 1.05 * drop.to {
+            found.push(Episode { kind: EpisodeKind::SlowReturn, start: drop.end, end, from: drop.from, to: rate });
+        }
+    }
+    found
+}
+
+fn plateaus(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
+    let mut found: Vec<Episode> = Vec::new();
+    let mut start = 0;
+    for end in 1..=grid.len() {
+        let first = grid[start].1;
+        if end < grid.len() && (grid[end].1 - first).abs() <= FLAT * first {
+            continue;
+        }
+        let (from, to) = (grid[start], grid[end - 1]);
+        if to.0 - from.0 >= PLATEAU && first >= LEAST {
+            let is_drop = |drop: &&Episode| drop.kind == EpisodeKind::Drop && drop.start > from.0 && drop.end < to.0;
+            if !drops.iter().any(|drop| is_drop(&drop)) {
+                found.push(Episode { kind: EpisodeKind::Plateau, start: from.0, end: to.0, from: first, to: to.1 });
+            }
+        }
+        start = end;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Confidence, Origin};
+
+    fn flow(points: &[(f64, f64)], end: i64) -> Flow {
+        let mut target = Series::new(Origin::Log, Confidence::Exact);
+        points.iter().for_each(|(at, value)| target.push(Time::from_secs_f64(*at), *value));
+        let mut flow = Flow { span: (Time::ZERO, Time::from_secs(end)), ..Flow::default() };
+        flow.series.insert(Quantity::Target, target);
+        flow
+    }
+
+    #[test]
+    fn joins_the_steps_of_a_drop() {
+        let steps: Vec<(f64, f64)> = (0..12).map(|n| (20.0 + 0.1 * f64::from(n), 4e6 - 3e5 * f64::from(n))).collect();
+        let found = find(&flow(&[&[(0.0, 4e6)], &steps[..]].concat(), 30));
+        let drops: Vec<&Episode> = found.iter().filter(|e| e.kind == EpisodeKind::Drop).collect();
+        assert_eq!(drops.len(), 1, "{found:?}");
+        assert_eq!((drops[0].from, drops[0].to), (4e6, 7e5));
+        let lasted = (drops[0].end - drops[0].start).as_secs_f64();
+        assert!((0.9..1.5).contains(&lasted), "{lasted}");
+    }
+
+    #[test]
+    fn two_drops_with_a_pause_are_two() {
+        let found = find(&flow(&[(0.0, 2e6), (10.0, 1.5e6), (14.0, 1e6)], 18));
+        let drops: Vec<(f64, f64)> =
+            found.iter().filter(|e| e.kind == EpisodeKind::Drop).map(|e| (e.from, e.to)).collect();
+        assert_eq!(drops, [(2e6, 1.5e6), (1.5e6, 1e6)]);
+    }
+
+    #[test]
+    fn small_steps_are_no_drop_and_a_constant_rate_is_a_plateau() {
+        let found = find(&flow(&[(0.0, 1e6), (5.0, 0.95e6), (10.0, 0.92e6)], 30));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].kind, EpisodeKind::Plateau);
+    }
+
+    #[test]
+    fn a_return_is_slow_if_it_takes_long() {
+        let growth: Vec<(f64, f64)> = (0..200).map(|n| (11.0 + 0.1 * f64::from(n), 4e5 + 5e3 * f64::from(n))).collect();
+        let found = find(&flow(&[&[(0.0, 2e6), (10.0, 4e5)], &growth[..]].concat(), 30));
+        assert!(found.iter().any(|e| e.kind == EpisodeKind::SlowReturn), "{found:?}");
+        let growth: Vec<(f64, f64)> = (0..200).map(|n| (11.0 + 0.1 * f64::from(n), 4e5 + 5e4 * f64::from(n))).collect();
+        let found = find(&flow(&[&[(0.0, 2e6), (10.0, 4e5)], &growth[..]].concat(), 30));
+        assert!(found.iter().all(|e| e.kind != EpisodeKind::SlowReturn), "{found:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with an input.
+
+use paceline_results::StoreError;
+use std::path::PathBuf;
+
+/// The formats that can be read, for messages.
+pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, a dump of chrome://webrtc-internals (text or .gz), \
+     getStats samples as JSON lines, rtcstats_dump, or an RTC event log";
+
+/// An error of reading an input.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A file operation failed.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// The format is none of those that can be read.
+    #[error("unknown format: it begins with {begins}")]
+    UnknownFormat {
+        /// The first bytes.
+        begins: String,
+    },
+    /// The input is damaged.
+    #[error("{format}: {place}: {problem}")]
+    Damaged {
+        /// The format that it was taken for.
+        format: &'static str,
+        /// Where: a line, a byte, a record.
+        place: String,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// The input is whole, and has nothing to explain.
+    #[error("{format}: {problem}")]
+    Empty {
+        /// The format.
+        format: &'static str,
+        /// What is missing.
+        problem: String,
+    },
+    /// A folder of results has no run of this name, or several.
+    #[error("{}", which_run(wanted.as_deref(), *count))]
+    WhichRun {
+        /// The name that was given.
+        wanted: Option<String>,
+        /// The names of the runs.
+        runs: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// A folder of results cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn which_run(wanted: Option<&str>, count: usize) -> String {
+    match wanted {
+        Some(name) => format!("the folder has no run `{name}`"),
+        None => format!("the folder has {count} runs"),
+    }
+}
+
+impl ReadError {
+    /// Returns how to mend it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::UnknownFormat { .. } => format!("readable are {FORMATS}"),
+            Self::WhichRun { runs, .. } => format!("name one with --run: {runs}"),
+            Self::Damaged { .. } => {
+                "save or copy the file again; a cut file is read up to its last whole record".to_owned()
+            }
+            Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
+            Self::Io { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What the series show around an episode. Rules compare these with their thresholds.
+
+use crate::episodes::{Episode, EpisodeKind};
+use crate::model::{Confidence, Flow, Quantity, Series};
+use paceline_units::{Time, TimeDelta};
+
+/// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
+pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
+/// The time before that, for comparison. Ours.
+const CALM: TimeDelta = TimeDelta::from_millis(3000);
+
+/// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
+/// and as a share of its step. Ours.
+const LONG: TimeDelta = TimeDelta::from_secs(15);
+const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
+
+/// Ours: so many intervals of packet series do not count.
+const FRAMES: usize = 4;
+/// Ours: a round-trip time is back near the base at this share of its rise.
+const BACK: f64 = 0.35;
+/// The time before an episode in which a queue may have stood. Ours.
+const STOOD: TimeDelta = TimeDelta::from_secs(3);
+
+/// The time after an episode in which a queue is followed. Ours.
+const AFTER: TimeDelta = TimeDelta::from_secs(6);
+
+/// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
+/// (`send_side_bandwidth_estimation.cc`).
+pub const LOSS: f64 = 0.02;
+/// Packets without which a share of losses says nothing. Ours.
+pub const LOST_LEAST: f64 = 3.0;
+/// Ours: a smaller share is loss if it is so many times the usual one.
+const LOSS_SMALL: f64 = 0.005;
+const LOSS_TIMES: f64 = 4.0;
+
+/// Ours: near the peak is a delay of at least this share of it.
+const AT_PEAK: f64 = 0.4;
+/// Ours: losses without a queue go on after it.
+const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
+/// Ours: losses of a queue are that much more frequent near the peak, among so many packets elsewhere.
+const MORE: f64 = 1.4;
+const PACKETS_ELSEWHERE: f64 = 30.0;
+
+/// Lost and sent packets near the peak of the delay, and elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossesByQueue {
+    /// Lost and sent near the peak.
+    pub at_peak: (f64, f64),
+    /// Lost and sent elsewhere.
+    pub elsewhere: (f64, f64),
+}
+
+impl LossesByQueue {
+    /// Returns whether losses are as frequent without the queue.
+    pub fn is_random(&self) -> bool {
+        let share = |(lost, sent): (f64, f64)| lost / f64::max(sent, 1.0);
+        self.elsewhere.1 >= PACKETS_ELSEWHERE && share(self.at_peak) < MORE * share(self.elsewhere)
+    }
+}
+
+/// Delays around an episode, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delays {
+    /// The lower end before the episode.
+    pub base: f64,
+    /// The largest rise of the lower end above [`base`](Self::base): a queue delays every packet.
+    pub rise: f64,
+    /// The largest rise of any packet.
+    pub spike: f64,
+    /// The median rise of the lower end from 1 s to 4 s after the episode.
+    pub after: f64,
+    /// The spread of delays before the episode: largest less smallest of an interval, 90 % of intervals.
+    pub jitter: f64,
+    /// Whether these are one-way delays and not round-trip times.
+    pub is_one_way: bool,
+}
+
+/// An episode and the flow that it belongs to.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The episode.
+    pub episode: &'a Episode,
+}
+
+impl Facts<'_> {
+    /// Returns the span in which a cause shows.
+    pub fn window(&self) -> (Time, Time) {
+        if self.episode.kind == EpisodeKind::SlowReturn {
+            return (self.episode.start + TimeDelta::from_secs(2), self.episode.end);
+        }
+        let coarse = self.is_coarse();
+        let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
+        let after = if coarse { TimeDelta::from_millis(2000) } else { TimeDelta::from_millis(300) };
+        (self.episode.start - before, self.episode.end + after)
+    }
+
+    /// Returns whether the input has statistics and no packets.
+    pub fn is_coarse(&self) -> bool {
+        let quantities = [Quantity::SentRate, Quantity::ReceivedRate];
+        quantities.iter().filter_map(|q| self.flow.get(*q)).all(|series| series.confidence < Confidence::Exact)
+    }
+
+    /// Returns the delays around the episode.
+    pub fn delays(&self) -> Option<Delays> {
+        let (from, to) = self.window();
+        let calm = from - CALM;
+        let end = self.episode.end;
+        let (after_from, after_to) = (end + TimeDelta::from_secs(1), end + TimeDelta::from_secs(4));
+        if let (Some(low), Some(high)) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh)) {
+            let base = self.base(low, from).or_else(|| low.min(from, to))?;
+            let spreads = low.within(calm, from).iter().zip(high.within(calm, from));
+            let mut spreads: Vec<f64> = spreads.map(|(low, high)| high.1 - low.1).collect();
+            spreads.sort_by(f64::total_cmp);
+            let jitter = spreads.get(spreads.len() * 9 / 10).copied().unwrap_or(0.0);
+            return Some(Delays {
+                base,
+                rise: low.max(from, to)? - base,
+                spike: high.max(from, to)? - base,
+                after: low.quantile(after_from, after_to, 0.5).map_or(0.0, |value| value - base),
+                jitter,
+                is_one_way: true,
+            });
+        }
+        let rtt = self.flow.get(Quantity::RoundTrip)?;
+        // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
+        let (calm, late) = (calm - TimeDelta::from_secs(6), to + TimeDelta::from_secs(2));
+        let base = self.base(rtt, from).or_else(|| rtt.min(from, late))?;
+        let rise = rtt.max(from, late)? - base;
+        let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
+        let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
+        let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
+        Some(Delays { base, rise, spike: rise, after, jitter, is_one_way: false })
+    }
+
+    /// Returns the share of packets lost in the window of the cause, and their number.
+    pub fn loss(&self) -> Option<(f64, f64)> {
+        let (from, to) = self.window();
+        self.loss_within(from, to)
+    }
+
+    /// Returns the loss in the window of the cause, if it is more than usual: [`LOSS`], or several times that of the seconds before,
+    /// which is enough for controllers that react to each loss (SCReAM, NADA).
+    pub fn notable_loss(&self) -> Option<(f64, f64)> {
+        let (from, to) = self.window();
+        let (share, lost) = self.loss()?;
+        // The median: losses may come again and again.
+        let second = TimeDelta::from_secs(1);
+        let seconds = (1..=20).filter_map(|index| self.loss_within(from - second * index, from - second * (index - 1)));
+        let mut shares: Vec<f64> = seconds.map(|(share, _)| share).collect();
+        shares.sort_by(f64::total_cmp);
+        let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
+        let is_much = share >= LOSS && lost >= LOST_LEAST;
+        let is_more = share >= LOSS_SMALL && lost > LOST_LEAST && share >= LOSS_TIMES * usual && to > from;
+        (is_much || is_more).then_some((share, lost))
+    }
+
+    /// Returns lost and sent packets near the peak of the delay and elsewhere, in the window of the cause and shortly after; `None`
+    /// without packets.
+    pub fn losses_by_queue(&self, delays: &Delays) -> Option<LossesByQueue> {
+        let (from, to) = self.window();
+        let [losses, sent, high] =
+            [Quantity::PacketsLost, Quantity::PacketsSent, Quantity::DelayHigh].map(|quantity| self.flow.get(quantity));
+        let (losses, sent, high) = (losses?, sent?, high?);
+        let step = crate::packets::BIN;
+        let mut all = LossesByQueue { at_peak: (0.0, 0.0), elsewhere: (0.0, 0.0) };
+        for (at, lost) in losses.within(from, to + LOSSES_GO_ON) {
+            let around = high.max(*at - step * 2, *at + step * 3);
+            let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * delays.spike);
+            let counts = if is_peak { &mut all.at_peak } else { &mut all.elsewhere };
+            *counts = (counts.0 + lost, counts.1 + sent.at(*at).unwrap_or(0.0));
+        }
+        Some(all)
+    }
+
+    /// Returns the share of packets lost in a span, and their number.
+    pub fn loss_within(&self, from: Time, to: Time) -> Option<(f64, f64)> {
+        let (lost, sent) = self.flow.losses(from, to)?;
+        (sent >= 1.0).then_some((lost / sent, lost))
+    }
+
+    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, if the flow has the quantity.
+    pub fn silence(&self, quantity: Quantity, from: Time, to: Time) -> Option<(Time, Time)> {
+        let points = self.flow.get(quantity)?.within(from, to);
+        let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
+        let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
+        runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).max_by_key(|(from, to)| *to - *from)
+    }
+
+    /// Returns the lower end of delays before a time, without a queue. A higher one of the last seconds is a longer path if it is
+    /// flat, and a standing queue if it is not.
+    fn base(&self, low: &Series, from: Time) -> Option<f64> {
+        // Statistics have few samples.
+        let scale = if self.is_coarse() { 3 } else { 1 };
+        let (calm, long) = (from - CALM * scale, from - LONG * scale);
+        let recent = low.quantile(calm, from, 0.1)?;
+        let long = low.quantile(long, from, 0.05)?;
+        let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
+        let is_path = spread <= PATH_SPREAD.0.max(PATH_SPREAD.1 * (recent - long));
+        Some(if is_path { recent } else { long })
+    }
+
+    /// Returns by how much the delay exceeds, in the seconds after the episode, that of a queue of the flow's own packets. Such a
+    /// queue drains by what the bottleneck carries less what is sent.
+    pub fn foreign_queue(&self, base: f64) -> Option<f64> {
+        let (start, end) = (self.episode.start, self.episode.end);
+        let [delay, sent, received] =
+            [Quantity::DelayLow, Quantity::SentRate, Quantity::ReceivedRate].map(|quantity| self.flow.get(quantity));
+        let (delay, sent, received) = (delay?, sent?, received?);
+        let half = TimeDelta::from_millis(500);
+        let carried = received.quantile(start, end + half * 2, 0.75).filter(|bps| *bps > 0.0)?;
+        // Packets that were sent before the drop arrive after it: the queue is longest then.
+        let latest = end + TimeDelta::from_millis(2500);
+        let (peak, mut own) = delay.within(start, latest).iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        own = (own - base).max(0.0);
+        let (mut excess, mut last) = (Vec::new(), peak);
+        for (at, value) in delay.within(peak, peak + AFTER) {
+            let step = (*at - last).as_secs_f64();
+            // What arrives now left so long ago.
+            let left = *at - TimeDelta::from_secs_f64((value - base).clamp(0.0, 10.0));
+            let rate = sent.mean(left - half, left).or(sent.at(left)).unwrap_or(carried);
+            own = (own + (rate / carried - 1.0) * step).max(0.0);
+            last = *at;
+            if *at - peak >= half * 2 {
+                excess.push(value - base - own);
+            }
+        }
+        // Half a second of it: single frames exceed any mean.
+        excess.sort_by(|a, b| b.total_cmp(a));
+        excess.get(FRAMES).copied()
+    }
+
+    /// Returns the largest rise of a round-trip time around the episode, if the samples before and after it are back near the base.
+    pub fn isolated_round_trip(&self) -> Option<f64> {
+        let delays = self.delays().filter(|delays| !delays.is_one_way)?;
+        let (from, to) = self.window();
+        let second = TimeDelta::from_secs(1);
+        let points = self.flow.get(Quantity::RoundTrip)?.within(from - second * 2, to + second * 4);
+        let (at, most) = points.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+        let (before, after) = (points.get(at.checked_sub(1)?)?, points.get(at + 1)?);
+        let rise = most.1 - delays.base;
+        let near = |point: &(Time, f64)| point.1 - delays.base <= BACK * rise;
+        (near(before) && near(after)).then_some(rise)
+    }
+
+    /// Returns the smallest rise of the delay in the seconds before the episode, unless a queue was draining.
+    pub fn stood(&self, base: f64) -> Option<f64> {
+        let (coarse, start) = (self.is_coarse(), self.episode.start);
+        let delay = self.flow.get(Quantity::DelayLow).or_else(|| self.flow.get(Quantity::RoundTrip))?;
+        let points = delay.within(start - STOOD * if coarse { 2 } else { 1 }, start);
+        let drains = points.last()?.1 < 0.8 * points.first()?.1;
+        let least = points.iter().map(|(_, value)| value - base).fold(f64::MAX, f64::min);
+        (points.len() >= 4 && !drains).then_some(least)
+    }
+
+    /// Returns the mean sent rate of a span.
+    pub fn sent(&self, from: Time, to: Time) -> Option<f64> {
+        self.flow.get(Quantity::SentRate)?.mean(from, to)
+    }
+}

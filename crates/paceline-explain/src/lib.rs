@@ -1,0 +1,24 @@
+//! `paceline explain`: why the rate of a call fell.
+//!
+//! ```text
+//! bytes --readers--> Call --episodes--> drops, plateaus --causes--> findings
+//! ```
+//!
+//! Pure: bytes in, typed model out. No clock, no network. A reader fills the [model](model::Call); [`diagnosis`] finds each drop and
+//! each plateau of the rate, and asks every [cause](causes::CAUSES) for evidence.
+
+pub mod causes;
+pub mod diagnosis;
+pub mod document;
+pub mod episodes;
+pub mod error;
+pub mod facts;
+pub mod model;
+pub mod packets;
+pub mod path;
+pub mod readers;
+pub mod redact;
+pub mod statistics;
+pub mod transport;
+
+pub use error::ReadError;

@@ -1,0 +1,279 @@
+//! The model of a call, which every reader fills and every rule reads.
+//!
+//! A [`Call`] has flows; a [`Flow`] is one transport in one direction, with the series that its congestion controller sees and
+//! causes. A [`Series`] names its origin and the confidence in it, because inputs differ: a capture at both ends knows the delay of
+//! each packet, a page of statistics has one round-trip time per second.
+
+use paceline_units::{Time, TimeDelta};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A call, as far as an input shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Call {
+    /// The format of the input, such as `pcapng`.
+    pub format: String,
+    /// Flows, in order of their first appearance.
+    pub flows: Vec<Flow>,
+    /// What the input cannot show, and what was wrong with it. For people; without addresses and names.
+    pub notes: Vec<String>,
+}
+
+/// A transport in one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Name, unique in the call.
+    pub name: String,
+    /// Whether the end that made the input sent it.
+    pub is_sent: bool,
+    /// First and last time of the flow.
+    pub span: (Time, Time),
+    /// Series by quantity.
+    pub series: BTreeMap<Quantity, Series>,
+    /// Single events, in order of time.
+    pub marks: Vec<Mark>,
+}
+
+/// What a series measures. Rates count whole IP packets where the input has packets, and RTP payload in statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// The target of the controller, bit/s.
+    Target,
+    /// The bandwidth estimate, bit/s, where it differs from the target.
+    Estimate,
+    /// Sent, bit/s, in the interval from the point to the next.
+    SentRate,
+    /// Received at the far end, bit/s, in the interval from the point to the next.
+    ReceivedRate,
+    /// Upper limit of the receiver or of the session, bit/s.
+    Cap,
+    /// Smallest one-way delay of the interval above the smallest of the call, s.
+    DelayLow,
+    /// Largest one-way delay of the interval above the smallest of the call, s.
+    DelayHigh,
+    /// Longest time by which two consecutive arrivals of the interval lie further apart than their departures, s.
+    ArrivalGap,
+    /// Jitter of arrivals by RFC 3550, section 6.4.1, s.
+    Jitter,
+    /// Round-trip time, s.
+    RoundTrip,
+    /// Packets that were sent in the interval from the point to the next.
+    PacketsSent,
+    /// Of these, packets that did not arrive.
+    PacketsLost,
+    /// Retransmissions in the interval from the point to the next, packets.
+    Repairs,
+    /// Reports on congestion that reached the sender in the interval from the point to the next.
+    Feedback,
+    /// Reports on congestion that the receiver sent in the interval from the point to the next.
+    FeedbackSent,
+    /// Mean time in the pacer of the sender, s.
+    PacerDelay,
+    /// Frames per second that were encoded.
+    FrameRate,
+    /// Frames per second of the source.
+    SourceFrameRate,
+    /// Mean time to encode a frame, s.
+    EncodeTime,
+}
+
+/// From what a series was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Packets that were seen at both ends.
+    BothEnds,
+    /// Packets that were seen at the sender.
+    Sender,
+    /// Packets that were seen at the receiver.
+    Receiver,
+    /// Reports of the receiver.
+    Reports,
+    /// Values that the sender logged.
+    Log,
+    /// Statistics of the browser, some times a minute.
+    Statistics,
+}
+
+/// How far a series can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Inferred from other quantities.
+    Inferred,
+    /// Measured, with a long interval or an unknown clock.
+    Coarse,
+    /// Measured for each packet or at each change.
+    Exact,
+}
+
+/// Values over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// From what it was computed.
+    pub origin: Origin,
+    /// How far it can be trusted.
+    pub confidence: Confidence,
+    /// Time and value, in order of time.
+    pub points: Vec<(Time, f64)>,
+}
+
+/// A single event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Its time.
+    pub at: Time,
+    /// What happened.
+    pub kind: MarkKind,
+}
+
+/// The kind of a single event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MarkKind {
+    /// The controller detected over-use.
+    OverUse,
+    /// The application or the transport changed the route.
+    RouteChange,
+    /// A probe gave this estimate, bit/s.
+    ProbeDone(f64),
+    /// A probe gave no estimate.
+    ProbeFailed,
+    /// The sender began a cluster of probe packets at this rate, bit/s.
+    ProbeSent(f64),
+    /// The video stood still until this event, for this time.
+    Freeze(TimeDelta),
+    /// The encoder says that this limits its quality.
+    Limited(Limit),
+    /// The session or the receiver set this upper limit, bit/s.
+    CapSet(f64),
+    /// The sender began (true) or ended (false) to be limited by the application.
+    ApplicationLimited(bool),
+    /// A stream was switched on or off.
+    Active(bool),
+}
+
+/// What limits the quality of an encoder, by its own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing.
+    None,
+    /// The target rate.
+    Bandwidth,
+    /// The processor.
+    Cpu,
+    /// Something else.
+    Other,
+}
+
+impl Series {
+    /// Creates an empty series.
+    pub fn new(origin: Origin, confidence: Confidence) -> Self {
+        Self { origin, confidence, points: Vec::new() }
+    }
+
+    /// Adds a point. A point before the last one is left out.
+    pub fn push(&mut self, at: Time, value: f64) {
+        if value.is_finite() && self.points.last().is_none_or(|(last, _)| *last <= at) {
+            self.points.push((at, value));
+        }
+    }
+
+    /// Returns the values at times in `[from, to)`.
+    pub fn within(&self, from: Time, to: Time) -> &[(Time, f64)] {
+        let start = self.points.partition_point(|(at, _)| *at < from);
+        let end = self.points.partition_point(|(at, _)| *at < to);
+        &self.points[start.min(end)..end]
+    }
+
+    /// Returns the value that holds at `at`: that of the last point up to it.
+    pub fn at(&self, at: Time) -> Option<f64> {
+        self.points[..self.points.partition_point(|(time, _)| *time <= at)].last().map(|(_, value)| *value)
+    }
+
+    /// Returns the sum of the values in `[from, to)`.
+    pub fn sum(&self, from: Time, to: Time) -> f64 {
+        self.within(from, to).iter().map(|(_, value)| value).sum()
+    }
+
+    /// Returns the mean of the values in `[from, to)`.
+    pub fn mean(&self, from: Time, to: Time) -> Option<f64> {
+        let values = self.within(from, to);
+        (!values.is_empty()).then(|| values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64)
+    }
+
+    /// Returns the largest value in `[from, to)`.
+    pub fn max(&self, from: Time, to: Time) -> Option<f64> {
+        self.within(from, to).iter().map(|(_, value)| *value).reduce(f64::max)
+    }
+
+    /// Returns the smallest value in `[from, to)`.
+    pub fn min(&self, from: Time, to: Time) -> Option<f64> {
+        self.within(from, to).iter().map(|(_, value)| *value).reduce(f64::min)
+    }
+
+    /// Returns the value below which this share of the values in `[from, to)` lies.
+    pub fn quantile(&self, from: Time, to: Time, share: f64) -> Option<f64> {
+        let mut values: Vec<f64> = self.within(from, to).iter().map(|(_, value)| *value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1))).copied()
+    }
+}
+
+impl Flow {
+    /// Returns the series of a quantity, if the input has it.
+    pub fn get(&self, quantity: Quantity) -> Option<&Series> {
+        self.series.get(&quantity).filter(|series| !series.points.is_empty())
+    }
+
+    /// Returns the series that the rules follow: the target, else the estimate, else the sent rate.
+    pub fn rate(&self) -> Option<(Quantity, &Series)> {
+        let quantities = [Quantity::Target, Quantity::Estimate, Quantity::SentRate, Quantity::ReceivedRate];
+        quantities.into_iter().find_map(|quantity| Some((quantity, self.get(quantity)?)))
+    }
+
+    /// Returns the marks in `[from, to)`.
+    pub fn marks(&self, from: Time, to: Time) -> impl Iterator<Item = &Mark> {
+        self.marks.iter().filter(move |mark| (from..to).contains(&mark.at))
+    }
+
+    /// Returns lost and sent packets in `[from, to)`.
+    pub fn losses(&self, from: Time, to: Time) -> Option<(f64, f64)> {
+        let (lost, sent) = (self.get(Quantity::PacketsLost)?, self.get(Quantity::PacketsSent)?);
+        Some((lost.sum(from, to), sent.sum(from, to)))
+    }
+
+    /// Sorts the marks and removes empty series.
+    pub fn finish(&mut self) {
+        self.marks.sort_by_key(|mark| mark.at);
+        self.series.retain(|_, series| !series.points.is_empty());
+    }
+}
+
+impl Quantity {
+    /// Returns what the series measures, with the unit in which it is shown and the number of such units in the unit of the
+    /// series.
+    pub fn describe(self) -> (&'static str, &'static str, f64) {
+        match self {
+            Self::Target => ("target", "Mbit/s", 1e-6),
+            Self::Estimate => ("estimate", "Mbit/s", 1e-6),
+            Self::SentRate => ("sent", "Mbit/s", 1e-6),
+            Self::ReceivedRate => ("received", "Mbit/s", 1e-6),
+            Self::Cap => ("upper limit", "Mbit/s", 1e-6),
+            Self::DelayLow => ("lowest delay", "ms", 1e3),
+            Self::DelayHigh => ("highest delay", "ms", 1e3),
+            Self::ArrivalGap => ("gap of arrivals", "ms", 1e3),
+            Self::Jitter => ("jitter", "ms", 1e3),
+            Self::RoundTrip => ("round-trip time", "ms", 1e3),
+            Self::PacketsSent => ("packets sent", "packets", 1.0),
+            Self::PacketsLost => ("packets lost", "packets", 1.0),
+            Self::Repairs => ("retransmissions", "packets", 1.0),
+            Self::Feedback => ("reports received", "reports", 1.0),
+            Self::FeedbackSent => ("reports sent", "reports", 1.0),
+            Self::PacerDelay => ("time in the pacer", "ms", 1e3),
+            Self::FrameRate => ("frames encoded", "1/s", 1.0),
+            Self::SourceFrameRate => ("frames of the source", "1/s", 1.0),
+            Self::EncodeTime => ("time to encode a frame", "ms", 1e3),
+        }
+    }
+}

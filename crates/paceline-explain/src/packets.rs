@@ -1,0 +1,228 @@
+//! Packets to series: one pass over packets in order of time, with bounded memory.
+
+use crate::model::{Confidence, Flow, Origin, Quantity, Series};
+use paceline_units::{Time, TimeDelta};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Length of an interval of packet series. Ours: one frame group of the delay detectors is shorter, one report is longer.
+pub const BIN: TimeDelta = TimeDelta::from_millis(100);
+/// Intervals of a flow at most, 29 hours: bounds the memory for any input.
+const BINS_MAX: usize = 1 << 20;
+/// Packets in flight at most. Older ones count as lost.
+const IN_FLIGHT_MAX: usize = 1 << 16;
+
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    sent_bits: f64,
+    received_bits: f64,
+    sent: u32,
+    arrived: u32,
+    repairs: u32,
+    feedback: u32,
+    feedback_sent: u32,
+    delay: Option<(f64, f64)>,
+    gap: f64,
+}
+
+/// Accumulates the packets of a flow.
+#[derive(Default)]
+pub struct PacketSeries {
+    origin: Option<Time>,
+    bins: Vec<Bin>,
+    left_out: bool,
+    /// Packets in flight by key: send time.
+    in_flight: BTreeMap<u64, Time>,
+    order: VecDeque<u64>,
+    last_arrival: Option<(Time, f64)>,
+    least_delay: f64,
+    last: Option<Time>,
+    /// Whether departures, arrivals, delays and reports of either end were seen.
+    saw: Saw,
+}
+
+/// What a series of packets can show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Saw {
+    /// Packets at the sender.
+    pub departures: bool,
+    /// Packets at the receiver.
+    pub arrivals: bool,
+    /// Delays from send times and arrival times.
+    pub delays: bool,
+    /// Reports at the sender.
+    pub feedback: bool,
+    /// Reports at the receiver.
+    pub feedback_sent: bool,
+    /// Which packets arrived.
+    pub outcomes: bool,
+}
+
+impl PacketSeries {
+    fn bin(&mut self, at: Time) -> Option<&mut Bin> {
+        let origin = *self.origin.get_or_insert(at);
+        // Times before the first packet belong to its interval.
+        let index = ((at - origin).as_nanos().max(0) / BIN.as_nanos()) as usize;
+        if index >= BINS_MAX {
+            self.left_out = true;
+            return None;
+        }
+        if index >= self.bins.len() {
+            self.bins.resize(index + 1, Bin::default());
+        }
+        self.last = self.last.max(Some(at));
+        self.bins.get_mut(index)
+    }
+
+    /// A packet of media left the sender.
+    pub fn departed(&mut self, at: Time, bytes: u64, is_repair: bool) {
+        self.saw.departures = true;
+        let Some(bin) = self.bin(at) else { return };
+        bin.sent_bits += bytes as f64 * 8.0;
+        bin.repairs += u32::from(is_repair);
+    }
+
+    /// A packet of media left the sender, whose arrival will be seen or not. `key` joins both.
+    pub fn sent(&mut self, at: Time, key: u64, bytes: u64, is_repair: bool) {
+        self.departed(at, bytes, is_repair);
+        let Some(bin) = self.bin(at) else { return };
+        bin.sent += 1;
+        if self.in_flight.insert(key, at).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > IN_FLIGHT_MAX
+            && let Some(old) = self.order.pop_front()
+        {
+            self.in_flight.remove(&old);
+        }
+    }
+
+    /// The arrival of a packet was seen. Returns its send time.
+    pub fn outcome(&mut self, key: u64) -> Option<Time> {
+        self.saw.outcomes = true;
+        let sent = self.in_flight.remove(&key)?;
+        if let Some(bin) = self.bin(sent) {
+            bin.arrived += 1;
+        }
+        Some(sent)
+    }
+
+    /// Counts packets that were sent at `at` by what reports or gaps in the sequence say.
+    pub fn counted(&mut self, at: Time, sent: u32, arrived: u32) {
+        self.saw.outcomes = true;
+        if let Some(bin) = self.bin(at) {
+            bin.sent += sent;
+            bin.arrived += arrived;
+        }
+    }
+
+    /// A packet of media reached the receiver at `at`, `delay` seconds after it left, by any clock. Delays are shown above the
+    /// smallest one.
+    pub fn arrived(&mut self, at: Time, bytes: u64, delay: Option<f64>) {
+        self.saw.arrivals = true;
+        let Some(bin) = self.bin(at) else { return };
+        bin.received_bits += bytes as f64 * 8.0;
+        if let Some(delay) = delay {
+            self.delay(at, at, delay);
+        }
+    }
+
+    /// A delay of a packet that arrived at `arrival` is shown at `shown`.
+    pub fn delay(&mut self, shown: Time, arrival: Time, delay: f64) {
+        self.least_delay = if self.saw.delays { self.least_delay.min(delay) } else { delay };
+        self.saw.delays = true;
+        let gap = match self.last_arrival {
+            // Arrivals minus departures, RFC 3550, section 6.4.1: positive if the packet waited longer than the one before.
+            Some((last, last_delay)) if arrival > last => {
+                (delay - last_delay).min((arrival - last).as_secs_f64()).max(0.0)
+            }
+            _ => 0.0,
+        };
+        self.last_arrival = Some((arrival, delay));
+        if let Some(bin) = self.bin(shown) {
+            let (low, high) = bin.delay.unwrap_or((delay, delay));
+            bin.delay = Some((low.min(delay), high.max(delay)));
+            bin.gap = bin.gap.max(gap);
+        }
+    }
+
+    /// A report reached the sender.
+    pub fn feedback(&mut self, at: Time) {
+        self.saw.feedback = true;
+        if let Some(bin) = self.bin(at) {
+            bin.feedback += 1;
+        }
+    }
+
+    /// The receiver sent a report.
+    pub fn feedback_sent(&mut self, at: Time) {
+        self.saw.feedback_sent = true;
+        if let Some(bin) = self.bin(at) {
+            bin.feedback_sent += 1;
+        }
+    }
+
+    /// Returns whether it has no packets.
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty()
+    }
+
+    /// Returns what was seen.
+    pub fn saw(&self) -> Saw {
+        self.saw
+    }
+
+    /// Returns whether packets after the longest span were left out.
+    pub fn left_out(&self) -> bool {
+        self.left_out
+    }
+
+    /// Adds the series to a flow.
+    pub fn finish(self, flow: &mut Flow) {
+        let Some(origin) = self.origin else { return };
+        let saw = self.saw;
+        let end = self.last.unwrap_or(origin);
+        let ends = match (saw.departures, saw.arrivals) {
+            (true, true) => Origin::BothEnds,
+            (true, false) => Origin::Sender,
+            _ => Origin::Receiver,
+        };
+        let of_outcome = if saw.arrivals { ends } else { Origin::Reports };
+        flow.span = (origin, end);
+        let at = |index: usize| origin + TimeDelta::from_nanos(BIN.as_nanos() * index as i64);
+        // The last interval is cut, so its rate would be too low.
+        let whole = &self.bins[..self.bins.len().saturating_sub(1)];
+        let mut add = |quantity, origin, value: &dyn Fn(&Bin) -> Option<f64>| {
+            let mut series = Series::new(origin, Confidence::Exact);
+            for (index, bin) in whole.iter().enumerate() {
+                if let Some(value) = value(bin) {
+                    series.push(at(index), value);
+                }
+            }
+            flow.series.insert(quantity, series);
+        };
+        let per_second = 1.0 / BIN.as_secs_f64();
+        if saw.departures {
+            add(Quantity::SentRate, Origin::Sender, &|bin| Some(bin.sent_bits * per_second));
+            add(Quantity::Repairs, Origin::Sender, &|bin| Some(f64::from(bin.repairs)));
+        }
+        if saw.arrivals {
+            add(Quantity::ReceivedRate, Origin::Receiver, &|bin| Some(bin.received_bits * per_second));
+        }
+        if saw.outcomes {
+            add(Quantity::PacketsSent, of_outcome, &|bin| Some(f64::from(bin.sent)));
+            add(Quantity::PacketsLost, of_outcome, &|bin| Some(f64::from(bin.sent.saturating_sub(bin.arrived))));
+        }
+        if saw.delays {
+            let least = self.least_delay;
+            add(Quantity::DelayLow, of_outcome, &|bin| Some(bin.delay?.0 - least));
+            add(Quantity::DelayHigh, of_outcome, &|bin| Some(bin.delay?.1 - least));
+            add(Quantity::ArrivalGap, of_outcome, &|bin| bin.delay.map(|_| bin.gap));
+        }
+        if saw.feedback {
+            add(Quantity::Feedback, Origin::Sender, &|bin| Some(f64::from(bin.feedback)));
+        }
+        if saw.feedback_sent {
+            add(Quantity::FeedbackSent, Origin::Receiver, &|bin| Some(f64::from(bin.feedback_sent)));
+        }
+    }
+}

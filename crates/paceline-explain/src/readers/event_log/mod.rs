@@ -1,0 +1,365 @@
+//! RTC event logs of libwebrtc, version 2 and the deprecated version 1, also mixed.
+//!
+//! A log is a sequence of records without a length or a checksum: a protobuf tag, a length, a body. Records of version 2 hold many
+//! events of one kind, so events are sorted by time after all are read.
+
+mod delta;
+mod messages;
+
+use crate::error::ReadError;
+use crate::model::{Call, Confidence, MarkKind, Origin, Quantity, Series};
+use crate::readers::capture::Learner;
+use crate::transport::{Ends, Transport};
+use delta::{BadDelta, blobs, decode};
+use messages::{DelayBased, Event1, LossBased, Rtcp, Rtp, Single};
+use paceline_units::Time;
+use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
+use prost::Message;
+use std::io::Read;
+
+/// Name of the format.
+pub const FORMAT: &str = "rtc-event-log";
+
+/// The longest body of a record (libwebrtc, `rtc_event_log_parser.cc`).
+const BODY_MAX: u64 = 10_000_000;
+/// Events of a record, and of a log, at most: bounds the memory.
+const RECORD_EVENTS_MAX: u32 = 1 << 18;
+const EVENTS_MAX: usize = 4 << 20;
+
+/// A field of `EventStream` is known.
+fn is_field(number: u64) -> bool {
+    matches!(number, 1..=5 | 7..=10 | 16..=35 | 101..=104)
+}
+
+/// Returns whether bytes are the beginning of a log.
+pub fn begins(head: &[u8]) -> bool {
+    let mut rest = head;
+    let Some(tag) = varint(&mut rest) else { return false };
+    let Some(length) = varint(&mut rest) else { return false };
+    if tag & 7 != 2 || !is_field(tag >> 3) || length == 0 || length > BODY_MAX {
+        return false;
+    }
+    // The tag after the first record, if it is in sight.
+    match rest.get(length as usize..) {
+        None => true,
+        Some(mut next) => next.is_empty() || varint(&mut next).is_some_and(|tag| tag & 7 == 2 && is_field(tag >> 3)),
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7F) << shift;
+        if *byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// An event. Times are in µs of the log's clock.
+enum Event {
+    Rtp { incoming: bool, header: RtpHeader, bytes: u64 },
+    RawRtp { incoming: bool, header: Vec<u8>, bytes: u64 },
+    Rtcp { incoming: bool, raw: Vec<u8> },
+    LossBased(f64),
+    DelayBased { bps: f64, over_use: bool },
+    Mark(MarkKind),
+}
+
+#[derive(Default)]
+struct Events {
+    all: Vec<(i64, Event)>,
+    left_out: bool,
+    damaged: u64,
+}
+
+impl Events {
+    fn push(&mut self, us: i64, event: Event) {
+        if self.all.len() >= EVENTS_MAX {
+            self.left_out = true;
+        } else {
+            self.all.push((us, event));
+        }
+    }
+}
+
+/// Reads a log.
+///
+/// # Errors
+/// No record can be read, or the log has no RTP.
+pub fn read(input: &mut impl Read) -> Result<Call, ReadError> {
+    let mut events = Events::default();
+    let mut body = Vec::new();
+    let (mut records, mut at, mut cut) = (0u64, 0u64, None);
+    loop {
+        let Some((tag, n)) = stream_varint(input)? else { break };
+        let Some((length, m)) = stream_varint(input)? else {
+            cut = Some(at);
+            break;
+        };
+        if tag & 7 != 2 || length > BODY_MAX {
+            cut = Some(at);
+            break;
+        }
+        body.clear();
+        if (input.by_ref().take(length).read_to_end(&mut body)? as u64) < length {
+            cut = Some(at);
+            break;
+        }
+        at += n + m + length;
+        records += 1;
+        if record(tag >> 3, &body, &mut events).is_err() {
+            events.damaged += 1;
+        }
+    }
+    if let (Some(at), 0) = (cut, records) {
+        let problem = "no record of an event log".to_owned();
+        return Err(ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem });
+    }
+    let mut notes = Vec::new();
+    if let Some(at) = cut {
+        notes.push(format!("the log is cut or damaged at byte {at}, after {records} records"));
+    }
+    if events.damaged > 0 {
+        notes.push(format!("{} records could not be decoded and are left out", events.damaged));
+    }
+    if events.left_out {
+        notes.push(format!("events after the first {EVENTS_MAX} are left out"));
+    }
+    let call = build(events.all, notes);
+    match call.flows.is_empty() {
+        true => Err(ReadError::Empty { format: FORMAT, problem: "no RTP packet in it".to_owned() }),
+        false => Ok(call),
+    }
+}
+
+/// Returns a varint and its length, or nothing at the end.
+fn stream_varint(input: &mut impl Read) -> Result<Option<(u64, u64)>, ReadError> {
+    let (mut value, mut byte) = (0, [0]);
+    for (n, shift) in (0..64).step_by(7).enumerate() {
+        if input.read(&mut byte)? == 0 {
+            return Ok(None);
+        }
+        value |= u64::from(byte[0] & 0x7F) << shift;
+        if byte[0] < 0x80 {
+            return Ok(Some((value, n as u64 + 1)));
+        }
+    }
+    Ok(None)
+}
+
+struct BadRecord;
+
+impl From<prost::DecodeError> for BadRecord {
+    fn from(_: prost::DecodeError) -> Self {
+        Self
+    }
+}
+
+impl From<BadDelta> for BadRecord {
+    fn from(_: BadDelta) -> Self {
+        Self
+    }
+}
+
+fn record(field: u64, body: &[u8], events: &mut Events) -> Result<(), BadRecord> {
+    match field {
+        1 => version_1(&Event1::decode(body)?, events),
+        2 | 3 => rtp(field == 2, &Rtp::decode(body)?, events)?,
+        4 | 5 => rtcp(field == 4, &Rtcp::decode(body)?, events)?,
+        18 => {
+            let all = LossBased::decode(body)?;
+            let n = count(all.deltas)?;
+            let (times, rates) =
+                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
+            for (us, bps) in times.into_iter().zip(rates) {
+                events.push(us, Event::LossBased(bps.unwrap_or(0) as f64));
+            }
+        }
+        19 => {
+            let all = DelayBased::decode(body)?;
+            let n = count(all.deltas)?;
+            let (times, rates) =
+                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
+            let states = values(all.state.map(|state| state as u64), &all.state_deltas, n)?;
+            for ((us, bps), state) in times.into_iter().zip(rates).zip(states) {
+                // 1 normal, 2 under-use, 3 over-use.
+                events.push(us, Event::DelayBased { bps: bps.unwrap_or(0) as f64, over_use: state == Some(3) });
+            }
+        }
+        21..=25 | 32 => {
+            let one = Single::decode(body)?;
+            let us = one.ms.ok_or(BadRecord)?.checked_mul(1000).ok_or(BadRecord)?;
+            let third = one.third.unwrap_or(0) as f64;
+            let kind = match (field, one.second) {
+                (21, _) => MarkKind::ProbeSent(third),
+                (22, _) => MarkKind::ProbeDone(third),
+                (23, _) => MarkKind::ProbeFailed,
+                (24, value) => MarkKind::ApplicationLimited(value == Some(1)),
+                // The first selection of a pair is no change; `build` removes it.
+                (25, Some(4)) | (32, Some(1)) => MarkKind::RouteChange,
+                _ => return Ok(()),
+            };
+            events.push(us, Event::Mark(kind));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn count(deltas: Option<u32>) -> Result<usize, BadRecord> {
+    let deltas = deltas.unwrap_or(0);
+    if deltas > RECORD_EVENTS_MAX { Err(BadRecord) } else { Ok(deltas as usize) }
+}
+
+/// Returns the first value and those that follow it.
+fn values(base: Option<u64>, deltas: &[u8], count: usize) -> Result<Vec<Option<u64>>, BadDelta> {
+    let mut all = vec![base];
+    all.append(&mut decode(deltas, base, count)?);
+    Ok(all)
+}
+
+fn times(base_ms: Option<i64>, deltas: &[u8], count: usize) -> Result<Vec<i64>, BadRecord> {
+    let all = values(Some(base_ms.ok_or(BadRecord)? as u64), deltas, count)?;
+    all.into_iter().map(|ms| (ms.ok_or(BadRecord)? as i64).checked_mul(1000).ok_or(BadRecord)).collect()
+}
+
+fn rtp(incoming: bool, all: &Rtp, events: &mut Events) -> Result<(), BadRecord> {
+    let n = count(all.deltas)?;
+    let wide = |value: Option<u32>| value.map(u64::from);
+    let times = times(all.ms, &all.ms_deltas, n)?;
+    let sequences = values(wide(all.sequence), &all.sequence_deltas, n)?;
+    let timestamps = values(wide(all.timestamp), &all.timestamp_deltas, n)?;
+    let payloads = values(wide(all.payload), &all.payload_deltas, n)?;
+    let headers = values(wide(all.header), &all.header_deltas, n)?;
+    let paddings = values(wide(all.padding), &all.padding_deltas, n)?;
+    let transport = values(wide(all.transport_sequence), &all.transport_sequence_deltas, n)?;
+    let send_times = values(wide(all.abs_send_time), &all.abs_send_time_deltas, n)?;
+    let ssrc = all.ssrc.ok_or(BadRecord)?;
+    for (index, us) in times.into_iter().enumerate() {
+        let header = RtpHeader {
+            sequence: sequences[index].unwrap_or(0) as u16,
+            timestamp: timestamps[index].unwrap_or(0) as u32,
+            ssrc,
+            abs_send_time: send_times[index].map(|bits| AbsSendTime::from_bits(bits as u32)),
+            transport_sequence: transport[index].map(|sequence| sequence as u16),
+            ..RtpHeader::default()
+        };
+        let sizes = [&payloads, &headers, &paddings].map(|sizes| sizes[index].unwrap_or(0).min(1 << 16));
+        events.push(us, Event::Rtp { incoming, header, bytes: sizes.iter().sum() });
+    }
+    Ok(())
+}
+
+fn rtcp(incoming: bool, all: &Rtcp, events: &mut Events) -> Result<(), BadRecord> {
+    let n = count(all.deltas)?;
+    let times = times(all.ms, &all.ms_deltas, n)?;
+    let others = if n == 0 { Vec::new() } else { blobs(&all.blobs, n)? };
+    for (us, raw) in times.into_iter().zip([&all.raw[..]].into_iter().chain(others)) {
+        events.push(us, Event::Rtcp { incoming, raw: raw.to_vec() });
+    }
+    Ok(())
+}
+
+fn version_1(event: &Event1, events: &mut Events) {
+    let Some(us) = event.us else { return };
+    if let Some(rtp) = &event.rtp {
+        let bytes = u64::from(rtp.length.unwrap_or(0)).min(1 << 16);
+        events.push(us, Event::RawRtp { incoming: rtp.incoming == Some(true), header: rtp.header.clone(), bytes });
+    }
+    if let Some(rtcp) = &event.rtcp {
+        events.push(us, Event::Rtcp { incoming: rtcp.incoming == Some(true), raw: rtcp.data.clone() });
+    }
+    if let Some(bps) = event.loss.as_ref().and_then(|loss| loss.first) {
+        events.push(us, Event::LossBased(bps as f64));
+    }
+    if let Some(delay) = &event.delay {
+        // 0 normal, 1 under-use, 2 over-use.
+        events.push(us, Event::DelayBased { bps: delay.first.unwrap_or(0) as f64, over_use: delay.second == Some(2) });
+    }
+    if let Some(cluster) = &event.cluster {
+        events.push(us, Event::Mark(MarkKind::ProbeSent(cluster.second.unwrap_or(0) as f64)));
+    }
+    if let Some(result) = &event.result {
+        let kind = match result.second {
+            None | Some(0) => MarkKind::ProbeDone(result.third.unwrap_or(0) as f64),
+            Some(_) => MarkKind::ProbeFailed,
+        };
+        events.push(us, Event::Mark(kind));
+    }
+    if let Some(alr) = &event.alr {
+        events.push(us, Event::Mark(MarkKind::ApplicationLimited(alr.first == Some(1))));
+    }
+}
+
+fn build(mut all: Vec<(i64, Event)>, notes: Vec<String>) -> Call {
+    all.sort_by_key(|(us, _)| *us);
+    let first = all.first().map_or(0, |(us, _)| *us);
+    // More than 100 days after the first event is a damaged time.
+    let time =
+        |us: i64| us.checked_sub(first).filter(|us| *us < 8_640_000_000_000).map(|us| Time::from_nanos(us * 1000));
+    let [mut ids_out, mut ids_in] = [Learner::default(), Learner::default()];
+    for (us, event) in &all {
+        if let (Event::RawRtp { incoming, header, .. }, Some(at)) = (event, time(*us)) {
+            let learner = if *incoming { &mut ids_in } else { &mut ids_out };
+            learner.packet(at, header);
+        }
+    }
+    let ids: [ExtensionIds; 2] = [ids_out.ids(), ids_in.ids()];
+    let (mut sent, mut received) = (Transport::new(Ends::Sender), Transport::new(Ends::Receiver));
+    let log = || Series::new(Origin::Log, Confidence::Exact);
+    let (mut loss_based, mut delay_based) = (log(), log());
+    let (mut over_used, mut routes) = (false, 0);
+    for (us, event) in all {
+        let Some(at) = time(us) else { continue };
+        match event {
+            Event::Rtp { incoming: false, header, bytes } => sent.rtp_sent(at, &header, bytes),
+            Event::Rtp { incoming: true, header, bytes } => received.rtp_arrived(at, &header, bytes),
+            Event::RawRtp { incoming, header, bytes } => {
+                let Ok((header, _)) = RtpHeader::parse(&header, &ids[usize::from(incoming)]) else { continue };
+                match incoming {
+                    false => sent.rtp_sent(at, &header, bytes),
+                    true => received.rtp_arrived(at, &header, bytes),
+                }
+            }
+            Event::Rtcp { incoming: true, raw } => sent.report_arrived(at, &raw),
+            Event::Rtcp { incoming: false, raw } => {
+                sent.rtcp_sent(at, &raw);
+                received.report_sent(at, &raw);
+            }
+            Event::LossBased(bps) => loss_based.push(at, bps),
+            Event::DelayBased { bps, over_use } => {
+                delay_based.push(at, bps);
+                if over_use && !over_used {
+                    sent.mark(at, MarkKind::OverUse);
+                }
+                over_used = over_use;
+            }
+            Event::Mark(MarkKind::RouteChange) => {
+                routes += 1;
+                if routes > 1 && at > Time::from_secs(2) {
+                    sent.mark(at, MarkKind::RouteChange);
+                }
+            }
+            Event::Mark(kind) => sent.mark(at, kind),
+        }
+    }
+    let mut flows = Vec::new();
+    if !sent.is_empty() {
+        let mut flow = sent.finish("sent".to_owned());
+        // Events of the loss-based controller carry the estimate that results from both.
+        let (target, estimate) =
+            if loss_based.points.is_empty() { (delay_based, log()) } else { (loss_based, delay_based) };
+        flow.series.insert(Quantity::Target, target);
+        flow.series.insert(Quantity::Estimate, estimate);
+        flow.finish();
+        flows.push(flow);
+    }
+    if !received.is_empty() {
+        flows.push(received.finish("received".to_owned()));
+    }
+    Call { format: FORMAT.to_owned(), flows, notes }
+}

@@ -1,0 +1,163 @@
+//! Folders that `--out` wrote. Only what endpoints know is read: packets at both ends, reports, targets and frames. Hops,
+//! capacities and the scenario are not read, so that an explanation of a simulated call is worth as much as one of a real call.
+
+use crate::error::ReadError;
+use crate::model::{Call, Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
+use crate::packets::PacketSeries;
+use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
+use paceline_results::tables::RunTables;
+use paceline_results::{About, MANIFEST_FILE, Manifest, RUNS};
+use paceline_units::{Time, TimeDelta};
+use std::path::Path;
+
+/// Name of the format.
+pub const FORMAT: &str = "paceline-run";
+
+/// Reads the run of a folder of results, or the folder of a run. `name` selects one of several runs.
+///
+/// # Errors
+/// The folder has no run, several runs and no `name`, or a damaged table.
+pub fn read(dir: &Path, name: Option<&str>) -> Result<Call, ReadError> {
+    let folder = match dir.join(MANIFEST_FILE).is_file() {
+        false => dir.to_path_buf(),
+        true => {
+            let runs = Manifest::read(dir)?.runs;
+            let names = || runs.iter().map(|run| run.directory.as_str()).collect::<Vec<_>>();
+            let run = match name {
+                Some(name) => runs.iter().find(|run| run.directory == name),
+                None if runs.len() == 1 => runs.first(),
+                None => None,
+            };
+            let run = run.ok_or_else(|| ReadError::WhichRun {
+                wanted: name.map(str::to_owned),
+                runs: names().join(", "),
+                count: runs.len(),
+            })?;
+            dir.join(RUNS).join(&run.directory)
+        }
+    };
+    let about = About::read(&folder)?;
+    let header = about.header();
+    let mut observer = RunObserver::new(&header);
+    RunTables::new(&folder, &about).replay(&header, &mut observer)?;
+    Ok(observer.finish())
+}
+
+/// Builds the model of a run from its events.
+pub struct RunObserver {
+    flows: Vec<FlowSeries>,
+}
+
+struct FlowSeries {
+    flow: Flow,
+    packets: PacketSeries,
+    target: Series,
+    round_trip: Series,
+    cap: Series,
+    last_frame: Option<(Time, TimeDelta)>,
+    is_tcp: bool,
+}
+
+impl RunObserver {
+    /// Creates the model of a run with these flows.
+    pub fn new(header: &RunHeader) -> Self {
+        let flow = |name: &String| FlowSeries {
+            flow: Flow { name: name.clone(), is_sent: true, ..Flow::default() },
+            packets: PacketSeries::default(),
+            target: Series::new(Origin::Log, Confidence::Exact),
+            round_trip: Series::new(Origin::Reports, Confidence::Exact),
+            cap: Series::new(Origin::Reports, Confidence::Exact),
+            last_frame: None,
+            is_tcp: false,
+        };
+        Self { flows: header.flows.iter().map(flow).collect() }
+    }
+
+    fn flow(&mut self, flow: paceline_units::FlowId) -> Option<&mut FlowSeries> {
+        self.flows.get_mut(usize::from(flow.0))
+    }
+
+    /// Returns the call: its media flows.
+    pub fn finish(self) -> Call {
+        let flows = self.flows.into_iter().filter(|flow| !flow.is_tcp && !flow.packets.is_empty());
+        let flows = flows.map(|mut all| {
+            all.packets.finish(&mut all.flow);
+            all.flow.series.insert(Quantity::Target, all.target);
+            all.flow.series.insert(Quantity::RoundTrip, all.round_trip);
+            all.flow.series.insert(Quantity::Cap, all.cap);
+            all.flow.finish();
+            all.flow
+        });
+        Call { format: FORMAT.to_owned(), flows: flows.collect(), notes: Vec::new() }
+    }
+}
+
+impl EventObserver for RunObserver {
+    fn on_event(&mut self, event: &EventRecord) {
+        match *event {
+            EventRecord::Sent { at, packet } => {
+                let Some(flow) = self.flow(packet.flow) else { return };
+                flow.is_tcp |= packet.class.is_tcp();
+                match packet.class {
+                    PacketClass::ReceiverControl => flow.packets.feedback_sent(at),
+                    PacketClass::SenderControl => {}
+                    _ => flow.packets.sent(
+                        at,
+                        packet.packet,
+                        packet.size.as_bytes(),
+                        packet.class == PacketClass::Retransmission,
+                    ),
+                }
+            }
+            EventRecord::Arrived { at, packet, delay, .. } => {
+                let Some(flow) = self.flow(packet.flow) else { return };
+                match packet.class {
+                    PacketClass::ReceiverControl => flow.packets.feedback(at),
+                    PacketClass::SenderControl => {}
+                    _ => {
+                        flow.packets.outcome(packet.packet);
+                        flow.packets.arrived(at, packet.size.as_bytes(), Some(delay.as_secs_f64()));
+                    }
+                }
+            }
+            EventRecord::RoundTrip { at, flow, rtt } => {
+                if let Some(flow) = self.flow(flow) {
+                    flow.round_trip.push(at, rtt.as_secs_f64());
+                }
+            }
+            EventRecord::Decision { at, flow, target, .. } => {
+                if let Some(flow) = self.flow(flow) {
+                    flow.target.push(at, target.as_bps() as f64);
+                }
+            }
+            EventRecord::Remb { at, flow, rate } => {
+                if let Some(flow) = self.flow(flow) {
+                    flow.cap.push(at, rate.as_bps() as f64);
+                }
+            }
+            EventRecord::Frame { at, flow, .. } => {
+                if let Some(flow) = self.flow(flow) {
+                    flow.frame(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl FlowSeries {
+    /// A gap of max(3 × mean, mean + 150 ms) between rendered frames is a freeze (W3C, `freezeCount`). The mean is smoothed over
+    /// 30 frames here.
+    fn frame(&mut self, at: Time) {
+        let Some((last, mean)) = self.last_frame else {
+            self.last_frame = Some((at, TimeDelta::from_millis(33)));
+            return;
+        };
+        let gap = at - last;
+        let limit = (mean * 3).max(mean + TimeDelta::from_millis(150));
+        if gap >= limit {
+            self.flow.marks.push(Mark { at, kind: MarkKind::Freeze(gap) });
+        }
+        self.last_frame = Some((at, TimeDelta::from_nanos((mean.as_nanos() * 29 + gap.as_nanos()) / 30)));
+    }
+}

@@ -1,0 +1,428 @@
+//! Statistics of browsers (W3C Identifiers for WebRTC's Statistics API) to flows: what was sent, and what was received.
+//!
+//! Counters are spread over the seconds between two samples; values of states hold until the next sample.
+
+use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Origin, Quantity, Series};
+use paceline_units::{Time, TimeDelta};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The length of an interval: the usual period of samples.
+const BIN_S: f64 = 1.0;
+/// Intervals at most, 3 days, and objects at most: both bound the memory.
+const BINS_MAX: usize = 1 << 18;
+const OBJECTS_MAX: usize = 4096;
+/// A value holds at most for this many intervals.
+const HOLDS: usize = 5;
+
+/// The metrics that are read. Readers may leave out all others.
+pub const METRICS: &[&str] = &[
+    "timestamp",
+    "active",
+    "availableOutgoingBitrate",
+    "bytesReceived",
+    "bytesSent",
+    "currentRoundTripTime",
+    "frames",
+    "framesEncoded",
+    "framesPerSecond",
+    "freezeCount",
+    "headerBytesReceived",
+    "headerBytesSent",
+    "jitter",
+    "kind",
+    "nominated",
+    "packetsLost",
+    "packetsReceived",
+    "packetsSent",
+    "qualityLimitationReason",
+    "retransmittedPacketsSent",
+    "roundTripTime",
+    "roundTripTimeMeasurements",
+    "selectedCandidatePairChanges",
+    "selectedCandidatePairId",
+    "state",
+    "targetBitrate",
+    "totalEncodeTime",
+    "totalFreezesDuration",
+    "totalPacketSendDelay",
+];
+
+/// Accumulates samples.
+#[derive(Default)]
+pub struct Statistics {
+    origin_ms: Option<f64>,
+    end_ms: f64,
+    objects: BTreeMap<String, Object>,
+    sent: Direction,
+    received: Direction,
+    selected: Option<String>,
+    samples: u64,
+    left_out: bool,
+}
+
+#[derive(Default)]
+struct Object {
+    at_ms: f64,
+    values: BTreeMap<String, f64>,
+    reason: Option<String>,
+    reported: bool,
+}
+
+#[derive(Default)]
+struct Direction {
+    counters: BTreeMap<Quantity, Vec<f64>>,
+    /// By quantity and object: the last value of each interval. NaN: none.
+    states: BTreeMap<(Quantity, String), Vec<f64>>,
+    round_trip: Vec<(f64, f64)>,
+    encode: BTreeMap<Quantity, (Vec<f64>, Vec<f64>)>,
+    marks: Vec<(f64, MarkKind)>,
+    seen: bool,
+}
+
+impl Statistics {
+    /// Returns the number of samples of objects that were used.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Adds a sample of one object. `at_ms`: the time of its report, ms since 1970.
+    pub fn add(&mut self, id: &str, kind: &str, at_ms: f64, values: &Map<String, Value>) {
+        let wanted = matches!(
+            kind,
+            "outbound-rtp" | "inbound-rtp" | "remote-inbound-rtp" | "candidate-pair" | "transport" | "media-source"
+        );
+        if !wanted || !at_ms.is_finite() || at_ms < 0.0 {
+            return;
+        }
+        if self.objects.len() >= OBJECTS_MAX && !self.objects.contains_key(id) {
+            self.left_out = true;
+            return;
+        }
+        let origin = *self.origin_ms.get_or_insert(at_ms);
+        let at = (at_ms - origin) / 1e3;
+        if !(0.0..BINS_MAX as f64 * BIN_S).contains(&at) {
+            self.left_out |= at > 0.0;
+            return;
+        }
+        self.samples += 1;
+        self.end_ms = self.end_ms.max(at_ms);
+        let numbers: BTreeMap<String, f64> = values
+            .iter()
+            .filter(|(name, _)| METRICS.contains(&name.as_str()))
+            .filter_map(|(name, value)| Some((name.clone(), number(value)?)))
+            .collect();
+        let text = |name: &str| values.get(name).and_then(Value::as_str);
+        let object = self.objects.entry(id.to_owned()).or_default();
+        let before = std::mem::take(&mut object.values);
+        let (before_at, first) = (object.at_ms, before.is_empty());
+        if !first && at_ms <= before_at {
+            // The report of a repeated sample.
+            object.values = before;
+            return;
+        }
+        let step = Step { at, from: (before_at - origin) / 1e3, first, before: &before, now: &numbers };
+        match kind {
+            "outbound-rtp" => {
+                let reason = text("qualityLimitationReason").map(str::to_owned);
+                outbound(&mut self.sent, id, &step, reason.as_deref(), object.reason.as_deref());
+                object.reason = reason.or(object.reason.take());
+            }
+            "inbound-rtp" => inbound(&mut self.received, &step),
+            "remote-inbound-rtp" => {
+                // A report is repeated until the next one.
+                let repeated = !first
+                    && before.get("roundTripTimeMeasurements") == numbers.get("roundTripTimeMeasurements")
+                    && before.get("packetsLost") == numbers.get("packetsLost")
+                    && before.get("roundTripTime") == numbers.get("roundTripTime");
+                if !repeated || !object.reported {
+                    remote(&mut self.sent, id, &step);
+                    object.reported = true;
+                }
+            }
+            "candidate-pair" => {
+                let selected = match &self.selected {
+                    Some(selected) => selected == id,
+                    None => text("state") == Some("succeeded"),
+                };
+                if selected {
+                    if let Some(bps) = numbers.get("availableOutgoingBitrate") {
+                        self.sent.state(Quantity::Estimate, "pair", at, *bps);
+                    }
+                    if let Some(rtt) = numbers.get("currentRoundTripTime") {
+                        self.sent.state(Quantity::RoundTrip, "pair", at, *rtt);
+                    }
+                }
+            }
+            "transport" => {
+                if let Some(pair) = text("selectedCandidatePairId").filter(|pair| !pair.is_empty()) {
+                    let changed = self.selected.as_deref().is_some_and(|selected| selected != pair);
+                    if changed {
+                        self.sent.marks.push((at, MarkKind::RouteChange));
+                        self.received.marks.push((at, MarkKind::RouteChange));
+                    }
+                    self.selected = Some(pair.to_owned());
+                }
+            }
+            _ => {
+                if let Some(fps) = numbers.get("framesPerSecond") {
+                    self.sent.state(Quantity::SourceFrameRate, id, at, *fps);
+                }
+            }
+        }
+        object.at_ms = at_ms;
+        object.values = numbers;
+    }
+
+    /// An object is gone.
+    pub fn remove(&mut self, id: &str) {
+        self.objects.remove(id);
+    }
+
+    /// The session sets an upper limit, bit/s, at `at_ms`; without a time before the first sample.
+    pub fn cap(&mut self, at_ms: f64, bps: f64) {
+        let at = self.origin_ms.map_or(0.0, |origin| ((at_ms - origin) / 1e3).max(0.0));
+        self.sent.marks.push((at, MarkKind::CapSet(bps)));
+    }
+
+    /// Returns the flows, and adds notes to them.
+    pub fn finish(self, format: &str, name: &str) -> Call {
+        let span_s = self.origin_ms.map_or(0.0, |origin| (self.end_ms - origin) / 1e3);
+        let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
+        let sent = self.sent.flow(format!("{prefix}sent"), true, span_s);
+        let received = self.received.flow(format!("{prefix}received"), false, span_s);
+        let mut notes = vec![
+            "statistics have one sample per second or so: short events and single packets are not visible".to_owned(),
+        ];
+        if self.left_out {
+            notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
+        }
+        let flows = [sent, received].into_iter().flatten().collect();
+        Call { format: format.to_owned(), flows, notes }
+    }
+}
+
+struct Step<'a> {
+    at: f64,
+    from: f64,
+    first: bool,
+    before: &'a BTreeMap<String, f64>,
+    now: &'a BTreeMap<String, f64>,
+}
+
+impl Step<'_> {
+    /// Returns the growth of a counter. A counter that falls was reset.
+    fn delta(&self, name: &str) -> Option<f64> {
+        let (before, now) = (self.before.get(name)?, self.now.get(name)?);
+        (!self.first && now >= before).then_some(now - before)
+    }
+
+    /// Returns the growth of a counter that may fall, as that of lost packets.
+    fn signed(&self, name: &str) -> Option<f64> {
+        (!self.first).then(|| Some(self.now.get(name)? - self.before.get(name)?)).flatten()
+    }
+}
+
+impl Direction {
+    fn count(&mut self, quantity: Quantity, from: f64, to: f64, amount: f64) {
+        if to <= from {
+            return;
+        }
+        let bins = self.counters.entry(quantity).or_default();
+        let (first, last) = ((from / BIN_S) as usize, ((to / BIN_S) as usize).min(BINS_MAX - 1));
+        if bins.len() <= last {
+            bins.resize(last + 1, 0.0);
+        }
+        for (index, bin) in bins.iter_mut().enumerate().take(last + 1).skip(first) {
+            let (start, end) = (index as f64 * BIN_S, (index + 1) as f64 * BIN_S);
+            *bin += amount * (to.min(end) - from.max(start)).max(0.0) / (to - from);
+        }
+    }
+
+    fn state(&mut self, quantity: Quantity, id: &str, at: f64, value: f64) {
+        let bins = self.states.entry((quantity, id.to_owned())).or_default();
+        let index = ((at / BIN_S) as usize).min(BINS_MAX - 1);
+        if bins.len() <= index {
+            bins.resize(index + 1, f64::NAN);
+        }
+        bins[index] = value;
+    }
+
+    /// A mean over the interval: amount and number.
+    fn ratio(&mut self, quantity: Quantity, from: f64, to: f64, (amount, number): (f64, f64)) {
+        for (part, value) in [(0, amount), (1, number)] {
+            let mut one = Self::default();
+            one.count(quantity, from, to, value);
+            let bins = one.counters.remove(&quantity).unwrap_or_default();
+            let pair = self.encode.entry(quantity).or_default();
+            let all = if part == 0 { &mut pair.0 } else { &mut pair.1 };
+            if all.len() < bins.len() {
+                all.resize(bins.len(), 0.0);
+            }
+            bins.iter().zip(all.iter_mut()).for_each(|(bin, sum)| *sum += bin);
+        }
+    }
+
+    fn flow(mut self, name: String, is_sent: bool, span_s: f64) -> Option<Flow> {
+        if !self.seen {
+            return None;
+        }
+        let time = |at: f64| Time::ZERO + TimeDelta::from_secs_f64(at);
+        let mut flow = Flow { name, is_sent, span: (Time::ZERO, time(span_s)), ..Flow::default() };
+        let whole = (span_s / BIN_S) as usize;
+        // Without an entry nothing was counted.
+        if let Some(feedback) = self.counters.get_mut(&Quantity::Feedback) {
+            feedback.resize(whole, 0.0);
+        }
+        for (quantity, bins) in self.counters {
+            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
+            let scale = if matches!(quantity, Quantity::SentRate | Quantity::ReceivedRate) { 8.0 / BIN_S } else { 1.0 };
+            for (index, value) in bins.iter().enumerate().take(whole) {
+                series.push(time(index as f64 * BIN_S), value * scale);
+            }
+            flow.series.insert(quantity, series);
+        }
+        for (quantity, (amount, number)) in self.encode {
+            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
+            for (index, (amount, number)) in amount.iter().zip(&number).enumerate().take(whole) {
+                if *number > 0.0 {
+                    series.push(time(index as f64 * BIN_S), amount / number);
+                }
+            }
+            flow.series.insert(quantity, series);
+        }
+        let mut sums: BTreeMap<Quantity, Vec<f64>> = BTreeMap::new();
+        for ((quantity, _), bins) in self.states {
+            let sum = sums.entry(quantity).or_insert_with(|| vec![f64::NAN; whole]);
+            let mut last = (f64::NAN, 0);
+            for (index, total) in sum.iter_mut().enumerate() {
+                match bins.get(index).filter(|value| !value.is_nan()) {
+                    Some(value) => last = (*value, index),
+                    None if index - last.1 > HOLDS => last.0 = f64::NAN,
+                    None => {}
+                }
+                if !last.0.is_nan() {
+                    let so_far = if total.is_nan() { 0.0 } else { *total };
+                    *total = match quantity {
+                        Quantity::SourceFrameRate | Quantity::RoundTrip | Quantity::Jitter => so_far.max(last.0),
+                        _ => so_far + last.0,
+                    };
+                }
+            }
+        }
+        for (quantity, bins) in sums {
+            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
+            for (index, value) in bins.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+                series.push(time(index as f64 * BIN_S), *value);
+            }
+            flow.series.insert(quantity, series);
+        }
+        // Times of RTCP are better than those of STUN, which come late.
+        if self.round_trip.len() >= 3 {
+            self.round_trip.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
+            self.round_trip.iter().for_each(|(at, rtt)| series.push(time(*at), *rtt));
+            flow.series.insert(Quantity::RoundTrip, series);
+        }
+        flow.marks = self.marks.into_iter().map(|(at, kind)| Mark { at: time(at), kind }).collect();
+        flow.finish();
+        Some(flow)
+    }
+}
+
+fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str>, reason_before: Option<&str>) {
+    let (at, from) = (step.at, step.from);
+    if let Some(bytes) = step.delta("bytesSent") {
+        sent.seen = true;
+        sent.count(Quantity::SentRate, from, at, bytes + step.delta("headerBytesSent").unwrap_or(0.0));
+    }
+    if let Some(packets) = step.delta("packetsSent") {
+        sent.count(Quantity::PacketsSent, from, at, packets);
+        if let Some(delay) = step.delta("totalPacketSendDelay") {
+            sent.ratio(Quantity::PacerDelay, from, at, (delay, packets));
+        }
+    }
+    if let Some(packets) = step.delta("retransmittedPacketsSent") {
+        sent.count(Quantity::Repairs, from, at, packets);
+    }
+    if let Some(frames) = step.delta("framesEncoded") {
+        sent.count(Quantity::FrameRate, from, at, frames / BIN_S);
+        if let Some(time) = step.delta("totalEncodeTime") {
+            sent.ratio(Quantity::EncodeTime, from, at, (time, frames));
+        }
+    }
+    if let Some(target) = step.now.get("targetBitrate") {
+        sent.state(Quantity::Target, id, at, *target);
+    }
+    let limit = |reason: &str| match reason {
+        "none" => Limit::None,
+        "bandwidth" => Limit::Bandwidth,
+        "cpu" => Limit::Cpu,
+        _ => Limit::Other,
+    };
+    // While the processor limits, each sample says so: a change long ago is no evidence.
+    if let Some(reason) = reason.filter(|reason| Some(*reason) != reason_before || *reason == "cpu") {
+        sent.marks.push((at, MarkKind::Limited(limit(reason))));
+    }
+    if let Some(active) =
+        step.now.get("active").filter(|now| step.before.get("active").is_some_and(|before| before != *now))
+    {
+        sent.marks.push((at, MarkKind::Active(*active > 0.0)));
+    }
+}
+
+fn remote(sent: &mut Direction, id: &str, step: &Step<'_>) {
+    sent.count(Quantity::Feedback, step.at, step.at + 1e-3, 1.0);
+    if let Some(rtt) = step.now.get("roundTripTime") {
+        sent.round_trip.push((step.at, *rtt));
+    }
+    if let Some(jitter) = step.now.get("jitter") {
+        sent.state(Quantity::Jitter, id, step.at, *jitter);
+    }
+    if let Some(lost) = step.signed("packetsLost") {
+        sent.count(Quantity::PacketsLost, step.from, step.at, lost.max(0.0));
+    }
+}
+
+fn inbound(received: &mut Direction, step: &Step<'_>) {
+    let (at, from) = (step.at, step.from);
+    if let Some(bytes) = step.delta("bytesReceived") {
+        received.seen = true;
+        received.count(Quantity::ReceivedRate, from, at, bytes + step.delta("headerBytesReceived").unwrap_or(0.0));
+    }
+    if let Some(packets) = step.delta("packetsReceived") {
+        let lost = step.signed("packetsLost").unwrap_or(0.0).max(0.0);
+        received.count(Quantity::PacketsSent, from, at, packets + lost);
+        received.count(Quantity::PacketsLost, from, at, lost);
+    }
+    if let Some(frozen) = step.delta("totalFreezesDuration").filter(|frozen| *frozen > 0.0) {
+        received.marks.push((at, MarkKind::Freeze(TimeDelta::from_secs_f64(frozen.min(86400.0)))));
+    }
+}
+
+/// Reads a number: numbers, booleans, and counters that were written as text.
+pub fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64().filter(|number| number.is_finite()),
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        Value::String(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    }
+}
+
+/// Returns the upper limits of a session description, bit/s: `b=AS` (kbit/s, RFC 8866), `b=TIAS` (RFC 3890),
+/// `x-google-max-bitrate` (kbit/s).
+pub fn session_cap(sdp: &str) -> Option<f64> {
+    let lines = sdp.split(['\n', '\r']);
+    let caps = lines.filter_map(|line| {
+        let kbps = |text: &str| text.trim().parse::<f64>().ok().map(|kbps| kbps * 1e3);
+        match (line.strip_prefix("b=AS:"), line.strip_prefix("b=TIAS:"), line.split_once("x-google-max-bitrate=")) {
+            (Some(text), _, _) => kbps(text),
+            (_, Some(text), _) => text.trim().parse().ok(),
+            (_, _, Some((_, text))) => kbps(text.split(';').next().unwrap_or("")),
+            _ => None,
+        }
+    });
+    // Each media section has its own: the video's is the largest.
+    caps.filter(|bps: &f64| bps.is_finite() && *bps > 0.0).reduce(f64::max)
+}

@@ -1,0 +1,333 @@
+//! RTP and RTCP of one transport to a flow: what a capture at the sender, at the receiver or at both ends shows, and what an event
+//! log shows.
+
+use crate::model::{Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
+use crate::packets::PacketSeries;
+use paceline_units::{Time, TimeDelta};
+use paceline_wire::{ArrivalOffset, Rtcp, RtpHeader, TWCC_TICK, ntp, parse_compound, unwrap_ticks};
+use std::collections::BTreeMap;
+
+/// Where packets of a flow are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// At the sender.
+    Sender,
+    /// At the receiver.
+    Receiver,
+    /// At both.
+    Both,
+}
+
+/// Packets whose report is awaited, and sender reports, at most.
+const REPORTED_MAX: usize = 1 << 16;
+const SENDER_REPORTS_MAX: usize = 64;
+/// Parts of the time between two reports, over which their losses are spread.
+const PARTS: u32 = 10;
+/// Streams of a transport at most.
+const STREAMS_MAX: usize = 256;
+
+/// Accumulates the packets of one transport.
+pub struct Transport {
+    ends: Ends,
+    packets: PacketSeries,
+    round_trip: Series,
+    cap: Series,
+    marks: Vec<Mark>,
+    streams: BTreeMap<u32, Stream>,
+    /// Packets by transport-wide sequence number or by stream and sequence number: send time and size.
+    awaited: BTreeMap<u64, (Time, u64)>,
+    transport_sequence: Unwrapped,
+    /// The clock of the receiver in ticks, and the shift to the clock of the sender.
+    ticks: Option<i64>,
+    shift: Option<TimeDelta>,
+    /// Middle bits of the NTP times of sender reports, and when they were sent.
+    sender_reports: BTreeMap<u32, Time>,
+    send_clock: Option<(u32, i64)>,
+    has_packet_reports: bool,
+    /// RTCP whose content is encrypted.
+    pub encrypted_reports: u64,
+    /// Reports on congestion that could be read.
+    pub clear_reports: u64,
+}
+
+#[derive(Default)]
+struct Stream {
+    sequence: Unwrapped,
+    highest: Option<u64>,
+    /// Packets lost and highest sequence number of the last report, and its time.
+    reported: Option<(i64, u32, Time)>,
+}
+
+/// A 16-bit counter without its wraps.
+#[derive(Default)]
+struct Unwrapped(Option<u64>);
+
+impl Unwrapped {
+    /// Returns the number nearest to the last one. The first is above 2^16, so that earlier ones are positive.
+    fn next(&mut self, value: u16) -> u64 {
+        let last = *self.0.get_or_insert(u64::from(value) + (1 << 16));
+        let number = last.wrapping_add_signed(i64::from(value.wrapping_sub(last as u16) as i16));
+        self.0 = Some(last.max(number));
+        number
+    }
+
+    fn peek(&self, value: u16) -> Option<u64> {
+        let last = self.0?;
+        Some(last.wrapping_add_signed(i64::from(value.wrapping_sub(last as u16) as i16)))
+    }
+}
+
+impl Transport {
+    /// Creates a transport that is seen at these ends.
+    pub fn new(ends: Ends) -> Self {
+        let reports = || Series::new(Origin::Reports, Confidence::Exact);
+        Self {
+            ends,
+            packets: PacketSeries::default(),
+            round_trip: reports(),
+            cap: reports(),
+            marks: Vec::new(),
+            streams: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            transport_sequence: Unwrapped::default(),
+            ticks: None,
+            shift: None,
+            sender_reports: BTreeMap::new(),
+            send_clock: None,
+            has_packet_reports: false,
+            encrypted_reports: 0,
+            clear_reports: 0,
+        }
+    }
+
+    /// A packet of RTP left the sender. `bytes`: size on the network.
+    pub fn rtp_sent(&mut self, at: Time, header: &RtpHeader, bytes: u64) {
+        let Some(key) = self.key(header) else { return };
+        if self.ends == Ends::Both {
+            return self.packets.sent(at, key, bytes, false);
+        }
+        self.packets.departed(at, bytes, false);
+        let key = match header.transport_sequence {
+            Some(sequence) => TRANSPORT | self.transport_sequence.next(sequence),
+            None => key,
+        };
+        self.awaited.insert(key, (at, bytes));
+        if self.awaited.len() > REPORTED_MAX {
+            self.awaited.pop_first();
+        }
+    }
+
+    /// A packet of RTP reached the receiver.
+    pub fn rtp_arrived(&mut self, at: Time, header: &RtpHeader, bytes: u64) {
+        let Some(key) = self.key(header) else { return };
+        if self.ends == Ends::Both {
+            let delay = self.packets.outcome(key).map(|sent| (at - sent).as_secs_f64());
+            return self.packets.arrived(at, bytes, delay);
+        }
+        let Some(stream) = self.streams.get_mut(&header.ssrc) else { return };
+        let number = key & NUMBER;
+        let gap = match stream.highest {
+            None => 0,
+            Some(highest) if number > highest => number - highest - 1,
+            Some(_) => {
+                self.packets.counted(at, 0, 1);
+                self.packets.arrived(at, bytes, None);
+                return;
+            }
+        };
+        stream.highest = Some(number);
+        // A larger jump is a new start of the sender (1000: libwebrtc, `rtc_event_log_visualizer`).
+        let gap = if gap > 1000 { 0 } else { gap as u32 };
+        self.packets.counted(at, 1 + gap, 1);
+        let delay = header.abs_send_time.map(|sent| at.since(Time::ZERO).as_secs_f64() - self.send_time(sent.bits()));
+        self.packets.arrived(at, bytes, delay);
+    }
+
+    /// Returns the send time without its wraps, s (24 bits, 2^-18 s).
+    fn send_time(&mut self, bits: u32) -> f64 {
+        let (last, total) = self.send_clock.unwrap_or((bits, i64::from(bits)));
+        let step = i64::from(((bits.wrapping_sub(last) << 8) as i32) >> 8);
+        self.send_clock = Some((bits, total + step));
+        (total + step) as f64 / f64::from(1 << 18)
+    }
+
+    fn key(&mut self, header: &RtpHeader) -> Option<u64> {
+        if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&header.ssrc) {
+            return None;
+        }
+        let number = self.streams.entry(header.ssrc).or_default().sequence.next(header.sequence);
+        Some(stream_key(header.ssrc, number))
+    }
+
+    /// RTCP of the sender left it.
+    pub fn rtcp_sent(&mut self, at: Time, bytes: &[u8]) {
+        for packet in parse_compound(bytes).into_iter().flatten() {
+            if let Rtcp::SenderReport { ntp, .. } = packet {
+                self.sender_reports.insert(ntp::middle(ntp), at);
+                if self.sender_reports.len() > SENDER_REPORTS_MAX {
+                    let oldest = self.sender_reports.iter().min_by_key(|(_, at)| **at).map(|(ntp, _)| *ntp);
+                    oldest.map(|ntp| self.sender_reports.remove(&ntp));
+                }
+            }
+        }
+    }
+
+    /// RTCP of the receiver left it.
+    pub fn report_sent(&mut self, at: Time, bytes: &[u8]) {
+        if is_report(bytes) {
+            self.packets.feedback_sent(at);
+        }
+    }
+
+    /// RTCP of the receiver reached the sender.
+    pub fn report_arrived(&mut self, at: Time, bytes: &[u8]) {
+        if is_report(bytes) {
+            self.packets.feedback(at);
+        }
+        let Ok(compound) = parse_compound(bytes) else {
+            self.encrypted_reports += 1;
+            return;
+        };
+        self.clear_reports += 1;
+        for packet in compound {
+            match packet {
+                Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => {
+                    for block in blocks {
+                        self.report_block(at, &block);
+                    }
+                }
+                Rtcp::Remb { rate, .. } => self.cap.push(at, rate.as_bps() as f64),
+                Rtcp::TransportFeedback(feedback) if self.ends != Ends::Both => {
+                    let ticks = |sequence_ticks: i64, last: Option<i64>| {
+                        last.map_or(sequence_ticks, |last| unwrap_ticks(last, sequence_ticks))
+                    };
+                    for (sequence, arrival) in feedback.packets() {
+                        let Some(number) = self.transport_sequence.peek(sequence) else { continue };
+                        let arrival = arrival.map(|arrival| {
+                            let arrival = ticks(arrival, self.ticks);
+                            self.ticks = Some(arrival);
+                            TWCC_TICK * arrival
+                        });
+                        self.reported(TRANSPORT | number, arrival);
+                    }
+                }
+                Rtcp::CongestionFeedback(feedback) if self.ends != Ends::Both => {
+                    let now = self.ticks.map_or(i64::from(feedback.timestamp), |last| {
+                        unwrap_ticks(last, i64::from(feedback.timestamp))
+                    });
+                    self.ticks = Some(now);
+                    for block in feedback.blocks() {
+                        for (sequence, reception) in block.packets() {
+                            let Some(number) = self.streams.get(&block.ssrc).and_then(|s| s.sequence.peek(sequence))
+                            else {
+                                continue;
+                            };
+                            let offset = reception.map(|reception| match reception.offset {
+                                ArrivalOffset::Units(_) => reception.offset.in_timestamp_units().unwrap_or(0),
+                                _ => 0,
+                            });
+                            let arrival = offset.map(|offset| {
+                                TimeDelta::from_nanos(((now - i64::from(offset)) as f64 * 1e9 / 65536.0) as i64)
+                            });
+                            self.reported(stream_key(block.ssrc, number), arrival);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A report says when a packet arrived, or that it did not.
+    fn reported(&mut self, key: u64, arrival: Option<TimeDelta>) {
+        let Some((sent, bytes)) = self.awaited.remove(&key) else { return };
+        self.has_packet_reports = true;
+        self.packets.counted(sent, 1, u32::from(arrival.is_some()));
+        if let Some(arrival) = arrival {
+            let shift = *self.shift.get_or_insert(sent.since(Time::ZERO) - arrival);
+            let arrival = Time::ZERO + arrival + shift;
+            self.packets.arrived(arrival, bytes, None);
+            self.packets.delay(sent, arrival, (arrival - sent).as_secs_f64());
+        }
+    }
+
+    fn report_block(&mut self, at: Time, block: &paceline_wire::ReportBlock) {
+        if let Some(sent) = self.sender_reports.get(&block.last_sr).filter(|_| block.last_sr != 0) {
+            let held = f64::from(block.delay_since_last_sr) / 65536.0;
+            self.round_trip.push(at, ((at - *sent).as_secs_f64() - held).max(0.0));
+        }
+        let Some(stream) = self.streams.get_mut(&block.ssrc) else { return };
+        let (lost, highest) = (i64::from(block.cumulative_lost), block.highest_sequence);
+        if let Some((lost_before, highest_before, before)) = stream.reported.replace((lost, highest, at))
+            && self.ends == Ends::Sender
+            && !self.has_packet_reports
+        {
+            let sent = highest.wrapping_sub(highest_before).min(1 << 16);
+            let lost = (lost - lost_before).clamp(0, i64::from(sent)) as u32;
+            // A report does not say when they were sent: somewhere since the last one.
+            let part = |count: u32, index: u32| count * (index + 1) / PARTS - count * index / PARTS;
+            for index in 0..PARTS {
+                let time = before + (at - before).scale((f64::from(index) + 0.5) / f64::from(PARTS));
+                self.packets.counted(time, part(sent, index), part(sent, index).saturating_sub(part(lost, index)));
+            }
+        }
+    }
+
+    /// Adds a single event.
+    pub fn mark(&mut self, at: Time, kind: MarkKind) {
+        self.marks.push(Mark { at, kind });
+    }
+
+    /// Returns whether it has no packets of media.
+    pub fn is_empty(&self) -> bool {
+        let saw = self.packets.saw();
+        !saw.departures && !saw.arrivals
+    }
+
+    /// Returns the flow.
+    pub fn finish(mut self, name: String) -> Flow {
+        let from_reports = self.ends == Ends::Sender;
+        let mut flow = Flow { name, is_sent: self.ends != Ends::Receiver, ..Flow::default() };
+        flow.marks = std::mem::take(&mut self.marks);
+        self.packets.finish(&mut flow);
+        if from_reports {
+            let quantities = [
+                Quantity::ReceivedRate,
+                Quantity::PacketsSent,
+                Quantity::PacketsLost,
+                Quantity::DelayLow,
+                Quantity::DelayHigh,
+                Quantity::ArrivalGap,
+            ];
+            for quantity in quantities {
+                if let Some(series) = flow.series.get_mut(&quantity) {
+                    series.origin = Origin::Reports;
+                }
+            }
+        }
+        flow.series.insert(Quantity::RoundTrip, self.round_trip);
+        flow.series.insert(Quantity::Cap, self.cap);
+        flow.finish();
+        flow
+    }
+}
+
+/// Marks keys of transport-wide sequence numbers.
+const TRANSPORT: u64 = 1 << 63;
+/// The part of a key that is a number of its stream.
+const NUMBER: u64 = (1 << 31) - 1;
+
+fn stream_key(ssrc: u32, number: u64) -> u64 {
+    u64::from(ssrc) << 31 | (number & NUMBER)
+}
+
+/// Returns whether the first packet of a compound reports on congestion. Its header is clear in SRTCP (RFC 3711, section 3.4).
+fn is_report(bytes: &[u8]) -> bool {
+    match bytes {
+        // RR, SR, APP; transport feedback; payload feedback with REMB.
+        [_, 200 | 201 | 204, ..] => true,
+        [first, 205, ..] => matches!(first & 0x1F, 11 | 15),
+        [first, 206, ..] => first & 0x1F == 15,
+        _ => false,
+    }
+}

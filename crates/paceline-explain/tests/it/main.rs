@@ -1,0 +1,7 @@
+//! Integration tests, in one binary.
+
+mod confusion;
+mod fuzz;
+mod generator;
+mod readers;
+mod samples;
