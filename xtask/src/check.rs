@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{architectures, docs, figures, fuzz, licences, make_traces, reference};
+use crate::{architectures, docs, figures, fuzz, licences, make_traces, playground, reference};
 use serde_json::{Value, from_str};
 use std::time::Instant;
 
@@ -104,6 +104,8 @@ fn tests(features: &str) -> Result<(), Problem> {
 fn browser(features: &str) -> Result<(), Problem> {
     // The command is named for its features only.
     let crates = format!("--package paceline-cli --package {} --package {}", BROWSER[0], BROWSER[1]);
+    // A test opens it.
+    playground::page()?;
     let calls = "--lib --test call --test loopback --test browser";
     run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
     let packages = without(&BROWSER);

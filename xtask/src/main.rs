@@ -15,6 +15,7 @@ mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
+mod playground;
 mod reference;
 mod scoreboard;
 mod screenshots;
@@ -56,6 +57,11 @@ const TASKS: &[Task] = &[
         name: "dist",
         help: "published binaries, optimised for what simulations execute (needs the component llvm-tools)",
         run: dist::dist,
+    },
+    Task {
+        name: "playground",
+        help: "the simulator in one HTML page, target/playground/playground.html (needs the target wasm32-unknown-unknown)",
+        run: playground::playground,
     },
     Task {
         name: "wheel",

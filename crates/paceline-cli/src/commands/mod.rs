@@ -9,6 +9,8 @@ pub mod diff;
 pub mod link;
 pub mod list;
 pub mod new;
+#[cfg(feature = "playground")]
+pub mod play;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -16,12 +18,15 @@ pub mod shell;
 mod stored;
 pub mod suite;
 pub mod sweep;
-#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+#[cfg(not(all(feature = "testbed", feature = "playground", target_os = "linux")))]
 mod unavailable;
 pub mod validate;
 
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 pub use unavailable::{call, link};
+
+#[cfg(not(feature = "playground"))]
+pub use unavailable::play;
 
 use crate::environment::environment;
 use crate::output;
