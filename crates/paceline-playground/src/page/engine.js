@@ -12,7 +12,8 @@ class Engine {
   ask(request) {
     const { memory, request: room, answer, answer_address, answer_length } = this.instance.exports;
     const text = new TextEncoder().encode(JSON.stringify(request));
-    new Uint8Array(memory.buffer).set(text, room(text.length));
+    const address = room(text.length); // the memory may grow, which replaces its buffer
+    new Uint8Array(memory.buffer).set(text, address);
     const read = () => memory.buffer.slice(answer_address(), answer_address() + answer_length());
     try {
       answer();
