@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{architectures, docs, figures, fuzz, licences, make_traces, playground, reference};
+use crate::{architectures, docs, figures, fuzz, javascript, licences, make_traces, playground, reference};
 use serde_json::{Value, from_str};
 use std::time::Instant;
 
@@ -41,6 +41,12 @@ const STAGES: &[Stage] = &[
     },
     Stage { name: "docs", help: "links and commands of the pages", default: true, run: docs },
     Stage { name: "browser", help: "tests with Chromium: calls in real time, pages", default: false, run: browser },
+    Stage {
+        name: "javascript",
+        help: "the package for JavaScript (needs Node and the target wasm32-unknown-unknown)",
+        default: false,
+        run: javascript::check,
+    },
     Stage { name: "package", help: "`cargo package` of the embeddable crates", default: false, run: package },
     Stage {
         name: "targets",

@@ -12,6 +12,7 @@ mod docs;
 mod figures;
 mod fuzz;
 mod instructions;
+mod javascript;
 mod licences;
 mod make_traces;
 mod measure;
@@ -20,6 +21,7 @@ mod reference;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod wasm;
 mod wheel;
 
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, targets, architectures, msrv, licences, fuzz",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, javascript, package, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -62,6 +64,11 @@ const TASKS: &[Task] = &[
         name: "playground",
         help: "the simulator in one HTML page, target/playground/playground.html (needs the target wasm32-unknown-unknown)",
         run: playground::playground,
+    },
+    Task {
+        name: "javascript",
+        help: "the package for JavaScript, target/javascript, and its tests (needs the same target and Node)",
+        run: javascript::javascript,
     },
     Task {
         name: "wheel",

@@ -1,13 +1,12 @@
 //! `cargo xtask playground`: the simulator as WebAssembly in one HTML page.
 
-use crate::steps::{Problem, command, output, run, target};
+use crate::steps::{Problem, command, run, target};
+use crate::wasm;
 use std::fs;
 use std::path::PathBuf;
 
 /// The maximum size of the page.
 const MOST_BYTES: u64 = 5_000_000;
-
-const MODULE_TARGET: &str = "wasm32-unknown-unknown";
 
 /// Builds the page and prints its path.
 pub fn playground(arguments: &[String]) -> Result<(), Problem> {
@@ -20,19 +19,13 @@ pub fn playground(arguments: &[String]) -> Result<(), Problem> {
 
 /// Builds the page and returns its path.
 pub fn page() -> Result<PathBuf, Problem> {
-    let installed = output(command("rustc --print target-libdir --target wasm32-unknown-unknown"))
-        .is_ok_and(|(folder, _)| PathBuf::from(folder.trim()).is_dir());
-    if !installed {
-        return Err(Problem::Missing(format!("Get the target with `rustup target add {MODULE_TARGET}`.")));
-    }
-    let build = "cargo build --quiet --locked --package paceline-playground";
-    run(command(&format!("{build} --lib --profile wasm --target {MODULE_TARGET}")))?;
+    let module = wasm::module("paceline-playground")?;
     let folder = target().join("playground");
     let page = folder.join("playground.html");
     let failed = |error| format!("{}: {error}", page.display());
     fs::create_dir_all(&folder).map_err(failed)?;
     let mut write = command("cargo run --quiet --locked --package paceline-playground --bin playground-page --");
-    write.arg(target().join(MODULE_TARGET).join("wasm/paceline_playground.wasm")).arg(&page);
+    write.arg(module).arg(&page);
     run(write)?;
     let size = fs::metadata(&page).map_err(failed)?.len();
     if size > MOST_BYTES {

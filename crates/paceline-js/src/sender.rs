@@ -1,7 +1,8 @@
 //! One flow's sender: a send half and the history that joins feedback with sent packets.
 
 use paceline::{
-    Decision, Feedback, History, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals,
+    Decision, Feedback, History, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup,
+    Signals,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 

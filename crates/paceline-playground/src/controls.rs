@@ -83,7 +83,8 @@ pub fn read(text: &Text, registry: &Registry) -> Result<Controls, Problem> {
     let media: Vec<&FlowPlan> = plan.flows.iter().filter(|flow| flow.media().is_some()).collect();
     let mut controllers: Vec<String> = media.iter().map(|flow| flow.control().to_owned()).collect();
     controllers.dedup();
-    let is_recorded = key_in(&file, plan).and_then(|key| value_at(&file, &key, "capacity")).is_some_and(toml::Value::is_table);
+    let is_recorded =
+        key_in(&file, plan).and_then(|key| value_at(&file, &key, "capacity")).is_some_and(toml::Value::is_table);
     let capacity = hop.capacity.as_ref().filter(|capacity| capacity.has_rates() && !is_recorded).map(|capacity| {
         let steps = capacity.steps(paceline_units::Time::ZERO + plan.duration, plan.duration);
         steps.into_iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
@@ -126,7 +127,8 @@ pub fn read(text: &Text, registry: &Registry) -> Result<Controls, Problem> {
 pub fn edit(text: &Text, change: &Change, registry: &Registry) -> Result<String, Problem> {
     let controls = read(text, registry)?;
     let file: toml::Table = toml::from_str(&text.text).unwrap_or_default();
-    let link = || controls.link.clone().ok_or_else(|| Problem::from("the text has no table of the bottleneck".to_owned()));
+    let link =
+        || controls.link.clone().ok_or_else(|| Problem::from("the text has no table of the bottleneck".to_owned()));
     let encoder = |key: &str, bps: f64| -> Vec<String> {
         encoders(&file).into_iter().map(|(index, _)| format!("flow.{index}.encoder.{key}={}", rate(bps))).collect()
     };
@@ -139,7 +141,9 @@ pub fn edit(text: &Text, change: &Change, registry: &Registry) -> Result<String,
         Change::Capacity(steps) => vec![format!("{}.capacity={}", link()?, capacity(steps))],
         Change::DelayMs(ms) => vec![format!("{}.delay={} ms", link()?, decimals(*ms, 3))],
         Change::Discipline(name) => vec![format!("{}.queue={{ discipline = \"{name}\" }}", link()?)],
-        Change::Limit(limit) => vec![format!("{}.queue.limit={} {}", link()?, decimals(*limit, 3), controls.queue.unit)],
+        Change::Limit(limit) => {
+            vec![format!("{}.queue.limit={} {}", link()?, decimals(*limit, 3), controls.queue.unit)]
+        }
         Change::LossPercent(percent) => vec![format!("{}.loss={} %", link()?, decimals(*percent, 3))],
         Change::EncoderMin(bps) => encoder("min", *bps),
         Change::EncoderMax(bps) => encoder("max", *bps),

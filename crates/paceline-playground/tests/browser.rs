@@ -45,7 +45,11 @@ fn open(browser: &Browser, width: u32) -> Option<(Page, Arc<Mutex<Vec<String>>>)
             list.lock().unwrap().push(parameters.to_string());
         }
     });
-    assert!(becomes(&page, "window.paceline && (paceline.ready || paceline.error || paceline.problem)"), "{}", state(&page));
+    assert!(
+        becomes(&page, "window.paceline && (paceline.ready || paceline.error || paceline.problem)"),
+        "{}",
+        state(&page)
+    );
     Some((page, problems))
 }
 
@@ -143,15 +147,14 @@ fn page_in_the_browser_simulates_what_its_text_says() {
     eprintln!("ms from the start, and from changes, to the drawn page: {}", json!(times));
 }
 
-/// Writes screenshots into the folder `PACELINE_PICTURES`, for people to look at.
+/// Writes a screenshot to the file `PACELINE_PICTURE`, `PACELINE_WIDTH` px wide, or 1400 px.
 #[test]
-#[ignore = "writes screenshots"]
-fn writes_screenshots() {
-    let folder = PathBuf::from(std::env::var_os("PACELINE_PICTURES").expect("PACELINE_PICTURES names a folder"));
+#[ignore = "writes a screenshot"]
+fn writes_screenshot() {
+    let picture = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names a file");
+    let width = std::env::var("PACELINE_WIDTH").map_or(1400, |width| width.parse().expect("a number of px"));
     let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();
-    for (width, height) in [(1400, 1000.0), (400, 3000.0)] {
-        let Some((page, _)) = open(&browser, width) else { return };
-        let picture = page.screenshot((f64::from(width), 0.0, height)).unwrap();
-        std::fs::write(folder.join(format!("playground-{width}.png")), picture).unwrap();
-    }
+    let Some((page, _)) = open(&browser, width) else { return };
+    let height = if width < 1000 { 3000.0 } else { 1000.0 };
+    std::fs::write(picture, page.screenshot((f64::from(width), 0.0, height)).unwrap()).unwrap();
 }

@@ -237,7 +237,8 @@ impl Origin {
         let full_name = |name: &str| {
             let shipped = self.is_shipped() && !name.starts_with(SHIPPED) && !name.is_empty();
             let path = self.shipped_name(name);
-            let within = |known: &str| known.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            let within =
+                |known: &str| known.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             (shipped && FILES.iter().any(|(known, _)| within(known))).then(|| format!("{SHIPPED}{path}"))
         };
         edit::with_strings(&self.text, &FILE_KEYS, full_name).unwrap_or_else(|_| self.text.clone())

@@ -129,7 +129,7 @@ class Side {
     }));
     const style = axisStyle(11);
     at.u = new uPlot({
-      width: this.width(at), height: PLOT_HEIGHT[id], legend: { show: false }, padding: [6, 8, 0, 0],
+      width: this.width(at), height: PLOT_HEIGHT[id], legend: { show: false }, padding: [6, 20, 0, 0],
       scales: { x: { time: false, range: () => [0, this.run.duration_s] }, y: { range: (_, low, high) => this.range(id, low, high) } },
       axes: [{ ...style, size: 24, space: 60, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...style, size: 46, space: 26 }],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: "playground", setSeries: false } },
