@@ -9,7 +9,6 @@ pub mod diff;
 pub mod link;
 pub mod list;
 pub mod new;
-#[cfg(feature = "playground")]
 pub mod play;
 pub mod report;
 pub mod reproduce;
@@ -18,15 +17,12 @@ pub mod shell;
 mod stored;
 pub mod suite;
 pub mod sweep;
-#[cfg(not(all(feature = "testbed", feature = "playground", target_os = "linux")))]
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
 mod unavailable;
 pub mod validate;
 
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 pub use unavailable::{call, link};
-
-#[cfg(not(feature = "playground"))]
-pub use unavailable::play;
 
 use crate::environment::environment;
 use crate::output;

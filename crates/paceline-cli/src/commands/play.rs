@@ -1,7 +1,7 @@
 //! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
 
 use super::check_controllers;
-use crate::output;
+use crate::{output, worlds};
 use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::registries;
@@ -11,8 +11,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The page, with an empty object in place of what it starts with.
-const PAGE: &str = include_str!(env!("PACELINE_PLAYGROUND"));
+/// The page, with an empty object in place of what it starts with; none in a build without the feature.
+#[cfg(feature = "playground")]
+const PAGE: Option<&str> = Some(include_str!(env!("PACELINE_PLAYGROUND")));
+#[cfg(not(feature = "playground"))]
+const PAGE: Option<&str> = None;
 
 /// The element of the page that holds what it starts with.
 const START: &str = r#"<script type="application/json" id="start">{}"#;
@@ -38,6 +41,12 @@ pub struct Arguments {
 
 /// Writes the page and prints its address.
 pub fn play(arguments: &Arguments) -> Result<ExitCode> {
+    let Some(page) = PAGE else {
+        let hint = "in a clone, run `cargo xtask playground`; its page target/playground/playground.html opens in any browser, \
+                    and `cargo build --release --features playground` then builds this command";
+        let missing = ("this build lacks the Cargo feature".to_owned(), hint.to_owned());
+        return Err(worlds::unavailable("the command `play`", missing));
+    };
     let registry = Registry::standard();
     if let Some(name) = &arguments.beside {
         check_controllers(std::slice::from_ref(name), &registry)?;
@@ -55,7 +64,7 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.beside {
         start["beside"] = json!(name);
     }
-    let page = page(&start);
+    let page = with_start(page, &start);
     if arguments.out.as_os_str() == "-" {
         output::print(page.trim_end())?;
         return Ok(ExitCode::SUCCESS);
@@ -68,9 +77,9 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Returns the page with what it starts with.
-fn page(start: &Value) -> String {
+fn with_start(page: &str, start: &Value) -> String {
     // `<` is written as an escape, so that no text ends the element.
-    PAGE.replacen(START, &START.replace("{}", &start.to_string().replace('<', "\\u003c")), 1)
+    page.replacen(START, &START.replace("{}", &start.to_string().replace('<', "\\u003c")), 1)
 }
 
 #[cfg(test)]
@@ -79,8 +88,9 @@ mod tests {
 
     #[test]
     fn page_starts_with_the_scenario() {
-        let page = page(&json!({"text": "title = \"</script>\"", "seed": 7}));
+        let empty = include_str!("../../../paceline-playground/src/page/page.html");
+        let page = with_start(empty, &json!({"text": "title = \"</script>\"", "seed": 7}));
         assert!(page.contains(r#"{"seed":7,"text":"title = \"\u003c/script>\""}</script>"#));
-        assert_eq!(page.matches("</script>").count(), PAGE.matches("</script>").count());
+        assert_eq!(page.matches("</script>").count(), empty.matches("</script>").count());
     }
 }
