@@ -147,14 +147,14 @@ fn page_in_the_browser_simulates_what_its_text_says() {
     eprintln!("ms from the start, and from changes, to the drawn page: {}", json!(times));
 }
 
-/// Writes a screenshot to the file `PACELINE_PICTURE`, `PACELINE_WIDTH` px wide, or 1400 px.
+/// Writes a screenshot to the file `PACELINE_PICTURE`, `PACELINE_WIDTH` px wide, or 1240 px.
 #[test]
 #[ignore = "writes a screenshot"]
 fn writes_screenshot() {
     let picture = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names a file");
-    let width = std::env::var("PACELINE_WIDTH").map_or(1400, |width| width.parse().expect("a number of px"));
+    let width = std::env::var("PACELINE_WIDTH").map_or(1240, |width| width.parse().expect("a number of px"));
     let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();
     let Some((page, _)) = open(&browser, width) else { return };
-    let height = if width < 1000 { 3000.0 } else { 1000.0 };
+    let height = if width < 1000 { 3000.0 } else { 960.0 };
     std::fs::write(picture, page.screenshot((f64::from(width), 0.0, height)).unwrap()).unwrap();
 }
