@@ -11,6 +11,26 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let commit = std::env::var(NAME).ok().or_else(commit).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env={NAME}={commit}");
+    if std::env::var_os("CARGO_FEATURE_PLAYGROUND").is_some() {
+        playground();
+    }
+}
+
+/// Sets `PACELINE_PLAYGROUND` to the path of the page of `paceline play`. The variable in the environment takes precedence.
+fn playground() {
+    const NAME: &str = "PACELINE_PLAYGROUND";
+    println!("cargo::rerun-if-env-changed={NAME}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let page = std::env::var_os(NAME).map_or_else(|| target.join("playground/playground.html"), |page| root.join(page));
+    println!("cargo::rerun-if-changed={}", page.display());
+    match page.canonicalize() {
+        Ok(page) => println!("cargo::rustc-env={NAME}={}", page.display()),
+        Err(error) => {
+            println!("cargo::error=the feature `playground` needs {}: {error}", page.display());
+            println!("cargo::error=`cargo xtask playground` writes it");
+        }
+    }
 }
 
 /// Returns the first twelve digits of the commit, unless the sources lie within the checkout of another project.

@@ -2,7 +2,9 @@
 
 use crate::package::EMBEDDABLE;
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{api, architectures, docs, figures, fuzz, licences, make_traces, package, reference};
+use crate::{
+    api, architectures, docs, figures, fuzz, javascript, licences, make_traces, package, playground, reference,
+};
 use serde_json::{Value, from_str};
 use std::time::Instant;
 
@@ -50,6 +52,12 @@ const STAGES: &[Stage] = &[
         help: "the public interface of the embeddable crates is that of their api.txt",
         default: false,
         run: api::check,
+    },
+    Stage {
+        name: "javascript",
+        help: "the package for JavaScript (needs Node and the target wasm32-unknown-unknown)",
+        default: false,
+        run: javascript::check,
     },
     Stage {
         name: "targets",
@@ -113,6 +121,8 @@ fn tests(features: &str) -> Result<(), Problem> {
 fn browser(features: &str) -> Result<(), Problem> {
     // The command is named for its features only.
     let crates = format!("--package paceline-cli --package {} --package {}", BROWSER[0], BROWSER[1]);
+    // A test opens it.
+    playground::page()?;
     let calls = "--lib --test call --test loopback --test browser";
     run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
     let packages = without(&BROWSER);

@@ -13,11 +13,13 @@ mod docs;
 mod figures;
 mod fuzz;
 mod instructions;
+mod javascript;
 mod licences;
 mod make_traces;
 mod measure;
 mod notices;
 mod package;
+mod playground;
 mod reference;
 mod release;
 mod scoreboard;
@@ -25,6 +27,7 @@ mod screenshots;
 mod steps;
 mod suite_runs;
 mod suites;
+mod wasm;
 mod wheel;
 
 use std::process::ExitCode;
@@ -40,7 +43,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, api, targets, architectures, msrv, licences, fuzz",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, javascript, package, api, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -67,6 +70,16 @@ const TASKS: &[Task] = &[
         name: "release",
         help: "the command as an archive for Linux, target/release-archive (--quick: without the optimisation of `dist`)",
         run: release::release,
+    },
+    Task {
+        name: "playground",
+        help: "the simulator in one HTML page, target/playground/playground.html (needs the target wasm32-unknown-unknown)",
+        run: playground::playground,
+    },
+    Task {
+        name: "javascript",
+        help: "the package for JavaScript, target/javascript, and its tests (needs the same target and Node)",
+        run: javascript::javascript,
     },
     Task {
         name: "wheel",

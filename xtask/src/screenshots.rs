@@ -1,5 +1,6 @@
-//! `cargo xtask screenshots`: the images of a report and of the watch page.
+//! `cargo xtask screenshots`: the images of the playground, of a report and of the watch page.
 
+use crate::playground;
 use crate::steps::{Problem, command, need, root, run};
 use std::fs;
 
@@ -7,7 +8,8 @@ use std::fs;
 const MOST_BYTES: u64 = 400_000;
 
 /// Each image, and the test that writes it.
-const PICTURES: [(&str, &str); 2] = [
+const PICTURES: [(&str, &str); 3] = [
+    ("playground.png", "cargo test -p paceline-playground --test browser -- --ignored --exact writes_screenshot"),
     ("report-table1.png", "cargo test -p paceline-report --test it -- --ignored --exact browser::writes_screenshot"),
     (
         "watch.png",
@@ -15,12 +17,13 @@ const PICTURES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Writes the images of a report of table 1 with two controllers, and of the page of a call.
+/// Writes the images of the playground, of a report of table 1 with two controllers, and of the page of a call.
 pub fn screenshots(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
     }
     need("chromium --version", "Get it from the system's packages: `apt-get install chromium`.")?;
+    playground::page()?;
     let folder = root().join("docs/images");
     for (name, test) in PICTURES {
         let picture = folder.join(name);

@@ -59,6 +59,8 @@ enum Command {
     List(commands::list::Arguments),
     /// Writes a commented scenario, from options or questions.
     New(commands::new::Arguments),
+    /// Writes the playground: one HTML page that simulates a scenario, with controls for controllers and path.
+    Play(commands::play::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),
     /// Runs a call with a browser: `run --world browser`, or with --watch a live page that also controls the link.
@@ -106,6 +108,7 @@ impl Command {
         match self {
             Self::List(arguments) => commands::list::list(&arguments),
             Self::New(arguments) => commands::new::new(&arguments),
+            Self::Play(arguments) => commands::play::play(&arguments),
             Self::Run(arguments) => commands::run::run(&arguments),
             Self::Call(arguments) => commands::call::call(&arguments),
             Self::Compare(arguments) => commands::compare::compare(&arguments),

@@ -21,23 +21,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Without the feature `storage` some helpers of judges and comparisons have no user.
+#![cfg_attr(not(feature = "storage"), allow(dead_code, unused_imports))]
+
 #[cfg(test)]
 #[path = "../tests/it/altered_simulator.rs"]
 mod altered_simulator;
+#[cfg(feature = "storage")]
 pub mod catalogue;
 pub mod compare;
+#[cfg(feature = "storage")]
 pub mod diff;
 pub mod group;
 pub mod judge;
 mod load;
 pub mod metrics;
+#[cfg(feature = "storage")]
 pub mod reproduce;
 pub mod run;
+#[cfg(feature = "storage")]
 pub mod run_cache;
 mod run_result;
+#[cfg(feature = "storage")]
 pub mod storage;
+#[cfg(feature = "storage")]
 pub mod suite;
+#[cfg(feature = "storage")]
 pub mod sweep;
+#[cfg(feature = "storage")]
 pub mod validate;
 pub mod yardsticks;
 

@@ -43,6 +43,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A table could not be written.
+    #[cfg(feature = "tables")]
     #[error("cannot write the table `{}`", .path.display())]
     WriteTable {
         /// The file.
@@ -52,6 +53,7 @@ pub enum StoreError {
         source: parquet::errors::ParquetError,
     },
     /// A table is not a Parquet file, or a damaged one.
+    #[cfg(feature = "tables")]
     #[error("`{}` cannot be read as a table", .path.display())]
     ReadTable {
         /// The file.

@@ -33,6 +33,9 @@
 //! Memory is bounded for any length of run: rows are written in groups of [`ROW_GROUP`](tables::ROW_GROUP).
 //! Several threads and, on Unix, several processes may write to a folder at the same time.
 
+// Without tables nothing writes a manifest.
+#![cfg_attr(not(feature = "tables"), allow(dead_code, unused_imports))]
+
 mod cells;
 mod comparison;
 mod error;
@@ -40,11 +43,15 @@ pub mod files;
 mod group;
 mod manifest;
 mod matrix;
+#[cfg(feature = "tables")]
 mod parts;
+#[cfg(feature = "tables")]
 mod run_store;
+#[cfg(feature = "tables")]
 mod store;
 mod suite;
 mod sweep;
+#[cfg(feature = "tables")]
 pub mod tables;
 pub mod validation;
 
@@ -60,7 +67,9 @@ pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use manifest::{About, MANIFEST_FILE, Manifest, RUNS, RunInputs, StoredFile, StoredGroup, StoredRun};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
+#[cfg(feature = "tables")]
 pub use run_store::RunStore;
+#[cfg(feature = "tables")]
 pub use store::Store;
 pub use suite::{
     BoundResult, ChangedVerdict, Held, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
@@ -69,5 +78,5 @@ pub use suite::{
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationVerdict, Validations};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tables"))]
 mod tests;

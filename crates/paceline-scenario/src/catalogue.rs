@@ -1,5 +1,6 @@
 //! The scenarios that Paceline ships, and the search for the text of a name.
 
+use super::edit;
 use super::error::{ScenarioError, nearest};
 use super::text_file;
 use std::fs;
@@ -146,6 +147,9 @@ pub const EXPECTED: &str = ".expected.toml";
 /// Begins the name of a file of the catalogue, for scenarios anywhere.
 const SHIPPED: &str = "shipped:";
 
+/// The keys whose values are names of files or folders.
+const FILE_KEYS: [&str; 3] = ["constants", "trace", "frames"];
+
 /// Returns the files of path presets: name and text.
 pub(super) fn path_preset_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().filter(|(name, _)| name.ends_with(PATH_PRESET)).copied()
@@ -232,6 +236,18 @@ impl Origin {
         Self { text, ..self.clone() }
     }
 
+    /// Returns the text with the full names of the shipped files that it refers to, so that it means the same in any folder.
+    pub fn portable_text(&self) -> String {
+        let full_name = |name: &str| {
+            let shipped = self.is_shipped() && !name.starts_with(SHIPPED) && !name.is_empty();
+            let path = self.shipped_name(name);
+            let within =
+                |known: &str| known.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            (shipped && FILES.iter().any(|(known, _)| within(known))).then(|| format!("{SHIPPED}{path}"))
+        };
+        edit::with_strings(&self.text, &FILE_KEYS, full_name).unwrap_or_else(|_| self.text.clone())
+    }
+
     /// Returns an error if this is the table of a formula.
     pub(super) fn must_be_run(&self) -> Result<(), ScenarioError> {
         match is_formula_table(&self.name) {
@@ -266,8 +282,9 @@ impl Origin {
 
     /// Reads the files of a folder that the scenario names, as (name, text), sorted by name.
     pub fn read_folder(&self, folder: &str) -> Result<Vec<(String, String)>, String> {
-        if self.folder.is_none() {
-            let prefix = format!("{}/", self.shipped_name(folder));
+        let shipped = folder.strip_prefix(SHIPPED).map(str::to_owned);
+        if let Some(folder) = shipped.or_else(|| self.folder.is_none().then(|| self.shipped_name(folder))) {
+            let prefix = format!("{folder}/");
             let files: Vec<_> = FILES
                 .iter()
                 .filter_map(|(name, text)| Some((name.strip_prefix(&prefix)?.to_owned(), (*text).to_owned())))
@@ -317,5 +334,27 @@ impl Origin {
             Some(folder) if folder.join(file).exists() => folder.join(file),
             _ => PathBuf::from(file),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Changes, load};
+    use paceline::Registry;
+
+    /// The plan of a portable text is the plan of the shipped scenario, wherever the text is.
+    #[test]
+    fn portable_texts_mean_the_same_in_any_folder() {
+        let (registry, mut renamed) = (Registry::standard(), 0);
+        for id in Catalogue.ids() {
+            let shipped = Catalogue.find(id).unwrap();
+            let portable = Origin::from_text("call.toml", shipped.portable_text());
+            renamed += usize::from(portable.text != shipped.text);
+            // Metrics are not checked; a default case may be missing.
+            let plan = |origin: &Origin| load(origin, &Changes::default(), &registry).map(|s| format!("{:?}", s.plan));
+            assert_eq!(plan(&portable).unwrap(), plan(&shipped).unwrap(), "{id}");
+        }
+        assert!(renamed > 10, "{renamed} scenarios refer to files");
     }
 }

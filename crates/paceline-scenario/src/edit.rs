@@ -2,7 +2,8 @@
 
 use super::error::{ScenarioError, suggestion};
 use super::overrides::Override;
-use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value};
+use toml_edit::visit_mut::{self, VisitMut};
+use toml_edit::{DocumentMut, Formatted, Item, KeyMut, Table, TableLike, TomlError, Value};
 
 /// Returns the text of the file `name` with every override written into it.
 ///
@@ -54,7 +55,11 @@ fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
         table.remove(last);
         return Ok(());
     }
-    let value = change.value().parse::<Value>().unwrap_or_else(|_| Value::from(change.value()));
+    let mut value = change.value().parse::<Value>().unwrap_or_else(|_| Value::from(change.value()));
+    if let Some(replaced) = table.get(last).and_then(Item::as_value) {
+        // The comment behind it.
+        *value.decor_mut() = replaced.decor().clone();
+    }
     table.insert(last, Item::Value(value));
     Ok(())
 }
@@ -67,6 +72,38 @@ fn elements(item: &mut Item) -> Option<Vec<&mut dyn TableLike>> {
             array.iter_mut().map(|e| e.as_inline_table_mut().map(|t| t as &mut dyn TableLike)).collect()
         }
         _ => None,
+    }
+}
+
+/// Returns the text in which `replace` may give another value to each string under a key whose last part is one of `keys`.
+pub(super) fn with_strings(
+    text: &str,
+    keys: &[&str],
+    replace: impl Fn(&str) -> Option<String>,
+) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    Strings { keys, replace }.visit_document_mut(&mut document);
+    Ok(document.to_string())
+}
+
+struct Strings<'a, F> {
+    keys: &'a [&'a str],
+    replace: F,
+}
+
+impl<F: Fn(&str) -> Option<String>> VisitMut for Strings<'_, F> {
+    fn visit_table_like_kv_mut(&mut self, key: KeyMut<'_>, item: &mut Item) {
+        let is_wanted = key.get().rsplit('.').next().is_some_and(|last| self.keys.contains(&last));
+        match item.as_value_mut() {
+            Some(Value::String(string)) if is_wanted => {
+                if let Some(other) = (self.replace)(string.value()) {
+                    let decor = string.decor().clone();
+                    *string = Formatted::new(other);
+                    *string.decor_mut() = decor;
+                }
+            }
+            _ => visit_mut::visit_table_like_kv_mut(self, key, item),
+        }
     }
 }
 
@@ -97,7 +134,9 @@ mod tests {
         assert_eq!(read["flow"][0]["controller"].as_str(), Some("fixed"));
         let read: toml::Table = toml::from_str(&edited(&["path.forward.capacity.trace=a/b.down"]).unwrap()).unwrap();
         assert_eq!(read["path"]["forward"]["capacity"]["trace"].as_str(), Some("a/b.down"));
-        assert!(edited(&["flow.two.start=1s"]).unwrap().contains("# note"), "comments stay");
+        for change in ["flow.two.start=1s", "path.forward.capacity=2Mbps"] {
+            assert!(edited(&[change]).unwrap().contains("Mbps\" # note\n"), "comments stay");
+        }
     }
 
     #[test]

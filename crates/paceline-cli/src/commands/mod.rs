@@ -10,6 +10,7 @@ pub mod explain;
 pub mod link;
 pub mod list;
 pub mod new;
+pub mod play;
 pub mod report;
 pub mod reproduce;
 pub mod run;

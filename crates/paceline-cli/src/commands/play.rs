@@ -1,0 +1,96 @@
+//! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
+
+use super::check_controllers;
+use crate::{output, worlds};
+use miette::{IntoDiagnostic, Result, WrapErr};
+use paceline::Registry;
+use paceline_lab::registries;
+use paceline_scenario::{Catalogue, Changes, Override, edited, load};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The page, with an empty object in place of what it starts with; none in a build without the feature.
+#[cfg(feature = "playground")]
+const PAGE: Option<&str> = Some(include_str!(env!("PACELINE_PLAYGROUND")));
+#[cfg(not(feature = "playground"))]
+const PAGE: Option<&str> = None;
+
+/// The element of the page that holds what it starts with.
+const START: &str = r#"<script type="application/json" id="start">{}"#;
+
+/// Arguments of `play`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Scenario id (see `paceline list scenarios`) or a TOML file; a call on a link whose capacity changes if absent.
+    scenario: Option<String>,
+    /// Sets a value of the scenario: dotted key, elements of lists by id or number. Can be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "scenario")]
+    settings: Vec<Override>,
+    /// The controller beside that of the scenario; none if absent.
+    #[arg(long, value_name = "CONTROLLER")]
+    beside: Option<String>,
+    /// Seed.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32))]
+    seed: u32,
+    /// File for the page; `-` prints it.
+    #[arg(long, value_name = "FILE", default_value = "playground.html")]
+    out: PathBuf,
+}
+
+/// Writes the page and prints its address.
+pub fn play(arguments: &Arguments) -> Result<ExitCode> {
+    let Some(page) = PAGE else {
+        let hint = "in a clone, run `cargo xtask playground`; its page target/playground/playground.html opens in any browser, \
+                    and `cargo build --release --features playground` then builds this command";
+        let missing = ("this build lacks the Cargo feature".to_owned(), hint.to_owned());
+        return Err(worlds::unavailable("the command `play`", missing));
+    };
+    let registry = Registry::standard();
+    if let Some(name) = &arguments.beside {
+        check_controllers(std::slice::from_ref(name), &registry)?;
+    }
+    let mut start = json!({"seed": arguments.seed});
+    if let Some(name) = &arguments.scenario {
+        let origin = Catalogue.find(name)?;
+        let origin = origin.with_text(origin.portable_text());
+        let text = edited(&origin, &arguments.settings, &registry)?;
+        load(&origin.with_text(text.clone()), &Changes::default(), registries(&registry))?;
+        start["name"] = json!(origin.name.rsplit('/').next());
+        start["text"] = json!(text);
+        start["beside"] = json!("");
+    }
+    if let Some(name) = &arguments.beside {
+        start["beside"] = json!(name);
+    }
+    let page = with_start(page, &start);
+    if arguments.out.as_os_str() == "-" {
+        output::print(page.trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let out = arguments.out.display();
+    fs::write(&arguments.out, page).into_diagnostic().wrap_err_with(|| format!("cannot write {out}"))?;
+    let path = arguments.out.canonicalize().into_diagnostic()?;
+    output::print(&format!("The playground is {out}. To open it:\n  file://{}", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the page with what it starts with.
+fn with_start(page: &str, start: &Value) -> String {
+    // `<` is written as an escape, so that no text ends the element.
+    page.replacen(START, &START.replace("{}", &start.to_string().replace('<', "\\u003c")), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_starts_with_the_scenario() {
+        let empty = include_str!("../../../paceline-playground/src/page/page.html");
+        let page = with_start(empty, &json!({"text": "title = \"</script>\"", "seed": 7}));
+        assert!(page.contains(r#"{"seed":7,"text":"title = \"\u003c/script>\""}</script>"#));
+        assert_eq!(page.matches("</script>").count(), empty.matches("</script>").count());
+    }
+}
