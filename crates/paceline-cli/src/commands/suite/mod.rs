@@ -5,6 +5,7 @@ mod text;
 
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
+use crate::external;
 use crate::output;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
@@ -54,7 +55,7 @@ pub struct Arguments {
 
 /// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = worlds::registry("sim");
+    let registry = external::add(worlds::registry("sim"), &arguments.controllers, &[], "")?;
     let world = worlds::open("sim", None)?;
     let found = find_suites(&arguments.suites)?;
     let subjects = subjects(&arguments.controllers, &registry)?;
