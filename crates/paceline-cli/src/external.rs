@@ -50,7 +50,8 @@ pub fn repeat(controller: &str, plan: &str, case: &str, seed: u64) -> String {
 /// A program does not start or does not introduce itself.
 #[cfg(unix)]
 pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text: &str) -> Result<Registry> {
-    let set = set.iter().filter_map(|change| change.split_once('=')).map(|(_, value)| value.trim_matches('"').to_owned());
+    let set =
+        set.iter().filter_map(|change| change.split_once('=')).map(|(_, value)| value.trim_matches('"').to_owned());
     let mut names: Vec<String> = controllers.iter().cloned().chain(set).collect();
     // A text that cannot be parsed has its error where it is loaded.
     if let Ok(value) = text.parse::<toml::Table>() {

@@ -75,7 +75,10 @@ fn read_hello(process: &mut Process) -> Result<Hello, Cause> {
         return invalid(format!("the protocol of the hello is {}; this program has {PROTOCOL}", hello.protocol));
     }
     if !(1..=ANSWER_MAX_MS).contains(&hello.answer_timeout_ms) {
-        return invalid(format!("answer_timeout_ms must be from 1 to {ANSWER_MAX_MS}, not {}", hello.answer_timeout_ms));
+        return invalid(format!(
+            "answer_timeout_ms must be from 1 to {ANSWER_MAX_MS}, not {}",
+            hello.answer_timeout_ms
+        ));
     }
     Ok(hello)
 }

@@ -64,7 +64,12 @@ pub fn entry(name: &str) -> Result<Entry, ExternalError> {
     let static_name = interned(name);
     let program = Program::introduce(static_name, words).map_err(|(cause, messages)| error(cause, messages))?;
     let (summary, source) = (interned(&program.hello.summary), interned(&program.hello.source));
-    Ok(Entry::new(static_name, summary, source, ExecConfig { declared: program.declared.clone(), program: Arc::new(program) }))
+    Ok(Entry::new(
+        static_name,
+        summary,
+        source,
+        ExecConfig { declared: program.declared.clone(), program: Arc::new(program) },
+    ))
 }
 
 /// The configuration of a program.
@@ -92,8 +97,10 @@ impl Config for ExecConfig {
         let mut controller = Controller::from_sender(ExecSendHalf::new(Arc::clone(&self.program), *setup, parameters));
         controller.feedback = self.declared.feedback;
         if let Some(name) = self.declared.receive_of
-            && let Ok(other) =
-                Registry::standard().get(name).expect("it was found").build(setup, &values(&self.declared.receive_parameters))
+            && let Ok(other) = Registry::standard()
+                .get(name)
+                .expect("it was found")
+                .build(setup, &values(&self.declared.receive_parameters))
         {
             (controller.receive, controller.feedback) = (other.receive, other.feedback);
         }
