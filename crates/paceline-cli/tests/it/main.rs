@@ -2,6 +2,7 @@
 
 mod cli;
 mod diff;
+mod external;
 mod input;
 mod new;
 mod reproduce;
