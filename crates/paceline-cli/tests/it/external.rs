@@ -5,6 +5,7 @@ use super::{folder, paceline, stderr};
 use serde_json::Value;
 
 const PROGRAM: &str = r#"#!/bin/sh
+echo started >> starts
 echo '{"protocol":1,"feedback":"none","signals":[{"name":"lines"}],"parameters":[{"name":"bps","default":300000,"min":1,"max":900000}]}'
 n=0
 while read -r line; do
@@ -35,6 +36,8 @@ fn programs_run_compare_and_are_started_once_per_run() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(document.to_string().contains("exec:sh ./program"));
+    let starts = std::fs::read_to_string(folder.join("starts")).unwrap();
+    assert_eq!(starts.lines().count(), 3, "once for the hello, and once for each of two runs");
 }
 
 #[test]
