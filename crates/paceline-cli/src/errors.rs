@@ -26,6 +26,9 @@ pub fn exit_code(error: &Report) -> u8 {
 pub fn backend_error(error: BackendError) -> Report {
     let hint = match &error {
         BackendError::Unavailable { hint, .. } => Some(hint.clone()),
+        BackendError::External { controller, plan, case, seed, .. } => {
+            Some(format!("the same run again: {}", crate::external::repeat(controller, plan, case, *seed)))
+        }
         _ => None,
     };
     RunFailed { error, hint }.into()

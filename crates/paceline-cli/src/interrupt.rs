@@ -39,6 +39,7 @@ fn on_interrupt(message: String) {
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             eprintln!("\n{}", crate::output::printable(&message));
+            crate::external::end_all();
             // Ends the process as if the signal were not handled.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }

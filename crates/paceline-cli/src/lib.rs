@@ -19,6 +19,7 @@ mod altered_simulator;
 mod commands;
 mod environment;
 mod errors;
+mod external;
 mod interrupt;
 mod output;
 mod progress;
@@ -95,8 +96,8 @@ enum Command {
     Link(commands::link::Arguments),
     /// Shows what differs between two results: folders written by --out, or scoreboards.
     Diff(commands::diff::Arguments),
-    /// Prints the JSON schema of scenario files.
-    Schema,
+    /// Prints a JSON schema: of scenario files, or of the lines of an external controller.
+    Schema(commands::schema::Arguments),
     /// Prints a script that completes commands and options in a shell.
     Completions(commands::shell::Completions),
     /// Writes a man page for each command into a folder.
@@ -123,7 +124,7 @@ impl Command {
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),
             Self::Link(arguments) => commands::link::link(&arguments),
             Self::Diff(arguments) => commands::diff::diff(&arguments),
-            Self::Schema => commands::schema(),
+            Self::Schema(arguments) => commands::schema::schema(&arguments),
             Self::Completions(arguments) => commands::shell::completions(&arguments, Arguments::command()),
             Self::Man(arguments) => commands::shell::man(&arguments, Arguments::command()),
         }
@@ -163,6 +164,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
     }
     // An error means that the caller has its own style of reports.
     let _ = miette::set_hook(Box::new(|_| Box::new(report_handler())));
+    external::remember_command(words);
     let arguments = Arguments::try_parse_from(words).map_err(|error| {
         let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         usage::usage_error(&error, &words)

@@ -91,7 +91,15 @@ pub(crate) fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn B
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
         return Err(miette!(help = suggestion(name, &names()), "no backend `{name}`"));
     };
-    open(watch).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
+    open(watch).map(with_external).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
+}
+
+/// Returns a backend whose runs end when an external controller fails.
+fn with_external(inner: Box<dyn Backend>) -> Box<dyn Backend> {
+    #[cfg(unix)]
+    return Box::new(paceline_external::World::new(inner));
+    #[cfg(not(unix))]
+    inner
 }
 
 /// Opens the world with this name, whose runs end when `control` is stopped. `None` if there is no such world.

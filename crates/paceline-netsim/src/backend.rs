@@ -46,12 +46,33 @@ pub enum BackendError {
         /// A hint to make it available.
         hint: String,
     },
+    /// A controller that runs outside the program failed.
+    #[error("the controller `{controller}` {cause} of {plan}{}, seed {seed}{messages}", labelled(case))]
+    External {
+        /// The controller.
+        controller: String,
+        /// The scenario.
+        plan: String,
+        /// Its case; empty without one.
+        case: String,
+        /// The seed of the run.
+        seed: u64,
+        /// What it did, and when.
+        cause: String,
+        /// Its own messages, on lines of their own.
+        messages: String,
+    },
     /// The run was aborted.
     #[error("the run broke off: {cause}")]
     Broken {
         /// The reason.
         cause: String,
     },
+}
+
+/// Returns the label of a case in brackets.
+fn labelled(case: &str) -> String {
+    if case.is_empty() { String::new() } else { format!(" [{case}]") }
 }
 
 /// Runs plans.

@@ -36,7 +36,7 @@ pub struct Arguments {
 /// Runs the scenario under each controller, and prints each result and its differences from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = worlds::registry(&options.world);
+    let registry = selection.registry(&arguments.controllers)?;
     let world = worlds::open(&options.world, None)?;
     let names = &arguments.controllers;
     check_controllers(names, &registry)?;

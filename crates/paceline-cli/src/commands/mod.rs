@@ -14,6 +14,7 @@ pub mod play;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod schema;
 pub mod shell;
 mod stored;
 pub mod suite;
@@ -27,8 +28,10 @@ pub mod validate;
 pub use unavailable::{call, link};
 
 use crate::environment::environment;
+use crate::external;
 use crate::output;
 use crate::progress::Progress;
+use crate::worlds;
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
@@ -86,12 +89,6 @@ pub fn welcome() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `paceline schema`.
-pub fn schema() -> Result<ExitCode> {
-    output::print_json(&paceline_scenario::schema())?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Accepts any arguments.
 #[derive(Args)]
 pub struct AnyArguments {
@@ -100,7 +97,7 @@ pub struct AnyArguments {
 }
 
 /// A scenario and how it is run.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Selection {
     /// Scenario id (see `paceline list scenarios`) or a TOML file.
     pub scenario: String,
@@ -134,6 +131,9 @@ pub struct Variation {
     /// scenario as written if absent.
     #[arg(long = "case", value_name = "NAME=VALUE")]
     case: Vec<Label>,
+    /// Lets the scenario file start programs: it may name `exec:` controllers. They run with your rights.
+    #[arg(long)]
+    allow_exec: bool,
 }
 
 impl Variation {
@@ -159,7 +159,7 @@ impl RunOptions {
     /// Returns the options of a simulated run of a case.
     fn of_case(case: Label, seed: u64) -> Self {
         Self {
-            variation: Variation { settings: Vec::new(), case: vec![case] },
+            variation: Variation { settings: Vec::new(), case: vec![case], allow_exec: false },
             world: "sim".to_owned(),
             seed,
             json: false,
@@ -168,6 +168,25 @@ impl RunOptions {
 }
 
 impl Selection {
+    /// Returns the controllers of the backend, and the external ones that the arguments name; with `--allow-exec` also those of
+    /// the scenario file.
+    pub fn registry(&self, controllers: &[String]) -> Result<Registry> {
+        let text = match self.options.variation.allow_exec {
+            true => Catalogue.find(&self.scenario)?.text,
+            false => String::new(),
+        };
+        let set = self.options.changes();
+        external::remember(self);
+        external::add(worlds::registry(&self.options.world), controllers, &set, &text)
+    }
+
+    /// Returns the command that repeats one run under a controller.
+    pub fn repeat(&self, controller: &str, seed: u64) -> String {
+        let options = RunOptions { seed, ..self.options.clone() };
+        let one = Self { scenario: self.scenario.clone(), options };
+        one.command("run", Some(("controllers", controller)), 1)
+    }
+
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
     /// under another controller than its own.
     pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
@@ -210,6 +229,9 @@ impl Selection {
         }
         option("seed", seed.to_string());
         option("repeats", repeats.to_string());
+        if variation.allow_exec {
+            words.push("--allow-exec".to_owned());
+        }
         words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
     }
 }

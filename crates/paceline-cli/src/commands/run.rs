@@ -45,7 +45,7 @@ pub struct Arguments {
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = worlds::registry(&options.world);
+    let registry = selection.registry(&arguments.controllers)?;
     let world = worlds::open(&options.world, None)?;
     let controllers = controllers_or_own(&arguments.controllers, &registry)?;
     let load = |controller: &Option<String>| selection.load(controller.as_deref(), &registry);

@@ -1,6 +1,7 @@
 //! `paceline sweep`.
 
 use crate::errors::backend_error;
+use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::progress::Progress;
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// Number of runs at the same time; the number of cores if absent.
     #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
+    /// Lets the sweep file start programs: it may name `exec:` controllers. They run with your rights.
+    #[arg(long)]
+    allow_exec: bool,
     /// Prints one JSON document; with --out it omits the points, which are in the folder.
     #[arg(long)]
     json: bool,
@@ -47,9 +51,11 @@ pub struct Arguments {
 
 /// Runs every point and prints a table, a grid or the best points.
 pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = Registry::standard();
     let world = worlds::open(&arguments.world, None)?;
     let origin = Catalogue.find_sweep(&arguments.sweep)?;
+    let set: Vec<String> = arguments.settings.iter().map(Override::to_string).collect();
+    let text = if arguments.allow_exec { origin.text.as_str() } else { "" };
+    let registry = external::add(Registry::standard(), &[], &set, text)?;
     let mut sweep = Sweep::load_with(&origin, &arguments.settings, &registry)?;
     sweep.repeats = arguments.repeats.unwrap_or(sweep.repeats);
     if let Some(threads) = arguments.jobs {

@@ -3,6 +3,7 @@
 mod cli;
 mod diff;
 mod explain;
+mod external;
 mod input;
 mod new;
 mod reproduce;

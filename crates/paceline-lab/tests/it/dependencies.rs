@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "paceline-live",
         &["paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline", "paceline-units"],
     ),
+    ("paceline-external", &["paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
     ("paceline-chromium", &[]),
     (
         "paceline-call",

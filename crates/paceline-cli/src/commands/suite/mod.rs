@@ -7,6 +7,7 @@ pub use text::describe as view;
 
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
+use crate::external;
 use crate::output;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
@@ -55,7 +56,7 @@ pub struct Arguments {
 
 /// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = worlds::registry("sim");
+    let registry = external::add(worlds::registry("sim"), &arguments.controllers, &[], "")?;
     let world = worlds::open("sim", None)?;
     if arguments.suites.is_empty() {
         let all: Vec<&str> = Catalogue.suites().collect();

@@ -1,0 +1,107 @@
+//! External controllers by name: `exec:COMMAND`.
+//!
+//! A name on the command line starts its program. A name in a file does so only with `--allow-exec`, because whoever opens a
+//! scenario of others does not expect it to start programs.
+
+use crate::commands::Selection;
+use miette::Result;
+use paceline::Registry;
+use std::ffi::OsString;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The command as it was typed.
+static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
+/// The scenario of `run` or `compare`, and how it is run.
+static SELECTION: Mutex<Option<Selection>> = Mutex::new(None);
+
+/// Stores the words of the command, for errors.
+pub fn remember_command(words: &[OsString]) {
+    let _ = COMMAND.set(words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+}
+
+/// Stores what is run, for errors.
+pub fn remember(selection: &Selection) {
+    *SELECTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(selection.clone());
+}
+
+/// Returns the command that repeats the run in which a controller failed.
+pub fn repeat(controller: &str, plan: &str, case: &str, seed: u64) -> String {
+    let quoted = |words: &[&str]| words.iter().map(|w| paceline_report::shell_quoted(w)).collect::<Vec<_>>().join(" ");
+    if let Some(selection) = &*SELECTION.lock().unwrap_or_else(PoisonError::into_inner) {
+        return selection.repeat(controller, seed);
+    }
+    let is_sweep = COMMAND.get().and_then(|words| words.get(1)).is_some_and(|word| word == "sweep");
+    if !is_sweep && paceline_scenario::Catalogue.find(plan).is_ok() {
+        let seed = seed.to_string();
+        let mut words = vec!["paceline", "run", plan];
+        if !case.is_empty() {
+            words.extend(["--case", case]);
+        }
+        words.extend(["--controllers", controller, "--seed", &seed]);
+        return quoted(&words);
+    }
+    let words: Vec<&str> = COMMAND.get().into_iter().flatten().skip(1).map(String::as_str).collect();
+    quoted(&[&["paceline"], words.as_slice()].concat())
+}
+
+/// Adds the external controllers that are named: in a list, as values of `--set`, and as values in the text of a TOML file.
+///
+/// # Errors
+/// A program does not start or does not introduce itself.
+#[cfg(unix)]
+pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text: &str) -> Result<Registry> {
+    let set =
+        set.iter().filter_map(|change| change.split_once('=')).map(|(_, value)| value.trim_matches('"').to_owned());
+    let mut names: Vec<String> = controllers.iter().cloned().chain(set).collect();
+    // A text that cannot be parsed has its error where it is loaded.
+    if let Ok(value) = text.parse::<toml::Table>() {
+        strings(&toml::Value::Table(value), &mut names);
+    }
+    for name in names.iter().filter(|name| paceline_external::is_external(name)) {
+        if registry.get(name).is_none() {
+            registry.add(paceline_external::entry(name).map_err(hinted)?);
+        }
+    }
+    Ok(registry)
+}
+
+#[cfg(unix)]
+fn hinted(error: paceline_external::ExternalError) -> miette::Report {
+    let help = "`paceline schema controller` describes the lines; try the program alone: its first output is the hello";
+    miette::miette!(help = help, "{error}")
+}
+
+/// This system has no external controllers.
+#[cfg(not(unix))]
+pub fn add(registry: Registry, _: &[String], _: &[String], _: &str) -> Result<Registry> {
+    Ok(registry)
+}
+
+/// Collects every string of a document.
+#[cfg(unix)]
+fn strings(value: &toml::Value, found: &mut Vec<String>) {
+    match value {
+        toml::Value::String(text) => found.push(text.clone()),
+        toml::Value::Array(list) => list.iter().for_each(|value| strings(value, found)),
+        toml::Value::Table(table) => table.values().for_each(|value| strings(value, found)),
+        _ => {}
+    }
+}
+
+/// Returns the schema of the lines.
+#[cfg(unix)]
+pub fn schema() -> Result<serde_json::Value> {
+    Ok(paceline_external::protocol::schema())
+}
+
+/// This system has no external controllers.
+#[cfg(not(unix))]
+pub fn schema() -> Result<serde_json::Value> {
+    Err(miette::miette!(help = "use Linux or macOS", "this system has no external controllers"))
+}
+
+/// Ends the programs that run.
+pub fn end_all() {
+    #[cfg(unix)]
+    paceline_external::end_all();
+}

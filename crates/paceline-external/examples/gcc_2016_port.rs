@@ -1,0 +1,76 @@
+//! The send half of `gcc-2016` as an external controller: the half of the library, behind the lines of the protocol. Its runs
+//! have the trace hashes of `gcc-2016` itself.
+//!
+//! It parses the lines on its own, without the types of this crate.
+
+use paceline::gcc::gcc2016::Gcc2016Config;
+use paceline::{Bounds, Config, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
+use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+
+fn rate(value: &Value) -> Rate {
+    Rate::from_bps(value.as_u64().expect("a rate is an integer"))
+}
+
+fn span(value: &Value) -> TimeDelta {
+    TimeDelta::from_nanos(value.as_i64().expect("a time is an integer"))
+}
+
+fn setup(value: &Value) -> Setup {
+    let packet_size = DataSize::from_bytes(value["packet_size_bytes"].as_u64().expect("a size is an integer"));
+    Setup { packet_size, ..Setup::new(rate(&value["start_bps"]), rate(&value["min_bps"]), rate(&value["max_bps"])) }
+}
+
+fn handle(half: &mut dyn SendHalf, event: &Value) {
+    let now = Time::from_nanos(event["at_ns"].as_i64().expect("a time is an integer"));
+    let signals = &mut Signals::disabled();
+    match event["type"].as_str() {
+        Some("rtt") => {
+            let rtt = &event["rtt"];
+            half.handle_rtt(
+                now,
+                &RoundTrip { last: span(&rtt["last_ns"]), smoothed: span(&rtt["smoothed_ns"]) },
+                signals,
+            );
+        }
+        Some("report") => {
+            let fraction_lost = event["fraction_lost"].as_f64().and_then(Fraction::new).expect("a fraction");
+            half.handle_report(now, &ReceiverReport { fraction_lost }, signals);
+        }
+        Some("message") if event["message"]["name"] == "remb" => {
+            half.handle_message(now, &Message::Remb(rate(&event["message"]["rate_bps"])), signals);
+        }
+        Some("bounds") => {
+            half.handle_bounds(now, &Bounds { min: rate(&event["min_bps"]), max: rate(&event["max_bps"]) }, signals);
+        }
+        Some("route") => half.handle_route_change(now, &setup(&event["setup"]), signals),
+        _ => {}
+    }
+}
+
+fn main() {
+    let mut out = std::io::stdout().lock();
+    // The laboratory has the guard around it, so the half has none of its own.
+    writeln!(out, "{}", json!({"protocol": 1, "summary": "gcc-2016 behind a pipe", "receive_of": "gcc-2016"})).unwrap();
+    let mut half: Option<Box<dyn SendHalf>> = None;
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line.expect("the input is text")).expect("a line is JSON");
+        if message["type"] == "start" {
+            half = Gcc2016Config::default().halves(&setup(&message["setup"])).send;
+        }
+        let half = half.as_mut().expect("the first line is `start`");
+        for event in message["events"].as_array().into_iter().flatten() {
+            handle(&mut **half, event);
+        }
+        let d = half.decision();
+        let answer = json!({
+            "target_bps": d.target.as_bps(),
+            "stable_target_bps": d.stable_target.as_bps(),
+            "pacing_bps": d.pacing.as_bps(),
+            "padding_bps": d.padding.as_bps(),
+        });
+        writeln!(out, "{answer}").unwrap();
+        out.flush().unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Programs as controllers, in simulated runs.
+#![cfg(unix)]
+
+use paceline::Registry;
+use paceline_external::{World, entry};
+use paceline_netsim::backend::{Backend, BackendError};
+use paceline_netsim::sim::Simulator;
+use paceline_scenario::{Catalogue, Changes};
+use std::path::PathBuf;
+
+/// A scenario under a controller; the case as written.
+fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Result<u64, BackendError> {
+    let mut registry = Registry::standard();
+    if registry.get(controller).is_none() {
+        registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
+    }
+    let settings = vec![format!("duration={duration}").parse().unwrap()];
+    let changes = Changes { controller: Some(controller.to_owned()), settings, ..Changes::default() };
+    let origin = Catalogue.find(scenario).unwrap();
+    let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
+    let world = World::new(Box::new(Simulator));
+    Ok(world.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
+}
+
+fn hash(controller: &str) -> u64 {
+    run_for("mmsys16/table1", controller, "60s", 1).unwrap()
+}
+
+/// An example of this crate, which `cargo test` has built.
+fn example(name: &str) -> String {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.set_file_name("examples");
+    format!("exec:{}", path.join(name).display())
+}
+
+/// A shell script as a controller.
+fn script(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    format!("exec:sh {}", path.display())
+}
+
+const HELLO: &str = r#"echo '{"protocol":1,"answer_timeout_ms":500}'"#;
+const ANSWER: &str = r#"echo '{"target_bps":300000}'"#;
+
+/// What a run ends with under a script that answers the start and then does this.
+fn failure(name: &str, then: &str) -> String {
+    let controller = script(name, &format!("{HELLO}\nread l\n{ANSWER}\nread l\n{then}\n"));
+    match run_for("mmsys16/table1", &controller, "20s", 7) {
+        Err(error @ BackendError::External { seed: 7, .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn port_of_gcc_2016_has_its_trace_hash() {
+    let own = run_for("mmsys16/table1", "gcc-2016", "200s", 1).unwrap();
+    assert_eq!(own, 0xd349_e06b_ac0b_c07f, "the whole scenario, as the README shows it");
+    assert_eq!(run_for("mmsys16/table1", &example("gcc_2016_port"), "200s", 1).unwrap(), own);
+    assert_ne!(hash(&example("echo_controller")), hash("gcc-2016"));
+}
+
+#[test]
+fn equal_answers_give_equal_runs() {
+    let python = format!("exec:python3 {}/../../examples/exec/aimd.py", env!("CARGO_MANIFEST_DIR"));
+    let first = hash(&python);
+    assert_eq!(first, hash(&python));
+    assert_ne!(first, run_for("mmsys16/table1", &python, "60s", 2).unwrap());
+}
+
+/// Where there is Go or Node, the examples in these languages make the decisions of that in Python.
+#[test]
+fn examples_in_other_languages_make_the_same_decisions() {
+    let examples = format!("{}/../../examples/exec", env!("CARGO_MANIFEST_DIR"));
+    let there = |program: &str| std::process::Command::new(program).arg("version").output().is_ok();
+    let python = hash(&format!("exec:python3 {examples}/aimd.py"));
+    if there("node") {
+        assert_eq!(hash(&format!("exec:node {examples}/aimd.js")), python);
+    } else {
+        eprintln!("skipped: no node");
+    }
+    if there("go") {
+        let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("aimd-go");
+        let mut go = std::process::Command::new("go");
+        let status = go.args(["build", "-o"]).arg(&built).arg(format!("{examples}/aimd.go")).status().unwrap();
+        assert!(status.success());
+        assert_eq!(hash(&format!("exec:{}", built.display())), python);
+    } else {
+        eprintln!("skipped: no go");
+    }
+}
+
+#[test]
+fn failures_name_the_problem_and_the_run() {
+    let silent = failure("silent.sh", "echo my words >&2\nsleep 60");
+    assert!(silent.contains("gave no answer within 0.5 s"), "{silent}");
+    assert!(silent.contains("of mmsys16/table1, seed 7") && silent.contains("\n  | my words"), "{silent}");
+    let gone = failure("gone.sh", "exit 3");
+    assert!(gone.contains("ended (exit status: 3) before the end of its input"), "{gone}");
+    for (name, answer, expected) in [
+        ("no_json.sh", "hello", "`hello`: expected value"),
+        ("no_target.sh", "{}", "missing field `target_bps`"),
+        ("float.sh", r#"{"target_bps":1.5}"#, "floating point `1.5`, expected u64"),
+        ("negative.sh", r#"{"target_bps":-1}"#, "expected u64"),
+        ("typo.sh", r#"{"target_bps":1,"pacing":2}"#, "unknown field `pacing`"),
+        ("signal.sh", r#"{"target_bps":1,"signals":{"x":1}}"#, "the signal `x` is not in the hello"),
+        ("past.sh", r#"{"target_bps":1,"timeout_ns":-5}"#, "timeout_ns is -5, before the time of the line"),
+        ("ce.sh", r#"{"target_bps":1,"ecn":"ce"}"#, "only routers send ce"),
+    ] {
+        let failed = failure(name, &format!("echo '{answer}'"));
+        assert!(failed.contains("answered invalid data") && failed.contains(expected), "{failed}");
+    }
+}
+
+#[test]
+fn no_process_remains_after_a_failure() {
+    let pids = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pids");
+    failure("remains.sh", &format!("sleep 60 & echo $$ $! > {}\nsleep 60", pids.display()));
+    let pids = std::fs::read_to_string(&pids).unwrap();
+    assert_eq!(pids.split_whitespace().count(), 2);
+    for pid in pids.split_whitespace() {
+        // A child of the script belongs to another parent for a moment, which collects it.
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        let running = (0..100).all(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            state().is_some_and(|stat| !stat.contains(") Z "))
+        });
+        assert!(!running, "{pid} still runs");
+    }
+}
+
+#[test]
+fn programs_that_do_not_introduce_themselves_are_refused() {
+    let error = |name: &str| entry(name).err().map(|error| error.to_string()).unwrap();
+    assert!(error("exec:/no/such/program").contains("did not start: `/no/such/program`: No such file"));
+    assert!(error("exec:").contains("needs a command"));
+    assert!(error("exec:false").contains("ended (exit status: 1)"));
+    assert!(error("exec:echo hi").contains("its first line, the hello is `hi`: expected value"));
+    let hello = |name: &str, text: &str| error(&script(name, &format!("echo '{text}'")));
+    assert!(hello("h1.sh", r#"{"protocol":2}"#).contains("the protocol of the hello is 2"));
+    assert!(hello("h2.sh", r#"{"protocol":1,"receive_of":"gcc"}"#).contains("no controller `gcc`"));
+    let twice = r#"{"protocol":1,"signals":[{"name":"a"},{"name":"a"}]}"#;
+    assert!(hello("h3.sh", twice).contains("the signal `a` is declared twice"));
+}
