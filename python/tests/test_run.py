@@ -15,7 +15,7 @@ import pytest
 import paceline
 
 TABLE1 = "mmsys16/table1"
-HASH = "d349e06bac0bc07f"  # as the README prints it
+HASH = "61a09179e95360fe"  # as the README prints it
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def run():
 
 def test_a_run_is_the_same_as_with_the_command(run):
     assert run.trace_hash == HASH
-    assert run.metrics["utilization"] == pytest.approx(0.818, abs=0.0005)
+    assert run.metrics["utilization"] == pytest.approx(0.825, abs=0.0005)
     assert run["flows"][0]["controller"] == "gcc-2016" and run["duration_s"] == 200.0
     assert [a["holds"] for a in run.assertions] == [True] * 6
     assert paceline.run(TABLE1, seed=2).trace_hash != HASH

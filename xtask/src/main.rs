@@ -108,7 +108,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scoreboard",
-        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites: only these; --check: only compare)",
+        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites [NAME…]: only these; --check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {

@@ -1,5 +1,5 @@
-//! `cargo xtask scoreboard`: the verdicts on the published values of every paper and on the bounds of every suite. They are committed under `scoreboard/`, so that
-//! the diff of a change shows its effect on them.
+//! `cargo xtask scoreboard`: the verdicts on the published values of every paper and on the bounds of every suite. They are committed
+//! under `scoreboard/`, so that the diff of a change shows its effect on them.
 
 use crate::steps::{Problem, command, program, root, run, shown, target};
 use serde_json::{Value, from_slice};
@@ -21,19 +21,17 @@ const SUITES: &str = "suites";
 pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
     let check = arguments.iter().any(|word| word == "--check");
     let parts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--check").collect();
-    let usage = || Problem::Usage(format!("takes `{PAPERS}`, or `{SUITES} [--repeats N]`, and `--check`"));
-    let (papers, suites, repeats) = match parts[..] {
-        [] => (true, true, None),
-        [PAPERS] => (true, false, None),
-        [SUITES] => (false, true, None),
-        [SUITES, "--repeats", count] if !check => (false, true, Some(count.parse::<u64>().map_err(|_| usage())?)),
-        _ => return Err(usage()),
+    let (papers, suites) = match parts[..] {
+        [] => (true, Some(&[][..])),
+        [PAPERS] => (true, None),
+        [SUITES, ref names @ ..] => (false, Some(names)),
+        _ => return Err(Problem::Usage(format!("takes `{PAPERS}`, or `{SUITES} [NAME…]`, and `--check`"))),
     };
     if papers {
         of_papers(check)?;
     }
-    if suites {
-        crate::suites::write(check, repeats)?;
+    if let Some(names) = suites {
+        crate::suites::write(check, names)?;
     }
     Ok(())
 }
