@@ -87,16 +87,16 @@ fn dips_are_those_that_the_path_does_not_explain() {
 #[test]
 fn constant_rates_do_not_vary() {
     let result = run(&format!("[path.forward]\ncapacity = \"2 Mbps\"\ndelay = \"10 ms\"\n{}", flow("a", 1000, "")));
-    let flow = &result.runs[0].whole.flows[0];
-    let (sent, received) = flow.rate_cv_200ms;
+    let call = &result.runs[0].whole.flows[0];
+    let (sent, received) = call.rate_cv_200ms;
     within("sending", sent.unwrap(), 0.0, 0.08);
     within("receiving", received.unwrap(), 0.0, 0.08);
-    assert_eq!(flow.streams[0].discard_ratio, Some(0.0));
+    assert_eq!(call.streams[0].discard_ratio, Some(0.0));
     let metrics = &result.summary;
     within("feedback_overhead", metrics["feedback_overhead"].mean, 0.0005, 0.06);
     within("sending_rate_bps", metrics["sending_rate_bps"].mean, 0.98e6, 1.02e6);
     let lossy = format!(
-        "[path.forward]\ncapacity = \"2 Mbps\"\ndelay = \"10 ms\"\nloss = 0.5\n{}",
+        "[path.forward]\ncapacity = \"2 Mbps\"\ndelay = \"10 ms\"\nloss = \"50 %\"\n{}",
         flow("a", 1000, "retransmit = false")
     );
     let (sent, received) = run(&lossy).runs[0].whole.flows[0].rate_cv_200ms;
