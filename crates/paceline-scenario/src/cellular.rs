@@ -170,7 +170,7 @@ mod tests {
         let rates: Vec<f64> =
             (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
         let squares: Vec<f64> =
-            rates.chunks(6000).flat_map(|run| run.windows(11)).map(|w| (w[10] - w[0]).powi(2)).collect();
+            rates.chunks(6000).flat_map(|run| run.windows(11)).map(|w| (w[10] - w[0]) * (w[10] - w[0])).collect();
         let sigma = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
         assert!((190.0..210.0).contains(&sigma), "{sigma}");
     }
