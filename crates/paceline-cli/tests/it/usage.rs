@@ -87,7 +87,8 @@ fn each_difference_from_a_published_value_is_explained() {
 fn results_name_the_commit_and_the_machine() {
     let folder = folder("usage-version", &[("own.toml", SCENARIO)]);
     let version = paceline(&folder, &["-V"]);
-    let long = stdout(&paceline(&folder, &["--version"]), 0);
+    let long = paceline(&folder, &["--version"]);
+    let long = stdout(&long, 0);
     assert!(long.starts_with(stdout(&version, 0).trim()), "{long}");
     assert!(long.contains("\n  googcc\n    libwebrtc f3ae3eb62e (2026-08-21)"), "{long}");
     assert!(long.contains("\n  nada, nada-sender\n") && long.lines().all(|line| line.chars().count() <= 80), "{long}");
