@@ -45,11 +45,11 @@ fn sdist(bin: &Path, wheels: &Path) -> Result<(), Problem> {
         in_environment(bin, &format!("maturin build --profile dev --out {}", sources.join("wheel").display()));
     build.current_dir(only_file(&unpacked)?).env("CARGO_TARGET_DIR", target());
     run(build)?;
-    only_file(&sources.join("wheel"))?;
+    let hash = try_wheel(&only_file(&sources.join("wheel"))?)?;
     fs::create_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     let kept = wheels.join(archive.file_name().unwrap_or_default());
     fs::rename(&archive, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    println!("{}", kept.strip_prefix(root()).unwrap_or(&kept).display());
+    println!("{}: trace {}", kept.strip_prefix(root()).unwrap_or(&kept).display(), hash.trim());
     Ok(())
 }
 
@@ -62,6 +62,15 @@ fn manylinux(bin: &Path, wheels: &Path) -> Result<(), Problem> {
     if !shown.contains(POLICY) {
         return Err(Problem::Failed(format!("the wheel does not keep to {POLICY}:\n{shown}")));
     }
+    let hash = try_wheel(&wheel)?;
+    let bytes = fs::metadata(&wheel).map_err(|error| error.to_string())?.len();
+    let size = bytes as f64 / 1e6;
+    println!("{}: {size:.1} MB, trace {}", wheel.strip_prefix(root()).unwrap_or(&wheel).display(), hash.trim());
+    Ok(())
+}
+
+/// Installs the wheel into an environment of its own, makes a run and calls the command. Returns the trace hash.
+fn try_wheel(wheel: &Path) -> Result<String, Problem> {
     let trial = target().join("wheel-trial");
     let _ = fs::remove_dir_all(&trial);
     let bin = environment(&trial)?;
@@ -70,10 +79,7 @@ fn manylinux(bin: &Path, wheels: &Path) -> Result<(), Problem> {
     python.arg(TRIAL).current_dir(&trial);
     let (hash, _) = output(python)?;
     run(in_environment(&bin, "paceline --version"))?;
-    let bytes = fs::metadata(&wheel).map_err(|error| error.to_string())?.len();
-    let size = bytes as f64 / 1e6;
-    println!("{}: {size:.1} MB, trace {}", wheel.strip_prefix(root()).unwrap_or(&wheel).display(), hash.trim());
-    Ok(())
+    Ok(hash)
 }
 
 /// Creates a Python environment if there is none, and returns the folder of its programs.
