@@ -32,11 +32,6 @@ impl StartProbes {
         Self { due: CLUSTERS.into_iter().enumerate().map(cluster).collect() }
     }
 
-    /// Returns whether there are clusters to send.
-    pub fn are_due(&self) -> bool {
-        !self.due.is_empty()
-    }
-
     /// Returns the next cluster to send.
     pub fn poll(&mut self) -> Option<ProbeCluster> {
         self.due.pop_front()

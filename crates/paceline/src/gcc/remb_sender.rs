@@ -47,6 +47,8 @@ pub(super) struct RembSender {
     bounds: Bounds,
     /// The clusters that are still to be sent; `None` without probes.
     probes: Option<StartProbes>,
+    /// Whether the flow was not asked to send them yet.
+    starts: bool,
     first_report: Option<Time>,
     had_loss: bool,
 }
@@ -60,6 +62,7 @@ impl RembSender {
             remb: None,
             bounds,
             probes: config.start_probes.then(|| StartProbes::new(setup)),
+            starts: config.start_probes,
             first_report: None,
             had_loss: false,
         }
@@ -111,9 +114,13 @@ impl SendHalf for RembSender {
         *self = Self::new(self.config, setup);
     }
 
+    fn handle_timeout(&mut self, _: Time, _: &mut Signals) {
+        self.starts = false;
+    }
+
     /// The clusters are due at the start of the call. The flow asks for them after a timeout.
     fn poll_timeout(&self) -> Option<Time> {
-        self.probes.as_ref().filter(|probes| probes.are_due()).map(|_| Time::ZERO)
+        self.starts.then_some(Time::ZERO)
     }
 
     fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
@@ -197,8 +204,9 @@ mod tests {
         for (lost, second, expected) in [(0.0, 2, 900), (0.0, 4, 315), (0.05, 2, 300)] {
             let mut half = RembSender::new(config, &SETUP);
             assert_eq!(half.poll_timeout(), Some(Time::ZERO));
-            assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
+            half.handle_timeout(Time::ZERO, &mut signals);
             assert_eq!(half.poll_timeout(), None);
+            assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
             half.handle_report(Time::from_secs(1), &report(lost), &mut signals);
             half.handle_message(Time::from_secs(second), &Message::Remb(Rate::from_kbps(900)), &mut signals);
             assert_eq!(half.decision().target.as_bps() / 1000, expected, "{lost} lost, REMB after {second} s");
