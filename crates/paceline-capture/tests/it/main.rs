@@ -221,10 +221,11 @@ fn assert_valid(packet: &Packet) {
                 assert!(parse_compound(payload).unwrap().into_iter().count() > 0);
             } else {
                 let (rtp, offset) = RtpHeader::parse(payload, &ExtensionIds::default()).unwrap();
-                assert_eq!(rtp.padding, packet.comment["class"] == "padding");
+                // A probe may be filled with earlier packets, which have no padding.
+                assert!(!rtp.padding || packet.comment["class"] == "padding");
                 if rtp.padding {
                     assert_eq!(padding_len(payload, offset), Ok(payload.len() - offset), "complete padding");
-                } else {
+                } else if packet.comment["class"] != "padding" {
                     assert!(packet.bytes.len() < packet.size as usize, "payload has a length only");
                 }
             }
