@@ -15,7 +15,7 @@ fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Resul
         registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
     }
     let mut settings = vec![format!("duration={duration}").parse().unwrap()];
-    if controller == "gcc-2016" {
+    if controller == "gcc-2016" || controller.ends_with("gcc_2016_port") {
         // The port has the defaults of the controller, which are without the start-up probe of mmsys16.
         settings.push("media.config.start_probes=0".parse().unwrap());
     }
