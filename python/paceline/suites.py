@@ -97,7 +97,8 @@ def _dask(jobs: list[_Job], client: Any) -> list[str]:
 
     own = client is None
     if own:
-        client = Client()
+        make: Any = Client
+        client = make()
     try:
         # Dask gives the job of a worker that died to another worker.
         documents: list[str] = client.gather(client.map(_document, jobs, pure=False, retries=3))

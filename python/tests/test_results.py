@@ -46,7 +46,8 @@ def test_packets_in_memory_are_those_of_the_table(folder):
     assert packets.rows == len(packets["time_ns"]) > 3000 and np.all(np.diff(packets["time_ns"]) >= -1_000_000)
     arrived = packets["event"] == "arrived"
     media = arrived & (packets["class"] == "media")
-    assert 0.9 < media.sum() / arrived.sum() < 1 and set(packets["flow"]) == {"video"}
+    # After the start-up probe, padding fills what the encoder leaves of the target.
+    assert 0.5 < media.sum() / arrived.sum() < 0.95 and set(packets["flow"]) == {"video"}
     forward = arrived & (packets["class"] != "receiver_control")
     delays = packets["delay_ns"][forward]
     np.testing.assert_allclose(delays / 1e6, run.series["video.one_way_ms"].value)
