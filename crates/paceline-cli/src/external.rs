@@ -1,6 +1,6 @@
 //! External controllers by name: `exec:COMMAND`.
 //!
-//! A name on the command line starts its program. A name in a file does so only with `--allow-exec`, because whoever opens a
+//! A name on the command line starts its program. A name in a file does so only with `--allow-exec`, because the reader of a
 //! scenario of others does not expect it to start programs.
 
 use crate::commands::Selection;

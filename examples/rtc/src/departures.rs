@@ -55,7 +55,7 @@ impl Departures {
         Self { controller, streams: BTreeSet::new(), reports: SentReports::default(), pacing, read, write }
     }
 
-    /// Tells the pacer a new rate, in a packet that carries nothing else.
+    /// Sets the rate of the pacer, in a packet that carries nothing else.
     fn follow(&mut self, now: Instant) {
         let pacing = self.controller.target_bitrate();
         if pacing != self.pacing {

@@ -1,4 +1,4 @@
-//! The target of another controller that is told what the recorded packets met: an open loop.
+//! The target of another controller that receives the reports of the recorded packets: an open loop.
 //!
 //! Packets are spread evenly over each interval of the model, their delays from the lowest to the highest of the interval, and the
 //! last ones are the lost ones. Reports come where the recorded ones did.
