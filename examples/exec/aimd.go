@@ -32,7 +32,7 @@ func main() {
 	out.Encode(map[string]any{"protocol": 1, "summary": "AIMD in Go", "signals": []any{map[string]any{"name": "loss"}}})
 	var rate float64
 	var setup limits
-	var last int64
+	last := int64(-1) // the time of the last feedback; before the first, none
 	for {
 		var m message
 		if in.Decode(&m) != nil {
@@ -52,6 +52,9 @@ func main() {
 					}
 				}
 				loss := lost / float64(len(e.Packets))
+				if last < 0 {
+					last = e.At
+				}
 				if loss > 0.1 {
 					rate *= 1 - loss/2
 				} else {

@@ -5,7 +5,7 @@ const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 say({ protocol: 1, summary: "AIMD in JavaScript", signals: [{ name: "loss" }] });
 let rate = 0;
 let setup = {};
-let lastNs = 0;
+let lastNs = null;
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const message = JSON.parse(line);
   let signals = {};
@@ -17,7 +17,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
       if (event.type === "feedback" && event.packets.length > 0) {
         const lost = event.packets.filter((packet) => packet.arrival_ns === null).length;
         const loss = lost / event.packets.length;
-        const seconds = (event.at_ns - lastNs) / 1e9;
+        const seconds = (event.at_ns - (lastNs ?? event.at_ns)) / 1e9;
         rate *= loss > 0.1 ? 1 - loss / 2 : 1 + 0.05 * seconds;
         lastNs = event.at_ns;
         signals = { loss };

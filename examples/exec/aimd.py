@@ -10,7 +10,7 @@ def say(line):
 
 
 say({"protocol": 1, "summary": "AIMD in Python", "signals": [{"name": "loss"}]})
-rate, setup, last_ns = 0, {}, 0
+rate, setup, last_ns = 0, {}, None
 for line in sys.stdin:
     message = json.loads(line)
     signals = {}
@@ -22,7 +22,7 @@ for line in sys.stdin:
             if event["type"] == "feedback" and event["packets"]:
                 packets = event["packets"]
                 loss = sum(p["arrival_ns"] is None for p in packets) / len(packets)
-                seconds = (event["at_ns"] - last_ns) / 1e9
+                seconds = 0 if last_ns is None else (event["at_ns"] - last_ns) / 1e9
                 rate *= 1 - loss / 2 if loss > 0.1 else 1 + 0.05 * seconds
                 last_ns, signals = event["at_ns"], {"loss": loss}
             elif event["type"] in ("bounds", "route"):

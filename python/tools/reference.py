@@ -50,6 +50,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         "calibration.py",
         ["calibrate", "Calibration", "Search", "Score", "Constant"],
     ),
+    ("Searches: `paceline.search`", "search.py", ["search", "Found"]),
+    ("Path schedules: `paceline.schedules`", "schedules.py", ["Schedule", "Step", "Tcp", "Bound"]),
     (
         "Exceptions",
         "errors.py",

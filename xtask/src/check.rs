@@ -3,7 +3,8 @@
 use crate::package::EMBEDDABLE;
 use crate::steps::{Problem, command, output, program, root, run, target};
 use crate::{
-    api, architectures, docs, figures, fuzz, javascript, licences, make_traces, package, playground, reference,
+    api, architectures, c_library, docs, figures, fuzz, javascript, licences, make_traces, package, playground,
+    reference,
 };
 use serde_json::{Value, from_str};
 use std::time::Instant;
@@ -52,6 +53,12 @@ const STAGES: &[Stage] = &[
         help: "the public interface of the embeddable crates is that of their api.txt",
         default: false,
         run: api::check,
+    },
+    Stage {
+        name: "c",
+        help: "the library for C: header, programs under sanitizers and valgrind (needs cc and valgrind)",
+        default: false,
+        run: c_library::check,
     },
     Stage {
         name: "javascript",

@@ -5,11 +5,13 @@ mod api;
 mod architectures;
 mod beside;
 mod book;
+mod c_library;
 mod callgrind;
 mod check;
 mod deny;
 mod dist;
 mod docs;
+mod expected;
 mod figures;
 mod fuzz;
 mod instructions;
@@ -43,7 +45,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, javascript, package, api, targets, architectures, msrv, licences, fuzz",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, javascript, package, api, c, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -92,6 +94,11 @@ const TASKS: &[Task] = &[
         run: api::api,
     },
     Task {
+        name: "c",
+        help: "write the header of the library for C, crates/paceline-c/include/paceline.h (--check: only compare)",
+        run: c_library::c,
+    },
+    Task {
         name: "callgrind",
         help: "instructions per packet (--check: compare with the committed ones, --accept REASON: write these; needs valgrind)",
         run: callgrind::callgrind,
@@ -108,7 +115,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scoreboard",
-        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites [NAME…]: only these; --check: only compare)",
+        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites [NAME…], expected: only these; --check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {

@@ -16,16 +16,26 @@ const MATRIX: &str = "README.md";
 /// The parts: verdicts on the published values of papers, and on the bounds of suites.
 const PAPERS: &str = "papers";
 const SUITES: &str = "suites";
+/// Only the expected verdicts, from the committed results of suites.
+const EXPECTED: &str = "expected";
 
 /// Writes the scoreboards. With `--check`, compares new ones with the committed ones.
 pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
     let check = arguments.iter().any(|word| word == "--check");
     let parts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--check").collect();
+    if parts == [EXPECTED] {
+        let done = if check { crate::expected::check() } else { crate::expected::write() };
+        return Ok(done?);
+    }
     let (papers, suites) = match parts[..] {
         [] => (true, Some(&[][..])),
         [PAPERS] => (true, None),
         [SUITES, ref names @ ..] => (false, Some(names)),
-        _ => return Err(Problem::Usage(format!("takes `{PAPERS}`, or `{SUITES} [NAME…]`, and `--check`"))),
+        _ => {
+            return Err(Problem::Usage(format!(
+                "takes `{PAPERS}`, or `{SUITES} [NAME…]` or `{EXPECTED}`, and `--check`"
+            )));
+        }
     };
     if papers {
         of_papers(check)?;

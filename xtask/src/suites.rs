@@ -58,6 +58,9 @@ fn files(names: &[&str]) -> Result<Vec<(PathBuf, String)>, String> {
 /// Writes the results of these suites, or without names of all suites, and the leaderboard; with `check`, compares them with the
 /// committed ones.
 pub(crate) fn write(check: bool, names: &[&str]) -> Result<(), String> {
+    if check {
+        crate::expected::check()?;
+    }
     for (path, text) in &files(names)? {
         let place = root().join(path);
         if check {
@@ -68,7 +71,7 @@ pub(crate) fn write(check: bool, names: &[&str]) -> Result<(), String> {
             write_file(&place, text)?;
         }
     }
-    Ok(())
+    if check { Ok(()) } else { crate::expected::write() }
 }
 
 fn write_file(path: &Path, text: &str) -> Result<(), String> {

@@ -177,7 +177,17 @@ mod tests {
         let send_side = of(Some(CallRoles::LocalSender));
         assert_eq!(
             send_side,
-            ["gcc-tfb", "googcc", "googcc-2024", "nada-sender", "scream", "scream-cpp", "scream-v2", "scream-v2-cpp"]
+            [
+                "gcc-tfb",
+                "googcc",
+                "googcc-2024",
+                "nada-sender",
+                "scream",
+                "scream-cpp",
+                "scream-v2",
+                "scream-v2-cpp",
+                "drc"
+            ]
         );
         let neither = of(None);
         assert_eq!(neither, ["gcc-med16", "nada-2015", "nada", "fixed"]);

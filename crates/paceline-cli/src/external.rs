@@ -1,11 +1,14 @@
-//! External controllers by name: `exec:COMMAND`.
+//! External controllers by name: `exec:COMMAND`, `lib:PATH`.
 //!
-//! A name on the command line starts its program. A name in a file does so only with `--allow-exec`, because the reader of a
-//! scenario of others does not expect it to start programs.
+//! A name on the command line starts its program or loads its library. A name in a file does so only with `--allow-exec`,
+//! because the reader of a scenario of others does not expect it to run code.
 
 use crate::commands::Selection;
 use miette::Result;
 use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_netsim::plan::Plan;
+use paceline_scenario::Origin;
 use std::ffi::OsString;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -47,7 +50,7 @@ pub fn repeat(controller: &str, plan: &str, case: &str, seed: u64) -> String {
 /// Adds the external controllers that are named: in a list, as values of `--set`, and as values in the text of a TOML file.
 ///
 /// # Errors
-/// A program does not start or does not introduce itself.
+/// A program does not start or does not introduce itself, or a library does not load.
 #[cfg(unix)]
 pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text: &str) -> Result<Registry> {
     let set =
@@ -65,9 +68,64 @@ pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text:
     Ok(registry)
 }
 
+/// Adds the external controllers that are named, and returns errors as text with their hint.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_named(registry: Registry, controllers: &[String]) -> std::result::Result<Registry, String> {
+    add(registry, controllers, &[], "").map_err(|error| match error.help() {
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
+    })
+}
+
+/// Calls `work`, which makes a run on this thread and calls [`check_failure`] between its steps.
+pub fn collect_failures<T>(work: impl FnOnce() -> T) -> T {
+    #[cfg(unix)]
+    return paceline_external::collect(work);
+    #[cfg(not(unix))]
+    work()
+}
+
+/// Checks that no external controller of the run on this thread has failed.
+///
+/// # Errors
+/// A controller failed.
+pub fn check_failure(plan: &Plan, seed: u64) -> std::result::Result<(), BackendError> {
+    #[cfg(unix)]
+    return paceline_external::check_failure(plan, seed);
+    #[cfg(not(unix))]
+    {
+        let _ = (plan, seed);
+        Ok(())
+    }
+}
+
+/// Adds the external controllers that files name, if `allow_exec`: the option with which the user trusts the files.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_of_files(registry: Registry, allow_exec: bool, files: &[Origin]) -> Result<Registry> {
+    let mut texts = files.iter().filter(|_| allow_exec).map(|file| file.text.as_str());
+    texts.try_fold(registry, |registry, text| add(registry, &[], &[], text))
+}
+
+/// Returns whether this is the name of an external controller.
+pub fn is_external(name: &str) -> bool {
+    #[cfg(unix)]
+    return paceline_external::is_external(name);
+    #[cfg(not(unix))]
+    return false;
+}
+
 #[cfg(unix)]
 fn hinted(error: paceline_external::ExternalError) -> miette::Report {
-    let help = "`paceline schema controller` describes the lines; try the program alone: its first output is the hello";
+    let help = match error.name.starts_with(paceline_external::LIB) {
+        true => "paceline.h declares the table of functions; docs/how-to/c.md shows a complete library",
+        false => {
+            "`paceline schema controller` describes the lines; try the program alone: its first output is the hello"
+        }
+    };
     miette::miette!(help = help, "{error}")
 }
 

@@ -19,7 +19,7 @@ mod altered_simulator;
 mod commands;
 mod environment;
 mod errors;
-mod external;
+pub mod external;
 mod interrupt;
 mod output;
 mod progress;
@@ -74,12 +74,16 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// Explains why the rate of a call fell, from a capture, a dump or a log of it.
     Explain(commands::explain::Arguments),
+    /// Prints the path of a stored run, as far as its ends saw it, as a scenario.
+    Fit(commands::fit::Arguments),
     /// Draws a folder of results as one HTML page.
     Report(commands::report::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
     Reproduce(commands::reproduce::Arguments),
     /// Searches the assumed constants of a paper on one half of its experiments and judges them on the other (Python package).
     Calibrate(commands::calibrate::Arguments),
+    /// Searches paths on which a controller fails, and writes them as scenarios (Python package).
+    Search(commands::search::Arguments),
     /// Judges controllers by suites of tests, such as that of RFC 8867.
     Suite(commands::suite::Arguments),
     /// Prints a capacity trace of a model of a cellular link.
@@ -94,6 +98,10 @@ enum Command {
     Gap(commands::AnyArguments),
     /// Runs a command behind an emulated link, or connects two UDP sockets through one.
     Link(commands::link::Arguments),
+    /// Sends media to `paceline recv` on another host, and reports how good a call over this path would be.
+    Send(commands::send::Arguments),
+    /// Receives media of `paceline send` on another host.
+    Recv(commands::recv::Arguments),
     /// Shows what differs between two results: folders written by --out, or scoreboards.
     Diff(commands::diff::Arguments),
     /// Prints a JSON schema: of scenario files, or of the lines of an external controller.
@@ -114,15 +122,19 @@ impl Command {
             Self::Call(arguments) => commands::call::call(&arguments),
             Self::Compare(arguments) => commands::compare::compare(&arguments),
             Self::Explain(arguments) => commands::explain::explain(&arguments),
+            Self::Fit(arguments) => commands::fit::fit(&arguments),
             Self::Report(arguments) => commands::report::report(&arguments),
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
             Self::Calibrate(arguments) => commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice)),
+            Self::Search(arguments) => commands::search::search(&arguments, PROGRAM.get().map(Vec::as_slice)),
             Self::Suite(arguments) => commands::suite::suite(&arguments),
             Self::Trace(arguments) => commands::trace::trace(&arguments),
             Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
             Self::Validate(arguments) => commands::validate::validate(&arguments),
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),
             Self::Link(arguments) => commands::link::link(&arguments),
+            Self::Send(arguments) => commands::send::send(&arguments),
+            Self::Recv(arguments) => commands::recv::recv(&arguments),
             Self::Diff(arguments) => commands::diff::diff(&arguments),
             Self::Schema(arguments) => commands::schema::schema(&arguments),
             Self::Completions(arguments) => commands::shell::completions(&arguments, Arguments::command()),

@@ -88,6 +88,33 @@ impl Drop for Progress {
     }
 }
 
+/// A line on stderr that replaces itself; nothing if stderr is not a terminal.
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+pub struct StatusLine(ProgressBar);
+
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+impl Default for StatusLine {
+    fn default() -> Self {
+        // Hides itself where stderr is not a terminal.
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is well-formed"));
+        Self(bar)
+    }
+}
+
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+impl StatusLine {
+    /// Shows a text.
+    pub fn show(&self, text: &str) {
+        self.0.set_message(text.to_owned());
+    }
+
+    /// Removes the line.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

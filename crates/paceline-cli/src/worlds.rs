@@ -94,6 +94,11 @@ pub(crate) fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn B
     open(watch).map(with_external).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
 }
 
+/// Returns the simulator, whose runs end when an external controller fails.
+pub(crate) fn simulator() -> Box<dyn Backend> {
+    with_external(Box::new(Simulator))
+}
+
 /// Returns a backend whose runs end when an external controller fails.
 fn with_external(inner: Box<dyn Backend>) -> Box<dyn Backend> {
     #[cfg(unix)]
@@ -109,7 +114,7 @@ fn with_external(inner: Box<dyn Backend>) -> Box<dyn Backend> {
 pub fn open_with(name: &str, control: &LinkControl) -> Option<std::result::Result<Box<dyn Backend>, BackendError>> {
     let (_, open) = WORLDS.iter().find(|(known, _)| *known == name)?;
     let opened = open(handles(control).as_ref());
-    Some(opened.map_err(|(missing, hint)| BackendError::Unavailable {
+    Some(opened.map(with_external).map_err(|(missing, hint)| BackendError::Unavailable {
         cause: format!("the backend `{name}` is not available: {missing}"),
         hint,
     }))

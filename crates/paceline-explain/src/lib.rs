@@ -13,6 +13,7 @@ pub mod document;
 pub mod episodes;
 pub mod error;
 pub mod facts;
+pub mod fit;
 pub mod model;
 pub mod packets;
 pub mod path;

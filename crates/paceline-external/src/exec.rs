@@ -7,6 +7,7 @@ use crate::process::{self, Process};
 use crate::protocol::{
     Answer, Delivery, Ecn, Event, EventKind, Hello, Input, PROTOCOL, Packet, ReceiverMessage, TimedEvent, Window,
 };
+use crate::timer::Timer;
 use paceline::{
     Bounds, Decision, Feedback, Message, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket,
     Setup, Signals, StreamState,
@@ -106,7 +107,7 @@ enum Link {
 struct State {
     link: Link,
     decision: Decision,
-    timeout: Option<Time>,
+    timer: Timer,
     probes: VecDeque<ProbeCluster>,
     rates: BTreeMap<StreamId, Rate>,
     /// The line that is being written, and its number of events.
@@ -129,7 +130,7 @@ impl Debug for ExecSendHalf {
         f.debug_struct("ExecSendHalf")
             .field("program", &self.program.name)
             .field("decision", &state.decision)
-            .field("timeout", &state.timeout)
+            .field("timer", &state.timer)
             .finish_non_exhaustive()
     }
 }
@@ -152,7 +153,7 @@ impl ExecSendHalf {
         let state = State {
             link: Link::New,
             decision: Decision::new(setup.start),
-            timeout: None,
+            timer: Timer::default(),
             probes: VecDeque::new(),
             rates: BTreeMap::new(),
             line: Vec::new(),
@@ -214,7 +215,8 @@ impl ExecSendHalf {
 
 impl State {
     fn fail(&mut self, program: &Program, at: Time, cause: Cause) {
-        (self.timeout, self.events) = (None, 0);
+        self.timer.stop();
+        self.events = 0;
         let messages = match std::mem::replace(&mut self.link, Link::Failed) {
             Link::Running(process) => ended(process, cause.clone()).1,
             _ => Vec::new(),
@@ -246,7 +248,8 @@ impl State {
         if answer.ecn == Ecn::Ce {
             return invalid("`ecn` must be not-ect, ect0 or ect1: only routers send ce".to_owned());
         }
-        (self.decision, self.timeout) = (decision(&answer), answer.timeout_ns.map(Time::from_nanos));
+        self.decision = decision(&answer);
+        self.timer.set(now, answer.timeout_ns.map(Time::from_nanos));
         self.probes.extend(answer.probes.iter().map(|probe| ProbeCluster {
             id: probe.id,
             rate: Rate::from_bps(probe.rate_bps),
@@ -255,10 +258,6 @@ impl State {
         }));
         self.rates.clear();
         self.rates.extend(answer.stream_rates_bps.iter().map(|(id, bps)| (StreamId(*id), Rate::from_bps(*bps))));
-        if let Some(at) = self.timeout.filter(|at| *at < now) {
-            let (at, now) = (at.as_nanos(), now.as_nanos());
-            return invalid(format!("timeout_ns is {at}, before the time of the line, {now}"));
-        }
         Ok(())
     }
 }
@@ -347,18 +346,15 @@ impl SendHalf for ExecSendHalf {
         self.handle(now, EventKind::Availability, None, Event::Availability { available });
     }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let state = self.state.get_mut();
-        state.timeout = None;
+        let expired = std::mem::take(&mut self.state.get_mut().timer);
         self.handle(now, EventKind::Timeout, Some(signals), Event::Timeout);
         let state = self.state.get_mut();
-        if state.timeout.is_some_and(|at| at <= now) {
-            // Else the run would not advance.
-            let problem = "timeout_ns must be later than now_ns after a timeout".to_owned();
+        if let Err(problem) = state.timer.check_after(expired) {
             state.fail(&self.program, now, Cause::Invalid { problem });
         }
     }
     fn poll_timeout(&self) -> Option<Time> {
-        self.state.borrow().timeout
+        self.state.borrow().timer.due()
     }
     fn decision(&self) -> Decision {
         self.start(Time::ZERO);

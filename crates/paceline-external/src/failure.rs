@@ -79,7 +79,7 @@ thread_local! {
 /// The first failure on another thread, which a backend in real time started. Such a backend makes one run at a time.
 static FAILED_ELSEWHERE: Mutex<Option<Failure>> = Mutex::new(None);
 
-/// Calls `work`, which makes halves and runs on this thread. The first failure of a half is then that of [`take`].
+/// Calls `work`, which makes halves and runs on this thread. The first failure of a half is then that of `take`.
 pub fn collect<T>(work: impl FnOnce() -> T) -> T {
     // Discards the failure of earlier work.
     FAILED.take();

@@ -74,6 +74,15 @@ impl Backend for World {
     }
 }
 
+/// Checks that no external controller has failed since [`collect`](crate::collect) began on this thread; for backends that step through
+/// a run themselves.
+///
+/// # Errors
+/// Returns [`BackendError::External`] with the failure, which is then taken.
+pub fn check_failure(plan: &Plan, seed: u64) -> Result<(), BackendError> {
+    check(take(), plan, seed)
+}
+
 /// Returns the error of a run in which a controller failed.
 fn check(failure: Option<Failure>, plan: &Plan, seed: u64) -> Result<(), BackendError> {
     let Some(Failure { controller, at, cause, messages }) = failure else { return Ok(()) };

@@ -6,7 +6,9 @@ use paceline_external::{World, entry};
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
 use paceline_scenario::{Catalogue, Changes};
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 /// A scenario under a controller; the case as written.
 fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Result<u64, BackendError> {
@@ -72,6 +74,45 @@ fn equal_answers_give_equal_runs() {
     assert_ne!(first, run_for("mmsys16/table1", &python, "60s", 2).unwrap());
 }
 
+/// The target of an example after each of two feedback messages, 60 s and 61 s after the start of the run. Their packets arrived.
+fn targets_of_late_flow(program: &str, arguments: &[String]) -> Vec<String> {
+    let mut command = std::process::Command::new(program);
+    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let setup = r#"{"start_bps":200000,"min_bps":50000,"max_bps":900000,"packet_size_bytes":1200}"#;
+    let mut input = format!("{{\"type\":\"start\",\"setup\":{setup},\"parameters\":{{}}}}\n");
+    for second in [60, 61] {
+        let at = format!("{second}000000000");
+        let event = format!(r#"{{"at_ns":{at},"type":"feedback","packets":[{{"arrival_ns":5}}]}}"#);
+        input += &format!("{{\"type\":\"events\",\"events\":[{event}],\"now_ns\":{at}}}\n");
+    }
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let target = |line: &str| {
+        let (_, rest) = line.split_once("target_bps")?;
+        Some(rest.trim_start_matches(['"', ':', ' ']).chars().take_while(char::is_ascii_digit).collect())
+    };
+    output.lines().filter_map(target).collect()
+}
+
+/// A flow that starts late does not increase for the time before its start.
+#[test]
+fn examples_measure_the_time_from_the_first_feedback() {
+    let examples = format!("{}/../../examples/exec", env!("CARGO_MANIFEST_DIR"));
+    let there = |program: &str| std::process::Command::new(program).arg("version").output().is_ok();
+    for (program, arguments) in [
+        ("python3", vec![format!("{examples}/aimd.py")]),
+        ("node", vec![format!("{examples}/aimd.js")]),
+        ("go", vec!["run".to_owned(), format!("{examples}/aimd.go")]),
+    ] {
+        if program == "python3" || there(program) {
+            // The start, the first feedback, and 5 % more after a second.
+            assert_eq!(targets_of_late_flow(program, &arguments), ["200000", "200000", "210000"], "{program}");
+        } else {
+            eprintln!("skipped: no {program}");
+        }
+    }
+}
+
 /// Where there is Go or Node, the examples in these languages make the decisions of that in Python.
 #[test]
 fn examples_in_other_languages_make_the_same_decisions() {
@@ -108,7 +149,11 @@ fn failures_name_the_problem_and_the_run() {
         ("negative.sh", r#"{"target_bps":-1}"#, "expected u64"),
         ("typo.sh", r#"{"target_bps":1,"pacing":2}"#, "unknown field `pacing`"),
         ("signal.sh", r#"{"target_bps":1,"signals":{"x":1}}"#, "the signal `x` is not in the hello"),
-        ("past.sh", r#"{"target_bps":1,"timeout_ns":-5}"#, "timeout_ns is -5, before the time of the line"),
+        (
+            "past.sh",
+            r#"{"target_bps":1,"timeout_ns":-5}'; read l; echo '{"target_bps":1,"timeout_ns":-5}"#,
+            "timeout_ns is -5 after the timeout of -5; it must be later",
+        ),
         ("ce.sh", r#"{"target_bps":1,"ecn":"ce"}"#, "only routers send ce"),
     ] {
         let failed = failure(name, &format!("echo '{answer}'"));

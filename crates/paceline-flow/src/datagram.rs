@@ -53,6 +53,15 @@ impl Datagram {
         Self { bytes: [0; CAPACITY], len: 0, tail: 0, piece: None, ecn: Ecn::NotEct }
     }
 
+    /// Returns a datagram of these bytes; those above the most real bytes are only counted.
+    pub fn from_bytes(bytes: &[u8], ecn: Ecn) -> Self {
+        let mut datagram = Self::new();
+        let len = bytes.len().min(CAPACITY);
+        datagram.bytes[..len].copy_from_slice(&bytes[..len]);
+        datagram.set_len(len, (bytes.len() - len) as u64, ecn);
+        datagram
+    }
+
     /// Returns the real bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]

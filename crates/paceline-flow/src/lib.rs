@@ -101,7 +101,7 @@ mod datagram;
 mod event_queue;
 mod fec_decoder;
 mod feedback;
-mod messages;
+pub mod messages;
 mod nack;
 mod padding;
 pub mod parameter;
@@ -116,8 +116,11 @@ mod stream_info;
 pub mod tcp;
 
 pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MEDIA_HEADERS, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
-pub use feedback::{FeedbackFormat, FeedbackFormats};
-pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
+pub use feedback::{FeedbackBuilder, FeedbackFormat, FeedbackFormats};
+pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent, SendTimeUnwrapper};
 pub use rtcp_timer::RtcpTiming;
-pub use sender::{DatagramKind, MediaSender, SenderConfig, SenderEvent, StreamConfig, rtp_timestamp};
+pub use sender::{
+    DatagramKind, FeedbackReader, MediaSender, Prober, SenderConfig, SenderEvent, SequenceMap, StreamConfig,
+    rtp_timestamp,
+};
 pub use stream_info::{MediaKind, StreamInfo};

@@ -4,7 +4,11 @@ use paceline::blocks::GroupDelta;
 use paceline::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 
-pub(crate) fn write(
+/// Writes a message.
+///
+/// # Errors
+/// The buffer is too small.
+pub fn write(
     message: &Message,
     own_ssrc: u32,
     streams: &[u32],
@@ -26,7 +30,7 @@ pub(crate) fn write(
 }
 
 /// Returns whether a message makes an older one superfluous: it states a rate anew. The others are parts of a measurement.
-pub(crate) fn replaces(message: &Message, older: &Message) -> bool {
+pub fn replaces(message: &Message, older: &Message) -> bool {
     matches!((message, older), (Message::Remb(_), Message::Remb(_)) | (Message::Nada(_), Message::Nada(_)))
 }
 
@@ -41,7 +45,8 @@ pub(crate) fn len(message: &Message, streams: usize) -> usize {
     }
 }
 
-pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
+/// Returns the message in a packet, if there is one.
+pub fn read(packet: &Rtcp<'_>) -> Option<Message> {
     match *packet {
         Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),
         Rtcp::GroupStep { step: GroupStep { gradient, departure, size, rate }, .. } => {

@@ -32,6 +32,8 @@ pub mod catalogue;
 pub mod compare;
 #[cfg(feature = "storage")]
 pub mod diff;
+#[cfg(feature = "storage")]
+pub mod done_runs;
 pub mod group;
 pub mod judge;
 mod load;

@@ -1,4 +1,4 @@
-//! The user as whom the command behind a link runs: a program gets no more rights than the person has who starts it.
+//! The user as whom the command behind a link runs, or this process itself: a program gets no more rights than it needs.
 
 use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, setgid, setgroups, setuid};
 use std::ffi::{CString, OsString};
@@ -46,8 +46,12 @@ impl CommandUser {
         User::from_uid(Uid::from_raw(uid))?.map(Self::from).ok_or_else(no_user).map(Some)
     }
 
-    /// Gives up all rights of this process but those of the user: groups, then group, then user. Capabilities go with them.
-    pub(crate) fn become_user(&self) -> io::Result<()> {
+    /// Gives up all rights of this process, in all of its threads, but those of the user: groups, then group, then user. Capabilities
+    /// go with them.
+    ///
+    /// # Errors
+    /// The process is not root.
+    pub fn become_user(&self) -> io::Result<()> {
         let name = CString::new(self.name.as_str())?;
         setgroups(&getgrouplist(&name, self.gid)?)?;
         setgid(self.gid)?;

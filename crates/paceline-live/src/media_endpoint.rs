@@ -17,8 +17,16 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-/// Maximum size of a datagram; below the MTU of the link.
-const MAX_DATAGRAM: usize = 1500;
+/// Size of the buffer of a datagram: the payload of an Ethernet frame, of which IP and UDP headers are a part.
+const BUFFER: usize = 1500;
+
+/// Calls `send` with the bytes of a datagram without IP and UDP headers; payload without bytes is sent as zeros.
+pub fn with_bytes<T>(datagram: &Datagram, send: impl FnOnce(&[u8]) -> T) -> T {
+    let mut bytes = [0; BUFFER];
+    let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
+    bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
+    send(&bytes[..len])
+}
 
 /// One end of a media flow and its socket.
 pub struct UdpEndpoint {
@@ -99,12 +107,8 @@ impl EndState {
 }
 
 impl Peer {
-    /// Sends a datagram; payload without bytes is sent as zeros.
     fn send(&self, datagram: &Datagram) {
-        let mut bytes = [0; MAX_DATAGRAM];
-        let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
-        bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
-        self.socket.send(self.address, &bytes[..len], datagram.ecn);
+        with_bytes(datagram, |bytes| self.socket.send(self.address, bytes, datagram.ecn));
     }
 }
 

@@ -18,6 +18,9 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 /// Maximum number of datagrams per system call.
 const BATCH: usize = 16;
 
+/// Maximum number of system calls after which [`Socket::receive`] returns, so that timers and signals are served in a flood, too.
+const BATCHES: usize = 16;
+
 /// Buffers for received datagrams.
 pub struct ReceiveBuffers {
     buffers: [Vec<u8>; BATCH],
@@ -46,7 +49,10 @@ impl Socket {
     }
 
     /// Configures a socket, with a large receive buffer for interruptions of its reader.
-    pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The socket cannot be configured.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Without privilege, up to the system's limit.
         setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER).or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))?;
@@ -61,7 +67,8 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Calls `handle` for every received datagram with its arrival time, source, bytes and ECN field.
+    /// Calls `handle` for received datagrams with their arrival time, source, bytes and ECN field, until none waits or after 16
+    /// batches. The descriptor stays readable if some wait.
     ///
     /// # Errors
     /// The socket failed.
@@ -71,7 +78,7 @@ impl Socket {
         buffers: &mut ReceiveBuffers,
         mut handle: impl FnMut(Time, SocketAddr, &[u8], Ecn),
     ) -> io::Result<()> {
-        loop {
+        for _ in 0..BATCHES {
             let n = match self.read(&mut buffers.buffers, &mut buffers.metas) {
                 Ok(0) => return Ok(()),
                 Ok(n) => n,
@@ -87,6 +94,7 @@ impl Socket {
                 }
             }
         }
+        Ok(())
     }
 
     /// Reads up to one batch of datagrams; returns 0 if none waits.
@@ -107,7 +115,11 @@ impl Socket {
         let _ = self.try_send(to, bytes, ecn);
     }
 
-    pub(crate) fn try_send(&self, destination: SocketAddr, contents: &[u8], ecn: Ecn) -> io::Result<()> {
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// The system did not accept it.
+    pub fn try_send(&self, destination: SocketAddr, contents: &[u8], ecn: Ecn) -> io::Result<()> {
         let ecn = EcnCodepoint::from_bits(ecn as u8);
         let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
         self.state.try_send((&self.socket).into(), &transmit)
@@ -121,4 +133,36 @@ impl Socket {
 
 pub(crate) fn ecn_of(meta: &RecvMeta) -> Ecn {
     meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::TimeDelta;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_flood_keeps_no_caller_from_its_timers() {
+        const SENT: usize = 5000;
+        let socket = Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (address, clock) = (socket.address().unwrap(), Monotonic::starting_in(TimeDelta::ZERO));
+        let mut buffers = ReceiveBuffers::default();
+        socket.send(address, &[0], Ecn::NotEct);
+        let (mut sent, mut received, mut longest) = (1, 0, 0);
+        while received < sent {
+            let mut handled = 0;
+            // A datagram comes in for each that is taken out, as in a flood that never ends.
+            let flood = |_, _, _: &[u8], _| {
+                handled += 1;
+                if sent < SENT {
+                    sent += 1;
+                    socket.send(address, &[0], Ecn::NotEct);
+                }
+            };
+            socket.receive(&clock, &mut buffers, flood).unwrap();
+            (received, longest) = (received + handled, longest.max(handled));
+        }
+        assert_eq!(received, SENT, "those that waited come with the next calls");
+        assert!((1..=BATCHES * BATCH).contains(&longest), "{longest} in one call");
+    }
 }

@@ -14,10 +14,11 @@ pub use crate::testbed_run::TestbedRun;
 use crate::timing::Timing;
 use crate::{Unavailable, broken};
 use paceline::Registry;
+use paceline_flow::tcp::Workload;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::Network;
-use paceline_netsim::plan::{Direction, FlowKind, Plan};
+use paceline_netsim::plan::{Direction, FlowKind, FlowPlan, Plan};
 use paceline_netsim::sim;
 use paceline_records::{EventObserver, HostStats};
 use paceline_units::{FlowId, RandomStreams, Time, TimeDelta};
@@ -119,6 +120,9 @@ impl TestbedNetwork {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
+        if let Some(error) = only_simulated(plan) {
+            return Err(error);
+        }
         if let Some(cause) = self.namespaces[0].within(|| Ok(tcp::missing(plan))).map_err(broken)? {
             let hint = "choose another with --set flow.ID.congestion=…".to_owned();
             return Err(BackendError::Unavailable { cause, hint });
@@ -240,6 +244,21 @@ fn programs<'s, 'a: 's>(
         }
     }
     Ok(started)
+}
+
+/// Returns an error if the plan has what only the simulator can do.
+fn only_simulated(plan: &Plan) -> Option<BackendError> {
+    let unavailable = |flow: &FlowPlan, what: &str, hint: &str| {
+        let cause = format!("flow `{}` {what}, which only the simulator can do", flow.id);
+        BackendError::Unavailable { cause, hint: format!("run it with --world sim, or {hint}") }
+    };
+    if let Some(flow) = plan.coupled_flow() {
+        return Some(unavailable(flow, "is coupled with others", "leave `coupling` out"));
+    }
+    let bursts =
+        |flow: &&FlowPlan| matches!(&flow.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::Bursts { .. }));
+    let flow = plan.flows.iter().find(bursts)?;
+    Some(unavailable(flow, "starts its transfers together with others", "choose the workload `short`"))
 }
 
 /// Ends the run when it is dropped while armed, after an error or a panic.

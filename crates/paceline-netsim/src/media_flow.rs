@@ -232,7 +232,13 @@ pub fn build(
 ) -> Result<MediaFlow, BackendError> {
     let prepared = PreparedFlow::new(id, plan, media, entry, streams, signals)?;
     let streams = prepared.stream_infos.clone();
-    let terms = Terms { extensions: Default::default(), streams, source: None, wall_clock: EPOCH };
+    let terms = Terms {
+        extensions: Default::default(),
+        streams,
+        source: None,
+        wall_clock: EPOCH,
+        receiver_ssrc: RECEIVER_SSRC,
+    };
     prepared.begin(start, terms)
 }
 
@@ -261,7 +267,12 @@ pub struct Terms {
     pub source: Option<Box<dyn Source>>,
     /// Wall-clock time at time zero, since 1970; sender reports carry it.
     pub wall_clock: Duration,
+    /// SSRC of the receiver.
+    pub receiver_ssrc: u32,
 }
+
+/// SSRC of receivers, if no other is given.
+pub const RECEIVER_SSRC: u32 = 1;
 
 impl PreparedFlow {
     /// Draws the values that depend on the seed, and builds the controller.
@@ -322,7 +333,7 @@ impl PreparedFlow {
     pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, BackendError> {
         let Self { id, plan, media, streams, signals, mut controller, initial_rtp_values, clock, .. } = self;
         let path = |what: &str| format!("flow/{}/{what}", plan.id);
-        let Terms { extensions, streams: stream_infos, mut source, wall_clock } = terms;
+        let Terms { extensions, streams: stream_infos, mut source, wall_clock, receiver_ssrc } = terms;
         let mut configs = Vec::new();
         for ((stream, info), first) in media.streams.iter().zip(&stream_infos).zip(&initial_rtp_values) {
             let random = streams.stream(&path(&format!("stream/{}", stream.id)));
@@ -356,7 +367,7 @@ impl PreparedFlow {
             extensions,
             streams: stream_infos,
             start: clock.at(start),
-            ssrc: 1,
+            ssrc: receiver_ssrc,
             rtcp,
             nack: media.retransmit,
             feedback_formats: FeedbackFormats::default(),

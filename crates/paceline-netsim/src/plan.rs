@@ -3,7 +3,7 @@
 use crate::link::queue::QueuePlan;
 use crate::link::server::ServerPlan;
 use crate::link::{Capacity, Jitter, LossModel, MTU, Schedule};
-use paceline::{Bounds, Protection, Setup};
+use paceline::{Bounds, Coupling, Protection, Setup};
 use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
@@ -148,6 +148,8 @@ impl FlowKind {
 pub struct MediaPlan {
     /// Controller.
     pub controller: ControllerPlan,
+    /// Membership in a group of coupled flows.
+    pub coupling: Option<CouplingPlan>,
     /// First target rate.
     pub start_rate: Rate,
     /// Minimum target rate.
@@ -189,6 +191,13 @@ pub enum FlowChange {
     StreamMuted(StreamId, bool),
     /// The end of a stream.
     StreamEnd(StreamId),
+}
+
+impl Plan {
+    /// Returns a flow that is coupled with others, if there is one.
+    pub fn coupled_flow(&self) -> Option<&FlowPlan> {
+        self.flows.iter().find(|flow| flow.media().is_some_and(|media| media.coupling.is_some()))
+    }
 }
 
 impl MediaPlan {
@@ -292,6 +301,17 @@ pub struct ControllerPlan {
     pub config: Vec<(String, f64)>,
     /// The signal of its over-use detector, if any: half, index, and the value that means over-use.
     pub overuse: Option<(HalfName, u8, f64)>,
+}
+
+/// The membership of a flow in a group of coupled flows (RFC 8699).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CouplingPlan {
+    /// Name of the group.
+    pub group: String,
+    /// Priority of the flow, above zero.
+    pub priority: f64,
+    /// Algorithm; the same in the whole group.
+    pub algorithm: Coupling,
 }
 
 /// The clock of a receiver, relative to the clock of the run.

@@ -3,7 +3,7 @@
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::recording::{Making, RecordedRuns, RunsData, both, json};
-use crate::request::{Request, raised_or, registry};
+use crate::request::{Request, raised_or, registry, registry_with};
 use crate::stop::interruptible;
 use crate::world::{Repeat, World};
 use paceline::Registry;
@@ -37,7 +37,7 @@ pub fn runs(
     making: Making,
     controllers: Vec<Registered>,
 ) -> PyResult<RunsData> {
-    let registry = registry(controllers)?;
+    let registry = registry_with(py, controllers, &controller)?;
     let made = interruptible(py, |stop| {
         let controller = controller.as_deref();
         let scenario = request.scenario(controller, &registry)?;
@@ -68,7 +68,7 @@ pub fn compare(
     controllers: Vec<Registered>,
     command: String,
 ) -> PyResult<ComparisonData> {
-    let registry = registry(controllers)?;
+    let registry = registry_with(py, controllers, &names)?;
     let (comparison, text, html, made) = interruptible(py, |stop| {
         let scenarios: Vec<Scenario> =
             names.iter().map(|name| request.scenario(Some(name), &registry)).collect::<Result<_, _>>()?;
@@ -102,7 +102,7 @@ pub fn reproduce(
     controllers: Vec<Registered>,
     world: &str,
 ) -> PyResult<String> {
-    let registry = registry(controllers)?;
+    let registry = registry_with(py, controllers, &controller)?;
     let controller = controller.as_deref();
     interruptible(py, |stop| {
         let origin = |request: &Request| -> Result<_, Failure> {

@@ -5,6 +5,7 @@ use crate::errors::Failure;
 use crate::half::{collect_raised, take_raised};
 use crate::world::Repeat;
 use paceline::Registry;
+use paceline_cli::external;
 use paceline_lab::storage::Inputs;
 use paceline_lab::yardsticks;
 use paceline_scenario::{self, Catalogue, Changes, Label, Origin, Override, Scenario};
@@ -96,6 +97,13 @@ pub fn check_controller(name: &str, registry: &Registry) -> Result<(), Failure> 
     if registry.get(name).is_some() {
         return Ok(());
     }
+    if external::is_external(name) {
+        let message = format!(
+            "the controller `{name}` cannot run here: external controllers run with `paceline.run`, `repeat`, `compare`, `suite` and \
+             `reproduce`"
+        );
+        return Err(Failure::Argument(message));
+    }
     let known: Vec<&str> = registry.iter().map(paceline::Entry::name).collect();
     Err(Failure::Argument(format!("no controller `{name}`; {}", paceline_scenario::suggestion(name, &known))))
 }
@@ -111,4 +119,17 @@ pub fn registry(controllers: Vec<Registered>) -> PyResult<Registry> {
         registry.add(controller.entry()?);
     }
     Ok(registry)
+}
+
+/// Returns the controllers of [`registry`], and the external ones among these names: `exec:COMMAND` starts its program, `lib:FILE` loads
+/// its library.
+pub fn registry_with<'a>(
+    py: Python<'_>,
+    controllers: Vec<Registered>,
+    names: impl IntoIterator<Item = &'a String>,
+) -> PyResult<Registry> {
+    let registry = registry(controllers)?;
+    let names: Vec<String> = names.into_iter().filter(|name| external::is_external(name)).cloned().collect();
+    // A program may take a while to introduce itself.
+    py.detach(|| external::add_named(registry, &names)).map_err(|error| Failure::Argument(error).into())
 }

@@ -3,7 +3,7 @@
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::recording::{both, json};
-use crate::request::{check_controller, raised_or, registry};
+use crate::request::{check_controller, raised_or, registry_with};
 use crate::stop::{Stop, interruptible, pool};
 use crate::world::{Repeat, World};
 use paceline::Registry;
@@ -47,11 +47,12 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>, Failu
 /// Returns the jobs: each suite under each controller. Jobs of other processes run them one by one.
 #[pyfunction]
 pub fn suite_jobs(
+    py: Python<'_>,
     names: Vec<String>,
     controllers: Vec<String>,
     registered: Vec<Registered>,
 ) -> PyResult<Vec<(String, String)>> {
-    let registry = registry(registered)?;
+    let registry = registry_with(py, registered, &controllers)?;
     let subjects = subjects(&controllers, &registry)?;
     let (mut seen, mut jobs) = (BTreeSet::new(), Vec::new());
     for given in &names {
@@ -77,7 +78,7 @@ pub fn suites(
     registered: Vec<Registered>,
     threads: Option<usize>,
 ) -> PyResult<FinishedSuites> {
-    let registry = registry(registered)?;
+    let registry = registry_with(py, registered, &controllers)?;
     let suites = raised_or(|| Suite::find_all(&names))?;
     let subjects = subjects(&controllers, &registry)?;
     let report = interruptible(py, |stop: &Stop| {

@@ -5,7 +5,7 @@ use crate::errors::Failure;
 use crate::half::{Raised, collect_raised, take_raised, take_raised_elsewhere};
 use crate::stop::Stop;
 use paceline::Registry;
-use paceline_cli::worlds;
+use paceline_cli::{external, worlds};
 use paceline_lab::run::Runner;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
@@ -103,6 +103,7 @@ impl<'a> World<'a> {
         let (mut now, end) = (Time::ZERO, Time::ZERO + plan.duration);
         loop {
             self.check(plan, seed)?;
+            external::check_failure(plan, seed)?;
             if now == end {
                 return Ok(simulation.outcome());
             }
@@ -167,7 +168,8 @@ impl Backend for World<'_> {
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
         let Some(other) = &self.other else {
-            return collect_raised(|| self.simulate(plan, registry, seed, observer));
+            let simulate = || self.simulate(plan, registry, seed, observer);
+            return collect_raised(|| external::collect_failures(simulate));
         };
         take_raised_elsewhere();
         let outcome = other.run(plan, registry, seed, observer);

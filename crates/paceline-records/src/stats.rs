@@ -125,6 +125,28 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
+/// Quantile of the normal distribution for an interval of 95 %.
+pub const Z_95: f64 = 1.959_964;
+
+/// Returns the 95 % interval of a ratio of which `hits` of `n` were observed. It presumes independent trials; losses in bursts spread
+/// wider.
+pub fn ratio_interval(hits: u64, n: u64) -> (f64, f64) {
+    score_interval(hits as f64 / n.max(1) as f64, n as f64, Z_95)
+}
+
+/// Returns the interval of a ratio `p` that was observed in `n` trials, for the quantile `z` of the normal distribution: the score
+/// interval of Wilson (1927), "Probable inference, the law of succession, and statistical inference", J. Am. Stat. Assoc. 22.
+pub fn score_interval(p: f64, n: f64, z: f64) -> (f64, f64) {
+    if n <= 0.0 {
+        return (0.0, 1.0);
+    }
+    let z2 = z * z;
+    let centre = p + z2 / (2.0 * n);
+    let half = z * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + z2 / n;
+    (((centre - half) / scale).max(0.0), ((centre + half) / scale).min(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +210,17 @@ mod tests {
         assert_eq!(jain(&[1.0, 0.0]), Some(0.5));
         assert!((jain(&[2.0, 1.0]).unwrap() - 0.9).abs() < 1e-12);
         assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_is_that_of_wilson() {
+        // Brown, Cai and DasGupta (2001), "Interval estimation for a binomial proportion", formula (4), by hand for 10 of 100.
+        let (low, high) = ratio_interval(10, 100);
+        assert!((low - 0.055_23).abs() < 1e-4 && (high - 0.174_37).abs() < 1e-4, "{low} {high}");
+        let (low, high) = ratio_interval(0, 1000);
+        // z^2 / (n + z^2)
+        assert!(low < 1e-12 && (high - 0.003_827).abs() < 1e-6, "{low} {high}");
+        assert_eq!(ratio_interval(0, 0), (0.0, 1.0));
+        assert!((ratio_interval(5, 5).1 - 1.0).abs() < 1e-12);
     }
 }

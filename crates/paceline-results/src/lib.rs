@@ -41,6 +41,7 @@ mod comparison;
 mod error;
 pub mod files;
 mod group;
+mod kept_rows;
 mod manifest;
 mod matrix;
 #[cfg(feature = "tables")]
@@ -65,6 +66,7 @@ pub use comparison::{
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
+pub use kept_rows::KeptRows;
 pub use manifest::{About, MANIFEST_FILE, Manifest, RUNS, RunInputs, StoredFile, StoredGroup, StoredRun};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 #[cfg(feature = "tables")]

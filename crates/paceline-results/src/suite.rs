@@ -175,7 +175,8 @@ pub struct TestResult {
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
     /// medium.
     pub queue_p95_ms: Option<f64>,
-    /// The result of each bound. Empty if the test was not made: an oracle does not apply to each path.
+    /// The result of each bound. Empty if the test was not made: an oracle does not apply to each path, and not every
+    /// controller can be coupled.
     pub bounds: Vec<BoundResult>,
 }
 

@@ -90,8 +90,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Returns the hint for an unknown controller.
 pub fn no_controller(name: &str, known: &[&str]) -> String {
-    if name.starts_with("exec:") {
-        return "a file starts a program only with the option --allow-exec".to_owned();
+    if name.starts_with("exec:") || name.starts_with("lib:") {
+        return "a file starts a program or loads a library only with the option --allow-exec".to_owned();
     }
     let near = suggestion(name, known);
     // A browser's own controllers exist only in the browser.

@@ -193,6 +193,8 @@ pub struct MediaKeys {
     pub controller: Option<Spanned<String>>,
     /// Media: whether it is cross traffic, which keeps its controller under `--controller` and in suites; false if absent.
     pub cross_traffic: Option<Spanned<bool>>,
+    /// Media: its membership in a group of flows of one sender whose rates are coupled (RFC 8699); not coupled if absent.
+    pub coupling: Option<Spanned<CouplingTable>>,
     /// Media: numbers of the controller that differ from its defaults; none if absent.
     #[serde(default)]
     pub config: Table<BTreeMap<String, Spanned<f64>>>,
@@ -235,6 +237,19 @@ pub struct MediaKeys {
     pub retransmit: Option<Spanned<bool>>,
     /// Media: forward error correction and the budget for retransmissions; the defaults of its keys if absent.
     pub protection: Option<Spanned<ProtectionTable>>,
+}
+
+/// The membership of a media flow in a group of coupled flows (RFC 8699). The flows of a group share the sum of their rates.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CouplingTable {
+    /// The name of its group: flows with the same direction that share a bottleneck.
+    pub group: Spanned<String>,
+    /// Its weight when the group shares the sum; 1 if absent.
+    pub priority: Option<Spanned<f64>>,
+    /// How a new rate of one flow changes the sum, in the whole group alike: `active` (section 5.3.1), by the difference, or
+    /// `conservative` (section 5.3.2), where a decrease lowers the sum in proportion; `active` if absent.
+    pub algorithm: Option<Spanned<String>>,
 }
 
 /// The keys of TCP flows.
@@ -285,17 +300,17 @@ pub struct ProtectionTable {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
-    /// `bulk`, `on-off` or `short`.
+    /// `bulk`, `on-off`, `short` or `bursts`.
     pub kind: Spanned<String>,
     /// `on-off`: how long it sends, each time on a new connection; for `on-off` an error if absent.
     pub on: Option<Spanned<TimeDelta>>,
     /// `on-off`: how long it pauses; for `on-off` an error if absent.
     pub off: Option<Spanned<TimeDelta>>,
-    /// `short`: smallest and largest transfer, each on a new connection; the seed draws uniformly between them; for
-    /// `short` an error if absent.
+    /// `short`, `bursts`: smallest and largest transfer, each on a new connection; the seed draws uniformly between them; for
+    /// these an error if absent.
     pub size: Option<Spanned<(DataSize, DataSize)>>,
-    /// `short`: mean pause between transfers; the seed draws from an exponential distribution; for `short` an error if
-    /// absent.
+    /// `short`: mean pause between transfers; `bursts`: mean time from one burst to the next, which is the same in all flows
+    /// of the table; the seed draws from an exponential distribution; for these an error if absent.
     pub pause: Option<Spanned<TimeDelta>>,
     /// `short`: whether it begins with a pause, as a source in the OFF state of RFC 8867, section 5.7; `false` if absent.
     pub begins_off: Option<Spanned<bool>>,

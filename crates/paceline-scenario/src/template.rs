@@ -58,6 +58,8 @@ impl Template {
     /// Returns the text of the scenario.
     pub fn text(&self) -> String {
         let Self { path, source, audio, controller, traffic, duration } = self;
+        // The command of an external controller may have quotes.
+        let controller = controller.replace('\\', "\\\\").replace('"', "\\\"");
         let path_title = path_presets().into_iter().find(|preset| preset.name == *path).map(|preset| preset.title);
         let path_title = path_title.unwrap_or_default();
         let title = match traffic {

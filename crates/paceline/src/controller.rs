@@ -418,6 +418,17 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
         let _ = now;
         None
     }
+    /// Returns the rate that the half last calculated, if it can be replaced by a share of the rate of several flows (RFC 8699); see
+    /// [`FlowStateExchange`](crate::FlowStateExchange). It is `None` for a half whose target is not its own rate: one with a
+    /// window, or one whose rate is calculated at the receiver.
+    fn calculated_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Replaces the calculated rate by the flow's share (RFC 8699, section 5.3.1, step 3d), within the limits of the target. What
+    /// was measured stays. The flow calls this only if there is a [`calculated_rate`](Self::calculated_rate).
+    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
+        let _ = (now, share, signals);
+    }
     /// Returns the rate of one stream, if the controller divides the target itself. The flow reads it with each frame
     /// and each new decision. If it is `None`, the flow divides the target: first the minima, then the rest by priority
     /// up to the maxima.

@@ -58,6 +58,11 @@ pub trait Config: Clone + Send + Sync + 'static {
     fn signals(&self) -> SignalTables {
         Self::SIGNALS
     }
+    /// Returns whether the rate of the send half can be replaced by a share of the rate of several flows (RFC 8699): whether it has
+    /// a [`calculated_rate`](crate::SendHalf::calculated_rate).
+    fn couples(&self) -> bool {
+        false
+    }
     /// Creates the halves, without the guard.
     fn halves(&self, setup: &Setup) -> Controller;
     /// Builds the controller. The send half of a controller that controls its rate runs under the [`Guard`](crate::Guard), which lowers
@@ -188,6 +193,10 @@ impl Entry {
     pub fn controls(&self) -> bool {
         self.factory.controls()
     }
+    /// Returns whether flows under it can be coupled ([`Config::couples`]).
+    pub fn couples(&self) -> bool {
+        self.factory.couples()
+    }
     /// Builds the controller with some parameters changed ([`Config::build`]).
     ///
     /// # Errors
@@ -205,6 +214,7 @@ trait Factory: Send + Sync {
     fn fields(&self) -> Vec<FieldInfo>;
     fn signals(&self) -> SignalTables;
     fn controls(&self) -> bool;
+    fn couples(&self) -> bool;
     fn configured(&self, name: &str, changes: &[(String, f64)]) -> Result<Arc<dyn Factory>, ConfigError>;
     fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError>;
 }
@@ -218,6 +228,9 @@ impl<C: Config> Factory for C {
     }
     fn controls(&self) -> bool {
         C::CONTROLS
+    }
+    fn couples(&self) -> bool {
+        Config::couples(self)
     }
     fn configured(&self, name: &str, changes: &[(String, f64)]) -> Result<Arc<dyn Factory>, ConfigError> {
         Ok(Arc::new(changed(self, name, changes)?))

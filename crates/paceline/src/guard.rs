@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! no feedback for 3 s while sending:   cap = A / 2, and again each second, down to the minimum
+//!                                     A: the target at the first packet without feedback
 //! feedback resumes:                    the cap doubles each second, until it exceeds the controller's target
 //! ```
 //!
 //! The rate is halved as in TFRC when its nofeedback timer expires (RFC 5348, section 4.4). TFRC's timer has four round-trip
 //! times; here it has the 3 s after which libwebrtc's `SendSideBandwidthEstimation` assumes congestion, then 1 s. A sender of
-//! 1 Mbit/s therefore sends less than 5 kbit/s after 10 s without feedback, or its minimum. The controller has kept its own
-//! rate, and the cap returns to it within the number of seconds that the decrease took, or less.
+//! 1 Mbit/s therefore sends less than 5 kbit/s after 10 s without feedback, or its minimum. A controller that has kept its own
+//! rate gets it back within the number of seconds that the decrease took, or less. One that is at or below the cap when feedback
+//! resumes has lowered its rate itself, and is not limited.
 //!
 //! Only media packets start the timer: without per-packet feedback there is no report on padding and retransmissions.
 //! Per-packet feedback on new packets and receiver reports that cover new packets stop it. Messages of the receive half
@@ -33,6 +35,26 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// The share of the target that remains after a decrease (RFC 5348, section 4.4).
 const DECREASE_FACTOR: f64 = 0.5;
 
+/// What the guard allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    /// Everything.
+    Off,
+    /// Everything; the target when the timer started.
+    Armed(Rate),
+    /// At most this target.
+    Cap(Rate),
+}
+
+impl Limit {
+    fn cap(self) -> Option<Rate> {
+        match self {
+            Self::Cap(cap) => Some(cap),
+            Self::Off | Self::Armed(_) => None,
+        }
+    }
+}
+
 /// A send half under the guard.
 #[derive(Clone, Debug)]
 pub struct Guard {
@@ -42,8 +64,7 @@ pub struct Guard {
     decrease_due: Time,
     /// Whether media was sent since the last decrease or feedback.
     sent: bool,
-    /// The highest target; `None` while the guard does not limit it.
-    cap: Option<Rate>,
+    limit: Limit,
     /// The time at which the cap last changed.
     changed: Time,
     /// Whether there is a network.
@@ -53,13 +74,37 @@ pub struct Guard {
 impl Guard {
     /// Puts a half under the guard, which never lowers the target below `min`.
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
-        Self { half, min, decrease_due: Time::MAX, sent: false, cap: None, changed: Time::ZERO, available: true }
+        Self {
+            half,
+            min,
+            decrease_due: Time::MAX,
+            sent: false,
+            limit: Limit::Off,
+            changed: Time::ZERO,
+            available: true,
+        }
+    }
+
+    #[inline]
+    fn start_timer(&mut self, now: Time) {
+        self.decrease_due = now + FEEDBACK_TIMEOUT;
+        if self.limit.cap().is_none() {
+            self.limit = Limit::Armed(self.half.decision().target);
+        }
+    }
+
+    /// Feedback resumes: removes a cap that the half has lowered its target to, before it handles the feedback.
+    #[inline]
+    fn release(&mut self) {
+        if self.limit.cap().is_some_and(|cap| self.half.decision().target <= cap) {
+            self.limit = Limit::Off;
+        }
     }
 
     #[inline]
     fn stop_timer(&mut self, now: Time) {
         (self.decrease_due, self.sent) = (Time::MAX, false);
-        if let Some(cap) = self.cap {
+        if let Limit::Cap(cap) = self.limit {
             self.raise(now, cap);
         }
     }
@@ -68,15 +113,17 @@ impl Guard {
     fn raise(&mut self, now: Time, cap: Rate) {
         let dt = (now - self.changed).min(INTERVAL);
         let cap = cap.scale(exp2(dt.as_secs_f64()));
-        (self.cap, self.changed) = (Some(cap).filter(|cap| *cap < self.half.decision().target), now);
+        let is_low = cap < self.half.decision().target;
+        (self.limit, self.changed) = (if is_low { Limit::Cap(cap) } else { Limit::Off }, now);
     }
 
     #[cold]
     fn decrease(&mut self, now: Time) {
-        let target = self.decision().target;
-        // A controller that sends below its minimum is not raised to it.
-        let cap = target.scale(DECREASE_FACTOR).max(self.min.min(target));
-        (self.cap, self.changed) = (Some(cap), now);
+        let before = match self.limit {
+            Limit::Armed(rate) | Limit::Cap(rate) => rate,
+            Limit::Off => self.half.decision().target,
+        };
+        (self.limit, self.changed) = (Limit::Cap(before.scale(DECREASE_FACTOR).max(self.min)), now);
         // After a clock jump there is one decrease, not one for each second.
         self.decrease_due = now + INTERVAL;
     }
@@ -96,7 +143,7 @@ impl Guard {
 
     /// Returns the cap and its share of the target, if it is below the target.
     fn share(&self, target: Rate) -> Option<(Rate, f64)> {
-        let cap = self.cap.filter(|cap| *cap < target)?;
+        let cap = self.limit.cap().filter(|cap| *cap < target)?;
         Some((cap, cap.as_bps_f64() / target.as_bps_f64()))
     }
 }
@@ -107,7 +154,7 @@ impl SendHalf for Guard {
         if packet.kind == PacketKind::Media {
             self.sent = true;
             if self.decrease_due == Time::MAX {
-                self.decrease_due = now + FEEDBACK_TIMEOUT;
+                self.start_timer(now);
             }
         }
         self.half.handle_sent(now, packet);
@@ -116,10 +163,14 @@ impl SendHalf for Guard {
         self.half.decides_on_sent()
     }
     fn on_liveness(&mut self, now: Time) {
+        self.release();
         self.stop_timer(now);
         self.half.on_liveness(now);
     }
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+        if !feedback.packets.is_empty() {
+            self.release();
+        }
         self.half.handle_feedback(now, feedback, signals);
         if !feedback.packets.is_empty() {
             self.stop_timer(now);
@@ -129,6 +180,7 @@ impl SendHalf for Guard {
         self.half.handle_rtt(now, rtt, signals);
     }
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.release();
         self.half.handle_report(now, report, signals);
         self.stop_timer(now);
     }
@@ -149,11 +201,14 @@ impl SendHalf for Guard {
     }
     fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
         self.half.handle_bounds(now, bounds, signals);
-        (self.min, self.cap) = (bounds.min, self.cap.map(|cap| cap.max(bounds.min)));
+        self.min = bounds.min;
+        if let Limit::Armed(rate) | Limit::Cap(rate) = &mut self.limit {
+            *rate = bounds.clamp(*rate);
+        }
     }
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
         self.half.handle_route_change(now, setup, signals);
-        (self.min, self.decrease_due, self.sent, self.cap) = (setup.min, Time::MAX, false, None);
+        (self.min, self.decrease_due, self.sent, self.limit) = (setup.min, Time::MAX, false, Limit::Off);
         self.available = true;
     }
     fn handle_availability(&mut self, now: Time, available: bool) {
@@ -187,7 +242,7 @@ impl SendHalf for Guard {
     #[inline]
     /// While the guard limits the rate, no probe is sent.
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        if self.cap.is_none() {
+        if self.limit.cap().is_none() {
             return self.half.poll_probe(now);
         }
         while self.half.poll_probe(now).is_some() {}
@@ -195,7 +250,13 @@ impl SendHalf for Guard {
     }
     #[inline]
     fn decision(&self) -> Decision {
-        if self.cap.is_none() { self.half.decision() } else { self.capped() }
+        if self.limit.cap().is_none() { self.half.decision() } else { self.capped() }
+    }
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.half.calculated_rate()
+    }
+    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
+        self.half.set_coupled_rate(now, share, signals);
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let rate = self.half.stream_rate(stream)?;
@@ -275,8 +336,91 @@ mod tests {
         assert!((report(&mut guard, 10_500) as f64 - 282_842.0).abs() < 4.0);
         assert!((report(&mut guard, 11_500) as f64 - 565_685.0).abs() < 8.0);
         assert_eq!(report(&mut guard, 12_500), 1_000_000);
-        assert_eq!(guard.cap, None);
+        assert_eq!(guard.limit, Limit::Off);
         assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(400)));
+    }
+
+    /// A half that halves its target at each of its timeouts, one each 2 s, and takes 1 Mbit/s at the next report or message.
+    #[derive(Clone, Debug)]
+    struct Halving {
+        target: Rate,
+        due: Time,
+    }
+
+    impl SendHalf for Halving {
+        fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
+            (self.target, self.due) = (self.target.scale(0.5), now + TimeDelta::from_secs(2));
+        }
+        fn poll_timeout(&self) -> Option<Time> {
+            Some(self.due)
+        }
+        fn handle_report(&mut self, _: Time, _: &ReceiverReport, _: &mut Signals) {
+            self.target = Rate::from_kbps(1000);
+        }
+        fn handle_message(&mut self, _: Time, _: &Message, _: &mut Signals) {
+            self.target = Rate::from_kbps(1000);
+        }
+        fn decision(&self) -> Decision {
+            Decision::new(self.target)
+        }
+    }
+
+    /// After 3, 4, and 5 s the guard allows 1/2, 1/4, and 1/8, and the first half is at 1/4, 1/4, and 1/8. The second half is at 1/4 when the
+    /// guard allows 1/16, so the cap stays: 62.5 kbit/s, and 0.9 s later 2^0.9 times as much.
+    #[test]
+    fn half_that_lowers_its_rate_itself_is_not_limited_afterwards() {
+        let guard = |first| {
+            let half = Halving { target: Rate::from_kbps(1000), due: at(first) };
+            Guard::new(Box::new(half), Rate::from_kbps(30))
+        };
+        let mut between = guard(3500);
+        send(&mut between, 0, 3700);
+        assert_eq!(between.decision().target, Rate::from_kbps(500));
+        assert_eq!(report(&mut between, 3700), 1_000_000, "it was halved after the guard had acted");
+        let mut early = guard(500);
+        send(&mut early, 0, 5400);
+        assert_eq!(early.decision().target, Rate::from_kbps(125));
+        assert_eq!(report(&mut early, 5400), 1_000_000);
+        let mut late = guard(2900);
+        send(&mut late, 0, 6900);
+        assert_eq!(late.decision().target, Rate::from_bps(62_500));
+        let resumed = report(&mut late, 6900) as f64;
+        assert!((resumed - 116_629.0).abs() < 2.0, "{resumed}");
+    }
+
+    /// A share of the rate of coupled flows goes to the controller, and the cap stays.
+    #[test]
+    fn share_of_coupled_flows_stays_below_the_cap() {
+        let setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(4000));
+        let nada = crate::Config::halves(&crate::nada::NadaConfig::<false>::default(), &setup).send.unwrap();
+        let mut guard = Guard::new(nada, Rate::from_kbps(50));
+        assert_eq!(send(&mut guard, 0, 3100), [(3000, 500_000)]);
+        guard.set_coupled_rate(at(3100), Rate::from_kbps(2000), &mut Signals::disabled());
+        assert_eq!(guard.calculated_rate(), Some(Rate::from_kbps(2000)));
+        assert_eq!(guard.decision().target, Rate::from_kbps(500), "the cap");
+        guard.set_coupled_rate(at(3200), Rate::from_kbps(400), &mut Signals::disabled());
+        assert_eq!(guard.decision().target, Rate::from_kbps(400), "a share below the cap");
+    }
+
+    /// A half that has lowered its target, and raises it by a message of the receiver while feedback is missing.
+    #[test]
+    fn rate_that_rises_again_without_feedback_is_limited() {
+        let half = Halving { target: Rate::from_kbps(1000), due: at(500) };
+        let mut guard = Guard::new(Box::new(half), Rate::from_kbps(30));
+        send(&mut guard, 0, 3500);
+        assert_eq!(guard.decision().target, Rate::from_kbps(250), "below the 500 that the guard allows");
+        guard.handle_message(at(3500), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::disabled());
+        assert_eq!(guard.decision().target, Rate::from_kbps(500));
+    }
+
+    /// A new maximum counts at once: 300 kbit/s, of which a half is left at the next decrease.
+    #[test]
+    fn lower_maximum_lowers_what_is_allowed() {
+        let mut guard = guard();
+        send(&mut guard, 0, 1000);
+        let bounds = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(300)).bounds();
+        guard.handle_bounds(at(1000), &bounds, &mut Signals::disabled());
+        assert_eq!(send(&mut guard, 1000, 3100), [(3000, 150_000)]);
     }
 
     #[test]

@@ -34,6 +34,11 @@
 //! caps the target at 80 % and lowers the cap by 20 % every second, down to the minimum. When feedback resumes, the cap
 //! doubles every second until it exceeds the controller's target.
 //!
+//! # Coupling
+//!
+//! Flows of one sender that share a bottleneck can share one rate by priority: a [`FlowStateExchange`] (RFC 8699) divides it. Which
+//! controllers support this, [`Entry::couples`] tells.
+//!
 //! # What else is here
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
@@ -45,10 +50,12 @@
 
 pub mod blocks;
 mod controller;
+pub mod drc;
 mod entry;
 mod fair_queue;
 mod fields;
 mod fixed;
+mod fse;
 pub mod gcc;
 pub mod googcc;
 mod guard;
@@ -69,6 +76,7 @@ pub use controller::{
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
+pub use fse::{Coupling, FlowStateExchange};
 pub use guard::Guard;
 pub use history::{Flight, History};
 pub use pacer::{Pacer, PacketPriority};

@@ -1,6 +1,6 @@
 //! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
-use crate::{Entry, Preset, fixed, gcc, googcc, nada, scream};
+use crate::{Entry, Preset, drc, fixed, gcc, googcc, nada, scream};
 
 /// Sets of parameter values that have a name of their own.
 const PRESETS: &[Preset] = &[
@@ -61,7 +61,7 @@ impl Registry {
             .chain(nada::rfc8698::entries())
             .chain(scream::v1::entries())
             .chain(scream::v2::entries());
-        for entry in controllers.chain([fixed::entry()]) {
+        for entry in controllers.chain([drc::entry(), fixed::entry()]) {
             let name = entry.name();
             registry.add(entry);
             PRESETS.iter().filter(|preset| preset.base == name).for_each(|preset| registry.add_preset(preset));
@@ -107,8 +107,8 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConfigError, Setup};
-    use paceline_units::{DataSize, Rate};
+    use crate::{ConfigError, SendHalf, Setup, Signals};
+    use paceline_units::{DataSize, Rate, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));
 
@@ -135,6 +135,38 @@ mod tests {
                 let value = preset.values.iter().find(|(name, _)| *name == field.name);
                 assert_eq!(field.default, value.map_or(of_base.default, |(_, value)| *value), "{}", field.name);
             }
+        }
+    }
+
+    /// Those that can be coupled calculate their rate at the sender and have no window.
+    #[test]
+    fn coupled_controllers_have_a_calculated_rate() {
+        let registry = Registry::standard();
+        let couples = |entry: &&Entry| entry.couples();
+        let names: Vec<_> = registry.iter().filter(couples).map(Entry::name).collect();
+        let expected = ["gcc-med16", "gcc-tfb", "googcc", "googcc-2024", "nada-2015", "nada", "nada-sender"];
+        assert_eq!(names, expected);
+        for entry in registry.iter() {
+            let mut half = entry.build(&SETUP, &[]).unwrap().send.unwrap();
+            assert_eq!(half.calculated_rate().is_some(), entry.couples(), "{}", entry.name());
+            let Some(rate) = half.calculated_rate() else { continue };
+            assert_eq!(rate, SETUP.start, "{}", entry.name());
+            let signals = &mut Signals::disabled();
+            let share = |half: &mut dyn SendHalf, ms: i64, kbps, signals: &mut Signals| {
+                half.set_coupled_rate(Time::from_millis(ms), Rate::from_kbps(kbps), signals);
+                (half.calculated_rate().unwrap().as_bps() / 1000, half.decision().target.as_bps() / 1000)
+            };
+            assert_eq!(share(&mut *half, 0, 500, signals), (500, 500), "{}", entry.name());
+            assert_eq!(share(&mut *half, 10, 400, signals), (400, 400), "{}", entry.name());
+            assert_eq!(share(&mut *half, 20, 10, signals), (30, 30), "{}: the minimum", entry.name());
+        }
+        for (name, window) in [
+            ("gcc-tfb", ("window_ms", 350.0)),
+            ("nada-sender", ("window_ms", 350.0)),
+            ("googcc", ("window_min_bps", 0.0)),
+        ] {
+            let half = registry.get(name).unwrap().build(&SETUP, &[(window.0.to_owned(), window.1)]).unwrap().send;
+            assert_eq!(half.unwrap().calculated_rate(), None, "{name} with a window");
         }
     }
 

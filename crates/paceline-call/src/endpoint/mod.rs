@@ -38,7 +38,7 @@ use paceline_live::clock::Monotonic;
 use paceline_live::device::MTU;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::backend::BackendError;
-use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, Terms, controller};
+use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, RECEIVER_SSRC, Terms, controller};
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowPlan, MediaPlan};
 use paceline_records::EventRecord;
@@ -228,7 +228,8 @@ impl Endpoint {
             let stream = sending.stream()?;
             self.stream = Some(stream);
             let (extensions, streams) = (own.extensions, vec![stream]);
-            *terms = Some(Terms { extensions, streams, source: None, wall_clock: Duration::ZERO });
+            let (source, receiver_ssrc) = (None, RECEIVER_SSRC);
+            *terms = Some(Terms { extensions, streams, source, wall_clock: Duration::ZERO, receiver_ssrc });
         }
         Ok(())
     }

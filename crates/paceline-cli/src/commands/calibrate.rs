@@ -1,10 +1,11 @@
 //! `paceline calibrate`: the search for assumed constants, which the Python package contains.
 
+use super::python_module;
 use clap::Args;
-use miette::{IntoDiagnostic, Result, miette};
+use miette::Result;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// Arguments of `calibrate`.
 #[derive(Args)]
@@ -30,15 +31,10 @@ pub struct Arguments {
 
 /// Starts the search in the interpreter that contains this program; `program` is how the program starts itself.
 pub fn calibrate(arguments: &Arguments, program: Option<&[OsString]>) -> Result<ExitCode> {
-    let Some([python, ..]) = program else {
-        let help = "install it with `pip install 'paceline[calibrate]'`, which also provides this command";
-        return Err(miette!(help = help, "`paceline calibrate` is part of the Python package"));
-    };
-    let mut command = Command::new(python);
-    command.args(["-m", "paceline.calibration", &arguments.paper, "--out"]).arg(&arguments.out);
+    let mut words: Vec<OsString> = vec![arguments.paper.clone().into(), "--out".into(), arguments.out.clone().into()];
     let (trials, seeds) = (arguments.trials.to_string(), arguments.seeds.to_string());
-    command.args(["--trials", &trials, "--seeds", &seeds, "--half", &arguments.half]);
-    command.args(["--wrong", &arguments.wrong.join(",")]);
-    let status = command.status().into_diagnostic()?;
-    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+    let wrong = arguments.wrong.join(",");
+    let options = ["--trials", &trials, "--seeds", &seeds, "--half", &arguments.half, "--wrong", &wrong];
+    words.extend(options.map(OsString::from));
+    python_module::run(program, "calibrate", "calibration", &words)
 }

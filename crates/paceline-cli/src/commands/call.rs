@@ -53,11 +53,11 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = worlds::registry(&options.world);
     if arguments.repeats != 1 || arguments.controllers.len() > 1 || arguments.pcap.is_some() {
         let help = "leave out --repeats and --pcap, and name one controller";
         return Err(miette!(help = help, "--watch shows one run, without a capture"));
     }
+    let registry = selection.registry(&arguments.controllers)?;
     check_controllers(&arguments.controllers, &registry)?;
     let mut controller = arguments.controllers.first().map(String::as_str);
     if controller.is_none() && selection.scenario == SCENARIO {

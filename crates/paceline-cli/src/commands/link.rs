@@ -1,6 +1,6 @@
 //! `paceline link`: emulates a link for any program.
 
-use super::Variation;
+use super::{Variation, user};
 use crate::environment::environment;
 use crate::errors::backend_error;
 use crate::output;
@@ -171,7 +171,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         stop: &stop,
         to_stderr: arguments.json,
         nat: arguments.nat,
-        user: user(arguments)?,
+        user: command_user(arguments)?,
     };
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
@@ -242,10 +242,9 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Returns the user as whom the command runs; `None`: the user of this process.
-fn user(arguments: &Arguments) -> Result<Option<CommandUser>> {
+fn command_user(arguments: &Arguments) -> Result<Option<CommandUser>> {
     let Some(name) = &arguments.user else { return CommandUser::of_sudo().into_diagnostic() };
-    let user = CommandUser::named(name).into_diagnostic()?;
-    Some(user.ok_or_else(|| miette!(help = "name a user of this machine", "no user `{name}`"))).transpose()
+    user::named(name).map(Some)
 }
 
 /// Loads the path, with one flow for all traffic, and returns the text of the scenario.

@@ -1,6 +1,7 @@
 //! `paceline list`.
 
 use super::check_controllers;
+use crate::external;
 use crate::output;
 use crate::table::Table;
 use crate::worlds;
@@ -80,7 +81,9 @@ fn describe(entry: &Entry) -> String {
 fn list_one(name: &str, json: bool) -> Result<()> {
     let has = |registry: &Registry| registry.get(name).is_some();
     let registry = worlds::names().into_iter().map(worlds::registry).find(has).unwrap_or_else(Registry::standard);
-    check_controllers(&[name.to_owned()], &registry)?;
+    let named = [name.to_owned()];
+    let registry = external::add(registry, &named, &[], "")?;
+    check_controllers(&named, &registry)?;
     let entry = registry.get(name).expect("the name was checked");
     output::print_result(json, &catalogue::controller(entry), || describe_parameters(entry))
 }

@@ -6,15 +6,26 @@ pub mod call;
 pub mod compare;
 pub mod diff;
 pub mod explain;
+pub mod fit;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+mod host_session;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+mod metrics_server;
 pub mod new;
 pub mod play;
+mod python_module;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+pub mod recv;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod schema;
+pub mod search;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+pub mod send;
 pub mod shell;
 mod stored;
 pub mod suite;
@@ -22,10 +33,12 @@ pub mod sweep;
 pub mod trace;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 mod unavailable;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+mod user;
 pub mod validate;
 
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
-pub use unavailable::{call, link};
+pub use unavailable::{call, link, recv, send};
 
 use crate::environment::environment;
 use crate::external;
@@ -131,7 +144,7 @@ pub struct Variation {
     /// scenario as written if absent.
     #[arg(long = "case", value_name = "NAME=VALUE")]
     case: Vec<Label>,
-    /// Lets the scenario file start programs: it may name `exec:` controllers. They run with your rights.
+    /// Lets the scenario file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
 }
@@ -277,6 +290,14 @@ pub fn controllers_or_own(names: &[String], registry: &Registry) -> Result<Vec<O
     Ok(if names.is_empty() { vec![None] } else { names.iter().cloned().map(Some).collect() })
 }
 
+/// Rejects external controllers where they cannot run.
+pub fn reject_external(names: &[String], why: &str, hint: &str) -> Result<()> {
+    match names.iter().find(|name| external::is_external(name)) {
+        Some(name) => Err(miette!(help = hint.to_owned(), "the controller `{name}` cannot run here: {why}")),
+        None => Ok(()),
+    }
+}
+
 /// Checks that each controller exists and is named once.
 pub fn check_controllers(names: &[String], registry: &Registry) -> Result<()> {
     let known: Vec<&str> = registry.iter().map(|e| e.name()).collect();
@@ -294,6 +315,18 @@ pub fn check_controllers(names: &[String], registry: &Registry) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn own_controllers_are_rejected_where_they_cannot_run() {
+        let reject = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            reject_external(&names, "why", "hint").err().map(|error| error.to_string())
+        };
+        assert_eq!(reject(&["googcc", "fixed"]), None);
+        let expected = "the controller `lib:./mine.so` cannot run here: why";
+        assert_eq!(reject(&["googcc", "lib:./mine.so"]).as_deref(), Some(expected));
+    }
 
     #[test]
     fn states_missing_runs_and_their_duration() {

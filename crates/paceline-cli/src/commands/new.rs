@@ -1,6 +1,7 @@
 //! `paceline new`: a commented scenario from options or questions.
 
-use crate::output;
+use super::check_controllers;
+use crate::{external, output};
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline::{MediaKind, Registry};
@@ -26,8 +27,8 @@ pub struct Arguments {
     /// Audio of the call, or `none` [default: audio-32k].
     #[arg(long, value_parser = PossibleValuesParser::new(audio()), hide_possible_values = true)]
     audio: Option<String>,
-    /// Controller, see `paceline list controllers` [default: gcc-tfb].
-    #[arg(long, value_parser = PossibleValuesParser::new(controllers()), hide_possible_values = true)]
+    /// Controller, see `paceline list controllers`, or one of your own, `exec:COMMAND` or `lib:FILE` [default: gcc-tfb].
+    #[arg(long)]
     controller: Option<String>,
     /// TCP flow beside the call: none, download or upload [default: none].
     #[arg(long, value_parser = PossibleValuesParser::new(traffic()), hide_possible_values = true)]
@@ -86,19 +87,24 @@ pub fn new(arguments: &Arguments) -> Result<ExitCode> {
     }
     let [path, source, audio, controller, traffic, duration] =
         <[String; 6]>::try_from(answers).expect("one per option");
+    let named = [controller.clone()];
+    let registry = external::add(Registry::standard(), &named, &[], "")?;
+    check_controllers(&named, &registry)?;
     let traffic = Traffic::NAMES.iter().find(|(name, _)| *name == traffic).map_or(Traffic::None, |(_, value)| *value);
     let audio = Some(audio).filter(|audio| audio != NO_AUDIO);
     let text = Template { path, source, audio, controller, traffic, duration }.text();
-    load(&Origin::from_text(file.display().to_string(), &text), &Changes::default(), &Registry::standard())?;
+    load(&Origin::from_text(file.display().to_string(), &text), &Changes::default(), &registry)?;
     if to_stdout {
         output::print(text.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let write = || File::create_new(file)?.write_all(text.as_bytes());
     write().into_diagnostic().wrap_err_with(|| format!("cannot write {}", file.display()))?;
+    // A file that names code runs it with this option only.
+    let option = if external::is_external(&named[0]) { " --allow-exec" } else { "" };
     let name = shell_quoted(&file.display().to_string());
     output::print(&format!(
-        "{} is a scenario. To run it, and to compare controllers on it:\n  paceline run {name}\n  paceline compare {name} \
+        "{} is a scenario. To run it, and to compare controllers on it:\n  paceline run {name}{option}\n  paceline compare {name} \
          --controllers gcc-tfb,scream,nada --repeats 5",
         file.display()
     ))?;

@@ -1,6 +1,6 @@
 //! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
 
-use super::check_controllers;
+use super::{check_controllers, reject_external};
 use crate::{output, worlds};
 use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
@@ -47,6 +47,12 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
         let missing = ("this build lacks the Cargo feature".to_owned(), hint.to_owned());
         return Err(worlds::unavailable("the command `play`", missing));
     };
+    let own = [&arguments.beside].into_iter().flatten().cloned();
+    let set = arguments.settings.iter().map(ToString::to_string);
+    let set = set.filter_map(|change| Some(change.split_once('=')?.1.trim_matches('"').to_owned()));
+    let why = "the page simulates in the browser, which starts no program and loads no library";
+    let hint = "`paceline compare SCENARIO --controllers A,B` runs it beside another controller";
+    reject_external(&own.chain(set).collect::<Vec<_>>(), why, hint)?;
     let registry = Registry::standard();
     if let Some(name) = &arguments.beside {
         check_controllers(std::slice::from_ref(name), &registry)?;

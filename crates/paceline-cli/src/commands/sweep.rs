@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Number of runs at the same time; the number of cores if absent.
     #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
-    /// Lets the sweep file start programs: it may name `exec:` controllers. They run with your rights.
+    /// Lets the sweep file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
     /// Prints one JSON document; with --out it omits the points, which are in the folder.

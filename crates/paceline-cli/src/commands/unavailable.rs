@@ -23,3 +23,23 @@ pub mod link {
         Err(super::unavailable("the command `link`", super::needs_feature("testbed")))
     }
 }
+
+/// Replaces `send`.
+pub mod send {
+    pub use crate::commands::AnyArguments as Arguments;
+
+    /// Reports the missing feature; exit code 3.
+    pub fn send(_: &Arguments) -> super::Result<super::ExitCode> {
+        Err(super::unavailable("the command `send`", super::needs_feature("testbed")))
+    }
+}
+
+/// Replaces `recv`.
+pub mod recv {
+    pub use crate::commands::AnyArguments as Arguments;
+
+    /// Reports the missing feature; exit code 3.
+    pub fn recv(_: &Arguments) -> super::Result<super::ExitCode> {
+        Err(super::unavailable("the command `recv`", super::needs_feature("testbed")))
+    }
+}

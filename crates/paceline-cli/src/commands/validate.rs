@@ -4,6 +4,7 @@ use super::compare::direction;
 use super::report::finish_folder;
 use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
 use crate::errors::cached_run_error;
+use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{Table, pass_text};
@@ -16,7 +17,7 @@ use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
 use paceline_report::validation_text;
 use paceline_results::{RunInputs, Store, Validation, Validations};
-use paceline_scenario::Scenario;
+use paceline_scenario::{Catalogue, Scenario};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,17 +49,17 @@ struct Job {
 
 /// Runs each scenario in both worlds and prints the differences.
 pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = Registry::standard();
     let options = &arguments.options;
     let other = worlds::open(&options.world, None)?;
     if other.name() == Simulator.name() {
         let help = "use --world testbed";
         return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
     }
+    let registry = registry(arguments)?;
     let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
-    let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
+    let found = compare_worlds([&*worlds::simulator(), &*other], &registry, &jobs, &seeds, store.as_ref())?;
     if let Some(dir) = &arguments.out {
         found.write(dir).into_diagnostic()?;
     }
@@ -66,6 +67,14 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     output::print_results(options.json, &found, text)?;
     finish_folder(arguments.out.as_deref());
     output::exit_code(found.validations.iter().all(Validation::is_within))
+}
+
+/// Returns the controllers of the library, and the external ones that the arguments name; with `--allow-exec` also those of the
+/// scenarios.
+fn registry(arguments: &Arguments) -> Result<Registry> {
+    let registry = external::add(Registry::standard(), &arguments.controllers, &arguments.options.changes(), "")?;
+    let files: std::result::Result<Vec<_>, _> = arguments.scenarios.iter().map(|name| Catalogue.find(name)).collect();
+    external::add_of_files(registry, arguments.options.variation.allow_exec, &files?)
 }
 
 /// Loads each scenario under each controller.
@@ -276,6 +285,28 @@ mod tests {
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (validations, path.run_count())
+    }
+
+    /// A controller on the command line loads its library; one in a file does so with the option only.
+    #[cfg(unix)]
+    #[test]
+    fn own_controllers_are_loaded_where_they_are_named() {
+        let dir = folder("own");
+        fs::create_dir_all(&dir).unwrap();
+        let program = dir.join("program");
+        fs::write(&program, "echo '{\"protocol\":1}'").unwrap();
+        let name = format!("exec:sh {}", program.display());
+        let file = dir.join("own.toml");
+        let text = format!(
+            "id = \"my/own\"\ntitle = \"Own\"\nduration = \"5s\"\n[path.forward]\ncapacity = \"1Mbps\"\n[[flow]]\n\
+             id = \"media\"\ncontroller = \"{name}\"\n"
+        );
+        fs::write(&file, text).unwrap();
+        let has = |words: &[&str]| registry(&parse(words)).unwrap().get(&name).is_some();
+        assert!(has(&["validate", "mmsys16/table1", "--controllers", &format!("fixed,{name}")]));
+        assert!(!has(&["validate", &file.display().to_string()]));
+        assert!(has(&["validate", &file.display().to_string(), "--allow-exec"]));
+        let _ = fs::remove_dir_all(&dir);
     }
 
     fn folder(name: &str) -> PathBuf {

@@ -4,6 +4,7 @@ mod cli;
 mod diff;
 mod explain;
 mod external;
+mod fit;
 mod input;
 mod new;
 mod reproduce;

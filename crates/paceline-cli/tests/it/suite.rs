@@ -92,6 +92,54 @@ fn writes_results_page_and_plots() {
 }
 
 /// The document does not depend on the number of threads.
+/// Earlier results follow the rows of this run, which has a place among them.
+#[test]
+fn earlier_results_are_rows_beside_those_of_this_run() {
+    let folder = own("suite-beside");
+    let run = |controllers: &str, more: &[&str]| {
+        paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", controllers], more].concat())
+    };
+    stdout(&run("gcc-2016,faulty-constant", &["--out", "earlier"]), 0);
+    let text = one_line(stdout(&run("gcc-2013,gcc-2016", &["--beside", "earlier"]), 0));
+    contains_all(&text, &["gcc-2013 keeps", "of 2 bounds: place", "of 2 controllers", "faulty-constant"]);
+    let report = document(&run("gcc-2013,gcc-2016", &["--beside", "earlier", "--json"]), 0);
+    let rows = report["suites"][0]["rows"].as_array().unwrap();
+    let names: Vec<_> =
+        rows.iter().map(|row| (row["controller"].as_str().unwrap(), row["kind"].as_str().unwrap())).collect();
+    assert_eq!(names, [("gcc-2013", "controller"), ("gcc-2016", "controller"), ("faulty-constant", "faulty")]);
+
+    // Only what was run is accepted and plotted.
+    let more = ["--beside", "earlier", "--accept", "--plots", "--out", "out"];
+    stdout(&run("gcc-2013", &more), 0);
+    let expected = fs::read_to_string(folder.join("own.expected.toml")).unwrap();
+    assert!(expected.contains("gcc-2013") && !expected.contains("gcc-2016"), "{expected}");
+    let plots = fs::read_dir(folder.join("out/plots/own")).map_or(0, |plots| {
+        plots.filter(|plot| !plot.as_ref().unwrap().file_name().to_string_lossy().contains("gcc-2013")).count()
+    });
+    assert_eq!(plots, 0, "plots of controllers that were not run");
+    fs::remove_file(folder.join("own.expected.toml")).unwrap();
+
+    // The short form, a line for each test.
+    let kept = r#"{"id": "own", "repeats": 2, "results": [
+        {"controller": "theirs", "test": "own/rate rate=low", "hash": "a", "utilization": 0.5, "queue_p95_ms": 1, "bounds": [["no-queue", 1, 0, "pass"]]},
+        {"controller": "theirs", "test": "own/rate rate=high", "hash": "b", "utilization": 0.9, "queue_p95_ms": 9, "bounds": [["no-queue", 9, 0, "pass"]]}
+    ]}"#;
+    fs::create_dir(folder.join("kept")).unwrap();
+    fs::write(folder.join("kept/own.json"), kept).unwrap();
+    let text = one_line(stdout(&run("gcc-2013", &["--beside", "kept"]), 0));
+    contains_all(&text, &["theirs 2/2 2/2", "of 2 controllers"]);
+
+    rejects(&run("gcc-2013", &["--beside", "nowhere"]), &["cannot read", "own.json", "--out"]);
+    rejects(
+        &run("gcc-2013", &["--beside", "kept", "--repeats", "1"]),
+        &["has 2 runs of each test", "makes 1", "--repeats 2"],
+    );
+    rejects(
+        &run("gcc-2013", &["--beside", "earlier", "--repeats", "1"]),
+        &["has 2 runs of each test", "makes 1", "--repeats 2"],
+    );
+}
+
 #[test]
 fn prints_one_document() {
     let folder = own("suite-json");
@@ -101,6 +149,51 @@ fn prints_one_document() {
     let one = document(&run("1"), 0);
     assert!(keys(&one["suites"][0]).is_superset(&["id", "rows", "tests", "changed"].into()));
     assert_eq!(one, document(&run("2"), 0));
+}
+
+/// Of four runs two are stored, one in half a line. `--resume` makes the two others, also under one more controller, with the same
+/// document. Without it all runs are made again.
+#[test]
+fn continues_an_interrupted_suite() {
+    let folder = own("suite-resumes");
+    let run = |more: &[&str]| {
+        let output = paceline(&folder, &[&["suite", "own.suite.toml", "--json", "--out", "out"], more].concat());
+        (document(&output, 0), stderr(&output))
+    };
+    let (whole, said) = run(&["--controllers", "fixed"]);
+    assert!(!said.contains("finished runs are in the folder"), "{said}");
+    let place = folder.join("out/runs.jsonl");
+    let lines = |of: &PathBuf| fs::read_to_string(of).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    let all = lines(&place);
+    assert_eq!(all.len(), 4, "{all:?}");
+
+    // A kill in the third line. The stored values of the first two are used as they are.
+    let altered = all[0].replace("\"trace_hash\":\"", "\"trace_hash\":\"x");
+    fs::write(&place, format!("{altered}\n{}\n{}", all[1], &all[2][..20])).unwrap();
+    let (resumed, said) = run(&["--controllers", "fixed", "--resume"]);
+    contains_all(&said, &["2 finished runs are in the folder"]);
+    let results = |document: &serde_json::Value| document["suites"][0]["rows"][0]["results"].clone();
+    let bounds = |document: &serde_json::Value| {
+        results(document).as_array().unwrap().iter().map(|r| r["bounds"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(bounds(&resumed), bounds(&whole));
+    assert_ne!(results(&resumed), results(&whole), "the hash of the altered line");
+    assert_eq!(lines(&place).len(), 5, "two lines, the rest of the third, and two new ones");
+
+    let (more, said) = run(&["--controllers", "fixed,gcc-2016", "--resume"]);
+    contains_all(&said, &["4 finished runs are in the folder"]);
+    assert_eq!(results(&more), results(&resumed));
+    assert_eq!(lines(&place).len(), 9);
+
+    // Another scenario is run again.
+    fs::write(folder.join("rate.toml"), SCENARIO.replace("1 Mbps", "1.1 Mbps")).unwrap();
+    run(&["--controllers", "fixed", "--resume"]);
+    assert_eq!(lines(&place).len(), 13);
+
+    fs::write(folder.join("rate.toml"), SCENARIO).unwrap();
+    assert_eq!(run(&["--controllers", "fixed"]).0, whole);
+    assert_eq!(lines(&place).len(), 4);
+    rejects(&paceline(&folder, &["suite", "own.suite.toml", "--resume"]), &["--out"]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 #[path = "../../../paceline-live/tests/common/mod.rs"]
 mod common;
+mod hosts;
+mod hosts_path;
 mod killed;
 mod track;
 mod watch;

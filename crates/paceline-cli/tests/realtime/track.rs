@@ -295,7 +295,7 @@ fn arguments_that_are_not_utf8_are_rejected_or_passed_to_the_command() {
 }
 
 /// Returns whether the tests run as root and may become another user.
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 

@@ -8,7 +8,7 @@ use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_results::tables::RunTables;
 use paceline_results::{About, MANIFEST_FILE, Manifest, RUNS};
 use paceline_units::{Time, TimeDelta};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the format.
 pub const FORMAT: &str = "paceline-run";
@@ -18,29 +18,35 @@ pub const FORMAT: &str = "paceline-run";
 /// # Errors
 /// The folder has no run, several runs and no `name`, or a damaged table.
 pub fn read(dir: &Path, name: Option<&str>) -> Result<Call, ReadError> {
-    let folder = match dir.join(MANIFEST_FILE).is_file() {
-        false => dir.to_path_buf(),
-        true => {
-            let runs = Manifest::read(dir)?.runs;
-            let names = || runs.iter().map(|run| run.directory.as_str()).collect::<Vec<_>>();
-            let run = match name {
-                Some(name) => runs.iter().find(|run| run.directory == name),
-                None if runs.len() == 1 => runs.first(),
-                None => None,
-            };
-            let run = run.ok_or_else(|| ReadError::WhichRun {
-                wanted: name.map(str::to_owned),
-                runs: names().join(", "),
-                count: runs.len(),
-            })?;
-            dir.join(RUNS).join(&run.directory)
-        }
-    };
+    let folder = run_folder(dir, name)?;
     let about = About::read(&folder)?;
     let header = about.header();
     let mut observer = RunObserver::new(&header);
     RunTables::new(&folder, &about).replay(&header, &mut observer)?;
     Ok(observer.finish())
+}
+
+/// Returns the folder of a run: `dir` itself, or that of its run `name`; the only one if absent.
+///
+/// # Errors
+/// The folder has no run, or several runs and no `name`.
+pub fn run_folder(dir: &Path, name: Option<&str>) -> Result<PathBuf, ReadError> {
+    if !dir.join(MANIFEST_FILE).is_file() {
+        return Ok(dir.to_path_buf());
+    }
+    let runs = Manifest::read(dir)?.runs;
+    let names = || runs.iter().map(|run| run.directory.as_str()).collect::<Vec<_>>();
+    let run = match name {
+        Some(name) => runs.iter().find(|run| run.directory == name),
+        None if runs.len() == 1 => runs.first(),
+        None => None,
+    };
+    let run = run.ok_or_else(|| ReadError::WhichRun {
+        wanted: name.map(str::to_owned),
+        runs: names().join(", "),
+        count: runs.len(),
+    })?;
+    Ok(dir.join(RUNS).join(&run.directory))
 }
 
 /// Builds the model of a run from its events.

@@ -1,6 +1,7 @@
 //! Integration tests, in one binary.
 
 mod confusion;
+mod fit;
 mod fuzz;
 mod generator;
 mod readers;

@@ -36,7 +36,8 @@ pub struct Answer<'a> {
     /// The longest wait of a frame in the pacer's queue; the flow's limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_max_ns: Option<u64>,
-    /// The time of the next `timeout` event; none if absent. After a timeout it must be later than `now_ns`.
+    /// The time of the next `timeout` event; none if absent. A time in the past is due at once. After a timeout it must be later
+    /// than the time that has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<i64>,
     /// Probe clusters to send, in order.

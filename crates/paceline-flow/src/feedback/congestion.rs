@@ -27,7 +27,7 @@ const REPORT_EARLY: usize = 50;
 /// The most SSRCs in one datagram.
 const BLOCKS_MAX: usize = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CongestionFeedbackBuilder {
     pub(super) interval: ReportInterval,
     ssrcs: Vec<SsrcRecord>,
@@ -43,7 +43,7 @@ pub(crate) struct CongestionFeedbackBuilder {
     packets: Vec<Option<Reception>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SsrcRecord {
     ssrc: u32,
     /// Unwrapped number of `packets[0]`.
@@ -70,12 +70,12 @@ impl CongestionFeedbackBuilder {
     }
 
     /// Adds SSRCs to the following reports.
-    pub fn add_ssrcs(&mut self, ssrcs: [u32; 2]) {
-        self.ssrcs.extend(ssrcs.map(SsrcRecord::new));
+    pub fn add_ssrcs(&mut self, ssrcs: &[u32]) {
+        self.ssrcs.extend(ssrcs.iter().copied().map(SsrcRecord::new));
     }
 
     /// Leaves SSRCs out of the following reports.
-    pub fn remove_ssrcs(&mut self, ssrcs: [u32; 2]) {
+    pub fn remove_ssrcs(&mut self, ssrcs: &[u32]) {
         self.ssrcs.retain(|record| !ssrcs.contains(&record.ssrc));
     }
 
@@ -188,6 +188,8 @@ impl SsrcRecord {
                 self.first += 1;
             }
         }
+        // The rest of an open report loses what is too old now.
+        self.remaining.start = self.remaining.start.max(self.first).min(self.remaining.end);
         let packet = &mut self.packets[(sequence - self.first) as usize];
         if let Some((_, mark)) = packet {
             if ecn == Ecn::Ce {
@@ -325,6 +327,26 @@ mod tests {
         assert_eq!(r.poll_timeout(), Some(at(100)));
     }
 
+    /// A report of three datagrams, of which the first has left when numbers jump ahead.
+    #[test]
+    fn packets_that_become_too_old_are_left_out_of_an_open_report() {
+        for (number, rest) in
+            [(500, vec![(100 + 118, 118), (100 + 236, 64)]), (1500, vec![]), (1300, vec![(277, 118), (395, 5)])]
+        {
+            let mut r = builder(INTERVAL);
+            receive(&mut r, 0, 7, 100);
+            receive(&mut r, 1, 7, 399);
+            let mut buffer = [0; 256];
+            assert!(r.write(at(50), 1, &mut CompoundWriter::new(&mut buffer)));
+            receive(&mut r, 51, 7, number);
+            let (datagrams, _) = reports(&mut r, at(50));
+            let shape: Vec<_> = datagrams.iter().flatten().map(|(_, begin, p)| (*begin, p.len())).collect();
+            assert_eq!(shape, rest, "{number}");
+            let (datagrams, _) = reports(&mut r, at(100));
+            assert_eq!(datagrams.last().unwrap().last().unwrap().2.last(), Some(&Some(51)), "{number}");
+        }
+    }
+
     /// A report of three datagrams, of which the first has left, and one that has not begun.
     #[test]
     fn removed_ssrcs_leave_no_empty_report() {
@@ -333,17 +355,17 @@ mod tests {
         receive(&mut r, 1, 7, 399);
         let mut buffer = [0; 256];
         assert!(r.write(at(50), 1, &mut CompoundWriter::new(&mut buffer)));
-        r.remove_ssrcs([7, 17]);
+        r.remove_ssrcs(&[7, 17]);
         assert_eq!(reports(&mut r, at(50)).0, Datagrams::new());
         assert_eq!(reports(&mut r, at(100)).0, Datagrams::new());
         assert_eq!(r.poll_timeout(), None);
         receive(&mut r, 110, 8, 5);
         let due = r.poll_timeout().unwrap();
         assert!((at(110)..=at(160)).contains(&due));
-        r.remove_ssrcs([8, 18]);
+        r.remove_ssrcs(&[8, 18]);
         assert_eq!(reports(&mut r, due).0, Datagrams::new());
         assert_eq!(r.poll_timeout(), None);
-        r.add_ssrcs([9, 19]);
+        r.add_ssrcs(&[9, 19]);
         receive(&mut r, 300, 9, 1);
         let due = r.poll_timeout().unwrap();
         assert_eq!(reports(&mut r, due).0, [[(9, 1, vec![Some(300)])]]);

@@ -5,7 +5,6 @@ mod format;
 mod report_interval;
 mod transport_wide;
 
-use crate::stream_info::StreamInfo;
 use congestion::CongestionFeedbackBuilder;
 pub use format::{FeedbackFormat, FeedbackFormats};
 use paceline::FeedbackRequirement;
@@ -18,68 +17,69 @@ use transport_wide::TransportFeedbackBuilder;
 const LATE_MAX: u64 = 1024;
 
 /// Gathers arrivals and writes the feedback that the controller requires.
-pub(crate) enum FeedbackBuilder {
+#[derive(Clone, Debug)]
+pub struct FeedbackBuilder(Builder);
+
+#[derive(Clone, Debug)]
+enum Builder {
     TransportWide(TransportFeedbackBuilder),
     Rfc8888(CongestionFeedbackBuilder),
 }
 
 impl FeedbackBuilder {
-    /// Creates the builder for feedback of this format.
-    pub fn new(format: FeedbackFormat, wanted: &FeedbackRequirement, streams: &[StreamInfo]) -> Self {
+    /// Creates the builder for feedback of this format. RFC 8888 reports cover packets with these SSRCs.
+    pub fn new(format: FeedbackFormat, wanted: &FeedbackRequirement, ssrcs: impl Iterator<Item = u32>) -> Self {
         let (interval, longest) = (wanted.interval, wanted.longest);
-        match format {
-            FeedbackFormat::TransportWide => Self::TransportWide(TransportFeedbackBuilder::new(interval, longest)),
-            FeedbackFormat::Rfc8888 => {
-                let ssrcs = streams.iter().flat_map(|info| [info.ssrc, info.rtx_ssrc]);
-                Self::Rfc8888(CongestionFeedbackBuilder::new(interval, longest, ssrcs))
-            }
-        }
+        Self(match format {
+            FeedbackFormat::TransportWide => Builder::TransportWide(TransportFeedbackBuilder::new(interval, longest)),
+            FeedbackFormat::Rfc8888 => Builder::Rfc8888(CongestionFeedbackBuilder::new(interval, longest, ssrcs)),
+        })
     }
 
     /// Sends no report before the interval is over, even if it takes several datagrams.
     pub fn never_send_early(&mut self) {
-        match self {
-            Self::TransportWide(builder) => builder.interval.never_send_early(),
-            Self::Rfc8888(builder) => builder.interval.never_send_early(),
+        match &mut self.0 {
+            Builder::TransportWide(builder) => builder.interval.never_send_early(),
+            Builder::Rfc8888(builder) => builder.interval.never_send_early(),
         }
     }
 
-    /// Adds the SSRCs of a stream.
-    pub fn add_stream(&mut self, info: &StreamInfo) {
-        if let Self::Rfc8888(builder) = self {
-            builder.add_ssrcs([info.ssrc, info.rtx_ssrc]);
+    /// Adds SSRCs, such as those of a new stream.
+    pub fn add_ssrcs(&mut self, ssrcs: &[u32]) {
+        if let Builder::Rfc8888(builder) = &mut self.0 {
+            builder.add_ssrcs(ssrcs);
         }
     }
 
-    /// Removes the SSRCs of a stream.
-    pub fn remove_stream(&mut self, info: &StreamInfo) {
-        if let Self::Rfc8888(builder) = self {
-            builder.remove_ssrcs([info.ssrc, info.rtx_ssrc]);
+    /// Removes SSRCs.
+    pub fn remove_ssrcs(&mut self, ssrcs: &[u32]) {
+        if let Builder::Rfc8888(builder) = &mut self.0 {
+            builder.remove_ssrcs(ssrcs);
         }
     }
 
-    /// Records the arrival of an RTP packet.
+    /// Records the arrival of an RTP packet. Transport-wide feedback covers packets with a transport-wide number alone.
     pub fn handle_packet(&mut self, now: RemoteTime, header: &RtpHeader, ecn: Ecn, size: DataSize) {
-        match (self, header.transport_sequence) {
-            (Self::TransportWide(builder), Some(number)) => builder.handle_packet(now, number, size),
-            (Self::TransportWide(_), None) => {}
-            (Self::Rfc8888(builder), _) => builder.handle_packet(now, header.ssrc, header.sequence, ecn, size),
+        match (&mut self.0, header.transport_sequence) {
+            (Builder::TransportWide(builder), Some(number)) => builder.handle_packet(now, number, size),
+            (Builder::TransportWide(_), None) => {}
+            (Builder::Rfc8888(builder), _) => builder.handle_packet(now, header.ssrc, header.sequence, ecn, size),
         }
     }
 
     /// Writes the next report that is due at `now`, on the flow with this media SSRC. Returns whether one was written.
     pub fn write(&mut self, now: RemoteTime, own: u32, media_ssrc: u32, writer: &mut CompoundWriter<'_>) -> bool {
-        match self {
-            Self::TransportWide(builder) => builder.write(now, own, media_ssrc, writer),
-            Self::Rfc8888(builder) => builder.write(now, own, writer),
+        match &mut self.0 {
+            Builder::TransportWide(builder) => builder.write(now, own, media_ssrc, writer),
+            Builder::Rfc8888(builder) => builder.write(now, own, writer),
         }
     }
 
     /// Returns the time at which the next report is due.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
-        match self {
-            Self::TransportWide(builder) => builder.poll_timeout(),
-            Self::Rfc8888(builder) => builder.poll_timeout(),
+        match &self.0 {
+            Builder::TransportWide(builder) => builder.poll_timeout(),
+            Builder::Rfc8888(builder) => builder.poll_timeout(),
         }
     }
 }

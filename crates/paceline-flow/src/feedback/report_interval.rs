@@ -6,7 +6,7 @@ use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 /// Share of the rate that reports may take.
 const REPORT_SHARE: f64 = 0.05;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ReportInterval {
     /// Shortest and longest interval.
     limits: (TimeDelta, TimeDelta),

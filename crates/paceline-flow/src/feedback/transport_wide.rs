@@ -17,7 +17,7 @@ const REPORT_EARLY: usize = 150;
 /// Size of a report as libwebrtc estimates it: headers of IP, UDP and SRTP, and 30 bytes.
 const REPORT_SIZE: DataSize = DataSize::from_bytes(20 + 8 + 10 + 30);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TransportFeedbackBuilder {
     pub(super) interval: ReportInterval,
     /// Unwrapped number of `arrivals[0]`: all numbers below were reported. `None` before the first packet.

@@ -38,7 +38,7 @@ impl MediaReceiver {
             return false;
         }
         if let Some(feedback) = &mut self.feedback {
-            feedback.add_stream(&info);
+            feedback.add_ssrcs(&[info.ssrc, info.rtx_ssrc]);
         }
         self.streams.push(ReceiverStream::new(info));
         self.restart_report();
@@ -50,7 +50,7 @@ impl MediaReceiver {
         let Some(index) = self.streams.iter().position(|stream| stream.info.id == id) else { return false };
         let stream = self.streams.remove(index);
         if let Some(feedback) = &mut self.feedback {
-            feedback.remove_stream(&stream.info);
+            feedback.remove_ssrcs(&[stream.info.ssrc, stream.info.rtx_ssrc]);
         }
         self.restart_report();
         true

@@ -16,9 +16,10 @@ use crate::stream_info::StreamInfo;
 use paceline::{Controller, FeedbackRequirement, Message, ReceiveHalf, Signals};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
-use send_time::SendTimeUnwrapper;
 use std::collections::VecDeque;
 use stream::ReceiverStream;
+
+pub use send_time::SendTimeUnwrapper;
 
 /// The configuration of a [`MediaReceiver`].
 pub struct ReceiverConfig {
@@ -100,11 +101,12 @@ impl MediaReceiver {
         let next_report = config.start + rtcp.next_interval(None);
         let feedback = controller.feedback.and_then(|wanted| {
             let format = config.feedback_formats.choose(&wanted)?;
+            let ssrcs = config.streams.iter().flat_map(|info| [info.ssrc, info.rtx_ssrc]);
             let Some(interval) = config.feedback_interval else {
-                return Some(FeedbackBuilder::new(format, &wanted, &config.streams));
+                return Some(FeedbackBuilder::new(format, &wanted, ssrcs));
             };
             let wanted = FeedbackRequirement { interval, longest: interval, ..wanted };
-            let mut builder = FeedbackBuilder::new(format, &wanted, &config.streams);
+            let mut builder = FeedbackBuilder::new(format, &wanted, ssrcs);
             builder.never_send_early();
             Some(builder)
         });

@@ -7,8 +7,8 @@ use paceline_wire::AbsSendTime;
 const CYCLE: TimeDelta = TimeDelta::from_secs(64);
 
 /// Unwraps each send time relative to the previous packet.
-#[derive(Debug, Default)]
-pub(super) struct SendTimeUnwrapper {
+#[derive(Clone, Debug, Default)]
+pub struct SendTimeUnwrapper {
     /// The last send time, as received and unwrapped, and when it was received.
     last: Option<(AbsSendTime, Time, RemoteTime)>,
 }

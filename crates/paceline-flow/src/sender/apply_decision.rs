@@ -11,6 +11,9 @@ impl MediaSender {
     /// Reads the send half's decision and applies it if it changed.
     pub(super) fn update_decision(&mut self, now: Time) {
         let Some(half) = &self.half else { return };
+        if self.calculated_rate().is_some() {
+            return; // until the flow has its share
+        }
         let decision = half.decision();
         if decision != self.decision {
             self.decision = decision;

@@ -3,7 +3,9 @@
 
 mod apply_decision;
 mod config;
+mod coupling;
 mod fec_encoder;
+mod feedback_reader;
 mod frame_waits;
 mod network;
 mod packet_feedback;
@@ -26,17 +28,18 @@ use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
 use paceline::blocks::ApplicationLimit;
 use paceline::{
-    Controller, Decision, FecDemand, FecScheme, History, Pacer, PacketReport, ProbeId, ResendBudget, RoundTrip,
-    SendHalf, Signals, Window,
+    Controller, Decision, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip, SendHalf, Signals,
+    Window,
 };
 use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, WireError, parse_compound};
-use prober::Prober;
-use sequence_map::SequenceMap;
 use std::collections::VecDeque;
 use stream::SenderStream;
 
 pub use config::{DatagramKind, SenderConfig, SenderEvent, StreamConfig};
+pub use feedback_reader::FeedbackReader;
+pub use prober::Prober;
+pub use sequence_map::SequenceMap;
 
 #[derive(Clone, Copy, Debug)]
 struct QueuedPacket {
@@ -64,6 +67,8 @@ pub struct MediaSender {
     /// Whether the half may change its decision when a packet is sent.
     decides_on_sent: bool,
     decision: Decision,
+    /// The calculated rate of the half at the last share; `None` if the flow is not coupled.
+    coupled: Option<Rate>,
     /// Whether there is a network to send to.
     available: bool,
     /// The window of the decision, or a closed one without a network.
@@ -78,17 +83,11 @@ pub struct MediaSender {
     probe: Option<ProbeId>,
     /// Sent packets, when the controller uses per-packet feedback.
     history: Option<History>,
-    reports: Vec<PacketReport>,
-    /// The last arrival time of transport-wide feedback, in ticks, unwrapped.
-    last_ticks: Option<i64>,
+    reader: FeedbackReader,
     /// Whether feedback names packets by SSRC (RFC 8888).
     by_ssrc: bool,
     /// With RFC 8888 feedback: the packets of each SSRC.
     sequence_maps: Vec<SequenceMap>,
-    /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
-    last_report_timestamp: Option<(i64, Time)>,
-    /// With RFC 8888 feedback: the round-trip time of packets.
-    packet_rtt: Option<RoundTrip>,
     /// Bytes sent since the application limit was last checked.
     sent_since: DataSize,
     application_limit: ApplicationLimit,
@@ -165,6 +164,7 @@ impl MediaSender {
             decides_on_sent: half.as_ref().is_some_and(|half| half.decides_on_sent()),
             half,
             decision,
+            coupled: None,
             available: true,
             window: decision.window,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
@@ -174,12 +174,9 @@ impl MediaSender {
             prober: Prober::default(),
             probe: None,
             history: per_packet.then(History::new),
-            reports: Vec::new(),
-            last_ticks: None,
+            reader: FeedbackReader::default(),
             by_ssrc,
             sequence_maps,
-            last_report_timestamp: None,
-            packet_rtt: None,
             sent_since: DataSize::ZERO,
             application_limit: ApplicationLimit::default(),
             application_limited: false,
@@ -236,6 +233,11 @@ impl MediaSender {
             self.update_decision(now);
             self.poll_probes(now);
             is_changed = true;
+            if self.calculated_rate().is_some() {
+                // Frames that are due now get the flow's share of this rate.
+                self.update_wake();
+                return;
+            }
         }
         for index in 0..self.streams.len() {
             while self.streams[index].next_frame <= now {

@@ -25,7 +25,8 @@ impl MediaSender {
         if let Some(history) = &mut self.history {
             history.restart();
         }
-        (self.prober, self.rtt, self.packet_rtt, self.unreported_loss) = (Prober::default(), None, None, (0, 0));
+        (self.prober, self.rtt, self.unreported_loss) = (Prober::default(), None, (0, 0));
+        self.reader.restart();
         self.route_began = now;
         let last_sr = ntp::middle(self.ntp(now));
         self.streams.iter_mut().for_each(|stream| stream.ignore_earlier_reports(last_sr));

@@ -17,13 +17,14 @@ const LATE_MAX: TimeDelta = TimeDelta::from_millis(10);
 /// The time between two bursts in libwebrtc (`min_probe_delta`).
 const BURST: TimeDelta = TimeDelta::from_millis(2);
 
-#[derive(Debug, Default)]
-pub(super) struct Prober {
+/// The clusters of a flow: those that wait, and the one that is being sent.
+#[derive(Clone, Debug, Default)]
+pub struct Prober {
     waiting: VecDeque<ProbeCluster>,
     active: Option<ActiveCluster>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ActiveCluster {
     cluster: ProbeCluster,
     started: Time,
@@ -70,7 +71,7 @@ impl Prober {
     }
 
     /// Returns the size of a burst of the active cluster in libwebrtc, which sends one each [`BURST`].
-    pub fn burst(&self) -> DataSize {
+    pub(super) fn burst(&self) -> DataSize {
         self.active.as_ref().map_or(DataSize::ZERO, |active| active.cluster.rate * BURST)
     }
 
@@ -90,7 +91,7 @@ impl Prober {
     pub fn handle_sent(&mut self, size: DataSize) {
         let Some(active) = &mut self.active else { return };
         active.sent += size;
-        active.packets += 1;
+        active.packets = active.packets.saturating_add(1);
         let ProbeCluster { rate, duration, packets, .. } = active.cluster;
         if active.sent >= rate * duration && active.packets >= packets {
             self.active = None;

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 /// Packets remembered per SSRC: half of the number space, so that a number is unambiguous.
 const CAPACITY: usize = 1 << 15;
 
-#[derive(Debug)]
-pub(super) struct SequenceMap {
-    pub ssrc: u32,
+/// The packets of one SSRC.
+#[derive(Clone, Debug)]
+pub struct SequenceMap {
+    pub(super) ssrc: u32,
     /// The sequence number after that of the last packet.
     next: u16,
     /// The flow-wide number of each packet, oldest first.
@@ -16,13 +17,22 @@ pub(super) struct SequenceMap {
 }
 
 impl SequenceMap {
+    /// Creates a map without packets.
     pub fn new(ssrc: u32) -> Self {
         Self { ssrc, next: 0, sequences: VecDeque::new() }
     }
 
-    /// Records the next packet of the SSRC.
+    /// Returns the SSRC.
+    pub fn ssrc(&self) -> u32 {
+        self.ssrc
+    }
+
+    /// Records the next packet of the SSRC. Its number must follow that of the packet before; if it does not, the packets
+    /// before are forgotten.
     pub fn handle_sent(&mut self, number: u16, sequence: u64) {
-        debug_assert!(self.sequences.is_empty() || number == self.next, "an SSRC's packets are sent in order");
+        if number != self.next {
+            self.sequences.clear();
+        }
         if self.sequences.len() == CAPACITY {
             self.sequences.pop_front();
         }
@@ -55,6 +65,13 @@ mod tests {
             [Some(299_997), Some(299_994), Some(210_000), Some(201_696)]
         );
         assert_eq!([67_231, 100_000, 100_001].map(find), [None; 3], "forgotten; not yet sent");
+    }
+
+    #[test]
+    fn a_gap_begins_the_map_again() {
+        let mut map = SequenceMap::new(1);
+        [(7, 0), (8, 1), (10, 2), (11, 3)].into_iter().for_each(|(number, sequence)| map.handle_sent(number, sequence));
+        assert_eq!([8, 9, 10, 11, 12].map(|n| map.find(n)), [None, None, Some(2), Some(3), None]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use profile::{Profile, RtoRule, WindowReduction};
 pub use receiver::{TcpReceiver, TcpReceiverEvent};
 pub use segment::{Flags, IP_TCP_HEADERS, SACK_BLOCKS_MAX, SackBlocks, Segment, TIMESTAMP_OPTION};
 pub use sender::{SegmentKind, TcpSender, TcpSenderEvent};
-pub use workload::{Workload, draw_pause, draw_transfer_size};
+pub use workload::{Bursts, Workload, draw_pause, draw_transfer_size};
 
 use paceline_units::DataSize;
 

@@ -24,6 +24,13 @@ pub enum Workload {
         /// Whether it begins with a pause, in the OFF state of RFC 8867, section 5.7.
         begins_off: bool,
     },
+    /// Transfers that start together in all flows of a group (RFC 8868, section 5.1).
+    Bursts {
+        /// Minimum and maximum size, uniformly distributed.
+        size: (DataSize, DataSize),
+        /// Mean of the exponentially distributed time from the start of a burst to the start of the next.
+        pause: TimeDelta,
+    },
 }
 
 impl Workload {
@@ -32,6 +39,7 @@ impl Workload {
         ("bulk", "endless data on one connection"),
         ("on-off", "endless data for a while, then none, each time on a new connection"),
         ("short", "transfers of drawn sizes with drawn pauses, each on a new connection"),
+        ("bursts", "as `short`, but the transfers of all flows of the table (`count`) start together"),
     ];
 
     /// Returns the time at which the first connection of a flow opens that starts at `start`.
@@ -42,6 +50,32 @@ impl Workload {
         }
     }
 }
+
+/// The start times of the bursts of a group of flows. Each flow of the group has a copy, and all copies draw the same times.
+#[derive(Clone, Debug)]
+pub struct Bursts {
+    random: RandomStream,
+    next: Time,
+}
+
+impl Bursts {
+    /// Creates the times of a group whose first burst is at `start`.
+    pub fn new(random: RandomStream, start: Time) -> Self {
+        Self { random, next: start }
+    }
+
+    /// Returns the first burst after `now`, with this mean time between bursts. A flow whose transfer lasts longer leaves out
+    /// the bursts that begin meanwhile.
+    pub fn after(&mut self, now: Time, mean: TimeDelta) -> Time {
+        while self.next <= now {
+            self.next += draw_pause(&mut self.random, mean).max(SHORTEST_PAUSE);
+        }
+        self.next
+    }
+}
+
+/// A burst begins after the one before it.
+const SHORTEST_PAUSE: TimeDelta = TimeDelta::from_nanos(1);
 
 /// Draws a size, uniform from `least` to `greatest`; at least one byte.
 pub fn draw_transfer_size(random: &mut RandomStream, (least, greatest): (DataSize, DataSize)) -> DataSize {
@@ -58,6 +92,29 @@ pub fn draw_pause(random: &mut RandomStream, mean: TimeDelta) -> TimeDelta {
 mod tests {
     use super::*;
     use paceline_units::RandomStreams;
+
+    /// 20,000 bursts, of which one flow takes each, and another each that begins after 5 s at least.
+    #[test]
+    fn flows_of_a_group_have_the_same_bursts() {
+        let stream = || RandomStreams::new(1).stream("bursts");
+        let mean = TimeDelta::from_secs(10);
+        let (mut all, mut some) = (Bursts::new(stream(), Time::ZERO), Bursts::new(stream(), Time::ZERO));
+        let (mut now, mut times) = (Time::ZERO, vec![Time::ZERO]);
+        for _ in 0..20_000 {
+            now = all.after(now, mean);
+            times.push(now);
+        }
+        assert!((now.as_secs_f64() / 20_000.0 - 10.0).abs() < 0.2, "{now}");
+        let (mut at, mut taken) = (Time::ZERO, 0);
+        while at < Time::from_secs(150_000) {
+            let before = at;
+            at = some.after(at + TimeDelta::from_secs(5), mean);
+            assert!(at > before + TimeDelta::from_secs(5) && times.binary_search(&at).is_ok(), "{at}");
+            taken += 1;
+        }
+        // A burst is missed for 5 s after each one, so one in 15 s is taken.
+        assert!((9_700..10_300).contains(&taken), "{taken}");
+    }
 
     #[test]
     fn sizes_and_pauses_have_the_configured_means() {

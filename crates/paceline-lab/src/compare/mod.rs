@@ -4,6 +4,8 @@
 mod table;
 mod verdict;
 
+pub use table::difference;
+
 use crate::group::run_metrics;
 use crate::run_result::{Expectation, RunResult, RunsResult};
 use paceline_records::Summary;

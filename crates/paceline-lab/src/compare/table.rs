@@ -227,7 +227,7 @@ impl Values {
 
 /// Returns the difference of paired values, second minus first, with an interval that is corrected for `judged` comparisons by
 /// Bonferroni's method; `None` if there are no pairs.
-fn difference(pairs: &[(f64, f64)], better: Better, judged: usize) -> Option<ComparedDifference> {
+pub fn difference(pairs: &[(f64, f64)], better: Better, judged: usize) -> Option<ComparedDifference> {
     let differences: Vec<f64> = pairs.iter().map(|(from, to)| to - from).collect();
     let Summary { mut mean, mut std, n, .. } = Summary::from_values(&differences)?;
     let largest = pairs.iter().flat_map(|(from, to)| [from.abs(), to.abs()]).fold(0.0, f64::max);

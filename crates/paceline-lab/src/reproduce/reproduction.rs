@@ -31,7 +31,7 @@ pub(super) fn verdicts(
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, &|_| true, announce)?;
+    let mut runs = first_runs(runner, experiments, seeds, &|_| true, None, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {
@@ -43,7 +43,7 @@ pub(super) fn verdicts(
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
-        run_jobs(runner, experiments, more, &mut runs, announce)?;
+        run_jobs(runner, experiments, more, &mut runs, None, announce)?;
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn reports_on_seeds(
     let all: Vec<RunJob> =
         (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
     let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    run_jobs(runner, experiments, all, &mut runs, announce)?;
+    run_jobs(runner, experiments, all, &mut runs, None, announce)?;
     Ok(report_all(runner, experiments, &runs))
 }
 

@@ -1,9 +1,11 @@
 //! The runs of a reproduction: one list, longest first, so that all cores are busy until the end.
 
+use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::run::{Runner, windows};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::plan::FlowPlan;
+use paceline_results::StoreError;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use rayon::prelude::*;
@@ -27,12 +29,13 @@ pub(super) struct RunJob {
     pub(super) seed: u64,
 }
 
-/// Makes the first runs of the experiments whose index is included.
+/// Makes the first runs of the experiments whose index is included, except those that were done before.
 pub(crate) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
     include: &dyn Fn(usize) -> bool,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentRuns>, BackendError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
@@ -44,7 +47,7 @@ pub(crate) fn first_runs(
         };
         jobs(experiments, index, 1..=count)
     });
-    run_jobs(runner, experiments, first.collect(), &mut measured, announce)?;
+    run_jobs(runner, experiments, first.collect(), &mut measured, done, announce)?;
     Ok(measured)
 }
 
@@ -61,15 +64,28 @@ pub(super) fn jobs(
     one(false).chain(one(true)).collect()
 }
 
-/// Makes the runs, longest first, on all threads. `announce` receives their simulated seconds.
+/// Makes the runs, longest first, on all threads, and adds them to those that are done. `announce` receives their simulated
+/// seconds.
 pub(super) fn run_jobs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     mut jobs: Vec<RunJob>,
     measured: &mut [ExperimentRuns],
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<(), BackendError> {
     let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
+    let world = runner.world.name();
+    if let Some(done) = done {
+        jobs.retain(|job| {
+            let known = done.find(scenario(job), world, job.seed);
+            let is_new = known.is_none();
+            if let Some(run) = known {
+                measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
+            }
+            is_new
+        });
+    }
     announce(jobs.iter().map(|j| scenario(j).plan.duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(scenario(j))));
     // `par_bridge` starts the jobs in order.
@@ -79,11 +95,16 @@ pub(super) fn run_jobs(
             runner.retry_if_disturbed(|| Ok::<_, BackendError>((runner.run_requested(scenario, job.seed)?, ())))?;
         let windows = windows(scenario);
         let values = scenario.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
-        Ok((job, RunValues { trace_hash: run.trace_hash, values }, run.wall_s))
+        let values = RunValues { trace_hash: run.trace_hash, values };
+        if let Some(done) = done {
+            let broken = |error: StoreError| BackendError::Broken { cause: error.to_string() };
+            done.add(scenario, world, job.seed, &values).map_err(broken)?;
+        }
+        Ok((job, values, run.wall_s))
     };
-    let done: Vec<(RunJob, RunValues, f64)> =
+    let made: Vec<(RunJob, RunValues, f64)> =
         runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, BackendError>>())?;
-    for (job, run, wall_s) in done {
+    for (job, run, wall_s) in made {
         measured[job.experiment].wall_s += wall_s;
         measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
     }

@@ -1,6 +1,7 @@
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};
+use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, RunValues};
 use crate::reproduce::{Seeds, first_runs};
 use crate::run::Runner;
@@ -76,7 +77,14 @@ impl Subject {
             let changes = Changes { controller: controller.map(str::to_owned), ..Changes::default() };
             load_cases(origin, &changes, crate::registries(registry))
         };
-        let (mut cases, applies) = match self.oracle {
+        let couples = registry.get(&self.name).is_some_and(|entry| entry.couples());
+        if !couples {
+            let written = under(None)?;
+            if written.iter().any(|case| case.plan.coupled_flow().is_some()) {
+                return Ok(Loaded::of(written, false));
+            }
+        }
+        let (cases, applies) = match self.oracle {
             None => (under(Some(&self.name))?, true),
             Some(oracle) => {
                 let (written, replaced) = (under(None)?, under(Some(oracle::FOLLOWER))?);
@@ -85,19 +93,25 @@ impl Subject {
                 all.map_or((written, false), |all| (all, true))
             }
         };
-        for case in &mut cases {
-            case.remove_published("with bounds alone");
-            add_summary(case);
-        }
-        Ok(Loaded { experiment: Experiment::of(cases), applies })
+        Ok(Loaded::of(cases, applies))
     }
 }
 
 /// A scenario under a subject.
 struct Loaded {
     experiment: Experiment,
-    /// Whether it is run. An oracle does not apply to each path.
+    /// Whether it is run. An oracle does not apply to each path, and not every controller can be coupled.
     applies: bool,
+}
+
+impl Loaded {
+    fn of(mut cases: Vec<Scenario>, applies: bool) -> Self {
+        for case in &mut cases {
+            case.remove_published("with bounds alone");
+            add_summary(case);
+        }
+        Self { experiment: Experiment::of(cases), applies }
+    }
 }
 
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
@@ -112,16 +126,31 @@ fn add_summary(scenario: &mut Scenario) {
     }
 }
 
-/// Runs suites under each subject. `repeats` replaces the number of runs of each suite. `announce` receives the simulated seconds
-/// before they are run.
+/// Runs suites under each subject; see [`run_with`].
 ///
 /// # Errors
-/// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.
+/// As of [`run_with`].
 pub fn run(
     runner: &Runner<'_>,
     suites: &[Suite],
     subjects: &[Subject],
     repeats: Option<u64>,
+    announce: &dyn Fn(f64),
+) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
+    run_with(runner, suites, subjects, repeats, None, announce)
+}
+
+/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite. `announce` receives the simulated seconds
+/// before they are run.
+///
+/// # Errors
+/// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.
+pub fn run_with(
+    runner: &Runner<'_>,
+    suites: &[Suite],
+    subjects: &[Subject],
+    repeats: Option<u64>,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
     let mut loaded = Vec::new();
@@ -139,7 +168,7 @@ pub fn run(
     for suite in suites {
         let of_suite = rest.by_ref().take(suite.scenarios.len() * subjects.len()).collect();
         let seeds = repeats.unwrap_or(suite.repeats);
-        match run_suite(runner, suite, subjects, of_suite, seeds, announce) {
+        match run_suite(runner, suite, subjects, of_suite, seeds, (done, announce)) {
             Ok(report) => reports.push(report),
             Err(error) => return Ok(Err(error)),
         }
@@ -172,11 +201,11 @@ fn run_suite(
     subjects: &[Subject],
     loaded: Vec<Loaded>,
     seeds: u64,
-    announce: &dyn Fn(f64),
+    (done, announce): (Option<&DoneRuns>, &dyn Fn(f64)),
 ) -> Result<SuiteReport, BackendError> {
     let applies: Vec<bool> = loaded.iter().map(|one| one.applies).collect();
     let experiments: Vec<Experiment> = loaded.into_iter().map(|one| one.experiment).collect();
-    let runs = first_runs(runner, &experiments, Seeds::Exactly(seeds), &|n| applies[n], announce)?;
+    let runs = first_runs(runner, &experiments, Seeds::Exactly(seeds), &|n| applies[n], done, announce)?;
     let (mut tests, mut rows) = (Vec::new(), Vec::new());
     for (n, subject) in subjects.iter().enumerate() {
         let mut results = Vec::new();

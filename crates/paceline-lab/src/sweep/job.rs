@@ -49,7 +49,8 @@ impl Sweep {
     }
 }
 
-pub(super) fn address(scenario: &Scenario, world: &str, seed: u64) -> String {
+/// Returns the hash of what determines a run, 16 hexadecimal digits.
+pub(crate) fn address(scenario: &Scenario, world: &str, seed: u64) -> String {
     let mut hash = Hash(blake3::Hasher::new_derive_key("paceline 2026 job of a sweep"));
     let Scenario { plan: Plan { duration, hops, forward_hops, bottleneck, flows, .. }, measure, references, .. } =
         scenario;

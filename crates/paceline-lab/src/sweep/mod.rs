@@ -31,6 +31,7 @@ mod tables;
 
 pub use error::SweepError;
 pub use folder::SweepFolder;
+pub(crate) use job::address;
 pub use job::{Job, JobRow};
 
 use crate::registries;

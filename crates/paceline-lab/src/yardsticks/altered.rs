@@ -99,6 +99,10 @@ impl<A: Alteration> Config for Altered<A> {
         self.alteration.fields(fields);
     }
 
+    fn couples(&self) -> bool {
+        self.config.couples()
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         let Controller { send, receive, feedback } = self.config.halves(setup);
         let alteration = self.alteration.started(setup);
@@ -197,6 +201,13 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
     }
     fn decision(&self) -> Decision {
         self.alteration.decision(self.half.decision())
+    }
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.half.calculated_rate()
+    }
+    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
+        self.half.set_coupled_rate(now, share, signals);
+        self.update(now);
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let (rate, before) = (self.half.stream_rate(stream)?, self.half.decision().target);

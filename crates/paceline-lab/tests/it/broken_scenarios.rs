@@ -137,6 +137,12 @@ window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window
 unknown workload | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "onoff" }⏎[[flow]] | 17 | "onoff" | no workload `onoff` | did you mean `on-off`
 workload without its times | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "on-off", on = "3s" }⏎[[flow]] | 17 | "on-off" | needs `off` | add `off =
 workload with keys of another | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "bulk", on = "3s" }⏎[[flow]] | 17 | on | has no `on` | leave it out
+coupling under a controller with a receiver's rate | 19 | encoder = { max = "2Mbps" }⏎coupling = { group = "g" } | 16 | "gcc-2016" | flows under `gcc-2016` cannot be coupled | window: gcc-med16
+coupling with a priority of zero | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { group = "g", priority = 0 }⏎[[flow]] | 17 | 0 | priority must be above 0 | usual weight
+coupling without a group | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { priority = 2 }⏎[[flow]] | 17 | { priority = 2 } | missing key `group` | group
+coupling by an unknown algorithm | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { group = "g", algorithm = "passive" }⏎[[flow]] | 17 | "passive" | no algorithm of coupling `passive` | `active`
+coupling of two senders | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { group = "g" }⏎[[flow]]⏎id = "u"⏎direction = "reverse"⏎controller = "nada"⏎coupling = { group = "g" }⏎[[flow]] | 17 | { group = "g" } | two directions | a group of their own
+coupling by two algorithms | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { group = "g" }⏎[[flow]]⏎id = "u"⏎controller = "nada"⏎coupling = { group = "g", algorithm = "conservative" }⏎[[flow]] | 17 | { group = "g" } | two algorithms | the same `algorithm`
 unknown FEC | 19 | encoder = { max = "2Mbps" }⏎protection = { fec = "ulpfecc" } | 20 | "ulpfecc" | no forward error correction `ulpfecc` | did you mean `ulpfec`
 unknown budget | 19 | encoder = { max = "2Mbps" }⏎protection = { resend_budget = "third" } | 20 | "third" | no budget for retransmissions `third` | rtt
 protection of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎protection = {}⏎[[flow]] | 17 | protection | has no `protection` | media

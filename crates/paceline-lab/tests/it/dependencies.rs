@@ -48,7 +48,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "paceline-live",
         &["paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline", "paceline-units"],
     ),
-    ("paceline-external", &["paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
+    (
+        "paceline-hosts",
+        &["paceline-live", "paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline-units"],
+    ),
+    ("paceline-abi", &[]),
+    ("paceline-c", &["paceline-abi", "paceline-flow", "paceline-wire", "paceline", "paceline-units"]),
+    ("paceline-external", &["paceline-abi", "paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
     ("paceline-chromium", &[]),
     (
         "paceline-call",

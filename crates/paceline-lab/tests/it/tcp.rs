@@ -3,7 +3,8 @@
 use crate::fixtures::{metric, observe, run, scenario, within};
 use paceline_lab::run::RunResult;
 use paceline_records::{EventRecord, PacketClass};
-use std::collections::BTreeMap;
+use paceline_units::{Time, TimeDelta};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One bulk flow over 2 Mbit/s, 100 ms each way.
 const ONE: &str = r#"
@@ -227,4 +228,35 @@ fn equal_tcp_flows_share_equally() {
     within("share of the first", result.whole.flows[0].share.unwrap(), 0.35, 0.65);
     within("Jain's index", result.whole.jain.unwrap(), 0.80, 1.0);
     within("utilisation", of_run(&result, "utilization"), 0.98, 1.0001);
+}
+
+/// On a fast link a transfer takes less than 0.2 s. So after 0.3 s without a packet a flow begins another one: of `bursts` all flows at
+/// the same time, with the mean of the file between bursts, and of `short` each at a time of its own.
+#[test]
+fn bursts_start_in_all_flows_together() {
+    let starts = |kind: &str| {
+        let text = format!(
+            "id = \"test/bursts\"\ntitle = \"Bursts\"\nduration = \"1000 s\"\n[path]\nrtt = \"20 ms\"\n[path.forward]\n\
+             capacity = \"100 Mbps\"\n[[flow]]\nid = \"page\"\nkind = \"tcp\"\ncount = 5\n\
+             workload = {{ kind = \"{kind}\", size = [\"30 KB\", \"50 KB\"], pause = \"2 s\" }}\n"
+        );
+        let (mut starts, mut last) = (BTreeMap::<Time, BTreeSet<u16>>::new(), [None; 5]);
+        observe(&scenario(&text, &[]), 1, |event| {
+            let EventRecord::Sent { at, packet } = *event else { return };
+            if packet.class == PacketClass::TcpData {
+                let before = last[packet.flow.0 as usize].replace(at);
+                if before.is_none_or(|before| at - before > TimeDelta::from_millis(300)) {
+                    starts.entry(at).or_default().insert(packet.flow.0);
+                }
+            }
+        });
+        starts
+    };
+    let bursts = starts("bursts");
+    let together = bursts.values().filter(|flows| flows.len() == 5).count();
+    // 500 bursts in 1000 s, of which 86 % begin 0.3 s after the last one: 430, and 5 standard deviations.
+    assert!((330..=530).contains(&together), "{together} bursts");
+    // The transfers of a burst end within 0.05 s, so for one in 40 the 0.3 s may be over in some flows alone.
+    assert!(bursts.len() - together <= together / 40, "{} of {}", together, bursts.len());
+    assert!(starts("short").values().skip(1).all(|flows| flows.len() == 1));
 }

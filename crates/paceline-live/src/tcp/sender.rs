@@ -79,7 +79,7 @@ impl<'a> Sender<'a> {
                     (self.emit)(done, TcpSenderEvent::TransferDone { size, took: done - transfer.began });
                     done + draw_pause(&mut self.random, mean)
                 }
-                (Workload::Bulk | Workload::Short { .. }, _) => Time::MAX,
+                (Workload::Bulk | Workload::Short { .. } | Workload::Bursts { .. }, _) => Time::MAX,
             };
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Sender<'a> {
         match self.program.tcp.workload {
             Workload::Bulk => endless,
             Workload::OnOff { on, off } => Transfer { end: began + on, reset_at: began + on + off, ..endless },
-            Workload::Short { size, .. } => {
+            Workload::Short { size, .. } | Workload::Bursts { size, .. } => {
                 Transfer { bytes: draw_transfer_size(&mut self.random, size).as_bytes(), ..endless }
             }
         }

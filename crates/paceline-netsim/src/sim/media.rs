@@ -3,7 +3,7 @@
 use super::FlowEndpoints;
 use crate::media_flow::{MediaFlow, packet_class};
 use crate::network::{FlowEnd, Network, TraceEvent};
-use paceline_flow::{ReceiverEvent, SenderEvent};
+use paceline_flow::{MediaSender, ReceiverEvent, SenderEvent};
 use paceline_records::{EventObserver, PacketClass};
 use paceline_units::{DataSize, Time};
 
@@ -30,6 +30,10 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
         let (sent, size, ecn) = (packet.sent, packet.record.size, packet.ecn);
         self.flow.handle_packet(now, end, sent, net.packets.datagram_mut(handle).bytes(), size, ecn);
         net.packets.free(handle);
+    }
+
+    fn media_sender(&mut self) -> Option<&mut MediaSender> {
+        Some(&mut self.flow.sender)
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {

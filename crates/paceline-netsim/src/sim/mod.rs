@@ -3,6 +3,7 @@
 //! Time advances from event to event of the [`Network`]. An endpoint that is due handles its timeout; the packets that it
 //! sends enter the network at the same instant.
 
+mod coupling;
 mod media;
 mod tcp;
 
@@ -10,7 +11,9 @@ use crate::backend::{Backend, BackendError, Outcome};
 use crate::media_flow;
 use crate::network::{FlowEnd, Network, Wake};
 use crate::plan::{FlowKind, FlowPlan, Plan};
+use coupling::CoupledGroups;
 use paceline::{Entry, Registry};
+use paceline_flow::MediaSender;
 use paceline_records::EventObserver;
 use paceline_units::{RandomStreams, Time, TimeDelta};
 
@@ -46,6 +49,10 @@ trait FlowEndpoints<R: EventObserver> {
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>);
     /// Moves the packets and events that `end` has produced into the network.
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>);
+    /// Returns the sender of a media flow.
+    fn media_sender(&mut self) -> Option<&mut MediaSender> {
+        None
+    }
 
     fn schedule(&self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         net.wake(self.id(), end, self.poll_timeout(now, end).map(|due| due.max(now)));
@@ -72,6 +79,7 @@ struct Flow<R> {
 /// A run that advances step by step and can be inspected between steps. The number of steps does not change the result.
 pub struct Simulation<R> {
     flows: Vec<Flow<R>>,
+    coupled: CoupledGroups,
     net: Network<R>,
     end: Time,
 }
@@ -119,7 +127,7 @@ impl<R: EventObserver> Simulation<R> {
             flow.endpoints.schedule(*start, FlowEnd::Receiver, &mut net);
         }
         let flows = flows.into_iter().map(|(_, flow)| flow).collect();
-        Ok(Self { flows, net, end: Time::ZERO + plan.duration })
+        Ok(Self { flows, coupled: CoupledGroups::new(plan), net, end: Time::ZERO + plan.duration })
     }
 
     /// Advances to `until`, events at that time included, or to the end of the plan if that is earlier.
@@ -128,20 +136,54 @@ impl<R: EventObserver> Simulation<R> {
         while let Some((now, wake)) = self.net.poll(until) {
             match wake {
                 Wake::Due { flow, end } => {
-                    let flow = &mut self.flows[flow];
-                    if now < flow.stop {
-                        flow.endpoints.on_timeout(now, end, &mut self.net);
+                    if now < self.flows[flow].stop {
+                        self.on_timeout(now, flow, end);
                     }
                 }
                 // After its stop a flow discards arriving packets.
                 Wake::Arrived { flow, end, handle } => {
-                    let flow = &mut self.flows[flow];
-                    if now < flow.stop {
-                        flow.endpoints.on_packet(now, end, handle, &mut self.net);
+                    if now < self.flows[flow].stop {
+                        self.on_packet(now, flow, end, handle);
                     } else {
                         self.net.packets.free(handle);
                     }
                 }
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, flow: usize, end: FlowEnd) {
+        if end == FlowEnd::Sender && self.coupled.contains(flow) {
+            self.flows[flow].endpoints.handle_timeout(now, end);
+            self.couple(now, flow);
+        } else {
+            self.flows[flow].endpoints.on_timeout(now, end, &mut self.net);
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) {
+        if end == FlowEnd::Sender && self.coupled.contains(flow) {
+            self.flows[flow].endpoints.handle_packet(now, end, handle, &mut self.net);
+            self.couple(now, flow);
+        } else {
+            self.flows[flow].endpoints.on_packet(now, end, handle, &mut self.net);
+        }
+    }
+
+    /// Shares the rate that the sender of a coupled flow has calculated, and handles everything that follows at the senders of
+    /// the group. A packet that is sent can lead to another rate, which is shared as well.
+    fn couple(&mut self, now: Time, flow: usize) {
+        let mut changed = vec![flow];
+        while let Some(flow) = changed.pop() {
+            self.coupled.handle(now, flow, &mut self.flows, &mut changed);
+            let endpoints = &mut self.flows[flow].endpoints;
+            // Frames that are due now have waited for the share.
+            endpoints.handle_timeout(now, FlowEnd::Sender);
+            endpoints.drain(now, FlowEnd::Sender, &mut self.net);
+            if endpoints.media_sender().is_some_and(|sender| sender.calculated_rate().is_some()) {
+                changed.push(flow);
+            } else {
+                endpoints.schedule(now, FlowEnd::Sender, &mut self.net);
             }
         }
     }

@@ -4,7 +4,9 @@ use super::FlowEndpoints;
 use crate::network::{FlowEnd, Network};
 use crate::plan::{FlowPlan, TcpPlan};
 use paceline::Signals;
-use paceline_flow::tcp::{Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent};
+use paceline_flow::tcp::{
+    Bursts, Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent, Workload,
+};
 use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
 use paceline_units::{Ecn, FlowId, RandomStreams, Time};
 
@@ -19,11 +21,15 @@ impl TcpEndpoints {
     pub fn new(id: usize, plan: &FlowPlan, tcp: &TcpPlan, start: Time, streams: &RandomStreams, signals: bool) -> Self {
         let random = streams.stream(&format!("flow/{}/workload", plan.id));
         let signals = if signals { Signals::enabled() } else { Signals::disabled() };
-        Self {
-            id,
-            sender: TcpSender::new(tcp.config, tcp.workload, start, random, signals),
-            receiver: TcpReceiver::new(tcp.config),
-        }
+        let sender = TcpSender::new(tcp.config, tcp.workload, start, random, signals);
+        let sender = match tcp.workload {
+            Workload::Bursts { .. } => {
+                let group = plan.group.as_ref().unwrap_or(&plan.id);
+                sender.with_bursts(Bursts::new(streams.stream(&format!("flow/{group}/bursts")), start))
+            }
+            _ => sender,
+        };
+        Self { id, sender, receiver: TcpReceiver::new(tcp.config) }
     }
 
     #[inline]

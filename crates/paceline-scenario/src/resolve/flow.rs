@@ -137,7 +137,7 @@ impl Resolver<'_> {
         let packet_size = self.packet_size(&flow.media.get().packet_size)?;
         let limits = self.limits(flow.media.get())?;
         let start = get(&flow.start, Time::ZERO);
-        let controller = self.controller(flow, &streams, packet_size, &limits)?;
+        let (controller, couples) = self.controller(flow, &streams, packet_size, &limits)?;
         let flow = flow.media.get();
         let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0, packet_size)).sum();
         let floor = *limits.min.at(start);
@@ -160,6 +160,7 @@ impl Resolver<'_> {
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
         let setup = Setup { start: get(&flow.start_rate, START_RATE), min: floor, max, packet_size };
         Ok(MediaPlan {
+            coupling: self.coupling(flow, couples)?,
             changes: self.changes(flow, &limits, &setup, stop)?,
             controller,
             start_rate: get(&flow.start_rate, START_RATE),
@@ -215,13 +216,14 @@ impl Resolver<'_> {
         Ok(route)
     }
 
+    /// Returns the controller, and whether flows under it can be coupled.
     fn controller(
         &self,
         flow: &Flow,
         streams: &[StreamPlan],
         packet_size: DataSize,
         limits: &Limits,
-    ) -> Checked<ControllerPlan> {
+    ) -> Checked<(ControllerPlan, bool)> {
         let media = flow.media.get();
         let Some(spanned) = &media.controller else {
             let help = "add `controller = \"gcc-2016\"`; `paceline list controllers` shows all";
@@ -240,7 +242,7 @@ impl Resolver<'_> {
             max: streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum(),
             packet_size,
         };
-        entry.build(&setup, &config).map_err(|error| {
+        let built = entry.build(&setup, &config).map_err(|error| {
             let (text_span, help): (TextSpan, String) = match &error {
                 ConfigError::UnknownField { name, known, .. } => {
                     (media.config.key(name).unwrap_or(media.config.text_span()), suggestion(name, known))
@@ -260,7 +262,8 @@ impl Resolver<'_> {
             };
             self.error(&text_span, error.to_string()).help(help)
         })?;
-        Ok(ControllerPlan { name: name.clone(), config, overuse: overuse(entry) })
+        let couples = built.send.is_some_and(|half| half.calculated_rate().is_some());
+        Ok((ControllerPlan { name: name.clone(), config, overuse: overuse(entry) }, couples))
     }
 }
 

@@ -1,6 +1,7 @@
 //! From the typed file to the scenario: fills in every default, and checks what depends on several keys.
 
 mod changes;
+mod coupling;
 mod each;
 mod expect;
 mod flow;
@@ -205,6 +206,8 @@ impl Resolver<'_> {
             return self
                 .fail_without_location(format!("{} flows are too many", flows.len()), "a run has at most 65535");
         }
+
+        self.check_groups(&file.flow, &flows)?;
 
         let bottleneck = bottleneck(&hops, &flows, end);
         let measure = Measure {

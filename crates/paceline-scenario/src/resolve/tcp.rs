@@ -79,6 +79,7 @@ impl Resolver<'_> {
             "bulk" => &[],
             "on-off" => &["on", "off"],
             "short" => &["size", "pause", "begins_off"],
+            "bursts" => &["size", "pause"],
             _ => return self.unknown(&table.kind, what, &names(Workload::NAMES)),
         };
         self.reject_unknown_keys(spanned, &table.kind, what, allowed_keys)?;
@@ -97,7 +98,12 @@ impl Resolver<'_> {
                     return self.fail(size, "sizes must be [smallest, largest], both > 0", help);
                 }
                 let begins_off = table.begins_off.as_ref().is_some_and(|begins_off| *begins_off.get());
-                Workload::Short { size: (least, most), pause: time(&table.pause)?, begins_off }
+                let (size, pause) = ((least, most), time(&table.pause)?);
+                if kind == "bursts" {
+                    Workload::Bursts { size, pause }
+                } else {
+                    Workload::Short { size, pause, begins_off }
+                }
             }
             _ => Workload::Bulk,
         })

@@ -90,6 +90,11 @@ impl LossController {
         }
     }
 
+    /// Replaces the rate by the flow's share of the rate of several flows (RFC 8699, appendix A).
+    pub fn set_coupled(&mut self, share: Rate) {
+        self.rate = share;
+    }
+
     /// Raises the rate to at least `rate`: the result of a probe.
     pub fn raise(&mut self, rate: Rate) {
         self.rate = self.rate.max(rate);

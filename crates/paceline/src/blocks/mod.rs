@@ -43,7 +43,7 @@ pub use overuse_detector::{OveruseDetector, Usage};
 pub use probe_clusters::ProbeClusters;
 pub use probe_controller::{ProbeConfig, ProbeController};
 pub use probe_estimator::ProbeEstimator;
-pub use queue_delay::{BaseDelayConfig, QueueDelay};
+pub use queue_delay::{BaseDelayConfig, QueueDelay, RecentMinimum};
 pub use send_side_estimate::{SendSideConfig, SendSideEstimate};
 pub use start_probes::StartProbes;
 pub use tfrc::tfrc;

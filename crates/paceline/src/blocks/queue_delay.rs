@@ -29,27 +29,24 @@ impl BaseDelayConfig {
     pub const WHOLE_CALL: Self = Self { history: 1, span: TimeDelta::from_secs(1 << 32) };
 }
 
-/// The queuing delay of one path.
+/// The least of the values of the last spans.
 #[derive(Clone, Debug)]
-pub struct QueueDelay {
+pub struct RecentMinimum {
     config: BaseDelayConfig,
-    /// Arrival and departure of the first packet; all delays are relative to it.
-    origin: Option<(RemoteTime, Time)>,
     /// The minimum of each span, in a ring buffer.
     minima: [TimeDelta; BaseDelayConfig::HISTORY_MAX],
     current: usize,
     /// The minimum of the completed spans.
     past: TimeDelta,
-    /// The time at which the next span starts; [`Time::MAX`] before the first packet.
+    /// The time at which the next span starts; [`Time::MAX`] before the first value.
     next_span: Time,
 }
 
-impl QueueDelay {
-    /// Creates an estimator without samples.
+impl RecentMinimum {
+    /// Creates a minimum of no values.
     pub fn new(config: BaseDelayConfig) -> Self {
         Self {
             config,
-            origin: None,
             minima: [TimeDelta::MAX; BaseDelayConfig::HISTORY_MAX],
             current: 0,
             past: TimeDelta::MAX,
@@ -57,22 +54,19 @@ impl QueueDelay {
         }
     }
 
-    /// Returns the queuing delay of a packet with these send and arrival times; it is never negative. `now` is used for
-    /// the spans alone; a receiver, which does not know the sender's time, passes `sent`.
-    pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
-        let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
-        let owd = (arrival - arrival_0) - (sent - sent_0);
+    /// Adds a value and returns the minimum.
+    pub fn update(&mut self, now: Time, value: TimeDelta) -> TimeDelta {
         if self.next_span == Time::MAX {
             self.next_span = now + self.config.span;
         } else if now >= self.next_span {
             self.start_span(now);
         }
         let least = &mut self.minima[self.current];
-        *least = owd.min(*least);
-        owd - self.past.min(*least)
+        *least = value.min(*least);
+        self.past.min(*least)
     }
 
-    /// Starts the span that contains `now`. Spans without packets have no minimum.
+    /// Starts the span that contains `now`. Spans without values have no minimum.
     fn start_span(&mut self, now: Time) {
         let spans = &mut self.minima[..self.config.history];
         let passed = 1 + (now - self.next_span).as_nanos() / self.config.span.as_nanos();
@@ -82,6 +76,29 @@ impl QueueDelay {
         }
         self.past = spans.iter().copied().min().unwrap_or(TimeDelta::MAX);
         self.next_span += self.config.span * passed;
+    }
+}
+
+/// The queuing delay of one path.
+#[derive(Clone, Debug)]
+pub struct QueueDelay {
+    /// Arrival and departure of the first packet; all delays are relative to it.
+    origin: Option<(RemoteTime, Time)>,
+    base: RecentMinimum,
+}
+
+impl QueueDelay {
+    /// Creates an estimator without samples.
+    pub fn new(config: BaseDelayConfig) -> Self {
+        Self { origin: None, base: RecentMinimum::new(config) }
+    }
+
+    /// Returns the queuing delay of a packet with these send and arrival times; it is never negative. `now` is used for
+    /// the spans alone; a receiver, which does not know the sender's time, passes `sent`.
+    pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
+        let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
+        let owd = (arrival - arrival_0) - (sent - sent_0);
+        owd - self.base.update(now, owd)
     }
 }
 

@@ -138,6 +138,16 @@ impl SendSideEstimate {
         self.least.clear();
     }
 
+    /// Replaces the rate by the flow's share of the rate of several flows (RFC 8699, appendix A). The rates of the last second, from
+    /// which it grows, and its cap change in the same ratio, which is returned.
+    pub fn set_coupled(&mut self, share: Rate) -> f64 {
+        let ratio = share.as_bps_f64() / self.rate.as_bps_f64().max(1.0);
+        self.least.iter_mut().for_each(|(_, rate)| *rate = rate.scale(ratio));
+        self.remb = self.remb.map(|cap| cap.scale(ratio).max(share));
+        self.rate = self.capped(share);
+        ratio
+    }
+
     /// Handles a REMB, or the sender's own delay-based rate: it caps the rate from now on.
     pub fn handle_remb(&mut self, rate: Rate) {
         self.remb = Some(rate);

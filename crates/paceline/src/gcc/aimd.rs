@@ -111,6 +111,12 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
         (self.rate, self.valid, self.changed) = (rate.max(self.min), true, Some(now));
     }
 
+    /// Multiplies the estimate, because the flow got another rate from outside (RFC 8699). Growth and decreases stay due when
+    /// they were.
+    pub fn scale(&mut self, ratio: f64) {
+        self.rate = self.rate.scale(ratio).max(self.min);
+    }
+
     /// Halves the estimate, because over-use was detected before the incoming rate is known.
     pub fn halve(&mut self, now: T) {
         (self.rate, self.changed) = (self.rate.scale(0.5).max(self.min), Some(now));

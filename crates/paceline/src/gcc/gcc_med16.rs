@@ -134,6 +134,10 @@ impl Config for GccMed16Config {
             .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.sent_clock, self.window_ms))
     }
@@ -261,6 +265,19 @@ impl SendHalf for Sender {
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
         *self = Self::new(&self.config, setup);
+    }
+
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged. Both parts of it are at the sender.
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.loss.rate())
+    }
+
+    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+        let ratio = share.as_bps_f64() / self.loss.rate().as_bps_f64().max(1.0);
+        self.estimator.rate.scale(ratio);
+        self.delay_based = self.delay_based.map(|rate| rate.scale(ratio).max(share));
+        self.loss.set_coupled(share);
+        self.bound(signals);
     }
 
     /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.

@@ -153,6 +153,10 @@ impl Config for GccTfbConfig {
         );
     }
 
+    fn couples(&self) -> bool {
+        !self.window_queue.is_positive()
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
@@ -288,6 +292,17 @@ impl SendHalf for Sender {
     #[inline]
     fn decision(&self) -> Decision {
         self.decision
+    }
+
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged.
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.flight.is_none().then(|| self.estimate.rate())
+    }
+
+    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+        let ratio = self.estimate.set_coupled(share);
+        self.rate.scale(ratio);
+        self.decide(signals);
     }
 
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {

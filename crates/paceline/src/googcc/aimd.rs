@@ -159,6 +159,12 @@ impl Aimd {
         (self.rate, self.valid, self.changed) = (rate.max(self.min), true, Some(now));
     }
 
+    /// Multiplies the estimate, because the flow got another rate from outside (RFC 8699). Growth and decreases stay due when
+    /// they were.
+    pub fn scale(&mut self, ratio: f64) {
+        self.rate = self.rate.scale(ratio).max(self.min);
+    }
+
     /// Returns the link capacity estimate: the average rate at past over-use, unless the path has changed since.
     pub fn capacity(&self) -> Option<Rate> {
         self.capacity.average()

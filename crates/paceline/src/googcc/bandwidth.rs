@@ -183,6 +183,12 @@ impl Bandwidth {
         self.target.min(self.receiver_limit).max(self.min)
     }
 
+    /// Returns the rate of all limits but the last REMB.
+    #[inline]
+    pub fn estimate(&self) -> Rate {
+        self.target
+    }
+
     /// Returns the lowest target.
     #[inline]
     pub fn min(&self) -> Rate {
@@ -242,6 +248,24 @@ impl Bandwidth {
         self.delay_limit = Rate::MAX;
         self.set_target(now, rate);
         self.history.clear();
+    }
+
+    /// Replaces the rate by the flow's share of the rate of several flows (RFC 8699, appendix A). The rates from which the next one is
+    /// derived change in the same ratio, so that the limits by delay and loss and the growth by receiver reports go on from
+    /// there. Returns the ratio.
+    pub fn set_coupled(&mut self, now: Time, share: Rate) -> f64 {
+        let ratio = share.as_bps_f64() / self.target.as_bps_f64();
+        self.history.iter_mut().for_each(|(_, rate)| *rate = rate.scale(ratio));
+        self.v2.scale(ratio);
+        if let Some(v1) = &mut self.v1 {
+            v1.scale(ratio);
+        }
+        if self.delay_limit != Rate::MAX {
+            // Rounding must not let the limit cut the share.
+            self.delay_limit = self.delay_limit.scale(ratio).max(share);
+        }
+        self.set_target(now, share);
+        ratio
     }
 
     /// Applies the limits to the rate.

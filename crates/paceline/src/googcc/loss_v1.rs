@@ -84,6 +84,11 @@ impl LossV1 {
         (self.rate, self.average, self.most) = (rate, 0.0, 0.0);
     }
 
+    /// Multiplies the estimate, because the flow got another rate from outside (RFC 8699).
+    pub fn scale(&mut self, ratio: f64) {
+        self.rate = self.rate.scale(ratio);
+    }
+
     /// Handles the packets of a feedback message (`UpdateLossStatistics`).
     pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport]) {
         if packets.is_empty() {

@@ -68,6 +68,10 @@ impl Config for Arc<GoogCcConfig> {
         Arc::make_mut(self).visit(fields);
     }
 
+    fn couples(&self) -> bool {
+        !self.window.bounds_flight()
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });

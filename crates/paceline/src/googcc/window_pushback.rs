@@ -35,6 +35,11 @@ impl PushbackConfig {
         drop_frames_only: true,
         counts_queue: false,
     };
+
+    /// Returns whether the window bounds the bytes in flight.
+    pub fn bounds_flight(&self) -> bool {
+        self.queue.is_positive() && self.min.is_zero()
+    }
 }
 
 impl Block for PushbackConfig {

@@ -151,6 +151,10 @@ impl Config for Nada2015Config {
         );
     }
 
+    fn couples(&self) -> bool {
+        true
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = SenderConfig {
             generation: Generation::Y2015 { pacing_factor: self.pacing_factor, whole_kbps: self.whole_units },

@@ -216,6 +216,10 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
         }
     }
 
+    fn couples(&self) -> bool {
+        !(AT_SENDER && self.window_queue.is_positive())
+    }
+
     fn halves(&self, setup: &Setup) -> Controller {
         let (observer, interval) = (Observer::new(self.observer), self.interval);
         let (at_sender, receive, feedback) = if AT_SENDER {

@@ -243,4 +243,15 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
     fn decision(&self) -> Decision {
         self.decision
     }
+
+    /// RFC 8699, section 6.1: the reference rate is exchanged, and `r_vin` and `r_send` follow it.
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.flight.is_none().then_some(self.rate)
+    }
+
+    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+        self.rate = self.bounds.clamp(share);
+        self.decide();
+        signals.emit(S::RATE, self.rate.as_bps_f64());
+    }
 }

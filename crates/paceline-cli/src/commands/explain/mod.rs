@@ -6,7 +6,7 @@ mod text;
 mod what_if;
 
 use super::check_controllers;
-use crate::{output, worlds};
+use crate::{external, output, worlds};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
@@ -61,7 +61,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(to) = &arguments.redact {
         return write_redacted(&arguments.files, to);
     }
-    let registry = worlds::registry("sim");
+    let registry = external::add(worlds::registry("sim"), &arguments.what_if, &[], "")?;
     check_controllers(&arguments.what_if, &registry)?;
     let mut all = Vec::new();
     for file in &arguments.files {

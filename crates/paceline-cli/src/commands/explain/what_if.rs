@@ -4,6 +4,7 @@ use super::open_loop;
 use crate::errors::backend_error;
 use crate::table::Table;
 use crate::view::View;
+use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_explain::model::Flow;
@@ -69,7 +70,8 @@ pub(super) fn run(flow: &Flow, controllers: &[String], registry: &Registry) -> R
 fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, registry: &Registry) -> Result<WhatIf> {
     let origin = Origin::from_text("what-if.toml", path.scenario(controller));
     let scenario = paceline_lab::load(&origin, &Changes::default(), registry)?;
-    let result = Runner::simulator(registry).run(&scenario, SEED, None).map_err(backend_error)?;
+    let world = worlds::simulator();
+    let result = Runner::new(&*world, registry).run(&scenario, SEED, None).map_err(backend_error)?;
     let result = serde_json::to_value(&result).into_diagnostic()?;
     let call = &result["flows"][0];
     let number = |value: &serde_json::Value| value.as_f64().ok_or_else(|| miette!("the run has no packets"));

@@ -6,6 +6,7 @@ mod text;
 
 use super::with_progress;
 use crate::errors::backend_error;
+use crate::external;
 use crate::output;
 use crate::worlds;
 use miette::{IntoDiagnostic, Report as Error, Result, miette};
@@ -42,6 +43,9 @@ pub struct Arguments {
     /// Number of runs at the same time, if the machine is fast enough; 1 if absent. In real time only.
     #[arg(long, alias = "at-once", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     jobs: Option<u64>,
+    /// Lets the scenario files run code: they may name `exec:` and `lib:` controllers. They run with your rights.
+    #[arg(long)]
+    allow_exec: bool,
     /// Sets every assumed constant to both ends of its range and reports which verdicts change.
     #[arg(long, conflicts_with = "out")]
     sensitivity: bool,
@@ -56,13 +60,13 @@ pub struct Arguments {
 
 /// Runs experiments and prints a verdict on each published value and each bound.
 pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = worlds::registry(&arguments.world);
     let world = worlds::open(&arguments.world, None)?;
     if world.real_time() {
         if arguments.sensitivity {
             return Err(miette!(help = "leave out --world", "--sensitivity works in the simulator only"));
         }
-        return realtime::reproduce(arguments, &*world, &registry);
+        let registry = external::add(worlds::registry(&arguments.world), &arguments.controllers, &[], "")?;
+        return realtime::reproduce(arguments, &*world, registry);
     }
     let realtime_only =
         [("--controllers", !arguments.controllers.is_empty()), ("--time-limit", arguments.time_limit.is_some())];
@@ -70,8 +74,9 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         let help = "`paceline compare` runs a scenario under several controllers";
         return Err(miette!(help = help, "{option} needs a world in real time, and `{}` is not", world.name()));
     }
-    let origins = find_targets(&arguments.targets)?.into_iter().map(|origin| (origin, Changes::default()));
-    let targets = Targets::load(origins, &registry)?;
+    let origins = find_targets(&arguments.targets)?;
+    let registry = external::add_of_files(worlds::registry(&arguments.world), arguments.allow_exec, &origins)?;
+    let targets = Targets::load(origins.into_iter().map(|origin| (origin, Changes::default())), &registry)?;
     if targets.is_empty() {
         return Err(nothing_to_judge(arguments));
     }

@@ -6,9 +6,11 @@ use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{check_controllers, missing_text, with_progress};
 use crate::environment::environment;
 use crate::errors::{backend_error, cached_run_error};
+use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::Table;
+use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
@@ -17,7 +19,6 @@ use paceline_lab::reproduce::{
 };
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
-use paceline_netsim::sim::Simulator;
 use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
@@ -28,10 +29,11 @@ use std::process::ExitCode;
 const REPEATS: u64 = 3;
 
 /// Makes the missing runs, as far as time allows, and prints the verdicts on all stored runs.
-pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: &Registry) -> Result<ExitCode> {
+pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: Registry) -> Result<ExitCode> {
     let mut origins = find_targets(&arguments.targets)?;
     // Formula tables are the same in every world.
     origins.retain(|origin| !is_formula_table(&origin.name));
+    let registry = &external::add_of_files(registry, arguments.allow_exec, &origins)?;
     let experiments = experiments(arguments, world, registry, &origins)?;
     if experiments.is_empty() {
         return Err(nothing_to_judge(arguments));
@@ -50,7 +52,7 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: &R
         all.complete(runner, store.as_ref(), limits, &|line| progress.println(line))
     })
     .map_err(cached_run_error)?;
-    let verdicts = Verdicts::of(all.reports(world.name(), &simulated(&origins)?));
+    let verdicts = Verdicts::of(all.reports(world.name(), &simulated(arguments, &origins)?));
     finish(arguments, &verdicts, || describe(&verdicts.report, world.name()))
 }
 
@@ -95,13 +97,13 @@ fn under(experiment: &Experiment, world: &dyn Backend, registry: &Registry) -> S
 }
 
 /// Returns the simulator's verdicts on the same experiments.
-fn simulated(origins: &[Origin]) -> Result<Vec<ExperimentReport>> {
-    let registry = Registry::standard();
+fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<ExperimentReport>> {
+    let registry = external::add_of_files(Registry::standard(), arguments.allow_exec, origins)?;
     let load = |origin| Experiment::load(origin, &[], &registry);
     let experiments = origins.iter().map(load).collect::<Result<Vec<_>, _>>()?.into_iter();
     let experiments: Vec<_> =
         experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
-    let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
+    let report = with_progress(&*worlds::simulator(), &registry, 0.0, |runner, progress| {
         reproduce_all(runner, &experiments, Seeds::AsNeeded, &|seconds| progress.expect(seconds))
     });
     Ok(report.map_err(backend_error)?.experiments)

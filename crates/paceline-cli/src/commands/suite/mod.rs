@@ -1,19 +1,22 @@
 //! `paceline suite`.
 
+mod beside;
 mod plots;
 mod text;
-
-pub use text::describe as view;
 
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
 use crate::external;
+use crate::interrupt::{self, Continues};
 use crate::output;
+use crate::view::View;
 use crate::worlds;
+use beside::Earlier;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::done_runs::DoneRuns;
 use paceline_lab::metrics;
-use paceline_lab::suite::{ALL, Expected, Subject, Suite, run};
+use paceline_lab::suite::{ALL, Expected, Subject, Suite, run_with};
 use paceline_lab::yardsticks::Oracle;
 use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
@@ -40,6 +43,13 @@ pub struct Arguments {
     /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Adds the rows of earlier results: a folder of --out, or scoreboard/suites of the sources, which has every controller.
+    #[arg(long, value_name = "DIR")]
+    beside: Vec<PathBuf>,
+    /// Continues an interrupted suite in the folder of --out, which keeps each finished run. Runs of another version of the
+    /// program, or of a changed scenario, are made again.
+    #[arg(long, requires = "out")]
+    resume: bool,
     /// Plots the first run of each test that a controller fails, for the page of --out.
     #[arg(long, requires = "out")]
     plots: bool,
@@ -70,25 +80,44 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
         return Err(miette!(help = help, "the suite `{}` is part of the program, so its verdicts are fixed", suite.id));
     }
+    let earlier = arguments.beside.iter().map(|folder| Earlier::read(folder, &found, arguments.repeats));
+    let earlier: Vec<Earlier> = earlier.collect::<Result<_>>()?;
     if let Some(threads) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
         pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
     }
-    let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
-        run(runner, &found, &subjects, arguments.repeats, &|seconds| progress.expect(seconds))
-    });
-    let report = report?.map_err(backend_error)?;
-    if let Some(folder) = &arguments.out {
-        if arguments.plots {
-            plots::write(folder, &report, &*world, &registry)?;
-        }
-        write(folder, &report)?;
+    let done = arguments.out.as_deref().map(|folder| DoneRuns::open(folder, arguments.resume)).transpose();
+    let done = done.into_diagnostic()?;
+    if let Some(done) = done.as_ref().filter(|done| done.count() > 0) {
+        eprintln!("{} finished runs are in the folder", done.count());
     }
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
+    let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
+        let announce = |seconds| progress.expect(seconds);
+        run_with(runner, &found, &subjects, arguments.repeats, done.as_ref(), &announce)
+    });
+    let mut report = report?.map_err(backend_error)?;
     if arguments.accept {
         accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || view(&found, &report).text())?;
+    if let Some(folder) = arguments.out.as_ref().filter(|_| arguments.plots) {
+        plots::write(folder, &report, &*world, &registry)?;
+    }
+    // What follows also shows the earlier results.
+    let own = subjects.len();
+    for earlier in earlier {
+        earlier.add(&mut report, &registry)?;
+    }
+    if let Some(folder) = &arguments.out {
+        write(folder, &report)?;
+    }
+    output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
+}
+
+/// Describes results that are all of one run.
+pub fn view(suites: &[Suite], report: &SuitesReport) -> View {
+    text::describe(suites, report, usize::MAX)
 }
 
 fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {

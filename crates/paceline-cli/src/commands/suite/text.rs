@@ -8,17 +8,18 @@ use paceline_lab::suite::Suite;
 use paceline_records::MetricKind;
 use paceline_report::suites::advice;
 use paceline_report::suites::bound_text::BoundText;
-use paceline_results::{Held, SuiteReport, SuiteRow, SuitesReport};
+use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 
 /// Failed bounds are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
-/// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed.
-pub fn describe(suites: &[Suite], report: &SuitesReport) -> View {
+/// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed. The first `own` rows are of
+/// this run, the others of earlier ones.
+pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
     let mut view = View::default();
     for (suite, report) in suites.iter().zip(&report.suites) {
-        view.extend(of_suite(suite, report));
+        view.extend(of_suite(suite, report, own));
     }
     if report.suites.len() > 1 {
         view.heading("All suites  share of bounds that hold");
@@ -34,7 +35,7 @@ pub fn describe(suites: &[Suite], report: &SuitesReport) -> View {
     view
 }
 
-fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
+fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
     let mut view = View::default();
     view.heading(format!("{}  {}", report.id, report.title));
     let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
@@ -42,8 +43,12 @@ fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
     view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all"));
     view.gap();
     view.table(matrix(report));
-    if report.rows.len() <= CONTROLLERS_LISTED {
-        report.rows.iter().for_each(|row| failures(report, row, &mut view));
+    let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
+    if !earlier.is_empty() {
+        made.iter().for_each(|row| view.line("· ", place(report, row)));
+    }
+    if made.len() <= CONTROLLERS_LISTED {
+        made.iter().for_each(|row| failures(report, row, &mut view));
     }
     match &suite.expected {
         None => view.line("· ", "no verdicts are expected yet: --accept writes those of this run"),
@@ -52,11 +57,11 @@ fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
         }
         Some(expected) => {
             let is_new = |row: &&SuiteRow| !expected.fails.contains_key(&row.controller);
-            let new: Vec<&str> = report.rows.iter().filter(is_new).map(|row| row.controller.as_str()).collect();
+            let new: Vec<&str> = made.iter().filter(is_new).map(|row| row.controller.as_str()).collect();
             if !new.is_empty() {
                 view.line("· ", format!("no verdicts are expected of {}", new.join(", ")));
             }
-            if report.changed.is_empty() && new.len() < report.rows.len() {
+            if report.changed.is_empty() && new.len() < made.len() {
                 view.line("· ", "every verdict is as expected");
             }
         }
@@ -71,10 +76,33 @@ fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
         view.line("", format!("{}: {} {now}", changed.controller, changed.bound));
     }
     if !report.changed.is_empty() {
-        view.line("· ", "these verdicts differ from the expected ones; --accept makes them the expected ones");
+        let accept = if suite.expected_file.is_some() { "; --accept makes them the expected ones" } else { "" };
+        view.line("· ", format!("these verdicts differ from the expected ones{accept}"));
     }
     view.gap();
     view
+}
+
+/// Returns the place of a row among those of its kind, by the bounds that hold.
+fn place(report: &SuiteReport, row: &SuiteRow) -> String {
+    let held = report.held(row);
+    let others: Vec<Held> =
+        report.rows.iter().filter(|other| other.kind == row.kind).map(|other| report.held(other)).collect();
+    let better = others.iter().filter(|other| other.share() > held.share()).count();
+    let kind = match row.kind {
+        RowKind::Controller => "controllers",
+        RowKind::Faulty => "faulty controllers",
+        RowKind::Oracle => "oracles",
+        RowKind::OtherImplementation => "other implementations",
+    };
+    format!(
+        "{} keeps {} of {} bounds: place {} of {} {kind}",
+        row.controller,
+        held.held,
+        held.all,
+        better + 1,
+        others.len()
+    )
 }
 
 /// Returns the table with a row for each controller and a column for each scenario.

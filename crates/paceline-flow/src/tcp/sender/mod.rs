@@ -12,7 +12,7 @@ use super::recovery::Recovery;
 use super::rtt_estimator::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
-use super::workload::{Workload, draw_pause, draw_transfer_size};
+use super::workload::{Bursts, Workload, draw_pause, draw_transfer_size};
 use crate::event_queue;
 use emitted_signals::{EmittedSignals, TcpSignal};
 use paceline::{SignalName, SignalSpec, Signals};
@@ -75,6 +75,8 @@ enum RecoveryPhase {
 pub struct TcpSender {
     config: TcpConfig,
     workload: Workload,
+    /// The times of [`Workload::Bursts`].
+    bursts: Option<Bursts>,
     random: RandomStream,
     /// Seeds of the congestion control algorithms, so that they draw nothing from the workload's stream.
     seeds: RandomStream,
@@ -121,6 +123,12 @@ impl TcpSender {
     /// The signals that a sender emits.
     pub const SIGNALS: &'static [SignalSpec] = TcpSignal::TABLE;
 
+    /// Returns the sender with the times of [`Workload::Bursts`]. Without them it makes one transfer.
+    #[must_use]
+    pub fn with_bursts(self, bursts: Bursts) -> Self {
+        Self { bursts: Some(bursts), ..self }
+    }
+
     /// Creates a sender whose first connection begins at `start`.
     ///
     /// # Panics
@@ -136,6 +144,7 @@ impl TcpSender {
         Self {
             config,
             workload,
+            bursts: None,
             seeds,
             random,
             segment,
@@ -290,7 +299,9 @@ impl TcpSender {
                 self.stop = now + on;
                 self.next_start = self.stop + off;
             }
-            Workload::Short { size, .. } => self.total = draw_transfer_size(&mut self.random, size).as_bytes(),
+            Workload::Short { size, .. } | Workload::Bursts { size, .. } => {
+                self.total = draw_transfer_size(&mut self.random, size).as_bytes()
+            }
         }
         self.connection += 1;
         self.state = ConnectionState::SynSent;
@@ -377,8 +388,10 @@ impl TcpSender {
         self.state = ConnectionState::Closed;
         self.deadline = Time::MAX;
         self.release = Time::MAX;
-        if let Workload::Short { pause: mean, .. } = self.workload {
-            self.next_start = now + draw_pause(&mut self.random, mean);
+        match (self.workload, &mut self.bursts) {
+            (Workload::Short { pause, .. }, _) => self.next_start = now + draw_pause(&mut self.random, pause),
+            (Workload::Bursts { pause, .. }, Some(bursts)) => self.next_start = bursts.after(now, pause),
+            _ => {}
         }
         self.events
             .push_back(TcpSenderEvent::TransferDone { size: DataSize::from_bytes(self.total), took: now - self.began });

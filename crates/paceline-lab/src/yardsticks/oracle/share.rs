@@ -65,7 +65,7 @@ fn demand(flow: &FlowPlan, at: Time) -> f64 {
     match &flow.kind {
         FlowKind::Tcp(tcp) => match tcp.workload {
             Workload::Bulk => f64::INFINITY,
-            Workload::OnOff { .. } | Workload::Short { .. } => 0.0,
+            Workload::OnOff { .. } | Workload::Short { .. } | Workload::Bursts { .. } => 0.0,
         },
         FlowKind::Media(media) => {
             let sources = media.mean_max_rate(at, at + MOMENT).as_bps_f64();

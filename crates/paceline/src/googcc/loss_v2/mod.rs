@@ -168,6 +168,15 @@ impl LossV2 {
         self.update_lower();
     }
 
+    /// Multiplies the estimate, the result and their limits, because the flow got another rate from outside (RFC 8699).
+    pub fn scale(&mut self, ratio: f64) {
+        let rates =
+            [&mut self.best.bandwidth, &mut self.result, &mut self.window.1, &mut self.hold.rate, &mut self.padding.1];
+        for rate in rates.into_iter().filter(|rate| **rate != Rate::MAX) {
+            *rate = rate.scale(ratio);
+        }
+    }
+
     fn update_lower(&mut self) {
         let acked = self.acked.map_or(Rate::ZERO, |acked| acked.scale(self.config.lower_factor));
         self.lower = acked.max(self.bounds.0);

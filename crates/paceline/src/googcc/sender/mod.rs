@@ -501,6 +501,25 @@ impl SendHalf for GoogCc {
         self.decision
     }
 
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged, here the combination of all limits. The limit by
+    /// a REMB is another one.
+    fn calculated_rate(&self) -> Option<Rate> {
+        if self.config.window.bounds_flight() {
+            return None;
+        }
+        Some(if self.initialised { self.bandwidth.estimate() } else { self.start })
+    }
+
+    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
+        self.initialise(now);
+        let (before, now) = (self.decision.target, floor_us(now));
+        let ratio = self.bandwidth.set_coupled(now, share);
+        self.delay.aimd_mut().scale(ratio);
+        self.publish(now);
+        self.decide();
+        self.emit_rate(before, signals);
+    }
+
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         self.initialise(now);
         let cluster = self.probes.poll()?;

@@ -1,0 +1,217 @@
+//! The functions of a receiver.
+
+use crate::PacelineSetting;
+use crate::receiver::{BUFFER_MIN, Received, Receiver};
+use crate::status::{
+    Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null,
+};
+use crate::{copy_out, reference, text, values, writable, write};
+use paceline::{Arrival, MediaKind};
+use paceline_abi::{PACELINE_NEVER, PacelineLimits};
+use paceline_units::{Ecn, RemoteTime, StreamId};
+use paceline_wire::AbsSendTime;
+use std::ffi::c_char;
+use std::ptr;
+
+/// A receiver. Opaque.
+#[derive(Debug)]
+pub struct PacelineReceiver(#[allow(dead_code, reason = "C sees the address alone")] Object<Receiver>);
+
+/// A packet as it arrives.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PacelineReceivedPacket {
+    /// The size on the network, 1 to 65,535 bytes.
+    pub size_bytes: u64,
+    /// The transport-wide sequence number; negative if the packet has none. RFC 8888 feedback does without it.
+    pub transport_sequence: i32,
+    /// The 24 bits of the abs-send-time extension; negative if the packet has none.
+    pub abs_send_time: i32,
+    /// The RTP timestamp, which the packets of a frame share.
+    pub rtp_timestamp: u32,
+    /// The SSRC, which RFC 8888 feedback names; 0 for the `media_ssrc` of the receiver.
+    pub ssrc: u32,
+    /// The RTP sequence number.
+    pub rtp_sequence: u16,
+    /// The stream, a number of the caller's choice.
+    pub stream: u8,
+    /// 1 for audio, 0 for video.
+    pub audio: u8,
+    /// The purpose: `PACELINE_KIND_…`.
+    pub kind: u8,
+    /// The ECN field: `PACELINE_ECN_…`.
+    pub ecn: u8,
+}
+
+/// Creates a receiver for senders with the controller `name`, and writes its address to `receiver`. `own_ssrc` is written
+/// into its RTCP as the sender of the packets, `media_ssrc` as the stream. Its feedback is transport-wide, or that of RFC 8888 for
+/// a controller that uses ECN. Errors: as `paceline_sender_create`, and a controller that needs neither a receive half nor
+/// feedback.
+///
+/// # Safety
+/// Each pointer is null or valid; `name` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_create(
+    name: *const c_char,
+    limits: *const PacelineLimits,
+    own_ssrc: u32,
+    media_ssrc: u32,
+    receiver: *mut *mut PacelineReceiver,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe { paceline_receiver_create_with(name, limits, own_ssrc, media_ssrc, ptr::null(), 0, receiver) }
+}
+
+/// Creates a receiver as `paceline_receiver_create` does, with some parameters of the controller changed. Pass the settings of the
+/// sender: a parameter of the send half has no effect here. Errors, besides: as `paceline_sender_create_with`.
+///
+/// # Safety
+/// Each pointer is null or valid; names end with a zero; `settings` points to `count` settings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_create_with(
+    name: *const c_char,
+    limits: *const PacelineLimits,
+    own_ssrc: u32,
+    media_ssrc: u32,
+    settings: *const PacelineSetting,
+    count: usize,
+    receiver: *mut *mut PacelineReceiver,
+) -> PacelineStatus {
+    catch(|| {
+        writable(receiver, "receiver")?;
+        // SAFETY: the caller's promise is that of this function.
+        let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
+        // SAFETY: as above.
+        let settings = unsafe { crate::settings(settings, count) }?;
+        let object = Object::new(Receiver::new(name, &values::setup(limits)?, &settings, [own_ssrc, media_ssrc])?);
+        // SAFETY: as above.
+        unsafe { write(receiver, "receiver", Box::into_raw(object).cast()) }?;
+        Ok(PACELINE_OK)
+    })
+}
+
+/// Frees a receiver. Null is allowed.
+///
+/// # Safety
+/// `receiver` is null or a receiver that is in no call. It must not be used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_destroy(receiver: *mut PacelineReceiver) {
+    let free = || {
+        if !receiver.is_null() {
+            // SAFETY: `paceline_receiver_create` made it from a box, and the caller gives it up.
+            drop(unsafe { Box::from_raw(receiver.cast::<Object<Receiver>>()) });
+        }
+        Ok(PACELINE_OK)
+    };
+    catch(free);
+}
+
+/// Calls `work` with a receiver.
+///
+/// # Safety
+/// `receiver` is null or a receiver that is in no other call.
+pub(crate) unsafe fn with(
+    receiver: *mut PacelineReceiver,
+    work: impl FnOnce(&mut Receiver) -> Result<PacelineStatus, (PacelineStatus, String)>,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise; a receiver is an `Object` (see `paceline_receiver_create`).
+    match unsafe { receiver.cast::<Object<Receiver>>().as_mut() } {
+        Some(object) => object.with(work),
+        None => fail(null("receiver")),
+    }
+}
+
+/// Handles a packet that arrives at `now_ns` on the receiver's clock.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_packet(
+    receiver: *mut PacelineReceiver,
+    now_ns: i64,
+    packet: *const PacelineReceivedPacket,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(receiver, |receiver| {
+            let now = values::remote_time(now_ns, "now_ns")?;
+            let packet = reference(packet, "packet")?;
+            let (transport, sent) = (u16::try_from(packet.transport_sequence), u32::try_from(packet.abs_send_time));
+            if packet.transport_sequence > u16::MAX.into() || packet.abs_send_time >= 1 << 24 {
+                return Err(argument("`transport_sequence` has 16 bits and `abs_send_time` 24"));
+            }
+            let arrival = Arrival {
+                sent: None,
+                timestamp: packet.rtp_timestamp,
+                sequence: packet.rtp_sequence,
+                stream: StreamId(packet.stream),
+                media: if packet.audio == 0 { MediaKind::Video } else { MediaKind::Audio },
+                kind: values::kind(packet.kind)?,
+                size: values::packet_size(packet.size_bytes)?,
+                ecn: values::ecn(packet.ecn)?.unwrap_or(Ecn::NotEct),
+            };
+            let ssrc = if packet.ssrc == 0 { receiver.media_ssrc() } else { packet.ssrc };
+            let sent = sent.ok().map(AbsSendTime::from_bits);
+            receiver.handle_packet(now, Received { arrival, ssrc, transport: transport.ok(), sent });
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles the passing of time. Call it at `paceline_receiver_next_timeout`, or more often.
+///
+/// # Safety
+/// `receiver` is null or a receiver.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineReceiver, now_ns: i64) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(receiver, |receiver| {
+            receiver.handle_timeout(values::remote_time(now_ns, "now_ns")?);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Returns the time at which to call `paceline_receiver_on_timeout` and then `paceline_receiver_poll_rtcp`; it may be in the
+/// past. `PACELINE_NEVER` for none, for null and after a defect.
+///
+/// # Safety
+/// `receiver` is null or a receiver.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_next_timeout(receiver: *const PacelineReceiver) -> i64 {
+    // SAFETY: the caller's promise; a receiver is an `Object` (see `paceline_receiver_create`).
+    let object = unsafe { receiver.cast::<Object<Receiver>>().as_ref() };
+    object.and_then(|object| object.read(Receiver::next_timeout)?).map_or(PACELINE_NEVER, RemoteTime::as_nanos)
+}
+
+/// Writes the next RTCP compound to send to the sender: a receiver report without blocks, then REMB and other messages, or
+/// transport-wide or RFC 8888 feedback. Returns `PACELINE_NOTHING` if none is due. Call it until then. `capacity` must be at least 1200.
+///
+/// # Safety
+/// `buffer` is null or has room for `capacity` bytes; `length` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_receiver_poll_rtcp(
+    receiver: *mut PacelineReceiver,
+    now_ns: i64,
+    buffer: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(receiver, |receiver| {
+            let now = values::remote_time(now_ns, "now_ns")?;
+            writable(length, "length")?;
+            if capacity < BUFFER_MIN {
+                return Err((PACELINE_ERROR_BUFFER, format!("the buffer needs at least {BUFFER_MIN} bytes")));
+            }
+            writable(buffer, "buffer")?;
+            let mut bytes = [0; BUFFER_MIN];
+            let Some(written) = receiver.poll_rtcp(now, &mut bytes)? else { return Ok(PACELINE_NOTHING) };
+            copy_out(&bytes[..written], buffer, capacity, "buffer")?;
+            write(length, "length", written)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}

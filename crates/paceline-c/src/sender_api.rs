@@ -1,0 +1,545 @@
+//! The functions of a sender.
+
+use crate::PacelineSetting;
+use crate::sender::Sender;
+use crate::status::{Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null};
+use crate::{reference, slice, text, values, writable, write};
+use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
+use paceline_abi::{PacelineDecision, PacelineLimits};
+use paceline_units::{Fraction, Time};
+use std::ffi::c_char;
+use std::ptr;
+
+/// A sender. Opaque.
+#[derive(Debug)]
+pub struct PacelineSender(#[allow(dead_code, reason = "C sees the address alone")] Object<Sender>);
+
+/// A packet of a frame that is to be sent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PacelineFramePacket {
+    /// A number of the caller's choice. `paceline_sender_poll_packet` returns it.
+    pub token: u64,
+    /// The size on the network, 1 to 65,535 bytes.
+    pub size_bytes: u64,
+}
+
+/// A packet to send now.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PacelinePacket {
+    /// The number within the flow, from 0. Write its low 16 bits into the transport-wide sequence number.
+    pub sequence: u64,
+    /// The token of the frame's packet; 0 for padding.
+    pub token: u64,
+    /// The size on the network.
+    pub size_bytes: u64,
+    /// The probe cluster that the packet belongs to, or `PACELINE_NO_PROBE`.
+    pub probe: i32,
+    /// `PACELINE_KIND_MEDIA`, or `PACELINE_KIND_PADDING` for a packet that the caller makes up.
+    pub kind: u8,
+}
+
+/// The report on one packet, from feedback of any format.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PacelineArrival {
+    /// The number within the flow.
+    pub sequence: u64,
+    /// The arrival on the receiver's clock, 0 to 2^62; without meaning if the packet is lost.
+    pub arrival_ns: i64,
+    /// 1 if the packet arrived, 0 if it is lost.
+    pub arrived: u8,
+    /// The ECN field on arrival: `PACELINE_ECN_…`.
+    pub ecn: u8,
+}
+
+/// The state of a sender.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PacelineSnapshot {
+    /// The latest time of a call.
+    pub now_ns: i64,
+    /// The decision in force.
+    pub decision: PacelineDecision,
+    /// The bytes that are neither acknowledged nor lost.
+    pub outstanding_bytes: u64,
+    /// The bytes sent after the highest acknowledged packet.
+    pub after_highest_bytes: u64,
+    /// The bytes in the pacer's queue.
+    pub queued_bytes: u64,
+    /// The smoothed round-trip time of `paceline_sender_rtt`; 0 without any.
+    pub rtt_ns: i64,
+    /// The packets that left.
+    pub packets_sent: u64,
+    /// The packets that were reported as arrived.
+    pub packets_arrived: u64,
+    /// The packets that were reported lost, with those that arrived after all.
+    pub packets_lost: u64,
+}
+
+/// Creates a sender with the controller `name` (`paceline_controller_name` lists them), and writes its address to `sender`.
+/// Errors: a null pointer, limits that contradict each other, no such controller, a controller without a send half.
+///
+/// # Safety
+/// Each pointer is null or valid; `name` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_create(
+    name: *const c_char,
+    limits: *const PacelineLimits,
+    sender: *mut *mut PacelineSender,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe { paceline_sender_create_with(name, limits, ptr::null(), 0, sender) }
+}
+
+/// Creates a sender as `paceline_sender_create` does, with some parameters of its controller changed
+/// (`paceline_controller_parameter` lists them). Of two settings with one name the later one counts. Errors, besides:
+/// `PACELINE_ERROR_PARAMETER` for a name that is no parameter, and `PACELINE_ERROR_ARGUMENT` for a value out of range. Then there is no
+/// sender.
+///
+/// # Safety
+/// Each pointer is null or valid; names end with a zero; `settings` points to `count` settings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_create_with(
+    name: *const c_char,
+    limits: *const PacelineLimits,
+    settings: *const PacelineSetting,
+    count: usize,
+    sender: *mut *mut PacelineSender,
+) -> PacelineStatus {
+    catch(|| {
+        writable(sender, "sender")?;
+        // SAFETY: the caller's promise is that of this function.
+        let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
+        // SAFETY: as above.
+        let settings = unsafe { crate::settings(settings, count) }?;
+        let object = Object::new(Sender::new(name, &values::setup(limits)?, &settings)?);
+        // SAFETY: as above.
+        unsafe { write(sender, "sender", Box::into_raw(object).cast()) }?;
+        Ok(PACELINE_OK)
+    })
+}
+
+/// Copies a sender with its state. The two do not affect each other.
+///
+/// # Safety
+/// `sender` is null or a sender that is in no call; `copy` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_copy(
+    sender: *mut PacelineSender,
+    copy: *mut *mut PacelineSender,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            writable(copy, "copy")?;
+            let object = Object::new(sender.clone());
+            write(copy, "copy", Box::into_raw(object).cast())?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Frees a sender. Null is allowed.
+///
+/// # Safety
+/// `sender` is null or a sender that is in no call. It must not be used afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_destroy(sender: *mut PacelineSender) {
+    let free = || {
+        if !sender.is_null() {
+            // SAFETY: `paceline_sender_create` made it from a box, and the caller gives it up.
+            drop(unsafe { Box::from_raw(sender.cast::<Object<Sender>>()) });
+        }
+        Ok(PACELINE_OK)
+    };
+    catch(free);
+}
+
+/// Calls `work` with a sender.
+///
+/// # Safety
+/// `sender` is null or a sender that is in no other call.
+pub(crate) unsafe fn with(
+    sender: *mut PacelineSender,
+    work: impl FnOnce(&mut Sender) -> Result<PacelineStatus, (PacelineStatus, String)>,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
+    match unsafe { sender.cast::<Object<Sender>>().as_mut() } {
+        Some(object) => object.with(work),
+        None => fail(null("sender")),
+    }
+}
+
+/// Records a packet that leaves without the pacer of this sender, and writes its number to `sequence`, which may be null.
+/// `kind` is `PACELINE_KIND_…`; `size_bytes` is 1 to 65,535.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_packet_sent(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    size_bytes: u64,
+    kind: u8,
+    sequence: *mut u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
+            if !sequence.is_aligned() {
+                return Err(argument("`sequence` is not aligned"));
+            }
+            let number = sender.handle_sent(now, size, kind, None);
+            if !sequence.is_null() {
+                write(sequence, "sequence", number)?;
+            }
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Records the SSRC and the RTP sequence number of the packet `sequence`, by which RFC 8888 feedback names it. Call it for each
+/// packet that left, in order, if the receiver sends RFC 8888 feedback: that of the controllers with ECN. The numbers of an SSRC
+/// rise by one; if they do not, feedback on its packets before is ignored. At most 8 SSRCs are kept, those that began last.
+/// Returns `PACELINE_ERROR_ARGUMENT` if the packet has not left.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_rtp_number(
+    sender: *mut PacelineSender,
+    sequence: u64,
+    ssrc: u32,
+    rtp_sequence: u16,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            sender.handle_rtp_number(sequence, ssrc, rtp_sequence)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
+/// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if the pacing rate is 0, and
+/// while there is no network; then nothing is queued.
+///
+/// # Safety
+/// `packets` is null or points to `count` packets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_push_frame(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    packets: *const PacelineFramePacket,
+    count: usize,
+    key: u8,
+    min_bps: u64,
+    max_bps: u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let now = values::time(now_ns)?;
+            let range = (values::rate(min_bps, "min_bps")?, values::rate(max_bps, "max_bps")?);
+            let packets = slice(packets, count, "packets")?;
+            if packets.is_empty() || range.0 > range.1 {
+                return Err(argument("a frame needs a packet, and min_bps <= max_bps"));
+            }
+            let sized = packets.iter().map(|packet| Ok((packet.token, values::packet_size(packet.size_bytes)?)));
+            let packets: Vec<_> = sized.collect::<Result<_, _>>()?;
+            sender.handle_frame(now, &packets, key != 0, range)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Writes the next packet that may leave now, and records it as sent. Returns `PACELINE_NOTHING` if none may. Call it until
+/// then after every other call, and at the time of `paceline_sender_next_timeout`. A probe of which a packet is more than 10 ms
+/// late is given up.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_poll_packet(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    packet: *mut PacelinePacket,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let now = values::time(now_ns)?;
+            writable(packet, "packet")?;
+            let Some(next) = sender.poll_packet(now) else { return Ok(PACELINE_NOTHING) };
+            let value = PacelinePacket {
+                sequence: next.sequence,
+                token: next.token.unwrap_or(0),
+                size_bytes: next.size.as_bytes(),
+                probe: next.probe.map_or(PACELINE_NO_PROBE, i32::from),
+                kind: if next.token.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
+            };
+            write(packet, "packet", value)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored.
+///
+/// # Safety
+/// `arrivals` is null or points to `count` entries.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_feedback(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    arrivals: *const PacelineArrival,
+    count: usize,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let now = values::time(now_ns)?;
+            let arrivals = slice(arrivals, count, "arrivals")?;
+            let valid = |packet: &PacelineArrival| -> Result<_, (PacelineStatus, String)> {
+                let arrival = match packet.arrived {
+                    0 => None,
+                    _ => Some(values::remote_time(packet.arrival_ns, "arrival_ns")?),
+                };
+                Ok((packet.sequence, arrival, values::ecn(packet.ecn)?))
+            };
+            let packets: Vec<_> = arrivals.iter().map(valid).collect::<Result<_, _>>()?;
+            sender.handle_feedback(now, packets.into_iter());
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles an RTCP compound: transport-wide feedback (TWCC), RFC 8888 feedback, REMB, and the messages of Paceline's receivers.
+/// Receiver reports count as proof that packets arrive; pass their loss and round-trip time to `paceline_sender_loss` and
+/// `paceline_sender_rtt`. Other packets are skipped. Returns `PACELINE_ERROR_RTCP` for invalid bytes, and
+/// `PACELINE_ERROR_ARGUMENT` for RFC 8888 feedback if `paceline_sender_rtp_number` was never called.
+///
+/// # Safety
+/// `bytes` is null or points to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_rtcp(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    bytes: *const u8,
+    length: usize,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let now = values::time(now_ns)?;
+            sender.handle_rtcp(now, slice(bytes, length, "bytes")?)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles a sample of the round-trip time, above 0 and at most an hour.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_rtt(sender: *mut PacelineSender, now_ns: i64, rtt_ns: i64) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            sender.handle_rtt(values::time(now_ns)?, values::rtt(rtt_ns)?);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles the fraction of packets that receiver reports give as lost, 0 to 1. A call should cover at least 20 packets.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_loss(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    fraction: f64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let valid = Fraction::new(fraction).ok_or_else(|| argument("`fraction` must be from 0 to 1"))?;
+            sender.handle_loss(values::time(now_ns)?, valid);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles a receiver estimated maximum bitrate (REMB), bit/s.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_remb(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    rate_bps: u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            sender.handle_remb(values::time(now_ns)?, values::rate(rate_bps, "rate_bps")?);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Sets the lowest and the highest target, bit/s. They apply at once. Probes above the highest target are dropped.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_bounds(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    min_bps: u64,
+    max_bps: u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let bounds = values::bounds(min_bps, max_bps)?;
+            sender.handle_bounds(values::time(now_ns)?, &bounds);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles a change of the network route: what was measured says nothing about the new path. Feedback on packets that left before
+/// is ignored; packets in the queue and the numbers of packets stay.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_route_change(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    limits: *const PacelineLimits,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let setup = values::setup(reference(limits, "limits")?)?;
+            sender.handle_route_change(values::time(now_ns)?, &setup);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles the loss (0) and the return (1) of the network. In between `paceline_sender_poll_packet` returns no packet and
+/// `paceline_sender_push_frame` rejects frames. A change of the route does not bring the network back.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_availability(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    available: u8,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            sender.handle_availability(values::time(now_ns)?, available != 0);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Handles the passing of time. Call it at `paceline_sender_next_timeout`, or more often.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_on_timeout(sender: *mut PacelineSender, now_ns: i64) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            sender.handle_timeout(values::time(now_ns)?);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Reads a value of a sender, without the cost of an error; `absent` for null and after a defect.
+///
+/// # Safety
+/// `sender` is null or a sender that is in no other call.
+unsafe fn read<T>(sender: *const PacelineSender, absent: T, value: impl FnOnce(&Sender) -> T) -> T {
+    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
+    let object = unsafe { sender.cast::<Object<Sender>>().as_ref() };
+    object.and_then(|object| object.read(value)).unwrap_or(absent)
+}
+
+/// Returns the time at which to call `paceline_sender_on_timeout` and then `paceline_sender_poll_packet`; it may be in the past.
+/// `PACELINE_NEVER` for none, for null and after a defect.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSender) -> i64 {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe { read(sender, PACELINE_NEVER, |sender| sender.next_timeout().map_or(PACELINE_NEVER, Time::as_nanos)) }
+}
+
+/// Returns the sending rate of the flow, bit/s, IP and UDP headers included; 0 for null and after a defect.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -> u64 {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe { read(sender, 0, |sender| sender.decision().target.as_bps()) }
+}
+
+/// Returns the pacing rate, bit/s; 0 for null and after a defect.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -> u64 {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe { read(sender, 0, |sender| sender.decision().pacing.as_bps()) }
+}
+
+/// Writes the state of the sender.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_snapshot(
+    sender: *mut PacelineSender,
+    snapshot: *mut PacelineSnapshot,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let flight = sender.flight();
+            let value = PacelineSnapshot {
+                now_ns: sender.now().as_nanos(),
+                decision: values::decision(sender.decision(), sender.half_timeout()),
+                outstanding_bytes: flight.outstanding.as_bytes(),
+                after_highest_bytes: flight.after_highest.as_bytes(),
+                queued_bytes: sender.queued().as_bytes(),
+                rtt_ns: sender.rtt().map_or(0, |rtt| rtt.smoothed.as_nanos()),
+                packets_sent: sender.packets_sent(),
+                packets_arrived: sender.arrived,
+                packets_lost: sender.lost,
+            };
+            write(snapshot, "snapshot", value)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! Senders.
+
+use crate::harness::*;
+use paceline_abi::PacelineLimits;
+use paceline_c::{PACELINE_ERROR_FULL, PACELINE_OK, PacelineArrival};
+
+/// A report that a packet arrived, 20 ms after it was sent at `sent_ms`.
+fn arrived(sequence: u64, sent_ms: i64) -> PacelineArrival {
+    PacelineArrival { sequence, arrival_ns: ms(sent_ms + 20), arrived: 1, ecn: 0 }
+}
+
+#[test]
+fn feedback_of_the_old_route_changes_nothing() {
+    let (mut sender, mut receiver) = (Sender::new("googcc", LIMITS).unwrap(), Receiver::new("googcc"));
+    for n in 0..20 {
+        sender.packet_sent(ms(n));
+        receiver.packet(ms(n + 20), received(n as u16));
+    }
+    sender.feedback(ms(50), &[arrived(0, 0), arrived(1, 1)]);
+    assert_eq!((sender.snapshot().packets_arrived, sender.snapshot().outstanding_bytes), (2, 18 * 1200));
+    sender.route_change(ms(60), LIMITS);
+    let expected = sender.snapshot();
+    assert_eq!((expected.outstanding_bytes, expected.after_highest_bytes), (0, 0));
+    let lost = PacelineArrival { arrived: 0, ..arrived(3, 3) };
+    sender.feedback(ms(70), &[arrived(2, 2), lost]);
+    for compound in receiver.rtcp(ms(100)) {
+        assert_eq!(sender.rtcp(ms(100), &compound), PACELINE_OK);
+    }
+    let after = sender.snapshot();
+    assert_eq!((after.packets_arrived, after.packets_lost), (2, 0));
+    assert_eq!(after.decision.target_bps, expected.decision.target_bps);
+    // Packets of the new route count.
+    let sequence = sender.packet_sent(ms(110));
+    assert_eq!((sequence, sender.snapshot().outstanding_bytes), (20, 1200));
+    sender.feedback(ms(150), &[arrived(sequence, 110)]);
+    assert_eq!((sender.snapshot().packets_arrived, sender.snapshot().after_highest_bytes), (3, 0));
+}
+
+#[test]
+fn nothing_leaves_without_a_network() {
+    let mut sender = Sender::new("googcc", LIMITS).unwrap();
+    assert_eq!(sender.push_frame(0, 3), PACELINE_OK);
+    assert!(sender.poll(0).is_some());
+    sender.availability(ms(1), false);
+    assert_eq!(sender.push_frame(ms(2), 1), PACELINE_ERROR_FULL);
+    assert!(last_error().contains("no network"), "{}", last_error());
+    assert_eq!(sender.poll_until(ms(3), ms(1000)).len(), 0);
+    // A new route does not bring the network back.
+    sender.route_change(ms(1001), LIMITS);
+    assert_eq!(sender.push_frame(ms(1002), 1), PACELINE_ERROR_FULL);
+    assert_eq!(sender.poll_until(ms(1002), ms(1100)).len(), 0);
+    sender.availability(ms(1101), true);
+    assert_eq!(sender.push_frame(ms(1102), 1), PACELINE_OK);
+    let sent = sender.poll_until(ms(1102), ms(1300));
+    assert_eq!(sent.iter().filter(|(_, packet)| packet.token == 7).count(), 3, "two waited");
+}
+
+/// The loop of the caller stops for a second. The rate of the cluster would be wrong, so it is given up.
+#[test]
+fn stalled_loop_gives_up_the_cluster() {
+    let mut sender = Sender::new("googcc", LIMITS).unwrap();
+    assert_eq!(sender.push_frame(0, 1), PACELINE_OK);
+    let first = sender.poll(0).unwrap();
+    let probe = sender.poll_until(ms(1), ms(12)).into_iter().map(|(_, packet)| packet).find(is_probe);
+    let id = probe.or(Some(first).filter(is_probe)).expect("a probe follows the first packet").probe;
+    let stalled: Vec<_> = std::iter::from_fn(|| sender.poll(ms(1000))).filter(is_probe).collect();
+    assert!(stalled.len() <= 1, "{} packets of probes leave at once", stalled.len());
+    assert!(stalled.iter().all(|packet| packet.probe != id), "the cluster {id} goes on");
+}
+
+#[test]
+fn clusters_above_a_new_maximum_are_dropped() {
+    let probes = |max: Option<u64>| {
+        let mut sender = Sender::new("googcc", LIMITS).unwrap();
+        assert_eq!(sender.push_frame(0, 1), PACELINE_OK);
+        let mut sent = sender.poll_until(0, ms(5));
+        max.iter().for_each(|max| assert_eq!(sender.bounds(ms(5), 50_000, *max), PACELINE_OK));
+        sent.clear();
+        sent.extend(sender.poll_until(ms(5), ms(100)));
+        sent.iter().filter(|(_, packet)| is_probe(packet)).count()
+    };
+    // The first clusters have 900 kbit/s and 1.8 Mbit/s.
+    assert!(probes(None) > 10, "{}", probes(None));
+    assert_eq!(probes(Some(400_000)), 0);
+}
+
+/// The window of SCReAM is full for 100 ms. The pacer does not make up for this time when it opens.
+#[test]
+fn no_burst_follows_a_full_window() {
+    let mut sender = Sender::new("scream", PacelineLimits { start_bps: 5_000_000, ..LIMITS }).unwrap();
+    let mut waiting: Vec<PacelineArrival> = Vec::new();
+    for step in (0..1100).step_by(10) {
+        // Feedback arrives 20 ms after a packet left, until it stops for 100 ms.
+        if step < 1000 {
+            let (old, new): (Vec<_>, _) = waiting.into_iter().partition(|packet| packet.arrival_ns <= ms(step));
+            sender.feedback(ms(step), &old);
+            waiting = new;
+        }
+        let status = sender.push_frame(ms(step), 5);
+        assert!([PACELINE_OK, PACELINE_ERROR_FULL].contains(&status));
+        let sent = sender.poll_until(ms(step), ms(step + 9));
+        waiting.extend(sent.iter().map(|(at, packet)| arrived(packet.sequence, at / 1_000_000)));
+    }
+    sender.feedback(ms(1100), &waiting);
+    let snapshot = sender.snapshot();
+    assert!(snapshot.queued_bytes > 10 * 1200 && snapshot.decision.pacing_bps > 3_000_000, "{snapshot:?}");
+    let at_once = std::iter::from_fn(|| sender.poll(ms(1100))).count();
+    assert_eq!(at_once, 1, "{snapshot:?}");
+}

@@ -1,0 +1,267 @@
+//! `paceline recv`.
+
+use super::host_session::{self, PORT, SOURCES};
+use super::metrics_server::{Metric, MetricsServer, counter, gauge};
+use super::user;
+use crate::output;
+use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
+use paceline_hosts::listener::Counters;
+use paceline_hosts::message::{SessionId, Totals};
+use paceline_hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
+use paceline_hosts::sender::End;
+use paceline_hosts::summary::Summary;
+use paceline_hosts::terms::Terms;
+use paceline_live::socket::Socket;
+use paceline_records::MetricKind;
+use paceline_units::{DataSize, Rate, Time};
+use serde::Serialize;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `recv`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Address and UDP port to listen at. With the default, only this machine can reach it; 0.0.0.0:9777 or [::]:9777 lets other
+    /// machines reach it.
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
+    bind: SocketAddr,
+    /// File with a secret of at least 16 bytes that both ends have. Sessions are then encrypted, and others are refused. The environment
+    /// variable PACELINE_SECRET if absent.
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// Serves metrics for Prometheus at http://ADDRESS/metrics; on the loopback only.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Gives up the rights of root for those of this user once the command has its socket and its secret, and with them real-time
+    /// priority.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Ends after the first session.
+    #[arg(long)]
+    once: bool,
+    /// Prints one JSON document for each session, and one with the counted datagrams at the end.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline recv --once
+  paceline recv --bind 0.0.0.0:9777";
+
+/// A session, as `--json` prints it.
+#[derive(Serialize)]
+struct Document<'a> {
+    peer: SocketAddr,
+    terms: &'a Terms,
+    end: End,
+    received_packets: u64,
+    received_bytes: u64,
+    received_bps: f64,
+    marked_packets: u64,
+    frames: u64,
+    frames_dropped: u64,
+    lasted_s: f64,
+    /// Each flow.
+    flows: Vec<FlowDocument>,
+    /// The TCP flow beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<TcpDocument>,
+    /// The flows that this end sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    back: Option<BackDocument>,
+}
+
+/// A flow, as `--json` prints it.
+#[derive(Serialize)]
+struct FlowDocument {
+    received_packets: u64,
+    received_bytes: u64,
+    marked_packets: u64,
+    frames: u64,
+    frames_dropped: u64,
+}
+
+/// The TCP flow, as `--json` prints it.
+#[derive(Serialize)]
+struct TcpDocument {
+    /// `null` if no connection proved that it is the session's.
+    received_bytes: Option<u64>,
+    /// Connections that did not prove it.
+    refused_connections: u64,
+}
+
+/// The flows that this end sent, as `--json` prints them.
+#[derive(Serialize)]
+struct BackDocument {
+    received_packets: u64,
+    received_bytes: u64,
+    #[serde(flatten)]
+    measured: Summary,
+}
+
+/// The counted datagrams, as `--json` prints them.
+#[derive(Serialize)]
+struct Counted {
+    datagrams: Counters,
+}
+
+/// Serves sessions and prints the result of each.
+pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
+    let bound = UdpSocket::bind(arguments.bind).map_err(|error| {
+        let help = "name an address of this machine and a free UDP port, such as --bind 127.0.0.1:9778";
+        miette!(help = help, "cannot listen at {}: {error}", arguments.bind)
+    })?;
+    let socket = Socket::new(bound).into_diagnostic()?;
+    let secret = host_session::secret(arguments.secret_file.as_deref())?;
+    user::become_named(arguments.user.as_deref())?;
+    let registry = Registry::standard();
+    let build = |id: SessionId, terms: &Terms, start: Time| {
+        let is_known = registry.get(&terms.controller).is_some() && SOURCES.contains(&terms.source.as_str());
+        let scenario = is_known.then(|| host_session::scenario(terms, &registry).ok()).flatten()?;
+        let flows = host_session::flows(&scenario, id, terms, start, &registry, false).ok()?;
+        let Terms { controller, source, flows: count, .. } = terms;
+        let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
+        let ways = if terms.both { ", both ways" } else { "" };
+        let each = if *count > 1 { format!("{count} flows, each ") } else { String::new() };
+        eprintln!(
+            "session: {controller}, {source}, {each}up to {}, for {}{ways}{beside}",
+            terms.max(),
+            terms.duration()
+        );
+        Some(flows)
+    };
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| miette!("the system has no random numbers: {error}"))?;
+    let stop = host_session::stop_flag()?;
+    let server = arguments.metrics.map(MetricsServer::start).transpose()?;
+    eprintln!("listening at {}; Ctrl-C ends", socket.address().into_diagnostic()?);
+    let receiver = Receiver { socket: &socket, key, secret, build: &build, stop: &stop };
+    let mut printed = Ok(());
+    let mut on_end = |report: &ReceiveReport| {
+        let document = document(report);
+        printed = output::print_result(arguments.json, &document, || describe(&document));
+        !arguments.once && printed.is_ok()
+    };
+    let counters = receiver.run(&mut on_end, &mut |state| {
+        if let Some(server) = &server {
+            server.set(&metrics(state));
+        }
+    });
+    printed?;
+    let counters = counters.into_diagnostic()?;
+    match arguments.json {
+        true => output::print_json(&Counted { datagrams: counters })?,
+        false => refused(&counters).iter().for_each(|line| eprintln!("{line}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the metrics of a receiver.
+fn metrics(state: &ReceiverState) -> Vec<Metric> {
+    let ReceiverState { counters, sessions, running, totals } = state;
+    let Counters { strangers, malformed, other_versions, forged, expired, replayed, .. } = counters;
+    let dropped = strangers + malformed + other_versions + forged + expired + replayed + counters.outside_session;
+    vec![
+        counter("received_packets", "RTP packets that arrived.", totals.packets),
+        counter("received_bytes", "Their bytes, with IP and UDP headers.", totals.bytes),
+        counter("marked_packets", "RTP packets that arrived marked as congestion experienced.", totals.marked),
+        counter("frames", "Frames that were rendered.", totals.frames),
+        counter("frames_dropped", "Frames that were given up.", totals.frames_dropped),
+        counter("sessions", "Sessions that were accepted.", *sessions),
+        gauge("running_sessions", "Sessions that run now.", *running as f64),
+        counter("hellos", "Requests of a token.", counters.hellos),
+        counter("refused_sessions", "Sessions that were refused.", counters.refused),
+        counter("unauthentic_datagrams", "Datagrams of sealed sessions that were not authentic.", counters.unauthentic),
+        counter("dropped_datagrams", "All other datagrams that were dropped.", dropped),
+    ]
+}
+
+fn document(report: &ReceiveReport) -> Document<'_> {
+    let Totals { packets, bytes, marked, frames, frames_dropped } = report.totals;
+    let rate = match report.lasted.is_positive() {
+        true => Rate::from_size_and_time(DataSize::from_bytes(bytes), report.lasted).as_bps_f64(),
+        false => 0.0,
+    };
+    Document {
+        peer: report.peer,
+        terms: &report.terms,
+        end: report.end,
+        received_packets: packets,
+        received_bytes: bytes,
+        received_bps: rate,
+        marked_packets: marked,
+        frames,
+        frames_dropped,
+        lasted_s: report.lasted.as_secs_f64(),
+        flows: report.flows.iter().map(flow_document).collect(),
+        tcp: report.tcp.map(|tcp| TcpDocument { received_bytes: tcp.bytes, refused_connections: tcp.refused }),
+        back: report.back.as_ref().map(|(measured, received)| BackDocument {
+            received_packets: received.packets,
+            received_bytes: received.bytes,
+            measured: measured.clone(),
+        }),
+    }
+}
+
+fn flow_document(totals: &Totals) -> FlowDocument {
+    let Totals { packets, bytes, marked, frames, frames_dropped } = *totals;
+    FlowDocument { received_packets: packets, received_bytes: bytes, marked_packets: marked, frames, frames_dropped }
+}
+
+fn describe(document: &Document<'_>) -> String {
+    let Document { peer, received_packets, received_bps, marked_packets, frames, frames_dropped, lasted_s, .. } =
+        document;
+    let rate = MetricKind::Rate.show(*received_bps);
+    let end = match document.end {
+        End::Complete => "",
+        End::Interrupted => "; interrupted",
+        End::PeerLeft => "; the sender left",
+        End::Silence => "; the sender was silent for 10 s",
+    };
+    let text = format!(
+        "{peer}: {received_packets} packets in {lasted_s:.1} s, {rate}, {marked_packets} marked (CE); {frames} frames, \
+         {frames_dropped} given up{end}"
+    );
+    let back = document.back.as_ref().map(|back| {
+        format!("; sent back {} packets, of which {} arrived", back.measured.sent_packets, back.received_packets)
+    });
+    let tcp = document.tcp.as_ref().map(|tcp| match tcp.received_bytes {
+        Some(bytes) => format!("; TCP: {:.1} MB, {} other connections", bytes as f64 / 1e6, tcp.refused_connections),
+        None => format!("; TCP: no connection, {} others", tcp.refused_connections),
+    });
+    output::wrap(&(text + &back.unwrap_or_default() + &tcp.unwrap_or_default()))
+}
+
+/// Returns a line if datagrams were dropped.
+fn refused(counters: &Counters) -> Option<String> {
+    let Counters {
+        hellos: _,
+        strangers,
+        malformed,
+        other_versions,
+        forged,
+        expired,
+        replayed,
+        refused,
+        other_secrets: _,
+        unauthentic,
+        outside_session,
+    } = *counters;
+    let kinds = [
+        (strangers, "of no session"),
+        (malformed, "malformed"),
+        (other_versions, "of other versions"),
+        (forged, "with forged tokens"),
+        (expired, "with expired tokens"),
+        (replayed, "with used tokens"),
+        (refused, "refused sessions"),
+        (unauthentic, "not authentic"),
+        (outside_session, "of other sessions"),
+    ];
+    let kinds: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
+    (!kinds.is_empty()).then(|| format!("dropped datagrams: {}", kinds.join(", ")))
+}

@@ -1,0 +1,335 @@
+//! The result of `paceline send`: as JSON, and as text.
+
+use crate::output;
+use crate::table::Table;
+use paceline_hosts::message::Totals;
+use paceline_hosts::send_side::FlowReport;
+use paceline_hosts::sender::{BackReport, End, SendReport};
+use paceline_hosts::summary::Summary;
+use paceline_hosts::terms::Terms;
+use paceline_hosts::verdict::{Evidence, Verdict, judge};
+use paceline_live::lateness;
+use paceline_records::{MetricKind, ratio_interval};
+use paceline_units::Rate;
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// Quantiles of a time.
+#[derive(Serialize)]
+pub(super) struct Quantiles {
+    pub(super) p50: Option<f64>,
+    pub(super) p95: Option<f64>,
+    pub(super) p99: Option<f64>,
+}
+
+/// The result, as `--json` prints it.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    pub(super) world: &'static str,
+    pub(super) peer: SocketAddr,
+    pub(super) terms: &'a Terms,
+    pub(super) end: End,
+    pub(super) lasted_s: f64,
+    pub(super) sent_packets: u64,
+    pub(super) sent_bps: f64,
+    pub(super) received_packets: u64,
+    pub(super) received_bps: f64,
+    /// Mean target.
+    pub(super) target_bps: f64,
+    /// Received rate relative to the mean target.
+    pub(super) target_use: f64,
+    /// Round-trip times of receiver reports.
+    pub(super) rtt_ms: Quantiles,
+    /// One-way delay above the smallest one; the clocks of the hosts are not synchronised.
+    pub(super) delay_variation_ms: Quantiles,
+    pub(super) loss_ratio: f64,
+    /// 95 % interval, if losses are independent.
+    pub(super) loss_interval: (f64, f64),
+    pub(super) marked_packets: u64,
+    pub(super) frames: Option<u64>,
+    pub(super) frames_dropped: Option<u64>,
+    /// Whether the receiver confirmed its totals at the end.
+    pub(super) confirmed: bool,
+    /// Reported arrivals that match no packet, and datagrams that are not of the session.
+    pub(super) unknown_arrivals: u64,
+    pub(super) stranger_datagrams: u64,
+    /// Each flow.
+    pub(super) flows: Vec<FlowDocument>,
+    /// The flows of the other direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) back: Option<BackDocument>,
+    /// The TCP flow beside the media.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tcp: Option<TcpDocument>,
+    pub(super) verdict: Verdict,
+    pub(super) why: String,
+    pub(super) evidence: Evidence,
+}
+
+/// The TCP flow, as `--json` prints it.
+#[derive(Serialize)]
+pub(super) struct TcpDocument {
+    /// Congestion control of the kernel; `null` without a connection.
+    congestion: Option<String>,
+    /// Bytes that the kernel of this host accepted. Some of them wait at the end of the session.
+    sent_bytes: u64,
+    /// Bytes that the receiver read, and their rate over the duration of the media; `null` if it did not say so.
+    received_bytes: Option<u64>,
+    received_bps: Option<f64>,
+    /// Why there was no connection, or why it ended before the session.
+    pub(super) problem: Option<String>,
+}
+
+/// A flow, as `--json` prints it.
+#[derive(Serialize)]
+pub(super) struct FlowDocument {
+    id: String,
+    sent_packets: u64,
+    sent_bps: f64,
+    /// As far as reports say.
+    received_packets: u64,
+    received_bps: f64,
+    target_bps: f64,
+    rtt_ms: Quantiles,
+    delay_variation_ms: Quantiles,
+    loss_ratio: f64,
+    marked_packets: u64,
+}
+
+/// The flows of the other direction, as `--json` prints them: what arrived here, and what the receiver measured.
+#[derive(Serialize)]
+pub(super) struct BackDocument {
+    received_packets: u64,
+    received_bps: f64,
+    frames: u64,
+    frames_dropped: u64,
+    flows: Vec<BackFlow>,
+    /// `null` if the goodbye of the receiver did not arrive.
+    measured: Option<BackMeasured>,
+}
+
+/// A flow of the other direction.
+#[derive(Serialize)]
+struct BackFlow {
+    received_packets: u64,
+    received_bps: f64,
+}
+
+/// What the receiver measured of the flows that it sent.
+#[derive(Serialize)]
+struct BackMeasured {
+    sent_packets: u64,
+    sent_bps: f64,
+    target_bps: f64,
+    rtt_ms: Quantiles,
+    delay_variation_ms: Quantiles,
+    loss_ratio: f64,
+    loss_interval: (f64, f64),
+}
+
+/// Returns the result; `max` is the highest rate on the network, headers included.
+pub(super) fn document<'a>(
+    report: &SendReport,
+    peer: SocketAddr,
+    terms: &'a Terms,
+    max: Rate,
+    ids: &[String],
+) -> Document<'a> {
+    let SendReport { sent, received, lasted, .. } = report;
+    let seconds = lasted.as_secs_f64().max(1e-9);
+    let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
+    let lost = report.known_packets.saturating_sub(received.packets);
+    let loss_ratio = lost as f64 / report.known_packets.max(1) as f64;
+    let sum = |of: fn(&FlowReport) -> Rate| report.flows.iter().map(|flow| of(flow).as_bps_f64()).sum::<f64>();
+    let (target, late_target) = (sum(|flow| flow.target), sum(|flow| flow.late_target));
+    let variation = quantiles(report.variation.percentiles_ms());
+    let tcp = report.tcp.as_ref().map(|tcp| TcpDocument {
+        congestion: tcp.sent.congestion.clone(),
+        sent_bytes: tcp.sent.bytes,
+        received_bytes: tcp.received,
+        received_bps: tcp.received.map(rate),
+        problem: tcp.sent.problem.clone(),
+    });
+    let evidence = Evidence {
+        received_packets: received.packets,
+        silent: report.end == End::Silence,
+        loss_ratio,
+        target_share: late_target / max.as_bps_f64(),
+        variation_p95_ms: variation.p95.unwrap_or(0.0),
+        late_p99_ms: lateness::percentiles(&report.lateness).p99 / 1e3,
+        send_failures: report.send_failures,
+        tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
+    };
+    let (verdict, why) = judge(&evidence);
+    Document {
+        world: "hosts",
+        peer,
+        terms,
+        end: report.end,
+        lasted_s: lasted.as_secs_f64(),
+        sent_packets: sent.packets,
+        sent_bps: rate(sent.bytes),
+        received_packets: received.packets,
+        received_bps: rate(received.bytes),
+        target_bps: target,
+        target_use: if target > 0.0 { rate(received.bytes) / target } else { 0.0 },
+        rtt_ms: quantiles(report.rtt.percentiles_ms()),
+        delay_variation_ms: variation,
+        loss_ratio,
+        loss_interval: ratio_interval(lost, report.known_packets),
+        marked_packets: received.marked,
+        frames: report.confirmed.then_some(received.frames),
+        frames_dropped: report.confirmed.then_some(received.frames_dropped),
+        confirmed: report.confirmed,
+        unknown_arrivals: report.unknown_arrivals,
+        stranger_datagrams: report.strangers,
+        flows: report.flows.iter().zip(ids).map(|(flow, id)| flow_document(flow, id, seconds)).collect(),
+        back: report.back.as_ref().map(|back| back_document(back, seconds)),
+        tcp,
+        verdict,
+        why,
+        evidence,
+    }
+}
+
+fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {
+    Quantiles { p50, p95, p99 }
+}
+
+fn flow_document(flow: &FlowReport, id: &str, seconds: f64) -> FlowDocument {
+    let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
+    let lost = flow.known_packets.saturating_sub(flow.received.packets);
+    FlowDocument {
+        id: id.to_owned(),
+        sent_packets: flow.sent.packets,
+        sent_bps: rate(flow.sent.bytes),
+        received_packets: flow.received.packets,
+        received_bps: rate(flow.received.bytes),
+        target_bps: flow.target.as_bps_f64(),
+        rtt_ms: quantiles(flow.rtt_ms),
+        delay_variation_ms: quantiles(flow.variation_ms),
+        loss_ratio: lost as f64 / flow.known_packets.max(1) as f64,
+        marked_packets: flow.received.marked,
+    }
+}
+
+fn back_document(back: &BackReport, seconds: f64) -> BackDocument {
+    let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
+    let sum = |of: fn(&Totals) -> u64| back.flows.iter().map(of).sum::<u64>();
+    let received_packets = sum(|flow| flow.packets);
+    let flow = |flow: &Totals| BackFlow { received_packets: flow.packets, received_bps: rate(flow.bytes) };
+    let measured = |measured: &Summary| {
+        let known = measured.sent_packets.max(1);
+        let lost = known.saturating_sub(received_packets);
+        BackMeasured {
+            sent_packets: measured.sent_packets,
+            sent_bps: rate(measured.sent_bytes),
+            target_bps: measured.target_bps as f64,
+            rtt_ms: quantiles(measured.rtt_ms),
+            delay_variation_ms: quantiles(measured.delay_variation_ms),
+            loss_ratio: lost as f64 / known as f64,
+            loss_interval: ratio_interval(lost, known),
+        }
+    };
+    BackDocument {
+        received_packets,
+        received_bps: rate(sum(|flow| flow.bytes)),
+        frames: sum(|flow| flow.frames),
+        frames_dropped: sum(|flow| flow.frames_dropped),
+        flows: back.flows.iter().map(flow).collect(),
+        measured: back.measured.as_ref().map(measured),
+    }
+}
+
+pub(super) fn describe(document: &Document<'_>) -> String {
+    let rate = |bps: f64| MetricKind::Rate.show(bps);
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    let ms = |value: Option<f64>| value.map_or("–".to_owned(), |ms| format!("{ms:.1} ms"));
+    let mut table = Table::new(["", "measured", "p95", "p99"], 1);
+    let mut row = |name: &str, cells: [String; 3]| {
+        table.row([name.to_owned()].into_iter().chain(cells).collect());
+    };
+    let one = |text: String| [text, String::new(), String::new()];
+    row("sent", one(rate(document.sent_bps)));
+    row("received", one(rate(document.received_bps)));
+    row("target, mean", one(rate(document.target_bps)));
+    row("received / target", one(percent(document.target_use)));
+    let quantiles = |q: &Quantiles| [ms(q.p50), ms(q.p95), ms(q.p99)];
+    row("round trip, median", quantiles(&document.rtt_ms));
+    row("delay variation, median", quantiles(&document.delay_variation_ms));
+    row("lost", one(percent(document.loss_ratio)));
+    row("marked (CE)", one(document.marked_packets.to_string()));
+    if let (Some(frames), Some(dropped)) = (document.frames, document.frames_dropped) {
+        row("frames, given up", one(format!("{frames}, {dropped}")));
+    }
+    if let Some(tcp) = &document.tcp {
+        let name = tcp.congestion.as_ref().map_or("TCP: received".to_owned(), |name| format!("TCP ({name}): received"));
+        row(&name, one(tcp.received_bps.map_or("–".to_owned(), rate)));
+    }
+    if let Some(back) = &document.back {
+        row("back: received", one(rate(back.received_bps)));
+        if let Some(measured) = &back.measured {
+            row("back: sent", one(rate(measured.sent_bps)));
+            row("back: target, mean", one(rate(measured.target_bps)));
+            row("back: round trip, median", quantiles(&measured.rtt_ms));
+            row("back: delay variation, median", quantiles(&measured.delay_variation_ms));
+            row("back: lost", one(percent(measured.loss_ratio)));
+        }
+    }
+    let Terms { controller, source, seed, .. } = document.terms;
+    let mut text = format!(
+        "{} to {}: {controller}, {source}, {:.1} s, seed {seed}\n\n{}\n",
+        output::bold("hosts"),
+        document.peer,
+        document.lasted_s,
+        table.render()
+    );
+    if document.flows.len() > 1 {
+        let mut flows = Table::new(["flow", "received", "target", "delay variation p95", "lost"], 1);
+        for flow in &document.flows {
+            flows.row(vec![
+                flow.id.clone(),
+                rate(flow.received_bps),
+                rate(flow.target_bps),
+                ms(flow.delay_variation_ms.p95),
+                percent(flow.loss_ratio),
+            ]);
+        }
+        text += &format!("{}\n", flows.render());
+    }
+    let verdict = format!("{}: {}", document.verdict.name(), document.why);
+    text += &format!("{}\n", output::wrap(&verdict));
+    let (low, high) = document.loss_interval;
+    let mut notes = vec![
+        format!("Loss is from {} to {} (95 %), if losses are independent.", percent(low), percent(high)),
+        "Delay variation is above the smallest one-way delay, because the clocks of the hosts are not synchronised. It \
+         includes their drift."
+            .to_owned(),
+    ];
+    match document.end {
+        End::Complete => {}
+        End::Interrupted => notes.push("The session was interrupted.".to_owned()),
+        End::PeerLeft => notes.push("The receiver ended the session.".to_owned()),
+        End::Silence => notes.push(
+            "The receiver reported no arrival for 10 s, so the sender stopped; totals and loss are those up to its last \
+             report."
+                .to_owned(),
+        ),
+    }
+    if !document.confirmed && document.end == End::Complete {
+        notes.push("The receiver did not confirm its totals, so the fate of the last packets is not known.".to_owned());
+    }
+    if let Some(problem) = document.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
+        notes.push(format!(
+            "There was no TCP flow, or not to the end: {problem}. Let TCP to the receiver's port pass its firewall."
+        ));
+    }
+    if document.unknown_arrivals + document.stranger_datagrams > 0 {
+        notes.push(format!(
+            "{} reported arrivals match no packet, {} datagrams were not of the session.",
+            document.unknown_arrivals, document.stranger_datagrams
+        ));
+    }
+    notes.iter().for_each(|note| text += &format!("{}\n", output::hang("· ", note)));
+    text
+}

@@ -1,0 +1,362 @@
+//! `paceline send`.
+
+mod document;
+mod survey;
+
+use super::host_session::{self, PORT, SOURCES};
+use super::metrics_server::{Metric, MetricsServer, gauge};
+use super::{reject_external, user};
+use crate::environment::environment;
+use crate::output;
+use crate::progress::StatusLine;
+use clap::ValueEnum;
+use document::{Document, describe, document};
+use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
+use paceline_capture::Capture;
+use paceline_hosts::message::SessionId;
+use paceline_hosts::seal::Secret;
+use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
+use paceline_hosts::terms::Terms;
+use paceline_lab::metrics::{Collector, WindowResult};
+use paceline_live::socket::Socket;
+use paceline_records::EventObserver;
+use paceline_results::{RunInputs, Store};
+use paceline_scenario::Scenario;
+use paceline_units::{Rate, Time, TimeDelta};
+use serde::Serialize;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+/// Arguments of `send`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Host on which `paceline recv` runs: a name or an address, with a UDP port if that is not 9777.
+    host: String,
+    /// Controller; `paceline list controllers` shows all.
+    #[arg(long, default_value = "googcc", value_name = "NAME")]
+    controller: String,
+    /// Sends under several controllers in turns, in random order, and reports which differences from the first one are larger than the
+    /// variation of the path.
+    #[arg(long, value_name = "A,B[,…]", value_delimiter = ',', conflicts_with_all = ["controller", "out", "both", "pcap", "metrics"])]
+    compare: Vec<String>,
+    /// With --compare: number of turns of each controller.
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=100), requires = "compare")]
+    turns: u8,
+    /// Source of the media: encoder, ideal or screen. `paceline list sources` describes them.
+    #[arg(long, default_value = SOURCES[0], value_name = "NAME")]
+    source: String,
+    /// Highest rate of the source.
+    #[arg(long, default_value = "2Mbps", value_name = "RATE")]
+    max_rate: Rate,
+    /// First target rate; the highest rate if that is lower.
+    #[arg(long, default_value = "300kbps", value_name = "RATE")]
+    start_rate: Rate,
+    /// Lowest target rate.
+    #[arg(long, default_value = "30kbps", value_name = "RATE")]
+    min_rate: Rate,
+    /// Number of flows, up to 256, each with these rates.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    flows: u16,
+    /// Lets the receiver send as many flows, too.
+    #[arg(long)]
+    both: bool,
+    /// Runs a flow of the kernel's TCP from this host to the receiver beside the media, to the TCP port with the receiver's number.
+    #[arg(long, value_enum, value_name = "KIND")]
+    with: Option<Beside>,
+    /// Duration of the media, up to 1h; 20s if absent. With --compare: of each turn; 10s if absent.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<TimeDelta>,
+    /// File with a secret of at least 16 bytes that both ends have: the session is encrypted. The environment variable
+    /// PACELINE_SECRET if absent.
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// Gives up the rights of root for those of this user once the command has its socket and its secret, and with them real-time
+    /// priority.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Seed of the random streams of both ends.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Writes events, results and manifest into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Serves metrics for Prometheus at http://ADDRESS/metrics while the session runs; on the loopback only.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Writes every packet that this host sends, and RTCP that it receives, into this pcapng file.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What runs beside the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Beside {
+    // One bulk flow with the congestion control that this system uses by default.
+    Tcp,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paceline send 192.0.2.7
+  paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps --json
+  paceline send 192.0.2.7 --max-rate 10Mbps --with tcp
+  paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps";
+
+/// Duration of a session, and of a turn of a comparison.
+const DURATION: TimeDelta = TimeDelta::from_secs(20);
+const TURN: TimeDelta = TimeDelta::from_secs(10);
+
+/// What `--out` stores: the fields of every run, as far as a sender knows them, and the result of the session.
+#[derive(Serialize)]
+struct Stored<'a> {
+    world: &'static str,
+    seed: u64,
+    duration_s: f64,
+    session: &'a Document<'a>,
+    #[serde(flatten)]
+    whole: &'a WindowResult,
+}
+
+/// Sends media and prints the result.
+pub fn send(arguments: &Arguments) -> Result<ExitCode> {
+    let named: Vec<String> = [&arguments.controller].into_iter().chain(&arguments.compare).cloned().collect();
+    let why = "two hosts run controllers that both have by name";
+    let hint =
+        "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
+    reject_external(&named, why, hint)?;
+    let registry = Registry::standard();
+    let stop = host_session::stop_flag()?;
+    let peer = resolve(&arguments.host)?;
+    let secret = host_session::secret(arguments.secret_file.as_deref())?;
+    let (socket, line) = (socket(peer)?, StatusLine::default());
+    user::become_named(arguments.user.as_deref())?;
+    let way = Way { socket: &socket, peer, secret: secret.as_ref(), stop: &stop };
+    if !arguments.compare.is_empty() {
+        return survey::survey(arguments, &registry, way, &line);
+    }
+    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), &registry)?;
+    let scenario = host_session::scenario(&terms, &registry)?;
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    let header = scenario.plan.header(&registry, "hosts", terms.seed);
+    let inputs = RunInputs {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: environment().commit.clone(),
+        machine: environment().machine.clone(),
+        system: environment().system.clone(),
+        scenario_text: host_session::scenario_text(&terms),
+        setting: Some(scenario.plan.describe(&registry)),
+        ..RunInputs::default()
+    };
+    let events = store.as_ref().map(|store| store.run(&header, inputs)).transpose().into_diagnostic()?;
+    let mut events = events.map(|events| events.in_parts(true));
+    let pcap = arguments.pcap.as_deref();
+    let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
+    let mut collector = Collector::new(&scenario, &[], &|| ());
+    let session = Session { way, terms: &terms, scenario: &scenario, registry: &registry };
+    let server = arguments.metrics.map(MetricsServer::start).transpose()?;
+    let show = &mut |now: &Progress| {
+        line.show(&live_text(now));
+        if let Some(server) = &server {
+            server.set(&metrics(now));
+        }
+    };
+    let report = session.run(store.is_some(), &mut (&mut collector, (&mut events, &mut capture)), show);
+    line.clear();
+    let report = report?;
+    let document = document(&report, peer, &terms, highest(&scenario), &header.flows);
+    if let Some(events) = events {
+        let (mut results, _) = collector.finish_at(Time::ZERO + report.lasted);
+        // The sender does not know when frames were rendered: without them, all time would count as a freeze.
+        results[0].flows.iter_mut().for_each(|flow| flow.streams.clear());
+        let stored = Stored {
+            world: document.world,
+            seed: terms.seed,
+            duration_s: document.lasted_s,
+            session: &document,
+            whole: &results[0],
+        };
+        let value = serde_json::to_value(&stored).into_diagnostic()?;
+        events.finish(&value).into_diagnostic()?;
+    }
+    if let (Some(capture), Some(file)) = (capture, pcap) {
+        capture.finish().into_diagnostic()?;
+        eprintln!("packets are in {}", file.display());
+    }
+    output::print_results(arguments.json, &document, || describe(&document))?;
+    if let Some(dir) = &arguments.out {
+        eprintln!("events and results are in {}", dir.display());
+    }
+    let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
+    Ok(ExitCode::from(u8::from(report.end == End::Silence || lacks_tcp)))
+}
+
+/// Creates a socket of the address family of the peer.
+fn socket(peer: SocketAddr) -> Result<Socket> {
+    let any: SocketAddr = match peer {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    UdpSocket::bind(any).and_then(Socket::new).into_diagnostic()
+}
+
+/// Returns the metrics of a session; times in seconds, as is usual there.
+fn metrics(now: &Progress) -> Vec<Metric> {
+    let seconds = |time: Option<TimeDelta>| time.map_or(f64::NAN, TimeDelta::as_secs_f64);
+    vec![
+        gauge("elapsed_seconds", "Time since the start of the session.", now.elapsed.as_secs_f64()),
+        gauge("received_bps", "Received rate in the last half second, bit/s.", now.received.as_bps_f64()),
+        gauge("target_bps", "Sum of the targets of the controllers, bit/s.", now.target.as_bps_f64()),
+        gauge("delay_variation_seconds", "Mean one-way delay above the smallest one.", seconds(now.variation)),
+        gauge("rtt_seconds", "Latest round-trip time.", seconds(now.rtt)),
+        gauge("fraction_lost", "Fraction lost of the last receiver reports.", now.loss),
+    ]
+}
+
+/// Returns the highest rate of all flows on the network, headers included.
+fn highest(scenario: &Scenario) -> Rate {
+    let rates = scenario.plan.flows.iter().filter_map(|flow| flow.max_rate());
+    Rate::from_bps(rates.map(Rate::as_bps).sum())
+}
+
+/// What a session needs.
+struct Session<'a> {
+    way: Way<'a>,
+    terms: &'a Terms,
+    scenario: &'a Scenario,
+    registry: &'a Registry,
+}
+
+/// The way to the receiver.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    socket: &'a Socket,
+    peer: SocketAddr,
+    secret: Option<&'a Secret>,
+    /// Set to end the session.
+    stop: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    /// Makes the session.
+    fn run(
+        &self,
+        signals: bool,
+        observer: &mut dyn EventObserver,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<SendReport> {
+        let Self { way: Way { socket, peer, secret, stop }, terms, scenario, registry } = *self;
+        let mut id = [0; 8];
+        getrandom::fill(&mut id).map_err(|error| miette!("the system has no random numbers: {error}"))?;
+        let id = SessionId(id);
+        let flows = host_session::flows(scenario, id, terms, Time::ZERO, registry, signals)?;
+        let sender = Sender { socket, peer, terms, id, secret, stop };
+        sender.run(flows, observer, progress).map_err(|error| start_error(&error))
+    }
+}
+
+fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry: &Registry) -> Result<Terms> {
+    let Arguments { source, max_rate, start_rate, min_rate, seed, flows, both, with, .. } = arguments;
+    if registry.get(controller).is_none() {
+        let names: Vec<&str> = registry.iter().map(|entry| entry.name()).collect();
+        return Err(miette!(help = paceline_scenario::suggestion(controller, &names), "no controller `{controller}`"));
+    }
+    if !SOURCES.contains(&source.as_str()) {
+        return Err(miette!(
+            help = paceline_scenario::suggestion(source, &SOURCES),
+            "no source `{source}` for two hosts"
+        ));
+    }
+    let terms = Terms {
+        controller: controller.to_owned(),
+        source: source.clone(),
+        start_bps: (*start_rate).min(*max_rate).as_bps(),
+        min_bps: (*min_rate).as_bps(),
+        max_bps: max_rate.as_bps(),
+        duration_ms: (duration.as_nanos() / 1_000_000).max(0) as u64,
+        seed: *seed,
+        flows: *flows,
+        both: *both,
+        tcp: *with == Some(Beside::Tcp),
+    };
+    match terms.problem() {
+        None => Ok(terms),
+        Some(problem) => {
+            Err(miette!(help = "see --max-rate, --start-rate, --min-rate, --flows and --duration", "{problem}"))
+        }
+    }
+}
+
+/// Returns the first address of a host, with the port if it names one.
+fn resolve(host: &str) -> Result<SocketAddr> {
+    let mut named = host.to_socket_addrs().or_else(|_| (host.trim_matches(['[', ']']), PORT).to_socket_addrs());
+    let first = named.as_mut().ok().and_then(Iterator::next);
+    first.ok_or_else(|| {
+        let help = "write a name or an address, such as 192.0.2.7, [2001:db8::7]:9777 or host.example";
+        miette!(help = help, "cannot find the host `{host}`")
+    })
+}
+
+fn start_error(error: &SendError) -> miette::Report {
+    let help = match error {
+        SendError::NoAnswer(_) => {
+            "start `paceline recv --bind 0.0.0.0:9777` there, and let UDP pass through its firewall"
+        }
+        SendError::Refused(..) | SendError::Interrupted | SendError::Socket(_) => return miette!("{error}"),
+    };
+    miette!(help = help, "{error}")
+}
+
+/// Returns the state of a session as a line of at most 80 columns.
+fn live_text(now: &Progress) -> String {
+    let mega = |rate: Rate| format!("{:.2}", rate.as_bps_f64() / 1e6);
+    let ms = |time: Option<TimeDelta>| time.map_or("–".to_owned(), |time| format!("{:.0}", time.as_millis_f64()));
+    format!(
+        "{:4.0} s  {:>6} of {:>6} Mbit/s  delay +{:>4} ms  rtt {:>4} ms  loss {:>4.1} %",
+        now.elapsed.as_secs_f64(),
+        mega(now.received),
+        mega(now.target),
+        ms(now.variation),
+        ms(now.rtt),
+        now.loss * 100.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_a_port_or_the_default() {
+        for (text, address) in [
+            ("127.0.0.1", "127.0.0.1:9777"),
+            ("127.0.0.1:5000", "127.0.0.1:5000"),
+            ("::1", "[::1]:9777"),
+            ("[::1]", "[::1]:9777"),
+            ("[::1]:5000", "[::1]:5000"),
+        ] {
+            assert_eq!(resolve(text).unwrap(), address.parse::<SocketAddr>().unwrap(), "{text}");
+        }
+        assert!(resolve("not a host").is_err());
+    }
+
+    #[test]
+    fn the_live_line_fits_a_terminal() {
+        let now = Progress {
+            elapsed: TimeDelta::from_secs(3600),
+            received: Rate::from_bps(999_990_000),
+            target: Rate::from_bps(999_990_000),
+            variation: Some(TimeDelta::from_secs(9)),
+            rtt: Some(TimeDelta::from_secs(9)),
+            loss: 1.0,
+        };
+        let text = live_text(&now);
+        assert!(text.chars().count() <= 80, "{text}");
+    }
+}

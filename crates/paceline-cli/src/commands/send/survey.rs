@@ -1,0 +1,280 @@
+//! `paceline send --compare`: controllers in turns over the same path.
+//!
+//! Each round has one turn of every controller, in random order, so that slow changes of the path affect all alike. Differences are
+//! taken within rounds. Their spread over the rounds is what the path itself varies; a difference counts if its interval, which is
+//! corrected for the number of comparisons, excludes zero.
+
+use super::document::{Document, document};
+use super::{Arguments, Session, TURN, Way, highest, live_text, terms};
+use crate::commands::host_session;
+use crate::output;
+use crate::progress::StatusLine;
+use crate::table::Table;
+use miette::{Result, miette};
+use paceline::Registry;
+use paceline_hosts::sender::{End, Progress};
+use paceline_lab::compare::difference;
+use paceline_records::{Better, MetricKind, Summary};
+use paceline_results::{ComparedDifference, DifferenceVerdict};
+use paceline_units::RandomStreams;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+/// A quantity that is compared.
+struct Quantity {
+    name: &'static str,
+    label: &'static str,
+    kind: MetricKind,
+    better: Better,
+    value: fn(&Document<'_>) -> Option<f64>,
+}
+
+const QUANTITIES: [Quantity; 5] = [
+    Quantity {
+        name: "received_bps",
+        label: "received",
+        kind: MetricKind::Rate,
+        better: Better::Higher,
+        value: |turn| Some(turn.received_bps),
+    },
+    Quantity {
+        name: "delay_variation_p95_ms",
+        label: "delay var. p95",
+        kind: MetricKind::Delay,
+        better: Better::Lower,
+        value: |turn| turn.delay_variation_ms.p95,
+    },
+    Quantity {
+        name: "rtt_p50_ms",
+        label: "round trip, median",
+        kind: MetricKind::Delay,
+        better: Better::Lower,
+        value: |turn| turn.rtt_ms.p50,
+    },
+    Quantity {
+        name: "loss_ratio",
+        label: "lost",
+        kind: MetricKind::Loss,
+        better: Better::Lower,
+        value: |turn| Some(turn.loss_ratio),
+    },
+    Quantity {
+        name: TCP,
+        label: "TCP received",
+        kind: MetricKind::Rate,
+        better: Better::Neither,
+        value: |turn| turn.evidence.tcp_bps,
+    },
+];
+
+/// The quantity that only sessions beside a TCP flow have.
+const TCP: &str = "tcp_received_bps";
+
+/// Returns the quantities of a comparison, with a TCP flow beside the media or not.
+fn quantities(tcp: bool) -> Vec<&'static Quantity> {
+    QUANTITIES.iter().filter(|quantity| tcp || quantity.name != TCP).collect()
+}
+
+/// The result, as `--json` prints it.
+#[derive(Serialize)]
+struct SurveyDocument<'a> {
+    world: &'static str,
+    peer: SocketAddr,
+    controllers: &'a [String],
+    /// Complete rounds: turns of each controller that count.
+    rounds: usize,
+    quantities: Vec<Row>,
+    turns: Vec<Turn>,
+}
+
+/// A quantity under each controller.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    /// Mean over the turns of each controller, with the half-width of its 95 % interval.
+    values: Vec<Option<Summary>>,
+    /// Difference of each controller from the first one, within rounds; `null` for the first.
+    differences: Vec<Option<ComparedDifference>>,
+}
+
+/// A turn.
+#[derive(Serialize)]
+struct Turn {
+    round: usize,
+    controller: String,
+    /// The compared quantities, in their order.
+    values: Vec<Option<f64>>,
+}
+
+/// Sends under each controller in turns and prints the comparison.
+pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, line: &StatusLine) -> Result<ExitCode> {
+    let controllers = &arguments.compare;
+    let duplicate = controllers.iter().enumerate().find(|(index, name)| controllers[..*index].contains(name));
+    if controllers.len() < 2 || duplicate.is_some() {
+        return Err(miette!(help = "for example --compare googcc,scream-v2", "--compare needs different controllers"));
+    }
+    let duration = arguments.duration.unwrap_or(TURN);
+    let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
+    let mut turns: Vec<Turn> = Vec::new();
+    let compared = quantities(arguments.with.is_some());
+    let count = usize::from(arguments.turns) * controllers.len();
+    'rounds: for round in 0..usize::from(arguments.turns) {
+        for controller in shuffled(controllers, &mut || random.unit()) {
+            let mut terms = terms(arguments, controller, duration, registry)?;
+            // All controllers of a round have the same frames.
+            terms.seed = terms.seed.wrapping_add(round as u64);
+            let scenario = host_session::scenario(&terms, registry)?;
+            let session = Session { way, terms: &terms, scenario: &scenario, registry };
+            let number = turns.len() + 1;
+            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now)));
+            let report = session.run(false, &mut (), show);
+            line.clear();
+            let report = report?;
+            if way.stop.load(Ordering::Relaxed) {
+                break 'rounds;
+            }
+            if report.end != End::Complete {
+                eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
+                break 'rounds;
+            }
+            let turn = document(&report, way.peer, &terms, highest(&scenario), &[]);
+            if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
+                eprintln!(
+                    "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
+                );
+                break 'rounds;
+            }
+            let rate = MetricKind::Rate.show(turn.received_bps);
+            eprintln!("turn {number} of {count}: {controller}, {rate}");
+            let values = compared.iter().map(|quantity| (quantity.value)(&turn)).collect();
+            turns.push(Turn { round, controller: controller.clone(), values });
+        }
+    }
+    let rounds = turns.len() / controllers.len();
+    let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
+    let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
+    let document = SurveyDocument { world: "hosts", peer: way.peer, controllers, rounds, quantities, turns };
+    output::print_results(arguments.json, &document, || describe(&document, &compared, &duration.to_string()))?;
+    Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
+}
+
+/// Returns the names in random order (Fisher and Yates).
+fn shuffled<'a>(names: &'a [String], unit: &mut dyn FnMut() -> f64) -> Vec<&'a String> {
+    let mut order: Vec<&String> = names.iter().collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, ((unit() * (last + 1) as f64) as usize).min(last));
+    }
+    order
+}
+
+fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&Turn]) -> Row {
+    let Quantity { name, better, .. } = *compared[index];
+    // A controller with a turn that lacks the value has none.
+    let values: Vec<Option<Vec<f64>>> = controllers
+        .iter()
+        .map(|controller| {
+            let mut of_controller: Vec<(usize, Option<f64>)> = Vec::new();
+            for turn in turns.iter().filter(|turn| turn.controller == *controller) {
+                of_controller.push((turn.round, turn.values[index]));
+            }
+            of_controller.sort_by_key(|(round, _)| *round);
+            of_controller.into_iter().map(|(_, value)| value).collect()
+        })
+        .collect();
+    let judged = compared.len() * (controllers.len() - 1);
+    let differences = (0..controllers.len()).map(|other| {
+        let (first, second) = (values[0].as_ref()?, values[other].as_ref().filter(|_| other > 0)?);
+        let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
+        difference(&pairs, better, judged)
+    });
+    Row {
+        name,
+        differences: differences.collect(),
+        values: values.iter().map(|of| of.as_ref().and_then(|of| Summary::from_values(of))).collect(),
+    }
+}
+
+fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &str) -> String {
+    let SurveyDocument { peer, controllers, rounds, quantities, .. } = document;
+    let mut text = format!("{} to {peer}: {rounds} turns of {duration} each\n\n", output::bold("hosts"));
+    for (quantity, row) in compared.iter().zip(quantities) {
+        let mut table = Table::new([quantity.label, "mean", "difference", "interval", ""], 1);
+        for (index, controller) in controllers.iter().enumerate() {
+            let show = |value: f64| if value.is_finite() { quantity.kind.show(value) } else { "–".to_owned() };
+            let difference = row.differences[index].as_ref();
+            table.row(vec![
+                controller.clone(),
+                row.values[index].map_or("–".to_owned(), |summary| show(summary.mean)),
+                difference.map_or(String::new(), |d| show(d.mean)),
+                difference.map_or(String::new(), |d| format!("± {}", show(d.interval))),
+                difference.map_or("", |d| verdict(d.verdict)).to_owned(),
+            ]);
+        }
+        text += &format!("{}\n", table.render());
+    }
+    let notes = [
+        format!("Differences are from {}, within rounds of one turn of each controller in random order.", controllers[0]),
+        "A difference is larger than the variation of the path if its interval excludes zero; all intervals together hold with \
+         95 %."
+            .to_owned(),
+        "Each turn includes the start of the controller.".to_owned(),
+    ];
+    notes.iter().for_each(|note| text += &format!("{}\n", output::hang("· ", note)));
+    text
+}
+
+fn verdict(verdict: DifferenceVerdict) -> &'static str {
+    match verdict {
+        DifferenceVerdict::OneSeed => "one turn",
+        DifferenceVerdict::Equal => "equal",
+        DifferenceVerdict::NotSignificant => "within variation",
+        DifferenceVerdict::Better => "better",
+        DifferenceVerdict::Worse => "worse",
+        DifferenceVerdict::Different => "different",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["a", "b", "c"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn every_order_of_turns_occurs_as_often_as_others() {
+        let (names, mut random) = (names(), RandomStreams::new(1).stream("survey/order"));
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..6000 {
+            let order: String = shuffled(&names, &mut || random.unit()).into_iter().map(String::as_str).collect();
+            *counts.entry(order).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_difference_counts_only_above_the_variation_of_the_path() {
+        // The path varies by 400 kbit/s from round to round; b is always 200 above a, c differs by chance.
+        let (path, chance) = ([2.0e6, 2.4e6, 1.8e6, 2.2e6, 2.1e6], [60e3, -70e3, 80e3, -40e3, 10e3]);
+        let mut turns = Vec::new();
+        for (round, path) in path.into_iter().enumerate() {
+            // The order of turns does not matter.
+            let more = [("c", chance[round]), ("b", 200e3 + chance[4 - round] / 10.0), ("a", 0.0)];
+            turns.extend(more.map(|(name, more)| Turn {
+                round,
+                controller: name.to_owned(),
+                values: vec![Some(path + more), Some(1.0), Some(2.0), Some(0.0)],
+            }));
+        }
+        let found = row(&quantities(false), 0, &names(), &turns.iter().collect::<Vec<_>>());
+        let verdicts: Vec<Option<DifferenceVerdict>> =
+            found.differences.iter().map(|d| d.as_ref().map(|d| d.verdict)).collect();
+        assert_eq!(verdicts, [None, Some(DifferenceVerdict::Better), Some(DifferenceVerdict::NotSignificant)]);
+        let difference = found.differences[1].as_ref().unwrap().mean;
+        assert!((190e3..210e3).contains(&difference), "{difference}");
+    }
+}

@@ -1,0 +1,24 @@
+//! Users that options name.
+
+use miette::{IntoDiagnostic, Result, miette};
+use paceline_live::command_user::CommandUser;
+
+/// Returns the user of this name.
+///
+/// # Errors
+/// There is none.
+pub fn named(name: &str) -> Result<CommandUser> {
+    let user = CommandUser::named(name).into_diagnostic()?;
+    user.ok_or_else(|| miette!(help = "name a user of this machine", "no user `{name}`"))
+}
+
+/// Gives up all rights of this process but those of the user, if there is a name.
+///
+/// # Errors
+/// There is no such user, or this process is not root.
+pub fn become_named(name: Option<&str>) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    named(name)?.become_user().map_err(|error| {
+        miette!(help = "run the command as root, or leave out --user", "cannot become the user `{name}`: {error}")
+    })
+}

@@ -1,0 +1,404 @@
+//! `send` and `recv` over the loopback.
+
+use super::{paceline, stderr};
+use paceline_results::{Manifest, RUNS};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+/// A command that ends with the test, and the address of its first line on stderr.
+pub struct Background {
+    pub child: Child,
+    pub address: String,
+    messages: BufReader<ChildStderr>,
+}
+
+impl Background {
+    /// Starts a command, and waits until its first line on stderr names the address after `before`.
+    pub fn start(arguments: &[&str], before: &str) -> Self {
+        let mut command = paceline(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut line, mut messages) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
+        messages.read_line(&mut line).unwrap();
+        let rest = line.split(before).nth(1).unwrap_or_else(|| panic!("{line}"));
+        let address = rest.split([' ', ';']).next().unwrap().to_owned();
+        Self { child, address, messages }
+    }
+
+    /// Waits for its next message.
+    fn message(&mut self) -> String {
+        let mut line = String::new();
+        self.messages.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Waits for its end, and returns its stdout.
+    pub fn output(mut self) -> String {
+        let mut text = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        text
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn signal(name: &str, process: u32) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+pub fn receiver() -> Background {
+    Background::start(&["recv", "--once", "--json", "--bind", "127.0.0.1:0"], "listening at ")
+}
+
+pub fn json(text: &str) -> Value {
+    serde_json::Deserializer::from_str(text).into_iter().next().unwrap().unwrap()
+}
+
+pub fn send(address: &str, more: &[&str]) -> Value {
+    let output = paceline(&[&["send", address, "--json"], more].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    json(&String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
+    let receiver = receiver();
+    let out = folder("hosts-out");
+    let folder = out.to_str().unwrap();
+    let pcap = out.with_extension("pcapng");
+    let more = ["--duration", "3s", "--out", folder, "--pcap", pcap.to_str().unwrap()];
+    let sent = send(&receiver.address.clone(), &more);
+    let received = json(&receiver.output());
+    assert_eq!(sent["end"], "complete");
+    assert!(sent["confirmed"].as_bool().unwrap() && sent["sent_packets"].as_u64().unwrap() > 100);
+    for key in ["received_packets", "marked_packets", "frames", "frames_dropped"] {
+        assert_eq!(sent[key], received[key], "{key}");
+    }
+    assert_eq!((&sent["unknown_arrivals"], &sent["stranger_datagrams"]), (&0.into(), &0.into()));
+    let manifest = Manifest::read(&out).unwrap();
+    let stored = fs::read_to_string(out.join(RUNS).join(&manifest.runs[0].directory).join("run.json")).unwrap();
+    let stored = json(&stored);
+    assert_eq!((&stored["duration_s"], &stored["session"]), (&sent["lasted_s"], &without_environment(&sent)));
+    assert_eq!(stored["flows"][0]["streams"].as_array().map(Vec::len), Some(0), "frames are not known");
+    let rate = stored["flows"][0]["throughput_bps"].as_f64().unwrap() / sent["received_bps"].as_f64().unwrap();
+    assert!((rate - 1.0).abs() < 0.01, "events give {rate} of the rate of the totals");
+    let explained = paceline(&["explain", pcap.to_str().unwrap(), "--json"]).output().unwrap();
+    assert!(explained.status.success(), "{}", stderr(&explained));
+    let explained = json(&String::from_utf8(explained.stdout).unwrap());
+    assert_eq!(explained["inputs"][0]["flows"].as_array().map(Vec::len), Some(1), "{explained:#}");
+    let report = paceline(&["report", folder]).output().unwrap();
+    assert!(report.status.success() && out.join("report.html").exists(), "{}", stderr(&report));
+}
+
+fn without_environment(document: &Value) -> Value {
+    let mut document = document.clone();
+    document.as_object_mut().unwrap().remove("made_with");
+    document
+}
+
+#[test]
+fn several_flows_go_both_ways_and_each_is_counted() {
+    let receiver = receiver();
+    let sent = send(&receiver.address.clone(), &["--duration", "3s", "--flows", "2", "--both"]);
+    let received = json(&receiver.output());
+    assert!(sent["confirmed"].as_bool().unwrap());
+    let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{sent:#}\n{received:#}"));
+    let flows = sent["flows"].as_array().unwrap();
+    assert_eq!((flows.len(), received["flows"].as_array().unwrap().len()), (2, 2));
+    for (here, there) in flows.iter().zip(json_list(&received["flows"])) {
+        assert_eq!(here["sent_packets"], there["received_packets"], "the loopback loses nothing");
+        assert!(count(&here["sent_packets"]) > 100);
+    }
+    let sum = |key| flows.iter().map(|flow| count(&flow[key])).sum::<u64>();
+    assert_eq!(sum("sent_packets"), count(&sent["sent_packets"]));
+    // The other direction: counted here, sent there.
+    let (here, there) = (&sent["back"], &received["back"]);
+    assert_eq!(here["measured"]["sent_packets"], there["sent_packets"]);
+    assert_eq!(here["flows"].as_array().unwrap().len(), 2);
+    assert!(count(&here["received_packets"]) > 200 && count(&here["frames"]) > 100, "{here:#}");
+    let missing = count(&there["sent_packets"]) - count(&here["received_packets"]);
+    assert!(missing < 20, "packets under way at the end: {missing}");
+    assert_eq!((&sent["unknown_arrivals"], &sent["stranger_datagrams"]), (&0.into(), &0.into()));
+    assert!(json_list(&received["flows"]).iter().all(|flow| count(&flow["frames"]) > 50));
+}
+
+#[test]
+fn both_ends_count_the_same_bytes_of_a_tcp_flow_beside_the_media() {
+    let secret = folder("hosts-tcp-secret");
+    fs::write(&secret, "the secret of both ends\n").unwrap();
+    for more in [vec![], vec!["--secret-file", secret.to_str().unwrap()]] {
+        let arguments = [&["recv", "--once", "--json", "--bind", "127.0.0.1:0"], &more[..]].concat();
+        let receiver = Background::start(&arguments, "listening at ");
+        let sent = send(&receiver.address.clone(), &[&["--duration", "2s", "--with", "tcp"], &more[..]].concat());
+        let received = json(&receiver.output());
+        assert_eq!((&sent["end"], &sent["sent_packets"]), (&"complete".into(), &received["received_packets"]));
+        let (here, there) = (&sent["tcp"], &received["tcp"]);
+        assert_eq!(here["received_bytes"], there["received_bytes"]);
+        assert_eq!((&here["problem"], &there["refused_connections"]), (&Value::Null, &0.into()));
+        let count = |key: &str| here[key].as_u64().unwrap_or_else(|| panic!("{sent:#}"));
+        let (written, read) = (count("sent_bytes"), count("received_bytes"));
+        assert!(0 < read && read <= written, "{read} of {written} bytes");
+        assert_eq!(sent["evidence"]["tcp_bps"], here["received_bps"]);
+        assert!(sent["why"].as_str().unwrap().contains("TCP flow beside it"), "{sent:#}");
+        assert!(here["congestion"].as_str().is_some_and(|name| !name.is_empty()));
+    }
+}
+
+#[test]
+fn media_are_sent_without_a_tcp_connection_and_the_result_says_so() {
+    let receiver = receiver();
+    // UDP crosses the relay; TCP to its address finds no listener.
+    let relay = format!("127.0.0.2:0={}", receiver.address);
+    let link = Background::start(&["link", "--relay", &relay, "--json"], "from ");
+    let arguments = ["send", &link.address, "--json", "--duration", "1s", "--with", "tcp"];
+    let output = paceline(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let (sent, received) = (json(&String::from_utf8(output.stdout).unwrap()), json(&receiver.output()));
+    assert_eq!((&sent["end"], &sent["sent_packets"]), (&"complete".into(), &received["received_packets"]));
+    let problem = sent["tcp"]["problem"].as_str().unwrap_or_else(|| panic!("{sent:#}"));
+    assert!(problem.contains("cannot connect to TCP 127.0.0.2:"), "{problem}");
+    for value in [&sent["tcp"]["received_bytes"], &sent["evidence"]["tcp_bps"], &received["tcp"]["received_bytes"]] {
+        assert!(value.is_null(), "{sent:#}");
+    }
+    signal("-INT", link.child.id());
+}
+
+#[test]
+fn without_request_no_tcp_port_is_open() {
+    let mut receiver = receiver();
+    let mut sender = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
+    let sender = sender.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(receiver.message().starts_with("session: googcc"));
+    let error = std::net::TcpStream::connect(&receiver.address).expect_err("nothing listens");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    signal("-INT", sender.id());
+    let sent = json(&String::from_utf8(sender.wait_with_output().unwrap().stdout).unwrap());
+    assert_eq!((&sent["tcp"], &sent["evidence"]["tcp_bps"]), (&Value::Null, &Value::Null));
+    assert_eq!(json(&receiver.output())["tcp"], Value::Null);
+}
+
+#[test]
+fn both_ends_count_the_packets_of_each_of_two_hundred_flows() {
+    let receiver = receiver();
+    let rates = ["--max-rate", "50kbps", "--start-rate", "50kbps", "--min-rate", "30kbps"];
+    let sent = send(&receiver.address.clone(), &[&["--flows", "200", "--duration", "3s"], &rates[..]].concat());
+    let received = json(&receiver.output());
+    assert!(sent["confirmed"].as_bool().unwrap());
+    assert_eq!(sent["received_packets"], received["received_packets"]);
+    assert_eq!((&sent["unknown_arrivals"], &sent["stranger_datagrams"]), (&0.into(), &0.into()));
+    let counts = |document: &Value, key: &str| -> Vec<u64> {
+        json_list(&document["flows"]).iter().map(|flow| flow[key].as_u64().unwrap()).collect()
+    };
+    let (here, there) = (counts(&sent, "sent_packets"), counts(&received, "received_packets"));
+    assert_eq!((here.len(), there.len()), (200, 200));
+    assert_eq!(here.iter().sum::<u64>(), sent["sent_packets"].as_u64().unwrap());
+    assert_eq!(there.iter().sum::<u64>(), received["received_packets"].as_u64().unwrap());
+    // A busy receiver with a small buffer may lose some.
+    let lost: Vec<u64> = here.iter().zip(&there).map(|(here, there)| here - there).collect();
+    assert!(there.iter().all(|count| *count > 0), "{there:?}");
+    assert!(lost.iter().sum::<u64>() * 10 < here.iter().sum(), "{lost:?}");
+}
+
+fn json_list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn a_comparison_has_every_controller_once_in_each_round() {
+    let receiver = Background::start(&["recv", "--json", "--bind", "127.0.0.1:0"], "listening at ");
+    let more = ["--compare", "googcc,fixed", "--turns", "2", "--duration", "1s"];
+    let found = send(&receiver.address.clone(), &more);
+    assert_eq!((&found["rounds"], &found["controllers"]), (&2.into(), &serde_json::json!(["googcc", "fixed"])));
+    let turns = json_list(&found["turns"]);
+    assert_eq!(turns.len(), 4);
+    for round in 0..2 {
+        let mut names: Vec<&str> =
+            turns.iter().filter(|turn| turn["round"] == round).filter_map(|turn| turn["controller"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["fixed", "googcc"], "round {round}");
+    }
+    let rates = &found["quantities"][0];
+    assert_eq!(rates["name"], "received_bps");
+    assert!(json_list(&rates["values"]).iter().all(|value| value["mean"].as_f64().is_some_and(|mean| mean > 100e3)));
+    let verdict = rates["differences"][1]["verdict"].as_str();
+    assert!(rates["differences"][0].is_null() && verdict.is_some(), "{rates:#}");
+    assert_eq!(json_list(&found["quantities"]).len(), 4);
+    let beside = send(&receiver.address.clone(), &[&more[..], &["--with", "tcp"]].concat());
+    let tcp = &beside["quantities"][4];
+    assert_eq!(tcp["name"], "tcp_received_bps");
+    assert!(json_list(&tcp["values"]).iter().all(|value| value["mean"].as_f64().is_some_and(|mean| mean > 0.0)));
+    for wrong in ["googcc", "googcc,googcc", "googcc,nothing"] {
+        let output = paceline(&["send", &receiver.address, "--compare", wrong]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {}", stderr(&output));
+    }
+    signal("-INT", receiver.child.id());
+}
+
+#[test]
+fn an_interrupt_at_either_end_ends_both_with_results() {
+    for at_sender in [true, false] {
+        let mut receiver = receiver();
+        let mut command = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
+        let sender = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        assert!(receiver.message().starts_with("session: googcc, encoder"));
+        let other = paceline(&["send", &receiver.address]).output().unwrap();
+        assert!(!other.status.success() && stderr(&other).contains("another session"), "{}", stderr(&other));
+        let interrupted = if at_sender { sender.id() } else { receiver.child.id() };
+        signal(if at_sender { "-INT" } else { "-TERM" }, interrupted);
+        let sent = sender.wait_with_output().unwrap();
+        let (sent, received) = (json(&String::from_utf8(sent.stdout).unwrap()), json(&receiver.output()));
+        let expected = if at_sender { ("interrupted", "peer-left") } else { ("peer-left", "interrupted") };
+        assert_eq!((sent["end"].as_str(), received["end"].as_str()), (Some(expected.0), Some(expected.1)));
+    }
+}
+
+#[test]
+fn metrics_are_served_while_a_receiver_runs() {
+    let arguments = ["recv", "--bind", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let mut receiver = Background::start(&arguments, "http://");
+    let metrics = receiver.address.trim().trim_end_matches("/metrics").to_owned();
+    let address = receiver.message();
+    let address = address.split("listening at ").nth(1).unwrap().split(';').next().unwrap();
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&metrics).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let sent = send(address, &["--duration", "1s"]);
+    // Metrics are those of the last half second.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let text = get("/metrics");
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("paceline_{name} ")));
+        line.and_then(|line| line.parse::<f64>().ok()).unwrap_or_else(|| panic!("{name} in {text}"))
+    };
+    assert_eq!(value("received_packets_total"), sent["received_packets"].as_f64().unwrap());
+    assert_eq!((value("sessions_total"), value("running_sessions")), (1.0, 0.0));
+    assert!(get("/").starts_with("HTTP/1.1 404"));
+    signal("-INT", receiver.child.id());
+}
+
+#[test]
+fn a_secret_seals_the_session_and_another_one_is_refused() {
+    let folder = folder("hosts-secret");
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).unwrap();
+        folder.join(name).to_str().unwrap().to_owned()
+    };
+    let secret = file("one", "the secret of both ends\n");
+    let arguments = ["recv", "--once", "--json", "--bind", "127.0.0.1:0", "--secret-file", &secret];
+    let receiver = Background::start(&arguments, "listening at ");
+    let address = receiver.address.clone();
+    for other in [vec![], vec!["--secret-file", &*file("other", "the secret of somebody else")]] {
+        let output = paceline(&[&["send", &*address], &other[..]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("the secrets differ"), "{}", stderr(&output));
+    }
+    let short = paceline(&["send", &address, "--secret-file", &file("short", "too short")]).output().unwrap();
+    assert!(stderr(&short).contains("shorter than 16 bytes"), "{}", stderr(&short));
+    // Somebody else on the path, who sees every datagram, repeats each and alters some.
+    let (attacker, sniffed) = (UdpSocket::bind("127.0.0.1:0").unwrap(), std::sync::Arc::new(std::sync::Mutex::new(0)));
+    let at = attacker.local_addr().unwrap();
+    let server: std::net::SocketAddr = address.parse().unwrap();
+    let count = sniffed.clone();
+    std::thread::spawn(move || {
+        let (mut buffer, mut client) = ([0; 2000], None);
+        while let Ok((len, from)) = attacker.recv_from(&mut buffer) {
+            let bytes = &mut buffer[..len];
+            let to = if from == server {
+                client
+            } else {
+                client = Some(from);
+                Some(server)
+            };
+            let Some(to) = to else { continue };
+            let _ = attacker.send_to(bytes, to);
+            if bytes[0] == 81 {
+                *count.lock().unwrap() += 1;
+                let _ = attacker.send_to(bytes, to);
+                bytes[len / 2] ^= 1;
+                let _ = attacker.send_to(bytes, to);
+                let bye = [&b"PLHO\x04\x07"[..], &[0; 8]].concat();
+                let _ = attacker.send_to(&bye, to);
+            } else {
+                assert_eq!(&bytes[..4], b"PLHO", "nothing but the handshake is readable");
+            }
+        }
+    });
+    let sent = send(&at.to_string(), &["--duration", "2s", "--secret-file", &secret]);
+    let text = receiver.output();
+    let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let (received, counted) = (documents.next().unwrap().unwrap(), documents.next().unwrap().unwrap());
+    assert_eq!((&sent["end"], &sent["sent_packets"]), (&"complete".into(), &received["received_packets"]));
+    assert_eq!(sent["unknown_arrivals"], 0, "a repeated packet is not counted twice");
+    let datagrams = &counted["datagrams"];
+    assert_eq!(datagrams["other_secrets"], 2);
+    // Of each datagram to the receiver a copy, an altered one and a forged bye.
+    let packets = received["received_packets"].as_u64().unwrap();
+    let unauthentic = datagrams["unauthentic"].as_u64().unwrap();
+    assert!((3 * packets..4 * packets).contains(&unauthentic), "{unauthentic} for {packets} packets");
+    assert!(*sniffed.lock().unwrap() > packets);
+}
+
+#[test]
+fn a_receiver_gives_up_the_rights_of_root() {
+    let arguments = ["recv", "--once", "--json", "--bind", "127.0.0.1:0", "--user", "nobody"];
+    if !super::track::is_root() {
+        let output = paceline(&arguments).output().unwrap();
+        assert!(stderr(&output).contains("as root"), "{}", stderr(&output));
+        return;
+    }
+    let receiver = Background::start(&arguments, "listening at ");
+    let status = fs::read_to_string(format!("/proc/{}/status", receiver.child.id())).unwrap();
+    let value = |key: &str| {
+        let line =
+            status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {status}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for key in ["Uid:", "Gid:", "Groups:"] {
+        assert!(value(key).iter().all(|id| id != "0"), "{status}");
+    }
+    for key in ["CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(value(key), ["0000000000000000"], "{key}");
+    }
+    let unknown = paceline(&["send", &receiver.address, "--user", "no such user"]).output().unwrap();
+    assert!(stderr(&unknown).contains("no user"), "{}", stderr(&unknown));
+    let sent = send(&receiver.address.clone(), &["--duration", "1s", "--with", "tcp", "--user", "nobody"]);
+    assert_eq!((&sent["end"], &sent["tcp"]["problem"]), (&"complete".into(), &Value::Null));
+    assert_eq!(sent["received_packets"], json(&receiver.output())["received_packets"]);
+}
+
+#[test]
+fn without_answer_nothing_but_hellos_is_sent() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let output = paceline(&["send", &silent.local_addr().unwrap().to_string()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no answer"), "{}", stderr(&output));
+    silent.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 2000];
+    let mut count = 0;
+    while let Ok(len) = silent.recv(&mut buffer) {
+        assert_eq!((len, &buffer[..4]), (64, &b"PLHO"[..]));
+        count += 1;
+    }
+    assert!((1..=20).contains(&count), "{count} hellos");
+}
+
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}

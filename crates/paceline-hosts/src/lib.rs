@@ -1,0 +1,38 @@
+//! Media flows between two hosts: the endpoints of the simulator over UDP, with RTP and RTCP of all flows on one port.
+//!
+//! A session starts with a handshake that proves the sender's address ([`listener::Listener`], [`caller::Caller`]). The receiver then
+//! reports the arrival of every packet ([`arrivals`]), and the sender derives its view of the path from those reports
+//! ([`path_log::PathLog`]). A TCP flow may run beside the media ([`tcp_sender`], [`tcp_receiver`]). State machines have no sockets and no
+//! clock; [`sender`] and [`receiver`] drive them (Linux).
+
+pub mod arrivals;
+pub mod caller;
+pub mod flow_number;
+#[cfg(target_os = "linux")]
+mod link;
+pub mod listener;
+pub mod message;
+pub mod path_log;
+pub mod receive_side;
+#[cfg(target_os = "linux")]
+pub mod receiver;
+pub mod seal;
+#[cfg(target_os = "linux")]
+pub mod send_side;
+#[cfg(target_os = "linux")]
+pub mod sender;
+pub mod silence;
+pub mod statistics;
+pub mod summary;
+pub mod tcp_proof;
+#[cfg(target_os = "linux")]
+pub mod tcp_receiver;
+#[cfg(target_os = "linux")]
+pub mod tcp_sender;
+pub mod terms;
+#[cfg(all(test, target_os = "linux"))]
+mod testing;
+mod timers;
+mod token;
+pub mod verdict;
+mod window;

@@ -1,0 +1,138 @@
+//! The flows that an end receives, without socket and clock.
+
+use crate::arrivals::{Arrival, Recorder};
+use crate::flow_number::Ssrcs;
+use crate::message::{SessionId, Totals};
+use crate::silence::Liveness;
+use crate::timers::Timers;
+use paceline_flow::{Datagram, IP_UDP_HEADERS};
+use paceline_netsim::media_flow::MediaFlow;
+use paceline_netsim::network::FlowEnd;
+use paceline_records::EventRecord;
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
+
+/// What to send: RTCP, or the body of a report of arrivals.
+pub enum Output<'a> {
+    /// RTCP with this ECN field.
+    Rtcp(&'a [u8], Ecn),
+    /// The body of a report of arrivals.
+    Arrivals(&'a [u8]),
+}
+
+/// Sends an output.
+pub type Transmit<'a> = dyn FnMut(Output<'_>) + 'a;
+
+/// A flow and what its receiver counted.
+struct ReceiveFlow {
+    flow: MediaFlow,
+    totals: Totals,
+}
+
+/// The flows that an end receives.
+pub struct ReceiveSide {
+    flows: Vec<ReceiveFlow>,
+    timers: Timers,
+    /// Number of the first flow in the session.
+    first: usize,
+    ssrcs: Ssrcs,
+    recorder: Recorder,
+    first_arrival: Option<Time>,
+    /// The time of the last packet.
+    pub liveness: Liveness,
+}
+
+impl ReceiveSide {
+    /// Creates the side of flows of this session that start now. `first` is the number of the first one in the session.
+    pub fn new(id: SessionId, flows: Vec<MediaFlow>, first: usize, now: Time) -> Self {
+        let ssrcs = Ssrcs::new(id, first + flows.len());
+        let flow = |flow| ReceiveFlow { flow, totals: Totals::default() };
+        let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
+        let timers = Timers::new(flows.iter().map(|flow| flow.poll_timeout(now)));
+        let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
+        Self { flows, timers, first, ssrcs, recorder, first_arrival: None, liveness }
+    }
+
+    /// Handles a packet that arrived at `at`; `now` is not before an earlier call. Returns whether it is of one of the flows.
+    pub fn handle_packet(&mut self, now: Time, at: Time, bytes: &[u8], ecn: Ecn, transmit: &mut Transmit<'_>) -> bool {
+        let index = self.ssrcs.of_media(bytes).and_then(|number| number.checked_sub(self.first));
+        let Some(index) = index.filter(|index| *index < self.flows.len()) else { return false };
+        let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
+        let flow = &mut self.flows[index];
+        if let Some(key) = self.ssrcs.key(bytes) {
+            self.first_arrival.get_or_insert(at);
+            self.liveness.handle_news(at);
+            flow.totals.packets += 1;
+            flow.totals.bytes += size.as_bytes();
+            flow.totals.marked += u64::from(ecn == Ecn::Ce);
+            if let Some(full) = self.recorder.record(Arrival { key, at, ecn }, bytes.len()) {
+                transmit(Output::Arrivals(&full));
+            }
+        }
+        flow.flow.handle_packet(now, FlowEnd::Receiver, now, bytes, size, ecn);
+        flow.drain(now, transmit);
+        self.timers.set(index, flow.poll_timeout(now));
+        true
+    }
+
+    /// Handles timers that are due, and sends what is due.
+    pub fn handle_timeout(&mut self, now: Time, transmit: &mut Transmit<'_>) {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            if self.timers.due(index, now).is_some() {
+                flow.flow.handle_timeout(now, FlowEnd::Receiver);
+                flow.drain(now, transmit);
+                self.timers.set(index, flow.poll_timeout(now));
+            }
+        }
+        self.recorder.poll_transmit(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
+    }
+
+    /// Returns the time of the next timer.
+    pub fn poll_timeout(&self) -> Time {
+        let reports = self.recorder.poll_timeout();
+        self.timers.next().map_or(reports, |due| due.min(reports))
+    }
+
+    /// Returns what arrived, of all flows.
+    pub fn totals(&self) -> Totals {
+        let frames = self.flows.iter().map(|flow| flow.totals.frames).sum();
+        let frames_dropped = self.flows.iter().map(|flow| flow.totals.frames_dropped).sum();
+        Totals { frames, frames_dropped, ..*self.recorder.totals() }
+    }
+
+    /// Returns what arrived, of each flow.
+    pub fn flow_totals(&self) -> Vec<Totals> {
+        self.flows.iter().map(|flow| flow.totals).collect()
+    }
+
+    /// Returns the time from the first to the last packet.
+    pub fn lasted(&self) -> TimeDelta {
+        self.first_arrival.map_or(TimeDelta::ZERO, |first| self.liveness.last() - first)
+    }
+
+    /// Sends every report that was not sent twice, at the end of the session.
+    pub fn finish(&mut self, now: Time, transmit: &mut Transmit<'_>) {
+        self.recorder.finish(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
+    }
+}
+
+impl ReceiveFlow {
+    fn poll_timeout(&self, now: Time) -> Option<Time> {
+        self.flow.poll_timeout(now, FlowEnd::Receiver)
+    }
+
+    fn drain(&mut self, now: Time, transmit: &mut Transmit<'_>) {
+        let mut datagram = Datagram::new();
+        let reading = self.flow.clock.at(now);
+        if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
+            while self.flow.receiver.poll_transmit(reading, &mut datagram) {
+                transmit(Output::Rtcp(datagram.bytes(), datagram.ecn));
+            }
+        }
+        while let Some(event) = self.flow.receiver.poll_event() {
+            if let EventRecord::Frame { dropped, .. } = self.flow.receiver_event(now, event) {
+                self.totals.frames += 1;
+                self.totals.frames_dropped += u64::from(dropped);
+            }
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! The flows that an end sends, without socket and clock.
+
+use crate::arrivals::Report;
+use crate::flow_number::Ssrcs;
+use crate::message::{SessionId, Totals};
+use crate::path_log::PathLog;
+use crate::silence::Liveness;
+use crate::statistics::Sample;
+use crate::summary::Summary;
+use crate::timers::Timers;
+use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS};
+use paceline_live::lateness::{self, Lateness};
+use paceline_live::media_endpoint;
+use paceline_netsim::media_flow::{MediaFlow, packet_class};
+use paceline_netsim::network::FlowEnd;
+use paceline_records::{Content, EventRecord, PacketClass, PacketRecord, TapPoint, TappedPacket};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, Rate, Time, TimeDelta};
+
+/// Sends a datagram; returns whether the system accepted it.
+pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) -> bool + 'a;
+
+/// A flow and what its sender measured.
+struct SendFlow {
+    flow: MediaFlow,
+    rtt: Sample,
+    latest_rtt: Option<TimeDelta>,
+    loss: f64,
+    targets: Targets,
+}
+
+/// The result of a flow.
+pub struct FlowReport {
+    /// Packets and bytes that were sent.
+    pub sent: Totals,
+    /// Packets, bytes and marks of which reports of the receiver say that they arrived.
+    pub received: Totals,
+    /// Packets up to the latest one that arrived.
+    pub known_packets: u64,
+    /// Median, 95th and 99th percentile of the delays above the smallest one of the session, ms.
+    pub variation_ms: [Option<f64>; 3],
+    /// Median, 95th and 99th percentile of round-trip times of receiver reports, ms.
+    pub rtt_ms: [Option<f64>; 3],
+    /// Mean target.
+    pub target: Rate,
+    /// Mean target over the second half of the planned duration.
+    pub late_target: Rate,
+}
+
+/// The flows that an end sends.
+pub struct SendSide {
+    flows: Vec<SendFlow>,
+    timers: Timers,
+    /// Number of the first flow in the session.
+    first: usize,
+    ssrcs: Ssrcs,
+    /// What reports of arrivals say.
+    pub log: PathLog,
+    /// The time at which the peer last reported an arrival.
+    pub liveness: Liveness,
+    /// Lateness of timers.
+    pub lateness: Lateness,
+    /// Round-trip times of receiver reports, of all flows.
+    pub rtt: Sample,
+    /// Packets that the system did not accept.
+    pub send_failures: u64,
+    /// Malformed datagrams.
+    pub malformed: u64,
+    /// Packets that were sent, and RTCP that was received, since they were taken; `None` if taps are not enabled.
+    taps: Option<Vec<Tapped>>,
+    /// The time of the last call of a flow.
+    last: Time,
+    /// The end of the media: nothing is sent from then on, however late a call is.
+    end: Time,
+}
+
+/// A packet that a sender sent or received.
+pub struct Tapped {
+    at: Time,
+    packet: PacketRecord,
+    datagram: Datagram,
+}
+
+impl Tapped {
+    /// Returns the packet as observers receive it.
+    pub fn packet(&self) -> TappedPacket<'_> {
+        TappedPacket {
+            at: self.at,
+            point: TapPoint::Sender,
+            packet: self.packet,
+            sent: self.at,
+            ecn: self.datagram.ecn,
+            dscp: Dscp::default(),
+            content: Content::Datagram(&self.datagram),
+        }
+    }
+}
+
+impl SendSide {
+    /// Creates the side of flows of this session that start at `start` and last for `duration`. `first` is the number of the first one in
+    /// the session, and `rtt` the round-trip time of the handshake, or zero.
+    pub fn new(
+        id: SessionId,
+        flows: Vec<MediaFlow>,
+        first: usize,
+        start: Time,
+        duration: TimeDelta,
+        rtt: TimeDelta,
+    ) -> Self {
+        let count = flows.len();
+        let flow = |flow| SendFlow {
+            flow,
+            rtt: Sample::default(),
+            latest_rtt: None,
+            loss: 0.0,
+            targets: Targets::new(start, duration),
+        };
+        let flows: Vec<SendFlow> = flows.into_iter().map(flow).collect();
+        Self {
+            timers: Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(start, FlowEnd::Sender))),
+            flows,
+            first,
+            ssrcs: Ssrcs::new(id, first + count),
+            log: PathLog::new(rtt, count),
+            liveness: Liveness::new(start),
+            lateness: lateness::empty(),
+            rtt: Sample::default(),
+            send_failures: 0,
+            malformed: 0,
+            taps: None,
+            last: start,
+            end: start + duration,
+        }
+    }
+
+    /// Lets [`take_taps`](Self::take_taps) return packets.
+    pub fn enable_taps(&mut self) {
+        self.taps = Some(Vec::new());
+    }
+
+    /// Returns the packets since the last call, in order of time.
+    pub fn take_taps(&mut self) -> Vec<Tapped> {
+        self.taps.as_mut().map_or(Vec::new(), std::mem::take)
+    }
+
+    fn tap(&mut self, at: Time, flow: usize, class: PacketClass, datagram: &Datagram) {
+        if let Some(taps) = &mut self.taps {
+            // RTCP is not among the events, so it has the number of the packet before it.
+            let packet = self.log.sent().packets.saturating_sub(1);
+            let packet = PacketRecord { packet, flow: FlowId(flow as u16), class, size: datagram.size() };
+            taps.push(Tapped { at, packet, datagram: datagram.clone() });
+        }
+    }
+
+    /// Returns this time, or that of the last call if it is later: calls of a flow never go back in time, although timestamps may.
+    pub fn advance(&mut self, at: Time) -> Time {
+        self.last = self.last.max(at);
+        self.last
+    }
+
+    /// Returns whether bytes are RTCP of the receiver of one of the flows.
+    pub fn is_feedback(&self, bytes: &[u8]) -> bool {
+        self.ssrcs.of_feedback(bytes).is_some_and(|number| number >= self.first)
+    }
+
+    /// Handles RTCP of a receiver, before the end of the media.
+    pub fn handle_rtcp(&mut self, at: Time, bytes: &[u8], ecn: Ecn, transmit: &mut Transmit<'_>) {
+        let index = self.ssrcs.of_feedback(bytes).and_then(|number| number.checked_sub(self.first));
+        let Some(index) = index.filter(|index| *index < self.flows.len()) else {
+            self.malformed += 1;
+            return;
+        };
+        let at = self.advance(at);
+        if at >= self.end {
+            return;
+        }
+        let flow = &mut self.flows[index];
+        let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
+        flow.flow.handle_packet(at, FlowEnd::Sender, at, bytes, size, ecn);
+        if self.taps.is_some() {
+            self.tap(at, index, PacketClass::ReceiverControl, &Datagram::from_bytes(bytes, ecn));
+        }
+        self.drain(at, index, transmit);
+    }
+
+    /// Handles the body of a report of arrivals.
+    pub fn handle_report(&mut self, now: Time, body: &[u8]) {
+        match Report::read(body) {
+            Some(report) if self.log.handle_report(&report) => self.liveness.handle_news(now),
+            Some(_) => {}
+            None => self.malformed += 1,
+        }
+    }
+
+    /// Returns the time of the next timer of a flow.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Handles timers that are due, and sends what is due, before the end of the media.
+    pub fn handle_timeout(&mut self, now: Time, transmit: &mut Transmit<'_>) {
+        let now = self.advance(now);
+        if now >= self.end {
+            return;
+        }
+        for index in 0..self.flows.len() {
+            if let Some(due) = self.timers.due(index, now) {
+                self.lateness.saturating_record((now - due).as_nanos().max(0) as u64);
+                self.flows[index].flow.handle_timeout(now, FlowEnd::Sender);
+                self.drain(now, index, transmit);
+            }
+        }
+    }
+
+    /// Sends what a flow has due, and records its events.
+    fn drain(&mut self, now: Time, index: usize, transmit: &mut Transmit<'_>) {
+        let mut datagram = Datagram::new();
+        while let Some(kind) = self.flows[index].flow.sender.poll_transmit(now, &mut datagram) {
+            let key = self.ssrcs.key(datagram.bytes()).filter(|_| matches!(kind, DatagramKind::Rtp { .. }));
+            if let Some(key) = key {
+                self.log.handle_sent(now, key, FlowId(index as u16), packet_class(&kind), datagram.size());
+            }
+            let is_accepted = media_endpoint::with_bytes(&datagram, |bytes| transmit(bytes, datagram.ecn));
+            self.send_failures += u64::from(!is_accepted);
+            self.tap(now, index, packet_class(&kind), &datagram);
+        }
+        let flow = &mut self.flows[index];
+        while let Some(event) = flow.flow.sender.poll_event() {
+            let event = flow.flow.sender_event(now, event);
+            match event {
+                EventRecord::RoundTrip { rtt, .. } => {
+                    flow.rtt.push(rtt);
+                    self.rtt.push(rtt);
+                    flow.latest_rtt = Some(rtt);
+                }
+                EventRecord::Decision { at, target, .. } => flow.targets.push(at, target),
+                EventRecord::FractionLost { fraction, .. } => flow.loss = fraction,
+                _ => {}
+            }
+            self.log.push(event);
+        }
+        self.timers.set(index, flow.flow.poll_timeout(now, FlowEnd::Sender));
+    }
+
+    /// Returns the sum of the targets.
+    pub fn target(&self) -> Rate {
+        Rate::from_bps(self.flows.iter().map(|flow| flow.targets.current.as_bps()).sum())
+    }
+
+    /// Returns the latest round-trip time of any flow.
+    pub fn latest_rtt(&self) -> Option<TimeDelta> {
+        self.flows.iter().filter_map(|flow| flow.latest_rtt).max()
+    }
+
+    /// Returns the highest fraction lost of the last receiver reports.
+    pub fn loss(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.loss).fold(0.0, f64::max)
+    }
+
+    /// Returns the measures of all flows together.
+    pub fn summary(&mut self, end: Time) -> Summary {
+        let targets = self.flows.iter_mut().map(|flow| flow.targets.means(end).0.as_bps()).sum();
+        Summary {
+            sent_packets: self.log.sent().packets,
+            sent_bytes: self.log.sent().bytes,
+            known_packets: self.log.packets_up_to_latest(),
+            target_bps: targets,
+            delay_variation_ms: self.log.variation().percentiles_ms(),
+            rtt_ms: self.rtt.above(TimeDelta::ZERO).percentiles_ms(),
+        }
+    }
+
+    /// Returns the result of each flow at the end of the media.
+    pub fn finish(&mut self, end: Time) -> Vec<FlowReport> {
+        let log = &self.log;
+        let report = |(index, flow): (usize, &mut SendFlow)| {
+            let (target, late_target) = flow.targets.means(end);
+            let seen = log.flow(index);
+            FlowReport {
+                sent: seen.sent,
+                received: seen.received,
+                known_packets: seen.up_to_latest,
+                variation_ms: log.variation_of(index).percentiles_ms(),
+                rtt_ms: flow.rtt.above(TimeDelta::ZERO).percentiles_ms(),
+                target,
+                late_target,
+            }
+        };
+        self.flows.iter_mut().enumerate().map(report).collect()
+    }
+}
+
+/// The mean target over time.
+struct Targets {
+    current: Rate,
+    start: Time,
+    since: Time,
+    half: Time,
+    /// Bits of the first and the second half.
+    bits: [f64; 2],
+}
+
+impl Targets {
+    fn new(start: Time, duration: TimeDelta) -> Self {
+        Self { current: Rate::ZERO, start, since: start, half: start + duration.scale(0.5), bits: [0.0; 2] }
+    }
+
+    fn push(&mut self, at: Time, target: Rate) {
+        let middle = self.half.clamp(self.since, at.max(self.since));
+        for (bits, span) in self.bits.iter_mut().zip([middle - self.since, at.max(middle) - middle]) {
+            *bits += self.current.as_bps_f64() * span.as_secs_f64();
+        }
+        (self.current, self.since) = (target, at.max(self.since));
+    }
+
+    /// Returns the mean up to `end`, and that of the second half; the former again if that did not begin.
+    fn means(&mut self, end: Time) -> (Rate, Rate) {
+        self.push(end, self.current);
+        let seconds = |span: TimeDelta| span.as_secs_f64().max(1e-9);
+        let whole = (self.bits[0] + self.bits[1]) / seconds(end - self.start);
+        let second = if end > self.half { self.bits[1] / seconds(end - self.half) } else { whole };
+        (Rate::from_bps_f64(whole), Rate::from_bps_f64(second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receive_side::{Output, ReceiveSide};
+    use crate::testing;
+
+    const ID: SessionId = SessionId([4; 8]);
+
+    #[test]
+    fn nothing_is_sent_or_decided_after_the_end_however_late_the_wake_up_is() {
+        let ms = Time::from_millis;
+        let mut side = SendSide::new(
+            ID,
+            vec![testing::flow(ID, 0, "googcc")],
+            0,
+            ms(0),
+            TimeDelta::from_millis(1999),
+            TimeDelta::ZERO,
+        );
+        let mut receiver = ReceiveSide::new(ID, vec![testing::flow(ID, 0, "googcc")], 0, ms(0));
+        let (mut media, mut feedback) = (Vec::new(), Vec::new());
+        for now in (0..1990).step_by(10).map(ms) {
+            side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+            for packet in media.drain(..) {
+                receiver.handle_packet(now, now, &packet, Ecn::NotEct, &mut |_| ());
+            }
+            receiver.handle_timeout(now, &mut |output| {
+                if let Output::Rtcp(bytes, _) = output {
+                    feedback.push(bytes.to_vec());
+                }
+            });
+            // The last feedback arrives after the end.
+            if now < ms(1900) {
+                feedback.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
+            }
+        }
+        assert!(side.log.sent().packets > 100 && !feedback.is_empty());
+        assert!(side.poll_timeout().is_some_and(|due| due < ms(2000)), "a timer is due before the wake-up");
+        let late = |_: &[u8], _| panic!("a packet after the end");
+        for rtcp in &feedback {
+            side.handle_rtcp(ms(2000), rtcp, Ecn::NotEct, &mut { late });
+        }
+        side.handle_timeout(ms(2000), &mut { late });
+        side.handle_timeout(ms(22_000), &mut { late });
+        let events = side.log.finish();
+        assert!(events.iter().all(|event| event.at() < ms(1999)), "{:?}", events.last());
+    }
+
+    #[test]
+    fn packets_and_feedback_of_another_session_do_not_count() {
+        let now = Time::from_millis(1);
+        for (id, is_ours) in [(ID, true), (SessionId([5; 8]), false)] {
+            let mut side = SendSide::new(
+                ID,
+                vec![testing::flow(ID, 0, "googcc")],
+                0,
+                now,
+                TimeDelta::from_secs(9),
+                TimeDelta::ZERO,
+            );
+            let mut receiver = ReceiveSide::new(id, vec![testing::flow(id, 0, "googcc")], 0, now);
+            let mut media = Vec::new();
+            for ms in 1..100 {
+                side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+            }
+            assert!(!media.is_empty());
+            for packet in &media {
+                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_| ()), is_ours);
+            }
+            assert_eq!(receiver.totals().packets > 0, is_ours);
+            let [.., ssrc] = Ssrcs::new(id, 1).of(0);
+            let report = [vec![0x80, 201, 0, 1], ssrc.to_be_bytes().to_vec()].concat();
+            side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| true);
+            assert_eq!(side.malformed == 0, is_ours);
+        }
+    }
+
+    #[test]
+    fn mean_targets_weigh_each_by_its_time() {
+        let mut targets = Targets::new(Time::ZERO, TimeDelta::from_secs(10));
+        targets.push(Time::ZERO, Rate::from_bps(1_000_000));
+        targets.push(Time::from_secs(4), Rate::from_bps(2_000_000));
+        targets.push(Time::from_secs(8), Rate::from_bps(4_000_000));
+        // 4 s at 1, 1 s at 2 | 3 s at 2, 2 s at 4 Mbit/s.
+        let (whole, second) = targets.means(Time::from_secs(10));
+        assert_eq!((whole.as_bps(), second.as_bps()), (2_000_000, 2_800_000));
+        let mut short = Targets::new(Time::from_secs(5), TimeDelta::from_secs(10));
+        short.push(Time::from_secs(5), Rate::from_bps(1_000_000));
+        assert_eq!(short.means(Time::from_secs(7)).1.as_bps(), 1_000_000);
+    }
+}

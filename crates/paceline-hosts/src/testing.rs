@@ -1,0 +1,32 @@
+//! Flows of a session for tests.
+
+use crate::flow_number::Ssrcs;
+use crate::message::SessionId;
+use paceline::Registry;
+use paceline_netsim::backend::EPOCH;
+use paceline_netsim::media_flow::{self, MediaFlow, PreparedFlow};
+use paceline_scenario::{Changes, Origin, Registries};
+use paceline_units::{RandomStreams, Time};
+use paceline_wire::ExtensionIds;
+
+/// Returns flow number `number` of this session that starts at time zero, with this controller and a source of 1 Mbit/s.
+pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> MediaFlow {
+    let text = format!(
+        "id = \"hosts\"\ntitle = \"Hosts\"\nduration = \"60 s\"\n[path.forward]\n[path.reverse]\n[[flow]]\nid = \"media\"\n\
+         controller = \"{controller}\"\nstart_rate = \"1 Mbps\"\nencoder = {{ source = \"encoder\", max = \"1 Mbps\" }}\n"
+    );
+    let registry = Registry::standard();
+    let registries = Registries { controllers: &registry, metrics: None };
+    let origin = Origin::from_text("hosts", text);
+    let scenario = paceline_scenario::load(&origin, &Changes::default(), registries).expect("the scenario is valid");
+    let plan = &scenario.plan.flows[0];
+    let media = plan.media().expect("it is a media flow");
+    let entry = media_flow::controller(plan, media, &registry).expect("the controller exists");
+    let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
+    let mut streams = prepared.stream_infos().to_vec();
+    let [ssrc, rtx_ssrc, receiver_ssrc] = Ssrcs::new(id, number + 1).of(number);
+    (streams[0].ssrc, streams[0].rtx_ssrc) = (ssrc, rtx_ssrc);
+    let extensions = ExtensionIds::default();
+    let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
+    prepared.begin(Time::ZERO, terms).expect("the flow is valid")
+}

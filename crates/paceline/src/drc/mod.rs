@@ -1,0 +1,28 @@
+//! `drc`, delivery-rate control: the rate follows what the link delivers while a queue exceeds its reference, and grows while none does.
+//!
+//! ```text
+//!            ┌─ DeliveryRate ─ D ──────────┐
+//! feedback ──┼─ QueueDelay ─ q, jitter ────┼─▶ law ──┬─▶ rate ─▶ target, window, pacing
+//!            ├─ marks ─ alpha ─────────────┘         │
+//!            ├─ StandingQueue ─ rate beside others ──┤
+//!            └─ ExcessLoss ──────────────────────────┘
+//! ```
+//!
+//! `docs/algorithms/drc.md` derives it and lists its weaknesses.
+
+mod config;
+mod delivery;
+mod history;
+pub mod law;
+mod loss;
+mod report;
+mod sender;
+mod standing;
+
+pub use config::DrcConfig;
+pub use delivery::DeliveryRate;
+pub use history::{History, Past};
+pub use loss::ExcessLoss;
+pub use sender::DrcSignal;
+pub(crate) use sender::entry;
+pub use standing::{Observation, StandingQueue};

@@ -1,0 +1,384 @@
+//! The send half.
+
+use super::report::{Delays, Report};
+use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, law};
+use crate::blocks::EcnValidation;
+use crate::{
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, SendHalf,
+    SentPacket, Setup, SignalName, SignalTables, Signals, Window, signal_names,
+};
+use core::mem::take;
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+
+pub(crate) fn entry() -> Entry {
+    Entry::new(
+        "drc",
+        "delivery-rate control: follows the delivery rate while a queue stands, and grows while there is none",
+        "Paceline's own design, docs/algorithms/drc.md",
+        DrcConfig::default(),
+    )
+}
+
+signal_names! {
+    /// The signals of the send half.
+    pub enum DrcSignal {
+        Rate = series("rate", "bit/s"),
+        Delivery = series("D", "bit/s"),
+        Queue = series("q", "ms"),
+        Reference = series("q_ref", "ms"),
+        Mode = state("mode", &["grow", "drain", "compete"]),
+    }
+}
+
+impl Config for DrcConfig {
+    const SIGNALS: SignalTables = (DrcSignal::TABLE, &[]);
+
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        self.visit(fields);
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
+        let feedback = Some(FeedbackRequirement { ecn: self.ecn, interval, longest });
+        Controller { feedback, ..Controller::from_sender(Sender::new(*self, *setup)) }
+    }
+}
+
+/// The weight of a message in the share of marked packets: 1/16, as DCTCP's per round trip (RFC 8257, section 4.2).
+const MARKS_GAIN: f64 = 1.0 / 16.0;
+/// A queue that marked packets in this time marks.
+const MARKS: TimeDelta = TimeDelta::from_secs(2);
+/// The weight of a shorter interval of feedback. A longer one counts at once.
+const INTERVAL_GAIN: f64 = 0.1;
+/// The longest time between two messages that counts.
+const DT_MAX: TimeDelta = TimeDelta::from_secs(1);
+/// The rate after a loss, over the delivery rate.
+const LOSS_DECREASE: f64 = 0.9;
+/// The rate after a time without feedback, over the rate before.
+const TIMEOUT_DECREASE: f64 = 0.5;
+/// The packets that may leave in addition after a timeout.
+const TIMEOUT_PACKETS: u64 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Grow,
+    Drain,
+    Compete,
+}
+
+#[derive(Clone, Debug)]
+struct Sender {
+    config: DrcConfig,
+    setup: Setup,
+    bounds: Bounds,
+    rate: Rate,
+    delivery: DeliveryRate,
+    delays: Delays,
+    history: History,
+    loss: ExcessLoss,
+    standing: StandingQueue,
+    ecn: EcnValidation,
+    /// alpha: the share of marked packets, smoothed.
+    marks: f64,
+    /// The time of the last mark.
+    marked_at: Option<Time>,
+    /// When the queue last exceeded its reference.
+    queued_at: Option<Time>,
+    /// The part of q_0 that is allowed after losses.
+    short: f64,
+    /// What messages without arrivals showed, which the next one with arrivals answers: a loss, and an excess of loss.
+    unanswered: (bool, bool),
+    /// When loss last lowered the rate.
+    lost_at: Option<Time>,
+    feedback_at: Option<Time>,
+    /// The first feedback after the last timeout; `None` before it.
+    resumed_at: Option<Time>,
+    /// I: the time between two messages.
+    interval: TimeDelta,
+    /// The receiver's limit (REMB).
+    cap: Rate,
+    outstanding: DataSize,
+    timeout: Option<Time>,
+    window: DataSize,
+    decision: Decision,
+}
+
+impl Sender {
+    fn new(config: DrcConfig, setup: Setup) -> Self {
+        let rate = setup.start.min(setup.max);
+        let ecn = if config.ecn { Ecn::Ect1 } else { Ecn::NotEct };
+        let mut sender = Self {
+            config,
+            setup,
+            bounds: setup.bounds(),
+            rate,
+            delivery: DeliveryRate::new(),
+            delays: Delays::new(),
+            history: History::new(),
+            loss: ExcessLoss::new(),
+            standing: StandingQueue::new(),
+            ecn: EcnValidation::new(ecn),
+            marks: 0.0,
+            marked_at: None,
+            queued_at: None,
+            short: 1.0,
+            unanswered: (false, false),
+            lost_at: None,
+            feedback_at: None,
+            resumed_at: Some(Time::ZERO),
+            interval: config.feedback,
+            cap: Rate::from_bps(u64::MAX),
+            outstanding: DataSize::ZERO,
+            timeout: None,
+            window: DataSize::from_bytes(u64::MAX),
+            decision: Decision { ecn, ..Decision::new(rate) },
+        };
+        sender.decide();
+        sender
+    }
+
+    /// The time without feedback after which the rate is halved.
+    fn patience(&self) -> TimeDelta {
+        self.delays.srtt.scale(1.5) + self.interval * 2 + TimeDelta::from_millis(100)
+    }
+
+    fn decide(&mut self) {
+        let target = self.bounds.clamp(self.rate.min(self.cap));
+        self.decision = Decision {
+            target,
+            stable_target: target,
+            pacing: target.scale(self.config.pacing_factor),
+            window: (self.window.as_bytes() < u64::MAX).then_some(Window::Outstanding(self.window)),
+            ecn: self.ecn.codepoint(),
+            ..self.decision
+        };
+    }
+
+    /// Reads a message. Losses do not count of packets that were sent before the flow was heard again, or before a loss lowered
+    /// the rate.
+    fn observe(&mut self, now: Time, dt: TimeDelta, feedback: &Feedback<'_>) -> Report {
+        if self.resumed_at.is_none() && feedback.packets.iter().any(|packet| packet.arrival.is_some()) {
+            // The path may be another one: the flow starts again.
+            (self.resumed_at, self.queued_at, self.lost_at) = (Some(now), None, None);
+            self.unanswered = (false, false);
+            self.loss.restart(now);
+        }
+        let counted = self.resumed_at.unwrap_or(Time::MAX).max(self.lost_at.unwrap_or(Time::ZERO));
+        let (ecn, delivery) = (&mut self.ecn, &mut self.delivery);
+        self.delays.handle(now, dt, feedback, counted, |packet| {
+            ecn.handle_report(packet);
+            if let Some(arrival) = packet.arrival {
+                delivery.handle_arrival(arrival, packet.size);
+            }
+        })
+    }
+
+    /// Equations 2 to 14: the rate and the window after a message.
+    fn update(&mut self, now: Time, dt: TimeDelta, report: &Report, signals: &mut Signals) {
+        let c = self.config;
+        let Some((delivery, window)) = self.delivery.sample(c.delivery) else { return };
+        let (is_lost, is_excess) = take(&mut self.unanswered);
+        let (q, srtt) = (self.delays.queue, self.delays.srtt);
+        let seen = law::seen(self.delays.rtt, window, self.interval);
+        let time = law::drain_time(&c, seen);
+        let reference = law::reference(&c, self.delays.jitter, self.short);
+        self.short = law::lengthen(self.short, dt);
+        let caution = law::caution(self.lost_at.map(|at| now - at));
+        let additive = law::additive(&c, delivery).scale(caution);
+        let beside = self.standing.update(
+            now,
+            &Observation {
+                queue: q,
+                reference,
+                usual: time.scale(additive.as_bps_f64() / delivery.as_bps_f64().max(1.0)),
+                delivery,
+                seen,
+                srtt,
+                is_lost,
+                packet: self.setup.packet_size,
+            },
+        );
+        let mode = if let (Some(rate), true) = (beside, c.compete) {
+            (self.rate, self.queued_at) = (rate, Some(now));
+            Mode::Compete
+        } else if q > reference {
+            let before = self.history.at(now - seen).map_or(self.rate, |past| past.rate);
+            let slope = self
+                .history
+                .at(now - window)
+                .map_or(0.0, |past| (q - past.queue).as_secs_f64() / (now - past.at).as_secs_f64().max(1e-3));
+            let base = law::base(&c, before, slope, delivery);
+            let rate = law::drain(self.rate, base, law::drained(q, reference, time), additive);
+            (self.rate, self.queued_at) = (rate, Some(now));
+            Mode::Drain
+        } else {
+            let factor = law::growth(&c, self.queued_at.map(|at| now - at), seen);
+            let part = |of: TimeDelta| (of.as_secs_f64() / seen.as_secs_f64()).min(1.0);
+            let step = match self.marked_at {
+                Some(at) if now - at < MARKS => law::marked_step(self.setup.packet_size, srtt, seen),
+                _ => additive.scale((seen.as_secs_f64() / time.as_secs_f64()).min(1.0)),
+            };
+            self.rate = law::grow(
+                &c,
+                &law::Growth {
+                    rate: self.rate,
+                    delivery,
+                    step,
+                    factor: if caution < 1.0 { 0.0 } else { factor },
+                    part: part(dt),
+                    queue: (q.as_secs_f64() / reference.as_secs_f64()).min(1.0),
+                },
+            );
+            Mode::Grow
+        };
+        if report.marked > 0 {
+            self.rate = law::marked(self.rate, self.marks, dt, srtt);
+            (self.marked_at, self.queued_at) = (Some(now), Some(now));
+        }
+        if is_excess && c.loss {
+            self.rate = self.rate.min(delivery.scale(LOSS_DECREASE));
+            self.lost_at = Some(now);
+            self.short = law::shorten(self.short);
+        }
+        self.rate = self.bounds.clamp(self.rate);
+        self.history.push(Past { at: now, rate: self.rate, queue: q });
+        let queue = if mode == Mode::Compete { reference + q } else { reference };
+        let path = self.delays.rtt + self.interval;
+        self.window = law::window(&c, self.rate.max(delivery), path, queue, self.setup.packet_size);
+        self.decide();
+        signals.emit(DrcSignal::Rate, self.rate.as_bps_f64());
+        signals.emit(DrcSignal::Delivery, delivery.as_bps_f64());
+        signals.emit(DrcSignal::Queue, q.as_millis_f64());
+        signals.emit(DrcSignal::Reference, reference.as_millis_f64());
+        signals.emit(DrcSignal::Mode, f64::from(mode as u8));
+    }
+}
+
+impl SendHalf for Sender {
+    fn handle_message(&mut self, _: Time, message: &Message, _: &mut Signals) {
+        if let &Message::Remb(cap) = message {
+            self.cap = cap;
+            self.decide();
+        }
+    }
+
+    /// No feedback for too long: the rate is halved, and a few packets more may leave.
+    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
+        if self.timeout.is_none_or(|at| now < at) {
+            return;
+        }
+        self.rate = self.bounds.clamp(self.rate.scale(TIMEOUT_DECREASE));
+        self.window = self.outstanding + DataSize::from_bytes(self.setup.packet_size.as_bytes() * TIMEOUT_PACKETS);
+        self.timeout = Some(now + self.patience());
+        self.resumed_at = None;
+        self.decide();
+        signals.emit(DrcSignal::Rate, self.rate.as_bps_f64());
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timeout
+    }
+
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
+
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        self.ecn.handle_sent(now);
+        self.outstanding = packet.in_flight.unwrap_or(DataSize::ZERO) + packet.size;
+        if self.timeout.is_none() && self.feedback_at.is_some() {
+            self.timeout = Some(now + self.patience());
+        }
+    }
+
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+        let dt = self.feedback_at.map_or(self.config.feedback, |at| now - at).min(DT_MAX);
+        let report = self.observe(now, dt, feedback);
+        let is_short = self.delays.queue * 2 < law::reference(&self.config, self.delays.jitter, self.short);
+        let is_excess = self.loss.handle(now, report.arrived + report.lost, report.lost, is_short);
+        self.unanswered = (self.unanswered.0 || report.lost > 0, self.unanswered.1 || is_excess);
+        self.outstanding = feedback.outstanding;
+        if report.arrived == 0 {
+            return;
+        }
+        self.feedback_at = Some(now);
+        self.interval = dt.max(self.interval + (dt - self.interval).scale(INTERVAL_GAIN));
+        self.timeout = (self.outstanding > DataSize::ZERO).then(|| now + self.patience());
+        self.marks += (f64::from(report.marked) / f64::from(report.arrived) - self.marks) * MARKS_GAIN;
+        self.update(now, dt, &report, signals);
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+        (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
+        self.decide();
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.config, *setup);
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketReport;
+    use crate::testing::SETUP;
+    use paceline_units::RemoteTime;
+
+    /// A flow with 10 packets of 1250 bytes in each message of 100 ms, 50 ms after the last of them was sent, from 1 s to 10 s.
+    fn started() -> Sender {
+        let mut sender = Sender::new(DrcConfig::default(), SETUP);
+        for n in 10..100 {
+            message(&mut sender, n, |_| true);
+        }
+        sender
+    }
+
+    fn message(sender: &mut Sender, n: i64, arrives: impl Fn(i64) -> bool) {
+        let size = DataSize::from_bytes(1250);
+        let packet = |k: i64| {
+            let sent = 100 * n + 10 * k;
+            let arrival = arrives(k).then(|| RemoteTime::from_millis(sent + 20));
+            PacketReport::new((10 * n + k) as u64, Time::from_millis(sent), size, arrival)
+        };
+        let packets: Vec<_> = (0..10).map(packet).collect();
+        let feedback = Feedback::new(&packets, size, size);
+        sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
+    }
+
+    /// All packets of 0.6 s are lost, in messages without arrivals. The next message with arrivals lowers the rate.
+    #[test]
+    fn loss_in_messages_without_arrivals_lowers_the_rate() {
+        let mut sender = started();
+        let before = sender.rate;
+        assert_eq!(sender.lost_at, None);
+        for n in 100..106 {
+            message(&mut sender, n, |_| false);
+        }
+        assert_eq!((sender.rate, sender.lost_at, sender.unanswered), (before, None, (true, true)));
+        message(&mut sender, 106, |_| true);
+        assert!(
+            sender.rate < before && sender.lost_at.is_some() && sender.unanswered == (false, false),
+            "{} {before}",
+            sender.rate
+        );
+    }
+
+    /// What an outage has lost says nothing about the path after it, whether its losses end a period or not.
+    #[test]
+    fn loss_before_a_timeout_is_forgotten() {
+        for last in [104, 106] {
+            let mut sender = started();
+            for n in 100..last {
+                message(&mut sender, n, |_| false);
+            }
+            sender.handle_timeout(Time::from_secs(100), &mut Signals::disabled());
+            message(&mut sender, 1200, |_| true);
+            assert_eq!((sender.lost_at, sender.unanswered), (None, (false, false)), "{last}");
+        }
+    }
+}
