@@ -19,7 +19,7 @@
 enum {
   PACKET = 1200,       /* bytes on the network */
   HEADERS = 28,        /* IP and UDP */
-  RTP_HEADER = 20,     /* with the transport-wide sequence number in an extension */
+  RTP_HEADER = 24,     /* with two extensions: transport-wide sequence number, and time of sending */
   WAITING_MAX = 4096,  /* packets on the link */
   SSRC = 1000,
   SETTINGS_MAX = 16,
@@ -68,31 +68,38 @@ static void send_to(int fd, const void *bytes, size_t length, const struct socka
   (void)!sendto(fd, bytes, length, 0, (const struct sockaddr *)to, sizeof *to);
 }
 
+/* The RTP timestamps of the last frames; packets of a frame share one. The token of a packet is the number of its frame. */
+static uint32_t timestamps[256];
+static uint64_t last_frame;
+
 /* Cuts a frame of 33 ms at the target into packets, and queues them. */
 static void push_frame(PacelineSender *sender, int64_t now_ns, const PacelineLimits *limits) {
-  static uint64_t token;
+  timestamps[++last_frame % 256] = (uint32_t)(now_ns / 1000 * 90 / 1000);
   PacelineFramePacket packets[64];
   uint64_t bytes = paceline_sender_target(sender) * 33 / 8000;
   size_t count = 0;
   do {
     uint64_t size = bytes < PACKET ? bytes : PACKET;
-    packets[count++] = (PacelineFramePacket){++token, size < 100 ? 100 : size};
+    packets[count++] = (PacelineFramePacket){last_frame, size < 100 ? 100 : size};
     bytes -= size;
   } while (bytes > 0 && count < 64);
   int status = paceline_sender_push_frame(sender, now_ns, packets, count, 0, limits->min_bps, limits->max_bps);
   if (status != PACELINE_ERROR_FULL) check(status);
 }
 
-/* Writes an RTP packet: version 2, extension of RFC 8285 with id 1. The payload is empty video. */
+/* Writes an RTP packet: version 2, extensions of RFC 8285 with ids 1 and 2. The payload is empty video. Controllers whose estimator is
+   at the receiver need the time of sending: 24 bits, 6 of seconds and 18 of their fraction. */
 static void send_packet(int fd, const struct sockaddr_in *to, const PacelinePacket *packet, int64_t now_ns) {
   uint8_t bytes[PACKET] = {0x90, 96};
   uint16_t number = htons((uint16_t)packet->sequence);
-  uint32_t timestamp = htonl((uint32_t)(now_ns / 1000 * 90 / 1000)), ssrc = htonl(SSRC);
+  uint32_t timestamp = htonl(timestamps[(packet->token ? packet->token : last_frame) % 256]), ssrc = htonl(SSRC);
+  uint32_t sent = (uint32_t)((uint64_t)(now_ns / 1000 % 64000000) * (1 << 18) / 1000000);
   memcpy(bytes + 2, &number, 2);
   memcpy(bytes + 4, &timestamp, 4);
   memcpy(bytes + 8, &ssrc, 4);
-  memcpy(bytes + 12, (uint8_t[]){0xbe, 0xde, 0, 1, 0x11}, 5);
+  memcpy(bytes + 12, (uint8_t[]){0xbe, 0xde, 0, 2, 0x11}, 5);
   memcpy(bytes + 17, &number, 2);
+  memcpy(bytes + 19, (uint8_t[]){0x22, (uint8_t)(sent >> 16), (uint8_t)(sent >> 8), (uint8_t)sent}, 4);
   send_to(fd, bytes, packet->size_bytes - HEADERS, to);
 }
 
@@ -112,7 +119,8 @@ static bool receive_packet(int fd, Link *link) {
   link->free_ns = (link->free_ns > at ? link->free_ns : at) + (length + HEADERS) * 8 * SECOND / (int64_t)CAPACITY;
   link->waiting[last].arrival_ns = link->free_ns;
   link->waiting[last].packet = (PacelineReceivedPacket){
-      .size_bytes = (uint64_t)length + HEADERS, .transport_sequence = ntohs(transport), .abs_send_time = -1,
+      .size_bytes = (uint64_t)length + HEADERS, .transport_sequence = ntohs(transport),
+      .abs_send_time = bytes[20] << 16 | bytes[21] << 8 | bytes[22],
       .rtp_timestamp = ntohl(timestamp), .rtp_sequence = ntohs(rtp)};
   return true;
 }

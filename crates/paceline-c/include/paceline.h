@@ -142,7 +142,8 @@ typedef struct PacelineReceivedPacket {
   uint64_t size_bytes;
   // The transport-wide sequence number; negative if the packet has none. RFC 8888 feedback does without it.
   int32_t transport_sequence;
-  // The 24 bits of the abs-send-time extension; negative if the packet has none.
+  // The 24 bits of the abs-send-time extension; negative if the packet has none. A controller that estimates at the receiver
+  // ignores a packet without it, or measures no delay.
   int32_t abs_send_time;
   // The RTP timestamp, which the packets of a frame share.
   uint32_t rtp_timestamp;
@@ -202,7 +203,8 @@ typedef struct PacelineDecision {
   uint64_t stable_target_bps;
   // The rate at which the pacer empties its queue; from a controller, 0 stands for the target.
   uint64_t pacing_bps;
-  // Padding fills what media leaves free up to this rate.
+  // Padding should fill what media leaves free up to this rate. The laboratory does so; a program that embeds a sender makes the
+  // packets itself, of `PACELINE_KIND_PADDING`, or leaves them out.
   uint64_t padding_bps;
   // If above 0, packets leave in bursts of this length.
   uint64_t burst_ns;
@@ -210,7 +212,8 @@ typedef struct PacelineDecision {
   uint64_t tick_ns;
   // The bound on bytes in flight, if `window` is not `PACELINE_WINDOW_NONE`.
   uint64_t window_bytes;
-  // The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow.
+  // The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow. The laboratory discards what waits
+  // longer; the sender for C takes no new frame.
   int64_t queue_max_ns;
   // The time of the next timeout; `PACELINE_NEVER` for none. A time in the past is due at once.
   int64_t timeout_ns;
@@ -655,8 +658,8 @@ PacelineStatus paceline_sender_rtp_number(struct PacelineSender *sender,
                                           uint16_t rtp_sequence);
 
 // Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
-// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if the pacing rate is 0, and
-// while there is no network; then nothing is queued.
+// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, while a frame waits longer than
+// the `queue_max_ns` of the decision, if the pacing rate is 0, and while there is no network; then nothing is queued.
 //
 // Pointers:
 // `packets` is null or points to `count` packets.

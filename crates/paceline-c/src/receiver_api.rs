@@ -25,7 +25,8 @@ pub struct PacelineReceivedPacket {
     pub size_bytes: u64,
     /// The transport-wide sequence number; negative if the packet has none. RFC 8888 feedback does without it.
     pub transport_sequence: i32,
-    /// The 24 bits of the abs-send-time extension; negative if the packet has none.
+    /// The 24 bits of the abs-send-time extension; negative if the packet has none. A controller that estimates at the receiver
+    /// ignores a packet without it, or measures no delay.
     pub abs_send_time: i32,
     /// The RTP timestamp, which the packets of a frame share.
     pub rtp_timestamp: u32,

@@ -27,6 +27,7 @@ const PADDING_SIZE: DataSize = DataSize::from_bytes(224 + 20 + 28);
 struct Queued {
     token: u64,
     size: DataSize,
+    since: Time,
 }
 
 /// A packet to send now.
@@ -50,6 +51,8 @@ pub(crate) struct Sender {
     per_packet: bool,
     history: History,
     pacer: Pacer<Queued>,
+    /// Whether a frame was ever queued. Probes wait for the first one: a program with a pacer of its own sends none.
+    has_frames: bool,
     prober: Prober,
     /// Whether the window has been full since the last packet left.
     window_was_full: bool,
@@ -95,6 +98,7 @@ impl Sender {
             available: true,
             per_packet: controller.feedback.is_some(),
             history: History::new(),
+            has_frames: false,
             prober: Prober::default(),
             window_was_full: false,
             reader: FeedbackReader::default(),
@@ -172,11 +176,13 @@ impl Sender {
             _ if !self.available => Some("there is no network; drop the frame"),
             _ if self.decision.pacing.is_zero() => Some("the pacing rate is 0, so no packet leaves; drop the frame"),
             _ if !self.pacer.has_room(size) => Some("the queue of the pacer would take more than 2 s; drop the frame"),
+            _ if self.waits_too_long(now) => Some("a frame waits longer than the controller allows; drop this one"),
             _ => None,
         };
         if rejected.is_none() {
+            self.has_frames = true;
             let push = |&(token, size)| {
-                self.pacer.push(now, PacketPriority::Video, 0, Queued { token, size }, size);
+                self.pacer.push(now, PacketPriority::Video, 0, Queued { token, size, since: now }, size);
             };
             packets.iter().for_each(push);
             let count = packets.len() as u32;
@@ -197,10 +203,14 @@ impl Sender {
         }
     }
 
-    /// Returns the time at which a packet of a probe is due. Probes wait for the first packet.
+    /// Returns whether the first packet of the pacer waits longer than the controller allows.
+    fn waits_too_long(&self, now: Time) -> bool {
+        self.pacer.first_video(0).is_some_and(|first| now - first.since > self.decision.queue_max)
+    }
+
+    /// Returns the time at which a packet of a probe is due.
     fn probe_due(&self) -> Option<Time> {
-        let has_media = self.history.next_sequence() > 0 || self.pacer.queued() > DataSize::ZERO;
-        self.prober.due().filter(|_| has_media)
+        self.prober.due().filter(|_| self.has_frames)
     }
 
     /// Returns the next packet that may leave: one of a probe, or else the next one of the pacer.

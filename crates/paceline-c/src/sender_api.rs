@@ -225,8 +225,8 @@ pub unsafe extern "C" fn paceline_sender_rtp_number(
 }
 
 /// Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
-/// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if the pacing rate is 0, and
-/// while there is no network; then nothing is queued.
+/// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, while a frame waits longer than
+/// the `queue_max_ns` of the decision, if the pacing rate is 0, and while there is no network; then nothing is queued.
 ///
 /// # Safety
 /// `packets` is null or points to `count` packets.

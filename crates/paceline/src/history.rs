@@ -1,7 +1,7 @@
 //! The history of sent packets. It joins feedback with packets and counts the bytes in flight.
 
 use crate::{PacketKind, PacketReport, ProbeId, SentPacket};
-use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time};
+use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// Bytes in flight, in the two definitions that controllers use.
@@ -13,12 +13,15 @@ pub struct Flight {
     pub after_highest: DataSize,
 }
 
-/// The last packets of one flow, oldest first.
+/// The last packets of one flow, oldest first. Packets at the front that nothing more can be learned about are removed, so
+/// that a flow keeps about a round-trip time of packets.
 #[derive(Clone, Debug)]
 pub struct History {
     packets: VecDeque<Entry>,
     /// The sequence number of `packets[0]`.
     first: u64,
+    /// Reports on packets below this number are ignored. The packets from here to `first` were settled.
+    known: u64,
     flight: Flight,
     /// The highest acknowledged sequence number plus one.
     above: u64,
@@ -47,8 +50,12 @@ enum PacketState {
     Arrived,
 }
 
-/// The number of packets that are kept: 3.2 s at 10,000 packets per second. Later feedback is ignored.
+/// The number of packets whose reports are accepted: 3.2 s at 10,000 packets per second. Later feedback is ignored.
 const CAPACITY: usize = 32_768;
+
+/// The time for which a packet that was reported lost, or whose report was lost, may be reported as arrived: from its sending
+/// to that of the newest packet.
+const LATE: TimeDelta = TimeDelta::from_secs(10);
 
 impl Default for History {
     fn default() -> Self {
@@ -59,7 +66,7 @@ impl Default for History {
 impl History {
     /// Creates an empty history. The first packet has the sequence number 0.
     pub fn new() -> Self {
-        Self { packets: VecDeque::new(), first: 0, flight: Flight::default(), above: 0, covered: 0 }
+        Self { packets: VecDeque::new(), first: 0, known: 0, flight: Flight::default(), above: 0, covered: 0 }
     }
 
     /// Returns the sequence number of the next packet.
@@ -73,25 +80,42 @@ impl History {
         if self.packets.len() == CAPACITY {
             self.remove_oldest();
         }
+        while self.packets.front().is_some_and(|oldest| self.is_settled(now, oldest)) {
+            self.remove_oldest();
+        }
         let &SentPacket { size, stream, kind, probe, .. } = packet;
         let in_flight = self.flight.outstanding.as_bytes().min(u32::MAX.into()) as u32;
         self.packets.push_back(Entry { sent: now, size, in_flight, probe, stream, kind, state: PacketState::Open });
         self.flight.outstanding += packet.size;
         self.flight.after_highest += packet.size;
+        self.known = self.known.max(self.next_sequence().saturating_sub(CAPACITY as u64));
+    }
+
+    /// Returns whether no report on the oldest packet can change anything any more.
+    #[inline]
+    fn is_settled(&self, now: Time, oldest: &Entry) -> bool {
+        match oldest.state {
+            PacketState::Arrived => true,
+            PacketState::Open => false,
+            PacketState::Lost | PacketState::Abandoned => self.first < self.above && now - oldest.sent > LATE,
+        }
     }
 
     /// Unwraps the 16-bit sequence number in a report: the highest sent packet with these bits, if it is still known.
     pub fn unwrap(&self, sequence: u16) -> Option<u64> {
         let next = self.next_sequence();
         let back = (next as u16).wrapping_sub(sequence);
-        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.first)
+        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.known)
     }
 
-    /// Returns whether a packet was reported as arrived. Another report on it then changes nothing.
+    /// Returns whether a packet was reported as arrived, or is lost for so long that its arrival would be ignored. Another
+    /// report on it then changes nothing.
     #[inline]
     pub fn has_arrived(&self, sequence: u64) -> bool {
-        let index = sequence.checked_sub(self.first).map(|index| index as usize);
-        index.and_then(|index| self.packets.get(index)).is_some_and(|entry| entry.state == PacketState::Arrived)
+        match sequence.checked_sub(self.first) {
+            Some(index) => self.packets.get(index as usize).is_some_and(|entry| entry.state == PacketState::Arrived),
+            None => sequence >= self.known,
+        }
     }
 
     /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
@@ -152,7 +176,8 @@ impl History {
     pub fn restart(&mut self) {
         let next = self.next_sequence();
         self.packets.clear();
-        (self.first, self.above, self.covered, self.flight) = (next, next, next, Flight::default());
+        (self.first, self.known, self.above, self.covered) = (next, next, next, next);
+        self.flight = Flight::default();
     }
 
     /// Returns the bytes in flight.
@@ -262,6 +287,30 @@ mod tests {
         assert!(history.settle(1, AT, None).is_some(), "reported with a time later");
         history.abandon(1);
         assert_eq!(flight(&history), (200, 100));
+    }
+
+    #[test]
+    fn settled_packets_are_removed_and_stay_known() {
+        let mut history = History::new();
+        send(&mut history, 4);
+        for sequence in [0, 1, 3] {
+            assert!(history.settle(sequence, AT, None).is_some());
+        }
+        assert!(history.settle(2, None, None).is_some());
+        send(&mut history, 9_999);
+        assert_eq!(history.packets.len(), 10_001, "packet 2 may arrive after all");
+        assert_eq!([0, 1, 2, 3].map(|s| history.has_arrived(s)), [true, true, false, true]);
+        assert_eq!([0, 2].map(|s| history.unwrap(s)), [Some(0), Some(2)]);
+        assert!(history.settle(1, AT, None).is_none(), "reported twice");
+        assert!(history.clone().settle(2, AT, None).is_some());
+        send(&mut history, 10);
+        assert_eq!((history.packets.len(), history.unwrap(2)), (10_009, Some(2)), "10 s later it is removed");
+        assert!(history.settle(2, AT, None).is_none() && history.has_arrived(2));
+        assert_eq!(flight(&history), (1_000_900, 1_000_900), "no report on the others");
+        history.abandon_below(10_013);
+        assert_eq!(flight(&history), (0, 1_000_900));
+        send(&mut history, 10_001);
+        assert_eq!(history.packets.len(), 20_010, "they are above the highest that arrived");
     }
 
     #[test]

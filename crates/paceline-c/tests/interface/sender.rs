@@ -107,3 +107,33 @@ fn no_burst_follows_a_full_window() {
     let at_once = std::iter::from_fn(|| sender.poll(ms(1100))).count();
     assert_eq!(at_once, 1, "{snapshot:?}");
 }
+
+/// A program with a pacer of its own reports its packets and polls none, so no probe is due.
+#[test]
+fn program_with_its_own_pacer_has_no_probe_due() {
+    let (mut own, mut ours) = (Sender::new("googcc", LIMITS).unwrap(), Sender::new("googcc", LIMITS).unwrap());
+    assert_eq!(ours.push_frame(0, 1), PACELINE_OK);
+    own.packet_sent(0);
+    assert!(ours.next_timeout() <= 0, "the first clusters wait");
+    for step in 0..20 {
+        let sequence = own.packet_sent(ms(10 * step));
+        own.feedback(ms(10 * step + 20), &[arrived(sequence, 10 * step)]);
+        own.on_timeout(ms(10 * step + 20));
+        assert!(own.next_timeout() > ms(10 * step + 20), "{step}: {}", own.next_timeout());
+    }
+    assert!(own.poll(ms(1000)).is_none());
+}
+
+/// SCReAM version 2 of the authors' program has 100 ms for a frame in the queue of the sender.
+#[test]
+fn frames_are_refused_while_one_waits_longer_than_the_controller_allows() {
+    for (name, refused_at) in [("scream-v2-cpp", Some(101)), ("googcc", None)] {
+        let mut sender = Sender::new(name, LIMITS).unwrap();
+        // 24 packets are 230 kbit, which take more than half a second.
+        assert_eq!(sender.push_frame(0, 24), PACELINE_OK);
+        sender.poll_until(0, ms(50));
+        assert_eq!(sender.push_frame(ms(100), 1), PACELINE_OK, "{name}");
+        let status = sender.push_frame(ms(101), 1);
+        assert_eq!(status == PACELINE_ERROR_FULL, refused_at.is_some(), "{name}: {}", last_error());
+    }
+}
