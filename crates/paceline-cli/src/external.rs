@@ -14,8 +14,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The command as it was typed.
 static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
-/// The scenario of `run` or `compare`, and how it is run.
-static SELECTION: Mutex<Option<Selection>> = Mutex::new(None);
+/// The scenario of `run` or `compare`, how it is run, and the controllers that the arguments name.
+static SELECTION: Mutex<Option<(Selection, Vec<String>)>> = Mutex::new(None);
 
 /// Stores the words of the command, for errors.
 pub fn remember_command(words: &[OsString]) {
@@ -23,18 +23,22 @@ pub fn remember_command(words: &[OsString]) {
 }
 
 /// Stores what is run, for errors.
-pub fn remember(selection: &Selection) {
-    *SELECTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(selection.clone());
+pub fn remember(selection: &Selection, controllers: &[String]) {
+    *SELECTION.lock().unwrap_or_else(PoisonError::into_inner) = Some((selection.clone(), controllers.to_vec()));
 }
 
 /// Returns the command that repeats the run in which a controller failed.
 pub fn repeat(controller: &str, plan: &str, case: &str, seed: u64) -> String {
     let quoted = |words: &[&str]| words.iter().map(|w| paceline_report::shell_quoted(w)).collect::<Vec<_>>().join(" ");
-    if let Some(selection) = &*SELECTION.lock().unwrap_or_else(PoisonError::into_inner) {
-        return selection.repeat(controller, seed);
+    if let Some((selection, named)) = &*SELECTION.lock().unwrap_or_else(PoisonError::into_inner) {
+        return selection.repeat(named.iter().any(|name| name == controller).then_some(controller), seed);
     }
-    let is_sweep = COMMAND.get().and_then(|words| words.get(1)).is_some_and(|word| word == "sweep");
-    if !is_sweep && paceline_scenario::Catalogue.find(plan).is_ok() {
+    // Other commands that change the scenario or the world are repeated as they were typed.
+    let is_changed =
+        |word: &String| ["sweep", "--set", "--world"].iter().any(|name| word.split('=').next() == Some(name));
+    if !COMMAND.get().is_some_and(|words| words.iter().any(is_changed))
+        && paceline_scenario::Catalogue.find(plan).is_ok()
+    {
         let seed = seed.to_string();
         let mut words = vec!["paceline", "run", plan];
         if !case.is_empty() {

@@ -3,7 +3,7 @@
 
 use crate::declared::Declared;
 use crate::failure::{self, Cause, Failure};
-use crate::process::{self, Process};
+use crate::process::Process;
 use crate::protocol::{
     Answer, Delivery, Ecn, Event, EventKind, Hello, Input, PROTOCOL, Packet, ReceiverMessage, TimedEvent, Window,
 };
@@ -49,23 +49,16 @@ impl Program {
         let mut process = Process::start(&words).map_err(|cause| (cause, Vec::new()))?;
         let hello = match read_hello(&mut process) {
             Ok(hello) => hello,
-            Err(cause) => return Err(ended(process, cause)),
+            Err(cause) => return Err((cause, process.end())),
         };
         let declared = match Declared::new(&hello) {
             Ok(declared) => declared,
-            Err(problem) => return Err(ended(process, Cause::Invalid { problem })),
+            Err(problem) => return Err((Cause::Invalid { problem }, process.end())),
         };
         let mut delivery = EventKind::all().map(EventKind::default_delivery);
         hello.events.iter().for_each(|(kind, how)| delivery[*kind as usize] = *how);
         Ok(Self { name, words, hello, declared, delivery })
     }
-}
-
-/// Ends a program that failed. Returns the cause with the program's messages.
-fn ended(process: Process, cause: Cause) -> (Cause, Vec<String>) {
-    process::kill(&process);
-    let messages = process.messages();
-    (cause, messages)
 }
 
 fn read_hello(process: &mut Process) -> Result<Hello, Cause> {
@@ -218,7 +211,7 @@ impl State {
         self.timer.stop();
         self.events = 0;
         let messages = match std::mem::replace(&mut self.link, Link::Failed) {
-            Link::Running(process) => ended(process, cause.clone()).1,
+            Link::Running(process) => process.end(),
             _ => Vec::new(),
         };
         failure::fail(Failure { controller: program.name, at, cause, messages });

@@ -29,6 +29,9 @@ pub enum Cause {
         /// The limit.
         seconds: f64,
     },
+    /// The program wrote something before its next input.
+    #[error("wrote more than one line in answer to a line: print nothing else to the standard output")]
+    Unasked,
     /// The program closed its output or ended.
     #[error("{}", match status {
         Some(status) => format!("ended ({status}) before the end of its input"),
@@ -76,7 +79,8 @@ thread_local! {
     static COLLECTS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The first failure on another thread, which a backend in real time started. Such a backend makes one run at a time.
+/// The first failure on another thread, which a backend in real time started. [`World`](crate::World) makes one run with external
+/// controllers at a time there.
 static FAILED_ELSEWHERE: Mutex<Option<Failure>> = Mutex::new(None);
 
 /// Calls `work`, which makes halves and runs on this thread. The first failure of a half is then that of `take`.

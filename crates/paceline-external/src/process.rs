@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The longest line that a program may write.
@@ -21,6 +21,8 @@ const LINE_MAX: usize = 1 << 20;
 const MESSAGES_SHOWN: usize = 10;
 /// How long a program may run after its input ended.
 const END_MAX: Duration = Duration::from_secs(2);
+/// How long the end of its standard error is waited for.
+const MESSAGES_MAX: Duration = Duration::from_millis(500);
 /// The time between two looks at a program that closed its output.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -43,8 +45,9 @@ pub struct Process {
     /// What was read; the first `used` bytes are lines that were returned.
     buffer: Vec<u8>,
     used: usize,
-    /// The last lines of the standard error.
+    /// The last lines of the standard error, and the thread that reads them.
     messages: Arc<Mutex<VecDeque<String>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Process {
@@ -58,16 +61,20 @@ impl Process {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id() as i32);
         let (input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let messages = Arc::default();
-        forward_messages(child.stderr.take().expect("piped"), Arc::clone(&messages));
+        let reader = forward_messages(child.stderr.take().expect("piped"), Arc::clone(&messages));
         // A program that does not read must not block this process.
         for pipe in [input.as_fd(), output.as_fd()] {
             fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|error| start(error.into()))?;
         }
-        Ok(Self { child, input: Some(input), output, buffer: Vec::new(), used: 0, messages })
+        Ok(Self { child, input: Some(input), output, buffer: Vec::new(), used: 0, messages, reader })
     }
 
-    /// Writes a line, which ends with a newline.
+    /// Writes a line, which ends with a newline. The program must have written nothing since the line that was read last.
     pub fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause> {
+        self.read_more()?;
+        if self.buffer.len() > self.used {
+            return Err(Cause::Unasked);
+        }
         let (mut rest, mut deadline) = (line, None);
         while !rest.is_empty() {
             let Some(input) = &mut self.input else { return Err(self.exited()) };
@@ -104,19 +111,36 @@ impl Process {
             if !wait(self.output.as_fd(), PollFlags::POLLIN, deadline)? {
                 return Err(Cause::NoAnswer { seconds: limit.as_secs_f64() });
             }
-            let mut chunk = [0; 4096];
-            match self.output.read(&mut chunk) {
-                Ok(0) => return Err(self.exited()),
-                Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(_) => return Err(self.exited()),
-            }
+            self.read_more()?;
         }
     }
 
-    /// Returns the last lines that the program wrote to its standard error.
-    pub fn messages(&self) -> Vec<String> {
+    /// Reads what is in the pipe, without a wait.
+    fn read_more(&mut self) -> Result<(), Cause> {
+        let mut chunk = [0; 4096];
+        match self.output.read(&mut chunk) {
+            Ok(0) => return Err(self.exited()),
+            Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Err(self.exited()),
+        }
+        Ok(())
+    }
+
+    /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
+    pub fn end(self) -> Vec<String> {
+        self.kill();
+        // The pipe ends with its writers.
+        let deadline = Instant::now() + MESSAGES_MAX;
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Ends the program's group. Also after the end of the program itself: what it has started may remain.
+    fn kill(&self) {
+        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
     }
 
     /// The program closed a pipe.
@@ -130,8 +154,6 @@ impl Process {
         let deadline = Instant::now() + limit;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // Its last words may still be in the pipe.
-                thread::sleep(LOOK);
                 return Some(status);
             }
             if Instant::now() >= deadline {
@@ -145,7 +167,6 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.input.take());
-        let group = self.child.id() as i32;
         // At the end of its input a program exits, so its output ends.
         let deadline = Instant::now() + END_MAX;
         let mut chunk = [0; 4096];
@@ -157,27 +178,24 @@ impl Drop for Process {
                 Err(_) => break,
             }
         }
-        if self.wait_for(deadline.saturating_duration_since(Instant::now())).is_none() {
-            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
-            let _ = self.child.wait();
-        }
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&group);
+        self.wait_for(deadline.saturating_duration_since(Instant::now()));
+        self.kill();
+        let _ = self.child.wait();
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&(self.child.id() as i32));
     }
-}
-
-/// Ends a program that must not be waited for.
-pub fn kill(process: &Process) {
-    let _ = killpg(Pid::from_raw(process.child.id() as i32), Signal::SIGKILL);
 }
 
 /// Waits until a pipe is ready. Returns whether it is, before the deadline.
 fn wait(pipe: std::os::fd::BorrowedFd<'_>, flags: PollFlags, deadline: Instant) -> Result<bool, Cause> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
+        // Also if the pipe is ready: a program that goes on writing must not be waited for.
+        if left.is_zero() {
+            return Ok(false);
+        }
         // Rounds up, so that a wait of less than a millisecond does not end at once.
         let left = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
         match poll(&mut [PollFd::new(pipe, flags)], left) {
-            Ok(0) if Instant::now() >= deadline => return Ok(false),
             Ok(0) | Err(Errno::EINTR) => {}
             Ok(_) => return Ok(true),
             Err(error) => return Err(Cause::Start { program: "poll".to_owned(), error: error.to_string() }),
@@ -186,7 +204,7 @@ fn wait(pipe: std::os::fd::BorrowedFd<'_>, flags: PollFlags, deadline: Instant) 
 }
 
 /// Copies the standard error of a program to that of this process, and keeps its last lines.
-fn forward_messages(error: ChildStderr, messages: Arc<Mutex<VecDeque<String>>>) {
+fn forward_messages(error: ChildStderr, messages: Arc<Mutex<VecDeque<String>>>) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut lines = BufReader::new(error);
         let mut line = Vec::new();
@@ -200,5 +218,5 @@ fn forward_messages(error: ChildStderr, messages: Arc<Mutex<VecDeque<String>>>) 
             messages.push_back(text);
             line.clear();
         }
-    });
+    })
 }

@@ -1,16 +1,20 @@
 //! A backend whose runs end when an external controller fails.
 
 use crate::failure::{Failure, collect, take, take_elsewhere};
-use crate::indented;
+use crate::{indented, is_external};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::sim::Simulation;
 use paceline_records::{EventObserver, SIMULATOR};
 use paceline_units::{Time, TimeDelta};
+use std::sync::{Mutex, PoisonError};
 
 /// Simulated time between two checks.
 const STEP: TimeDelta = TimeDelta::from_millis(200);
+
+/// Held during a run with external controllers on threads of a backend.
+static ONE_RUN: Mutex<()> = Mutex::new(());
 
 /// A backend, and the external controllers of its runs.
 pub struct World {
@@ -67,6 +71,11 @@ impl Backend for World {
         if self.inner.name() == SIMULATOR {
             return collect(|| self.simulate(plan, registry, seed, observer));
         }
+        if !plan.flows.iter().any(|flow| is_external(flow.control())) {
+            return self.inner.run(plan, registry, seed, observer);
+        }
+        // A failure on a thread of the backend does not name its run, so there is one at a time.
+        let _one = ONE_RUN.lock().unwrap_or_else(PoisonError::into_inner);
         take_elsewhere();
         let outcome = self.inner.run(plan, registry, seed, observer);
         check(take_elsewhere(), plan, seed)?;

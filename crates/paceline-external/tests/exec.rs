@@ -161,21 +161,53 @@ fn failures_name_the_problem_and_the_run() {
     }
 }
 
+/// A second line would be read as the answer to the next input.
+#[test]
+fn line_that_was_not_asked_for_ends_the_run() {
+    let failed = failure("twice.sh", r#"printf '{"target_bps":1}\n{"target_bps":2}\n'; sleep 60"#);
+    assert!(failed.contains("wrote more than one line in answer to a line"), "{failed}");
+}
+
+/// A program that goes on writing is ended like a silent one.
+#[test]
+fn endless_output_is_not_waited_for() {
+    for output in ["yes '{}'", "yes | tr -d '\\n'"] {
+        let name = script("endless.sh", &format!("{HELLO}\nexec {output}"));
+        assert!(entry(&name).is_ok(), "its first line is valid");
+    }
+    let failed = failure("no_newline.sh", "while true; do printf x; sleep 0.01; done");
+    assert!(failed.contains("gave no answer within 0.5 s"), "{failed}");
+}
+
+#[test]
+fn no_process_remains_after_a_run() {
+    let pids = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("helpers");
+    let _ = std::fs::remove_file(&pids);
+    let answers = format!("while read l; do {ANSWER}; done");
+    let started = format!("{HELLO}\nsleep 60 > /dev/null 2>&1 & echo $! >> {}\n{answers}", pids.display());
+    run_for("mmsys16/table1", &script("helper.sh", &started), "1s", 1).unwrap();
+    let pids = std::fs::read_to_string(&pids).unwrap();
+    assert_eq!(pids.split_whitespace().count(), 2, "one for the hello, one for the run");
+    pids.split_whitespace().for_each(assert_ended);
+}
+
 #[test]
 fn no_process_remains_after_a_failure() {
     let pids = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pids");
     failure("remains.sh", &format!("sleep 60 & echo $$ $! > {}\nsleep 60", pids.display()));
     let pids = std::fs::read_to_string(&pids).unwrap();
     assert_eq!(pids.split_whitespace().count(), 2);
-    for pid in pids.split_whitespace() {
-        // A child of the script belongs to another parent for a moment, which collects it.
-        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-        let running = (0..100).all(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            state().is_some_and(|stat| !stat.contains(") Z "))
-        });
-        assert!(!running, "{pid} still runs");
-    }
+    pids.split_whitespace().for_each(assert_ended);
+}
+
+/// A child of a program belongs to another parent for a moment, which collects it.
+fn assert_ended(pid: &str) {
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    let running = (0..100).all(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        state().is_some_and(|stat| !stat.contains(") Z "))
+    });
+    assert!(!running, "{pid} still runs");
 }
 
 #[test]

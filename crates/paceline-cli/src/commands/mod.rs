@@ -189,15 +189,15 @@ impl Selection {
             false => String::new(),
         };
         let set = self.options.changes();
-        external::remember(self);
+        external::remember(self, controllers);
         external::add(worlds::registry(&self.options.world), controllers, &set, &text)
     }
 
-    /// Returns the command that repeats one run under a controller.
-    pub fn repeat(&self, controller: &str, seed: u64) -> String {
+    /// Returns the command that repeats one run under a controller; under those of the scenario if `None`.
+    pub fn repeat(&self, controller: Option<&str>, seed: u64) -> String {
         let options = RunOptions { seed, ..self.options.clone() };
         let one = Self { scenario: self.scenario.clone(), options };
-        one.command("run", Some(("controllers", controller)), 1)
+        one.command("run", controller.map(|name| ("controllers", name)), 1)
     }
 
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or

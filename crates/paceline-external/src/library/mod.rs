@@ -83,6 +83,8 @@ pub struct LibrarySendHalf {
     instance: RefCell<Option<Instance>>,
     decision: Decision,
     timer: Timer,
+    /// The time of the last handler.
+    now: Time,
     probes: VecDeque<ProbeCluster>,
     packets: Vec<PacelinePacketReport>,
     signal_values: Vec<f64>,
@@ -110,13 +112,14 @@ impl Clone for LibrarySendHalf {
             instance: RefCell::new(None),
             decision: self.decision,
             timer: self.timer,
+            now: self.now,
             probes: self.probes.clone(),
             packets: Vec::new(),
             signal_values: self.signal_values.clone(),
         };
         match instance.transpose() {
             Ok(instance) => _ = copy.instance.replace(instance),
-            Err(problem) => copy.fail(Time::ZERO, problem),
+            Err(problem) => copy.fail(self.now, problem),
         }
         copy
     }
@@ -133,6 +136,7 @@ impl LibrarySendHalf {
             instance: RefCell::new(None),
             decision: Decision::new(setup.start),
             timer: Timer::default(),
+            now: Time::ZERO,
             probes: VecDeque::new(),
             packets: Vec::new(),
             signal_values,
@@ -164,6 +168,7 @@ impl LibrarySendHalf {
         signals: Option<&mut Signals>,
         call: impl FnOnce(&mut Instance) -> Result<bool, String>,
     ) {
+        self.now = now;
         if let Err(problem) = self.try_handle(now, signals, call) {
             self.timer.stop();
             self.fail(now, problem);
@@ -289,7 +294,7 @@ impl SendHalf for LibrarySendHalf {
         match rate {
             Ok(rate) => rate.map(Rate::from_bps),
             Err(problem) => {
-                self.fail(Time::ZERO, problem);
+                self.fail(self.now, problem);
                 None
             }
         }

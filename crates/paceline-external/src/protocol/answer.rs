@@ -46,7 +46,7 @@ pub struct Answer<'a> {
     /// The rate of each stream by its number, if the program divides the target itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stream_rates_bps: BTreeMap<u8, u64>,
-    /// Values of declared signals.
+    /// Values of declared signals. They are kept in answers to feedback, rtt, report, message, bounds, route and timeout.
     #[serde(default, borrow, skip_serializing_if = "BTreeMap::is_empty")]
     pub signals: BTreeMap<Cow<'a, str>, f64>,
 }

@@ -17,7 +17,7 @@ const PACKETS_MAX: u32 = 2000;
 const STARTS: TimeDelta = TimeDelta::from_secs(5);
 
 /// Returns the mean target of a controller, bit/s; `None` if the input has no delays or reports, or the controller needs messages of
-/// a receive half.
+/// a receive half. An external controller that fails stores its failure.
 pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f64) -> Option<f64> {
     let quantities =
         [Quantity::SentRate, Quantity::DelayLow, Quantity::DelayHigh, Quantity::PacketsSent, Quantity::PacketsLost];
@@ -68,6 +68,8 @@ pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f
                 rtt = Some(round_trip);
                 half.handle_rtt(now, &round_trip, &mut signals);
                 half.handle_feedback(now, &Feedback::new(&due, outstanding, outstanding), &mut signals);
+                // No probe is in the recorded packets.
+                while half.poll_probe(now).is_some() {}
             }
         }
         if now - flow.span.0 >= STARTS {

@@ -2,6 +2,7 @@
 
 use super::open_loop;
 use crate::errors::backend_error;
+use crate::external;
 use crate::table::Table;
 use crate::view::View;
 use crate::worlds;
@@ -75,6 +76,12 @@ fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, regist
     let result = serde_json::to_value(&result).into_diagnostic()?;
     let call = &result["flows"][0];
     let number = |value: &serde_json::Value| value.as_f64().ok_or_else(|| miette!("the run has no packets"));
+    let rtt_s = path.rtt_s.unwrap_or(DEFAULT_RTT_S);
+    let open_loop_target = external::collect_failures(|| {
+        let target =
+            registry.get(controller).and_then(|entry| open_loop::mean_target(flow, entry, rtt_s, path.highest_bps));
+        external::check_failure(&scenario.plan, SEED).map(|()| target).map_err(backend_error)
+    });
     let mut caveat = "closed loop: a run in the simulator, in which other traffic does not react".to_owned();
     if path.rtt_s.is_none() {
         caveat += &format!("; RTT unknown, {:.0} ms assumed", DEFAULT_RTT_S * 1e3);
@@ -86,9 +93,7 @@ fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, regist
         throughput_bps: number(&call["throughput_bps"])?,
         loss_ratio: number(&call["loss_ratio"])?,
         owd_p95_ms: number(&call["owd_ms"]["p95"])?,
-        open_loop_target_bps: registry.get(controller).and_then(|entry| {
-            open_loop::mean_target(flow, entry, path.rtt_s.unwrap_or(DEFAULT_RTT_S), path.highest_bps)
-        }),
+        open_loop_target_bps: open_loop_target?,
         capacity_known: path.known,
         caveat,
     })
