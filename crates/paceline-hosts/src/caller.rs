@@ -183,7 +183,7 @@ mod tests {
                 Action::Reply(bytes) => bytes,
                 Action::Decide(id, proposed, _) => {
                     assert_eq!(proposed, terms());
-                    listener.accept(now, from, id, 0)
+                    listener.accept(from, id, 0)
                 }
                 other => panic!("{other:?}"),
             };
@@ -219,7 +219,7 @@ mod tests {
                     match listener.handle(Time::ZERO, from, &bytes) {
                         Action::Reply(bytes) => caller.handle(Time::ZERO, &bytes),
                         Action::Decide(id, _, token) => {
-                            let accept = listener.accept(Time::ZERO, from, id, 0);
+                            let accept = listener.accept(from, id, 0);
                             let keys = listener.keys(id, &token);
                             let sealed = keys.map(|keys| keys.seal.seal(&accept));
                             // One that is not sealed is ignored.

@@ -8,13 +8,16 @@ use crate::seal::{self, Keys, Secret};
 use crate::tcp_proof::Proofs;
 use crate::terms::Terms;
 use crate::token::{Invalid, TOKEN_LIFETIME, Token, TokenKey};
-use paceline_units::Time;
+use paceline_units::{Time, TimeDelta};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Maximum number of sessions that start within the lifetime of a token.
+/// Maximum number of sessions that start, or are refused after a valid token, within the lifetime of a token.
 const STARTS_MAX: usize = 64;
+
+/// Time for which a goodbye is repeated: a sender repeats its bye for 3 s.
+const GOODBYE_TIME: TimeDelta = TimeDelta::from_secs(5);
 
 /// Datagrams that a receiver counted and, but for hellos, dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,10 +71,12 @@ pub struct Listener {
     key: TokenKey,
     /// The session that runs, and the TCP port that is open for it; 0 for none.
     session: Option<(Session, u16)>,
-    /// The last session that is over, its totals and its summary, to repeat a lost goodbye.
-    ended: Option<(Session, Totals, Vec<u8>)>,
-    /// Sessions that started within the lifetime of a token, oldest first.
+    /// The last session that is over, its end, its totals and its summary, to repeat a lost goodbye.
+    ended: Option<(Session, Time, Totals, Vec<u8>)>,
+    /// Sessions whose start was decided within the lifetime of a token, oldest first.
     started: VecDeque<(Time, SessionId)>,
+    /// The last session that was refused after its flows were looked at, to repeat a lost refusal.
+    refused: Option<(SessionId, Refusal)>,
     /// The secret, if sessions are sealed.
     secret: Option<Secret>,
     /// Counted datagrams.
@@ -82,7 +87,7 @@ impl Listener {
     /// Creates a listener with a random key, and a secret if sessions are sealed.
     pub fn new(random: [u8; 32], secret: Option<Secret>) -> Self {
         let (key, started) = (TokenKey::new(random), VecDeque::with_capacity(STARTS_MAX));
-        Self { key, session: None, ended: None, started, secret, counters: Counters::default() }
+        Self { key, session: None, ended: None, started, refused: None, secret, counters: Counters::default() }
     }
 
     /// Returns the keys of a session; `None` without a secret.
@@ -142,7 +147,7 @@ impl Listener {
             },
             Message::Bye if self.session.is_some_and(|(running, _)| running == session) => Action::Leave,
             Message::Bye => match &self.ended {
-                Some((ended, totals, summary)) if *ended == session => {
+                Some((ended, at, totals, summary)) if *ended == session && now - *at <= GOODBYE_TIME => {
                     Action::Reply(message::write(id, Message::Goodbye(*totals, summary)))
                 }
                 _ => {
@@ -164,6 +169,9 @@ impl Listener {
             self.started.pop_front();
         }
         if self.started.iter().any(|(_, started)| *started == id) {
+            if let Some((_, reason)) = self.refused.filter(|(refused, _)| *refused == id) {
+                return Action::Reply(message::write(id, Message::Refuse(reason)));
+            }
             self.counters.replayed += 1;
             return Action::Drop;
         }
@@ -179,7 +187,11 @@ impl Listener {
             return Action::Reply(self.refuse(id, Refusal::Secret));
         };
         match Terms::from_bytes(&terms) {
-            Some(terms) => Action::Decide(id, terms, token),
+            // Also if the session is refused: to look at its flows takes time, so a token does that once.
+            Some(terms) => {
+                self.started.push_back((now, id));
+                Action::Decide(id, terms, token)
+            }
             None => Action::Reply(self.refuse(id, Refusal::Terms)),
         }
     }
@@ -190,8 +202,7 @@ impl Listener {
     }
 
     /// Starts a session for which this TCP port is open, 0 for none, and returns the bytes to send.
-    pub fn accept(&mut self, now: Time, peer: SocketAddr, id: SessionId, port: u16) -> Vec<u8> {
-        self.started.push_back((now, id));
+    pub fn accept(&mut self, peer: SocketAddr, id: SessionId, port: u16) -> Vec<u8> {
         self.session = Some((Session { peer, id }, port));
         message::write(id, Message::Accept(port))
     }
@@ -199,17 +210,18 @@ impl Listener {
     /// Refuses a session, and returns the bytes to send.
     pub fn refuse(&mut self, id: SessionId, reason: Refusal) -> Vec<u8> {
         self.counters.refused += 1;
+        self.refused = Some((id, reason));
         message::write(id, Message::Refuse(reason))
     }
 
     /// Ends the session, with its totals and a summary of at most [`message::SUMMARY_MAX`] bytes.
-    pub fn end(&mut self, totals: Totals, summary: Vec<u8>) {
-        self.ended = self.session.take().map(|(session, _)| (session, totals, summary));
+    pub fn end(&mut self, now: Time, totals: Totals, summary: Vec<u8>) {
+        self.ended = self.session.take().map(|(session, _)| (session, now, totals, summary));
     }
 
     /// Returns the answer to a bye of the session that was ended last.
     pub fn goodbye(&self) -> Option<Vec<u8>> {
-        let (session, totals, summary) = self.ended.as_ref()?;
+        let (session, _, totals, summary) = self.ended.as_ref()?;
         Some(message::write(session.id, Message::Goodbye(*totals, summary)))
     }
 }
@@ -252,16 +264,30 @@ mod tests {
         let token = token(&mut listener, now, peer());
         assert_eq!(listener.session(), None, "a hello leaves no state");
         assert_eq!(start(&mut listener, now, peer(), token), Action::Decide(ID, terms(), token));
-        let accept = listener.accept(now, peer(), ID, 9777);
+        let accept = listener.accept(peer(), ID, 9777);
         assert!(listener.is_peer(peer()));
         assert_eq!(start(&mut listener, now, peer(), token), Action::Reply(accept), "its answer was lost");
         assert_eq!(listener.handle(now, peer(), &message::write(ID, Message::Bye)), Action::Leave);
-        listener.end(Totals { packets: 5, ..Totals::default() }, b"{}".to_vec());
+        listener.end(now, Totals { packets: 5, ..Totals::default() }, b"{}".to_vec());
         let goodbye = listener.goodbye().unwrap();
         assert_eq!(listener.handle(now, peer(), &message::write(ID, Message::Bye)), Action::Reply(goodbye));
+        let late = now + GOODBYE_TIME + TimeDelta::from_nanos(1);
+        assert_eq!(listener.handle(late, peer(), &message::write(ID, Message::Bye)), Action::Drop);
         // The same token again.
         assert_eq!(start(&mut listener, now + TOKEN_LIFETIME, peer(), token), Action::Drop);
         assert_eq!(listener.counters.replayed, 1);
+    }
+
+    #[test]
+    fn a_refused_session_is_looked_at_once() {
+        let (mut listener, now) = (listener(), Time::from_secs(100));
+        let token = token(&mut listener, now, peer());
+        assert_eq!(start(&mut listener, now, peer(), token), Action::Decide(ID, terms(), token));
+        let refusal = listener.refuse(ID, Refusal::Unknown);
+        for _ in 0..3 {
+            assert_eq!(start(&mut listener, now, peer(), token), Action::Reply(refusal.clone()));
+        }
+        assert_eq!((listener.counters.refused, listener.counters.replayed), (1, 0));
     }
 
     #[test]
@@ -290,7 +316,7 @@ mod tests {
     #[test]
     fn a_second_sender_is_refused() {
         let (mut listener, now) = (listener(), Time::from_secs(100));
-        listener.accept(now, "192.0.2.9:1".parse().unwrap(), SessionId([9; 8]), 0);
+        listener.accept("192.0.2.9:1".parse().unwrap(), SessionId([9; 8]), 0);
         let token = token(&mut listener, now, peer());
         let refusal = message::write(ID, Message::Refuse(Refusal::Busy));
         assert_eq!(start(&mut listener, now, peer(), token), Action::Reply(refusal));
@@ -327,11 +353,11 @@ mod tests {
             let token = listener.key.make(now, peer(), id);
             let bytes = message::write(id, Message::Start(token, &terms().to_bytes()));
             match listener.handle(now, peer(), &bytes) {
-                Action::Decide(..) if n < STARTS_MAX => drop(listener.accept(now, peer(), id, 0)),
+                Action::Decide(..) if n < STARTS_MAX => drop(listener.accept(peer(), id, 0)),
                 Action::Reply(_) if n == STARTS_MAX => {}
                 other => panic!("session {n}: {other:?}"),
             }
-            listener.end(Totals::default(), Vec::new());
+            listener.end(now, Totals::default(), Vec::new());
         }
         assert_eq!((listener.started.len(), listener.counters.refused), (STARTS_MAX, 1));
     }
@@ -361,13 +387,17 @@ mod tests {
                 1..50
             )
         ) {
-            let mut listener = listener();
+            let (mut listener, mut decided) = (listener(), false);
             for (n, (bytes, from)) in datagrams.iter().enumerate() {
                 let valid_start = message::write(ID, Message::Start(valid(), &terms().to_bytes()));
                 let is_valid = *bytes == valid_start && *from == peer();
                 match listener.handle(Time::from_millis(n as i64), *from, bytes) {
-                    Action::Decide(id, terms, _) => prop_assert!(is_valid, "{id:?} {terms:?}"),
-                    Action::Drop => prop_assert!(!is_valid),
+                    Action::Decide(id, terms, _) => {
+                        prop_assert!(is_valid && !decided, "{id:?} {terms:?}");
+                        decided = true;
+                    }
+                    // A token is used once.
+                    Action::Drop => prop_assert!(!is_valid || decided),
                     Action::Reply(reply) => prop_assert!(reply.len() <= bytes.len() && !is_valid),
                     Action::Leave => prop_assert!(false, "there is no session to leave"),
                 }

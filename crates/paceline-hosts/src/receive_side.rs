@@ -5,6 +5,7 @@ use crate::flow_number::Ssrcs;
 use crate::message::{SessionId, Totals};
 use crate::silence::Liveness;
 use crate::timers::Timers;
+use crate::window::SeenNumbers;
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
@@ -26,6 +27,8 @@ pub type Transmit<'a> = dyn FnMut(Output<'_>) + 'a;
 struct ReceiveFlow {
     flow: MediaFlow,
     totals: Totals,
+    /// The packets that were seen, of media and of retransmissions.
+    seen: [SeenNumbers; 2],
 }
 
 /// The flows that an end receives.
@@ -45,7 +48,7 @@ impl ReceiveSide {
     /// Creates the side of flows of this session that start now. `first` is the number of the first one in the session.
     pub fn new(id: SessionId, flows: Vec<MediaFlow>, first: usize, now: Time) -> Self {
         let ssrcs = Ssrcs::new(id, first + flows.len());
-        let flow = |flow| ReceiveFlow { flow, totals: Totals::default() };
+        let flow = |flow| ReceiveFlow { flow, totals: Totals::default(), seen: Default::default() };
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
         let timers = Timers::new(flows.iter().map(|flow| flow.poll_timeout(now)));
         let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
@@ -58,7 +61,9 @@ impl ReceiveSide {
         let Some(index) = index.filter(|index| *index < self.flows.len()) else { return false };
         let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
         let flow = &mut self.flows[index];
-        if let Some(key) = self.ssrcs.key(bytes) {
+        // A packet that the network has duplicated counts once. The flow gets it like any other.
+        let key = self.ssrcs.key(bytes);
+        if let Some(key) = key.filter(|key| flow.seen[usize::from(key.stream % 2)].insert(key.sequence)) {
             self.first_arrival.get_or_insert(at);
             self.liveness.handle_news(at);
             flow.totals.packets += 1;

@@ -74,8 +74,8 @@ pub struct Receiver<'a> {
     pub key: [u8; 32],
     /// The secret, if sessions are sealed.
     pub secret: Option<Secret>,
-    /// Creates the flows of a session with this identifier at this time of the receiver's clock; `None` if it does not have the controller or the source.
-    pub build: &'a dyn Fn(SessionId, &Terms, Time) -> Option<Flows>,
+    /// Creates the flows of a session with this identifier at this time of the receiver's clock, or refuses it.
+    pub build: &'a dyn Fn(SessionId, &Terms, Time) -> Result<Flows, Refusal>,
     /// Set to end the session and the receiver.
     pub stop: &'a AtomicBool,
 }
@@ -176,7 +176,7 @@ impl<'a> Server<'a> {
             Action::Drop => return None,
             Action::Reply(bytes) => bytes,
             Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms, now) {
-                Some(flows) => {
+                Ok(flows) => {
                     let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
                     let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
                     match proofs.map(open).transpose() {
@@ -186,12 +186,12 @@ impl<'a> Server<'a> {
                             let link = Link { socket, peer: from, id, seal };
                             let port = tcp.as_ref().map_or(0, TcpSession::port);
                             self.session = Some(Session::new(link, open, terms, flows, tcp, now));
-                            self.listener.accept(now, from, id, port)
+                            self.listener.accept(from, id, port)
                         }
                         Err(_) => self.listener.refuse(id, Refusal::Tcp),
                     }
                 }
-                None => self.listener.refuse(id, Refusal::Unknown),
+                Err(reason) => self.listener.refuse(id, reason),
             },
             Action::Leave => {
                 let is_early = self.session.as_ref()?.media_end() - now > END_TOLERANCE;
@@ -234,7 +234,7 @@ impl<'a> Server<'a> {
         // A lost answer to the start does no harm to the next session, whose keys are others.
         let report = over.finish(now, end);
         let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
-        self.listener.end(over.side.totals(), closing.to_bytes());
+        self.listener.end(now, over.side.totals(), closing.to_bytes());
         self.over = Some((over.link, over.open));
         Some(report)
     }
@@ -408,7 +408,7 @@ mod tests {
     fn serve(socket: &Socket, count: usize, on_build: &dyn Fn()) -> Vec<End> {
         let build = |id, _: &Terms, _| {
             on_build();
-            Some(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
+            Ok(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
         };
         let receiver = Receiver { socket, key: [1; 32], secret: None, build: &build, stop: &AtomicBool::new(false) };
         let mut ends = Vec::new();

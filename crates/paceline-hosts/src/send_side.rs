@@ -263,6 +263,7 @@ impl SendSide {
             sent_packets: self.log.sent().packets,
             sent_bytes: self.log.sent().bytes,
             known_packets: self.log.packets_up_to_latest(),
+            received_packets: self.log.received().packets,
             target_bps: targets,
             delay_variation_ms: self.log.variation().percentiles_ms(),
             rtt_ms: self.rtt.above(TimeDelta::ZERO).percentiles_ms(),

@@ -197,8 +197,10 @@ impl Sender<'_> {
         }
         let end = session.send_media(&clock, &mut buffers, observer, progress)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
-        let tcp = tcp.map(TcpSender::finish);
+        // The bye must not wait for a connection attempt.
+        tcp.iter().for_each(TcpSender::stop);
         session.leave(&clock, &mut buffers, end)?;
+        let tcp = tcp.map(TcpSender::finish);
         session.side.log.finish().iter().for_each(|event| observer.on_event(event));
         let Session { mut side, back, goodbye, closing, strangers, .. } = session;
         let Closing { back: measured, tcp_bytes } = closing.unwrap_or_default();
@@ -406,7 +408,7 @@ mod tests {
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
-            let (build, stop) = (|id, _: &Terms, _| Some(flows(id)), AtomicBool::new(false));
+            let (build, stop) = (|id, _: &Terms, _| Ok(flows(id)), AtomicBool::new(false));
             let receiver = Receiver { socket: &there, key: [1; 32], secret: None, build: &build, stop: &stop };
             let mut reports = Vec::new();
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();

@@ -23,6 +23,8 @@ pub struct Summary {
     pub sent_bytes: u64,
     /// Packets up to the latest that arrived.
     pub known_packets: u64,
+    /// Packets of which the sender of these flows has heard that they arrived.
+    pub received_packets: u64,
     /// Sum of the mean targets, bit/s.
     pub target_bps: u64,
     /// Median, 95th and 99th percentile of the delay above the smallest one, ms.
@@ -54,6 +56,7 @@ mod tests {
                 sent_packets: u64::MAX,
                 sent_bytes: u64::MAX,
                 known_packets: u64::MAX,
+                received_packets: u64::MAX,
                 target_bps: u64::MAX,
                 delay_variation_ms: [Some(0.1 + 0.2), None, Some(f64::MAX)],
                 rtt_ms: [Some(1.0 / 3.0); 3],

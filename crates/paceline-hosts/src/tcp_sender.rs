@@ -53,9 +53,14 @@ impl TcpSender {
         Ok(Self { over, thread: thread::Builder::new().name("tcp".to_owned()).spawn(work)? })
     }
 
-    /// Closes the connection at once, so that nothing is sent after the session. Waits for the end of a connection attempt.
-    pub(crate) fn finish(self) -> TcpSent {
+    /// Closes the connection at once, so that nothing is sent after the session.
+    pub(crate) fn stop(&self) {
         self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops, waits for the end of a connection attempt, and returns what was sent.
+    pub(crate) fn finish(self) -> TcpSent {
+        self.stop();
         self.thread.join().unwrap_or_default()
     }
 }

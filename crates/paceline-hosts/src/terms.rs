@@ -4,7 +4,7 @@ use crate::message::TERMS_MAX;
 use paceline_units::{Rate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
-/// Maximum rate of a session: above it, packets do not leave as paced.
+/// Maximum rate of all flows of a session in one direction: above it, packets do not leave as paced.
 const RATE_MAX: u64 = 10_000_000_000;
 
 /// Maximum duration of a session.
@@ -68,11 +68,18 @@ impl Terms {
             _ if self.min_bps == 0 || self.min_bps > self.start_bps || self.start_bps > self.max_bps => {
                 Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
             }
-            _ if self.max_bps > RATE_MAX => Some("the highest rate must be at most 10 Gbit/s"),
+            _ if self.total_bps() > RATE_MAX => {
+                Some("the highest rate of all flows together must be at most 10 Gbit/s")
+            }
             _ if !(1..=FLOWS_MAX).contains(&self.flows) => Some("the number of flows must be from 1 to 256"),
             _ if !(1000..=DURATION_MAX_MS).contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
             _ => None,
         }
+    }
+
+    /// Returns the highest rate of all flows of a direction together, bit/s.
+    pub fn total_bps(&self) -> u64 {
+        self.max_bps.saturating_mul(self.flows.into())
     }
 
     /// Returns the duration of the media.
@@ -115,7 +122,7 @@ pub(crate) mod tests {
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 10] = [
+        let changes: [fn(&mut Terms); 11] = [
             |t| t.flows = 0,
             |t| t.flows = FLOWS_MAX + 1,
             |t| t.controller = "a\"b".to_owned(),
@@ -124,6 +131,7 @@ pub(crate) mod tests {
             |t| t.start_bps = t.max_bps + 1,
             |t| t.min_bps = 0,
             |t| t.max_bps = RATE_MAX + 1,
+            |t| (t.max_bps, t.flows) = (RATE_MAX / 2 + 1, 2),
             |t| t.duration_ms = DURATION_MAX_MS + 1,
             |t| t.duration_ms = 999,
         ];

@@ -48,11 +48,44 @@ impl Window {
     }
 }
 
+/// The sequence numbers of a stream that were seen, of 16 bits.
+#[derive(Default)]
+pub(crate) struct SeenNumbers {
+    /// The latest number without its wraps. It starts high enough for numbers before the first one.
+    latest: Option<u64>,
+    window: Window,
+}
+
+impl SeenNumbers {
+    /// Records a number. Returns whether it is new: not within the last 4032 numbers, or not seen.
+    pub(crate) fn insert(&mut self, number: u16) -> bool {
+        let latest = self.latest.unwrap_or(1 << 16 | u64::from(number));
+        let extended = latest.wrapping_add_signed(i64::from(number.wrapping_sub(latest as u16) as i16));
+        self.latest = Some(latest.max(extended));
+        let is_new = self.window.is_new(extended) || extended + WINDOW - 64 < self.window.end;
+        if self.window.is_new(extended) {
+            self.window.insert(extended);
+        }
+        is_new
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_are_new_once_also_across_a_wrap() {
+        let mut seen = SeenNumbers::default();
+        assert!(seen.insert(65_530) && seen.insert(65_520), "a number before the first one");
+        assert!((65_531..=65_535).chain(0..10_000).all(|number| seen.insert(number)));
+        assert!(![9_999, 9_000, 6_000].map(|number| seen.insert(number)).contains(&true));
+        assert!(seen.insert(5_000), "too old to know");
+        assert!((10_000..=65_535).all(|number| seen.insert(number)));
+        assert!(!seen.insert(65_535) && seen.insert(0));
+    }
 
     proptest! {
         #[test]

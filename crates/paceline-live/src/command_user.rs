@@ -1,5 +1,6 @@
 //! The user as whom the command behind a link runs, or this process itself: a program gets no more rights than it needs.
 
+use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, setgid, setgroups, setuid};
 use std::ffi::{CString, OsString};
 use std::io;
@@ -50,12 +51,23 @@ impl CommandUser {
     /// go with them.
     ///
     /// # Errors
-    /// The process is not root.
+    /// The process is not root, the user is root, or the rights could be taken back.
     pub fn become_user(&self) -> io::Result<()> {
+        // The kernel takes capabilities away only when a process stops being root.
+        if !geteuid().is_root() {
+            return Err(io::Error::from(Errno::EPERM));
+        }
+        if self.uid.is_root() {
+            return Err(io::Error::other("that user is root"));
+        }
         let name = CString::new(self.name.as_str())?;
         setgroups(&getgrouplist(&name, self.gid)?)?;
         setgid(self.gid)?;
-        Ok(setuid(self.uid)?)
+        setuid(self.uid)?;
+        match setuid(Uid::from_raw(0)) {
+            Err(_) => Ok(()),
+            Ok(()) => Err(io::Error::other("the system let it become root again")),
+        }
     }
 
     /// Returns the variables of the user's environment.

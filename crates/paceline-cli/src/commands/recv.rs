@@ -7,7 +7,7 @@ use crate::output;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_hosts::listener::Counters;
-use paceline_hosts::message::{SessionId, Totals};
+use paceline_hosts::message::{Refusal, SessionId, Totals};
 use paceline_hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
 use paceline_hosts::sender::End;
 use paceline_hosts::summary::Summary;
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// priority.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Highest rate of all flows together that a sender may let this end send (`send --both`).
+    #[arg(long, value_name = "RATE", default_value = "100Mbps")]
+    max_back_rate: Rate,
     /// Ends after the first session.
     #[arg(long)]
     once: bool,
@@ -120,9 +123,13 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     user::become_named(arguments.user.as_deref())?;
     let registry = Registry::standard();
     let build = |id: SessionId, terms: &Terms, start: Time| {
+        if terms.both && terms.total_bps() > arguments.max_back_rate.as_bps() {
+            return Err(Refusal::Terms);
+        }
         let is_known = registry.get(&terms.controller).is_some() && SOURCES.contains(&terms.source.as_str());
-        let scenario = is_known.then(|| host_session::scenario(terms, &registry).ok()).flatten()?;
-        let flows = host_session::flows(&scenario, id, terms, start, &registry, false).ok()?;
+        let scenario =
+            is_known.then(|| host_session::scenario(terms, &registry).ok()).flatten().ok_or(Refusal::Unknown)?;
+        let flows = host_session::flows(&scenario, id, terms, start, &registry, false).map_err(|_| Refusal::Unknown)?;
         let Terms { controller, source, flows: count, .. } = terms;
         let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
         let ways = if terms.both { ", both ways" } else { "" };
@@ -132,7 +139,7 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
             terms.max(),
             terms.duration()
         );
-        Some(flows)
+        Ok(flows)
     };
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| miette!("the system has no random numbers: {error}"))?;

@@ -127,6 +127,7 @@ fn several_flows_go_both_ways_and_each_is_counted() {
     assert!(count(&here["received_packets"]) > 200 && count(&here["frames"]) > 100, "{here:#}");
     let missing = count(&there["sent_packets"]) - count(&here["received_packets"]);
     assert!(missing < 20, "packets under way at the end: {missing}");
+    assert_eq!(here["measured"]["loss_ratio"], 0.0, "the loopback loses nothing");
     assert_eq!((&sent["unknown_arrivals"], &sent["stranger_datagrams"]), (&0.into(), &0.into()));
     assert!(json_list(&received["flows"]).iter().all(|flow| count(&flow["frames"]) > 50));
 }
@@ -369,7 +370,8 @@ fn a_receiver_gives_up_the_rights_of_root() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     for key in ["Uid:", "Gid:", "Groups:"] {
-        assert!(value(key).iter().all(|id| id != "0"), "{status}");
+        let ids = value(key);
+        assert!(!ids.is_empty() && ids.iter().all(|id| id != "0"), "{status}");
     }
     for key in ["CapPrm:", "CapEff:", "CapAmb:"] {
         assert_eq!(value(key), ["0000000000000000"], "{key}");
@@ -401,4 +403,15 @@ pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     folder
+}
+
+#[test]
+fn a_receiver_sends_no_more_than_it_allows() {
+    let arguments = ["recv", "--once", "--json", "--bind", "127.0.0.1:0", "--max-back-rate", "3Mbps"];
+    let receiver = Background::start(&arguments, "listening at ");
+    let session = ["send", &receiver.address, "--both", "--flows", "2", "--duration", "1s", "--max-rate"];
+    let refused = paceline(&[&session[..], &["1600kbps"]].concat()).output().unwrap();
+    assert!(!refused.status.success() && stderr(&refused).contains("--max-back-rate"), "{}", stderr(&refused));
+    let accepted = paceline(&[&session[..], &["1500kbps"]].concat()).output().unwrap();
+    assert!(accepted.status.success(), "{}", stderr(&accepted));
 }

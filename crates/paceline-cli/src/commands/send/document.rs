@@ -219,8 +219,9 @@ fn back_document(back: &BackReport, seconds: f64) -> BackDocument {
     let received_packets = sum(|flow| flow.packets);
     let flow = |flow: &Totals| BackFlow { received_packets: flow.packets, received_bps: rate(flow.bytes) };
     let measured = |measured: &Summary| {
-        let known = measured.sent_packets.max(1);
-        let lost = known.saturating_sub(received_packets);
+        // Packets that were under way at the end are not lost.
+        let known = measured.known_packets.max(1);
+        let lost = measured.known_packets.saturating_sub(measured.received_packets);
         BackMeasured {
             sent_packets: measured.sent_packets,
             sent_bps: rate(measured.sent_bytes),

@@ -25,7 +25,7 @@ use paceline_results::{RunInputs, Store};
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
 use serde::Serialize;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -295,6 +295,10 @@ fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry:
 
 /// Returns the first address of a host, with the port if it names one.
 fn resolve(host: &str) -> Result<SocketAddr> {
+    // `2001:db8::1:5000` is an address without a port.
+    if let Ok(address) = host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Ok((address, PORT).into());
+    }
     let mut named = host.to_socket_addrs().or_else(|_| (host.trim_matches(['[', ']']), PORT).to_socket_addrs());
     let first = named.as_mut().ok().and_then(Iterator::next);
     first.ok_or_else(|| {
@@ -306,7 +310,7 @@ fn resolve(host: &str) -> Result<SocketAddr> {
 fn start_error(error: &SendError) -> miette::Report {
     let help = match error {
         SendError::NoAnswer(_) => {
-            "start `paceline recv --bind 0.0.0.0:9777` there, and let UDP pass through its firewall"
+            "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its firewall"
         }
         SendError::Refused(..) | SendError::Interrupted | SendError::Socket(_) => return miette!("{error}"),
     };
@@ -340,6 +344,7 @@ mod tests {
             ("::1", "[::1]:9777"),
             ("[::1]", "[::1]:9777"),
             ("[::1]:5000", "[::1]:5000"),
+            ("2001:db8::1:5000", "[2001:db8::1:5000]:9777"),
         ] {
             assert_eq!(resolve(text).unwrap(), address.parse::<SocketAddr>().unwrap(), "{text}");
         }

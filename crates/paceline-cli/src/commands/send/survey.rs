@@ -131,7 +131,14 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
             let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now)));
             let report = session.run(false, &mut (), show);
             line.clear();
-            let report = report?;
+            let report = match report {
+                Ok(report) => report,
+                Err(error) if turns.is_empty() => return Err(error),
+                Err(error) => {
+                    eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
+                    break 'rounds;
+                }
+            };
             if way.stop.load(Ordering::Relaxed) {
                 break 'rounds;
             }
