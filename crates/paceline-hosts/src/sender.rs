@@ -25,6 +25,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Interval of progress reports.
 const PROGRESS: TimeDelta = TimeDelta::from_millis(500);
 
+/// Datagrams behind the answer to a start that are kept; the others count as lost.
+const EARLY_MAX: usize = 256;
+
 /// Longest wait, so that an interrupt is noticed.
 const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
@@ -166,7 +169,8 @@ impl Sender<'_> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<SendReport, SendError> {
         let mut buffers = ReceiveBuffers::default();
-        let caller = self.handshake(&mut buffers)?;
+        let mut early = Vec::new();
+        let caller = self.handshake(&mut buffers, &mut early)?;
         let round_trip = caller.rtt();
         let rtt = round_trip.unwrap_or(TimeDelta::ZERO);
         let tcp = caller.tcp().filter(|_| self.terms.tcp);
@@ -195,6 +199,7 @@ impl Sender<'_> {
         if observer.wants_taps() {
             session.side.enable_taps();
         }
+        early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), self.peer, bytes, *ecn, true));
         let end = session.send_media(&clock, &mut buffers, observer, progress)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
         // The bye must not wait for a connection attempt.
@@ -226,8 +231,13 @@ impl Sender<'_> {
         })
     }
 
-    /// Returns the caller of a session that the receiver has accepted.
-    fn handshake(&self, buffers: &mut ReceiveBuffers) -> Result<Caller<'_>, SendError> {
+    /// Returns the caller of a session that the receiver has accepted. A receiver that sends media starts with its answer, so `early`
+    /// gets what the socket had behind it.
+    fn handshake(
+        &self,
+        buffers: &mut ReceiveBuffers,
+        early: &mut Vec<(Vec<u8>, Ecn)>,
+    ) -> Result<Caller<'_>, SendError> {
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let mut caller = Caller::new(clock.now(), self.id, self.terms, self.secret);
         loop {
@@ -242,8 +252,13 @@ impl Sender<'_> {
                 Status::Waiting => {}
             }
             Timing::Sleep.wait(&[self.socket.fd()], (caller.poll_timeout() - clock.now()).min(POLL_INTERVAL));
-            self.socket.receive(&clock, buffers, |_, from, bytes, _| {
-                if from == self.peer {
+            self.socket.receive(&clock, buffers, |_, from, bytes, ecn| {
+                if from != self.peer {
+                    return;
+                }
+                if matches!(caller.status(), Status::Accepted) && early.len() < EARLY_MAX {
+                    early.push((bytes.to_vec(), ecn));
+                } else {
                     caller.handle(clock.now(), bytes);
                 }
             })?;
@@ -341,31 +356,35 @@ impl Session<'_> {
 
     /// Handles received datagrams; RTP and RTCP only while media are sent.
     fn receive(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers, media: bool) -> io::Result<()> {
-        let sender = self.sender;
-        sender.socket.receive(clock, buffers, |at, from, bytes, ecn| {
-            let opened = self.open.as_mut().map(|open| open.open(bytes));
-            let bytes = match &opened {
-                None => bytes,
-                Some(Some(opened)) => opened,
-                Some(None) => &[],
-            };
-            if from != sender.peer || bytes.is_empty() {
-                self.strangers += 1;
-            } else if message::is_message(bytes) {
-                self.handle_message(clock.now(), bytes);
-            } else if media {
-                let now = self.side.advance(at);
-                let back = self.back.as_mut().filter(|_| !self.side.is_feedback(bytes));
-                let link = &self.link;
-                match back {
-                    Some(back) => {
-                        let is_ours = back.handle_packet(now, at, bytes, ecn, &mut |o| link.transmit_output(o));
-                        self.strangers += u64::from(!is_ours);
-                    }
-                    None => self.side.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn)),
+        let socket = self.sender.socket;
+        socket.receive(clock, buffers, |at, from, bytes, ecn| self.handle_datagram(at, from, bytes, ecn, media))
+    }
+
+    /// Handles a datagram that arrived at `at`.
+    fn handle_datagram(&mut self, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn, media: bool) {
+        let opened = self.open.as_mut().map(|open| open.open(bytes));
+        let bytes = match &opened {
+            None => bytes,
+            Some(Some(opened)) => opened,
+            Some(None) => &[],
+        };
+        if from != self.sender.peer || bytes.is_empty() {
+            self.strangers += 1;
+        } else if message::is_message(bytes) {
+            let now = self.side.advance(at);
+            self.handle_message(now, bytes);
+        } else if media {
+            let now = self.side.advance(at);
+            let back = self.back.as_mut().filter(|_| !self.side.is_feedback(bytes));
+            let link = &self.link;
+            match back {
+                Some(back) => {
+                    let is_ours = back.handle_packet(now, at, bytes, ecn, &mut |o| link.transmit_output(o));
+                    self.strangers += u64::from(!is_ours);
                 }
+                None => self.side.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn)),
             }
-        })
+        }
     }
 
     fn handle_message(&mut self, now: Time, bytes: &[u8]) {
