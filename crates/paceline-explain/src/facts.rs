@@ -14,15 +14,10 @@ const CALM: TimeDelta = TimeDelta::from_millis(3000);
 const LONG: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
-/// Ours: so many intervals of packet series do not count.
-const FRAMES: usize = 4;
 /// Ours: a round-trip time is back near the base at this share of its rise.
 const BACK: f64 = 0.35;
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
-
-/// The time after an episode in which a queue is followed. Ours.
-const AFTER: TimeDelta = TimeDelta::from_secs(6);
 
 /// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
 /// (`send_side_bandwidth_estimation.cc`).
@@ -199,36 +194,6 @@ impl Facts<'_> {
         let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
         let is_path = spread <= PATH_SPREAD.0.max(PATH_SPREAD.1 * (recent - long));
         Some(if is_path { recent } else { long })
-    }
-
-    /// Returns by how much the delay exceeds, in the seconds after the episode, that of a queue of the flow's own packets. Such a
-    /// queue drains by what the bottleneck carries less what is sent.
-    pub fn foreign_queue(&self, base: f64) -> Option<f64> {
-        let (start, end) = (self.episode.start, self.episode.end);
-        let [delay, sent, received] =
-            [Quantity::DelayLow, Quantity::SentRate, Quantity::ReceivedRate].map(|quantity| self.flow.get(quantity));
-        let (delay, sent, received) = (delay?, sent?, received?);
-        let half = TimeDelta::from_millis(500);
-        let carried = received.quantile(start, end + half * 2, 0.75).filter(|bps| *bps > 0.0)?;
-        // Packets that were sent before the drop arrive after it: the queue is longest then.
-        let latest = end + TimeDelta::from_millis(2500);
-        let (peak, mut own) = delay.within(start, latest).iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        own = (own - base).max(0.0);
-        let (mut excess, mut last) = (Vec::new(), peak);
-        for (at, value) in delay.within(peak, peak + AFTER) {
-            let step = (*at - last).as_secs_f64();
-            // What arrives now left so long ago.
-            let left = *at - TimeDelta::from_secs_f64((value - base).clamp(0.0, 10.0));
-            let rate = sent.mean(left - half, left).or(sent.at(left)).unwrap_or(carried);
-            own = (own + (rate / carried - 1.0) * step).max(0.0);
-            last = *at;
-            if *at - peak >= half * 2 {
-                excess.push(value - base - own);
-            }
-        }
-        // Half a second of it: single frames exceed any mean.
-        excess.sort_by(|a, b| b.total_cmp(a));
-        excess.get(FRAMES).copied()
     }
 
     /// Returns the largest rise of a round-trip time around the episode, if the samples before and after it are back near the base.

@@ -7,6 +7,7 @@
 //! Pure: bytes in, typed model out. No clock, no network. A reader fills the [model](model::Call); [`diagnosis`] finds each drop and
 //! each plateau of the rate, and asks every [cause](causes::CAUSES) for evidence.
 
+pub mod carried;
 pub mod causes;
 pub mod diagnosis;
 pub mod document;
@@ -16,6 +17,7 @@ pub mod facts;
 pub mod fit;
 pub mod model;
 pub mod packets;
+
 pub mod path;
 pub mod readers;
 pub mod redact;

@@ -1,0 +1,90 @@
+//! What a bottleneck carried of the flow while a queue stood.
+//!
+//! A bottleneck that serves one flow carries its capacity while a queue stands, whatever is sent. If it carries now more and now
+//! less of the flow, although the queue stands, it serves other packets in between.
+
+use crate::facts::Facts;
+use crate::model::{Flow, Quantity};
+use crate::packets::BIN;
+use paceline_units::{Time, TimeDelta};
+
+/// The time before and after an episode in which queues count. Ours.
+const BEFORE: TimeDelta = TimeDelta::from_secs(3);
+const AFTER: TimeDelta = TimeDelta::from_secs(4);
+/// Statistics have few samples.
+const AFTER_COARSE: TimeDelta = TimeDelta::from_secs(6);
+
+/// A rise of the lowest delay above this is a queue, s: see `causes::QUEUE` and `causes::QUEUE_RTT`.
+const QUEUE: f64 = 0.012;
+const QUEUE_RTT: f64 = 0.02;
+
+/// Intervals of packet series whose mean is a sample. Ours: frames come every 33 ms, so that each sample has several.
+const INTERVALS: usize = 5;
+/// Samples without which a spread says nothing. Ours.
+const SAMPLES: usize = 4;
+const SAMPLES_COARSE: usize = 3;
+/// The share of the samples that is left out at either end. Ours: the first and the last of a queue are partly without it.
+const LEFT_OUT: f64 = 0.1;
+
+/// The seconds in which the floor of the delays is looked for. A path has a floor to which the delays of many intervals return; a
+/// queue that stands has none. Ours.
+const FLOOR: usize = 40;
+const FLOOR_SHARES: (f64, f64) = (0.03, 0.2);
+const FLOOR_SPREAD: f64 = 0.004;
+
+/// Statistics do not say when a round-trip time was measured within an interval of 1 s: longer queues, and queues that grow or
+/// drain faster than this, are left out. Ours: half an interval, and a third.
+const LONGEST: f64 = 0.5;
+const STEEPEST: f64 = 0.3;
+
+/// Returns the spread of what was carried while a queue stood, as a share of the most that was carried; `None` if the queue stood
+/// too shortly. `base`: the delay without a queue, s.
+pub fn spread(facts: &Facts<'_>, base: f64) -> Option<f64> {
+    let span = |after| (facts.episode.start - BEFORE, facts.episode.end + after);
+    let (mut carried, least, left_out) = match facts.flow.get(Quantity::DelayLow) {
+        Some(_) => (by_packets(facts.flow, span(AFTER), base)?, SAMPLES, LEFT_OUT),
+        None => (by_round_trips(facts.flow, span(AFTER_COARSE), base)?, SAMPLES_COARSE, 0.0),
+    };
+    carried.sort_by(f64::total_cmp);
+    let at = |share: f64| carried[((carried.len() - 1) as f64 * share) as usize];
+    (carried.len() >= least).then(|| 1.0 - at(left_out) / at(1.0 - left_out).max(1.0))
+}
+
+/// With packets, what was carried is what arrived.
+fn by_packets(flow: &Flow, (from, to): (Time, Time), base: f64) -> Option<Vec<f64>> {
+    let [low, high, received] =
+        [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ReceivedRate].map(|quantity| flow.get(quantity));
+    let (delay, high, received) = (low?.within(from, to), high?, received?);
+    let carried = delay.windows(INTERVALS + 1).enumerate().filter_map(|(index, window)| {
+        let (start, end) = (window[0].0, window[INTERVALS].0);
+        let floor = floor(&delay[index..delay.len().min(index + FLOOR)]).map_or(base, |floor| floor.max(base));
+        // A single packet of an interval may have waited for itself only, on a slow link.
+        let stands = |(at, low): &(Time, f64)| low - floor >= QUEUE && high.at(*at).is_some_and(|high| high > *low);
+        let stands = window.iter().all(stands) && end - start == BIN * INTERVALS as i64;
+        stands.then(|| received.mean(start, end)).flatten()
+    });
+    Some(carried.collect())
+}
+
+/// Returns the delay of the path, if these delays return to it.
+fn floor(delay: &[(Time, f64)]) -> Option<f64> {
+    let mut values: Vec<f64> = delay.iter().map(|(_, value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
+    let (least, near) = (at(FLOOR_SHARES.0)?, at(FLOOR_SHARES.1)?);
+    (near - least <= FLOOR_SPREAD).then_some(least)
+}
+
+/// With statistics, what was carried follows from what was sent: a queue grows by the part of it that was not carried.
+fn by_round_trips(flow: &Flow, (from, to): (Time, Time), base: f64) -> Option<Vec<f64>> {
+    let (rtt, sent) = (flow.get(Quantity::RoundTrip)?.within(from, to), flow.get(Quantity::SentRate)?);
+    let carried = rtt.windows(2).filter_map(|pair| {
+        let (start, end) = (pair[0].0, pair[1].0);
+        let stands = pair.iter().all(|(_, value)| (QUEUE_RTT..=LONGEST).contains(&(value - base)));
+        let growth = (pair[1].1 - pair[0].1) / (end - start).as_secs_f64();
+        // The round-trip time of a report is that of some packet of the second before it.
+        let mean = sent.mean(start - TimeDelta::from_secs(1), end)?;
+        (stands && growth.abs() <= STEEPEST).then_some(mean / (1.0 + growth))
+    });
+    Some(carried.collect())
+}
