@@ -6,6 +6,8 @@ use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
+/// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
+const REACTION: TimeDelta = TimeDelta::from_millis(3000);
 /// The time before that, for comparison. Ours.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
@@ -89,6 +91,11 @@ impl Facts<'_> {
         let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
         let after = if coarse { TimeDelta::from_millis(2000) } else { TimeDelta::from_millis(300) };
         (self.episode.start - before, self.episode.end + after)
+    }
+
+    /// Returns whether the rate may still react to a gap of packets or reports: a cause comes before its effect, and not long before.
+    pub fn may_follow(&self, gap: (Time, Time)) -> bool {
+        gap.0 <= self.episode.end && gap.1 >= self.episode.start - REACTION
     }
 
     /// Returns whether the input has statistics and no packets.
