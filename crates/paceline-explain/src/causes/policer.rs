@@ -20,6 +20,11 @@ const AFTER: TimeDelta = TimeDelta::from_secs(15);
 const SPIKE: f64 = 0.04;
 /// Ours: seconds with loss.
 const SECONDS: usize = 2;
+/// Ours: a policer drops again and again. Few losses need a third time: two may meet the largest rates by chance.
+const TIMES: usize = 2;
+const TIMES_SMALL: usize = 3;
+/// Ours: a single loss says nothing about the rate.
+const LEAST: f64 = 2.0;
 /// Ours: at most this share of all seconds is on the wrong side of the rate.
 const WRONG: f64 = 0.2;
 /// Ours: the sent rate varies by this share, and the delivered one by at most this part of it.
@@ -40,7 +45,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let (from, to) = facts.window();
-    let (share, _) = facts.notable_loss()?;
+    let (share, _) = facts.loss().filter(|(_, lost)| *lost >= LEAST)?;
+    let times = if facts.notable_loss().is_some() { TIMES } else { TIMES_SMALL };
     let delays = facts.delays();
     // Nothing waits before a policer.
     let queued = delays.is_some_and(|delays| delays.rise >= QUEUE || delays.spike >= SPIKE);
@@ -54,7 +60,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let delivered = sorted(lossy.iter().map(|second| second.delivered));
     let limit = delivered[delivered.len() / 2];
-    let fits = has_threshold(&seconds, &lossy) || is_constant(&lossy, &delivered);
+    let fits = has_threshold(&seconds, &lossy, times) || is_constant(&lossy, &delivered);
     fits.then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} lost without delay, only while more than {} was sent", percent(share), rate(limit)),
@@ -85,7 +91,7 @@ fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
 
 /// Returns whether losses occur above a rate and not below it. A loss that does not depend on the rate has clean seconds at the
 /// same rate before it began.
-fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
+fn has_threshold(seconds: &[Second], lossy: &[&Second], least: usize) -> bool {
     let wrong = |threshold: f64| seconds.iter().filter(|second| (second.sent >= threshold) != second.is_lossy).count();
     let near = |second: &&Second| [0.98, 1.0, 1.02, 1.04].map(|share| share * second.sent);
     let threshold = lossy.iter().flat_map(near).min_by_key(|threshold| wrong(*threshold));
@@ -95,7 +101,7 @@ fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
         let clean_below = seconds.iter().filter(|second| !second.is_lossy && second.sent < threshold).count();
         // A policer drops again whenever the rate returns.
         let times = seconds.chunk_by(|a, b| a.is_lossy == b.is_lossy).filter(|run| run[0].is_lossy).count();
-        times >= SECONDS
+        times >= least
             && wrong(threshold) as f64 <= WRONG * seconds.len() as f64
             && 2 * below <= lossy.len()
             && clean_above <= lossy.len()
