@@ -30,7 +30,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // A short queue delays the last packets of a frame only.
-    let queued = delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
+    let spread = facts.spread_frames();
+    let queued = spread.is_some()
+        || delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
         || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
     if !queued {
         return None;
@@ -41,8 +43,11 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     Some(Evidence {
         strength: Strength::Strong,
-        text: format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
-        series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip],
+        text: match spread {
+            Some(jitter) => format!("{} lost while a slow link kept the jitter above {}", percent(share), ms(jitter)),
+            None => format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
+        },
+        series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip, Quantity::Jitter],
         span: (from, to),
     })
 }

@@ -41,7 +41,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     } else {
         let loss = facts.loss().map_or(0.0, |(share, _)| share);
         let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
-        (varies >= SHARED_COARSE || delays.after >= REMAINS * delays.rise || stood) && loss < TCP_LOSS
+        (varies >= SHARED_COARSE || delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise) || stood)
+            && loss < TCP_LOSS
     };
     is_shared.then(|| Evidence {
         strength: Strength::Strong,

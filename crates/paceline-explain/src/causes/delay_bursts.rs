@@ -82,7 +82,8 @@ const LONGEST: f64 = 0.4;
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
     let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
-    if !lossless || long {
+    // A slow bottleneck raises the jitter too, and for longer.
+    if !lossless || long || facts.spread_frames().is_some() {
         return None;
     }
     let jitter = facts.flow.get(Quantity::Jitter)?;

@@ -65,9 +65,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         });
     }
     // At the sender, reports are missing, and later ones say that the packets of the gap were lost or came late.
-    let gap = facts
-        .silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1))
-        .filter(|gap| facts.may_follow(*gap))?;
+    let gap =
+        facts.silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1)).filter(|gap| facts.may_follow(*gap))?;
     let lasted = (gap.1 - gap.0).as_secs_f64();
     let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
     let late = held_up(facts, gap);

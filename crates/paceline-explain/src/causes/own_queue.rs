@@ -24,14 +24,21 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let delays = facts.delays()?;
     let (from, to) = facts.window();
+    let spread = facts.spread_frames();
     if delays.rise < queue_threshold(&delays).max(JITTER * delays.jitter) {
-        return None;
+        // A queue may drain between two samples of statistics.
+        return spread.map(|jitter| Evidence {
+            strength: Strength::Strong,
+            text: format!("a slow link kept the jitter above {}", ms(jitter)),
+            series: vec![Quantity::Jitter, Quantity::RoundTrip],
+            span: (from, to),
+        });
     }
     let received =
         facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
     let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
     // A single sample of statistics may also be a burst of delay.
-    let single = facts.isolated_round_trip().is_some();
+    let single = facts.isolated_round_trip().is_some() && spread.is_none();
     // Losses that do not depend on the queue lower the rate by themselves.
     let is_random = facts.losses_by_queue(&delays).is_some_and(|by| by.is_random());
     let lossy = is_random && facts.loss().is_some_and(|(share, _)| share >= MUCH);

@@ -14,7 +14,8 @@ pub(super) const CAUSE: Cause = Cause {
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
-    let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
+    let queued = facts.spread_frames().is_some()
+        || delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
     let is_random = delays.and_then(|delays| facts.losses_by_queue(&delays)).is_some_and(|by| by.is_random());
     Some(Evidence {
         strength: if queued && !is_random { Strength::Weak } else { Strength::Strong },
