@@ -100,7 +100,7 @@ impl Facts<'_> {
     }
 
     /// Returns whether the rate may still react to a gap of packets or reports: a cause comes before its effect, and not long before.
-    pub fn may_follow(&self, gap: (Time, Time)) -> bool {
+    fn may_follow(&self, gap: (Time, Time)) -> bool {
         gap.0 <= self.episode.end && gap.1 >= self.episode.start - REACTION
     }
 
@@ -133,9 +133,9 @@ impl Facts<'_> {
         }
         let rtt = self.flow.get(Quantity::RoundTrip)?;
         // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
-        let (calm, late) = (calm - TimeDelta::from_secs(6), to + TimeDelta::from_secs(2));
-        let base = self.base(rtt, from).or_else(|| rtt.min(from, late))?;
-        let rise = rtt.max(from, late)? - base;
+        let calm = calm - TimeDelta::from_secs(6);
+        let base = self.base(rtt, from).or_else(|| rtt.min(from, to))?;
+        let rise = rtt.max(from, to)? - base;
         let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
         let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
         let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
@@ -188,12 +188,13 @@ impl Facts<'_> {
         (sent >= 1.0).then_some((lost / sent, lost))
     }
 
-    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, if the flow has the quantity.
+    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, of those to which the rate may react.
     pub fn silence(&self, quantity: Quantity, from: Time, to: Time) -> Option<(Time, Time)> {
         let points = self.flow.get(quantity)?.within(from, to);
         let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
         let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
-        runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).max_by_key(|(from, to)| *to - *from)
+        let gaps = runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).filter(|gap| self.may_follow(*gap));
+        gaps.max_by_key(|(from, to)| *to - *from)
     }
 
     /// Returns the lower end of delays before a time, without a queue. A higher one of the last seconds is a longer path if it is

@@ -63,7 +63,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if lossy && largest < LARGE {
         return None;
     }
-    (spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
+    let is_before = spikes.first().is_some_and(|(at, _)| *at <= facts.window().1);
+    (is_before && spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
         series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],

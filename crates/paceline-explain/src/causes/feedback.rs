@@ -22,9 +22,7 @@ const LOST: f64 = 0.3;
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = facts.window();
     let from = from - TimeDelta::from_millis(4500);
-    let gap = facts
-        .silence(Quantity::Feedback, from, to + TimeDelta::from_millis(1500))
-        .filter(|gap| facts.may_follow(*gap))?;
+    let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_millis(1500))?;
     let lasted = gap.1 - gap.0;
     let feedback = facts.flow.get(Quantity::Feedback)?;
     let least = if feedback.confidence == Confidence::Exact { GAP } else { GAP_COARSE };

@@ -37,7 +37,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let from = from - TimeDelta::from_millis(4000);
     let received = facts.flow.get(Quantity::ReceivedRate).filter(|series| series.origin != Origin::Reports);
     if received.is_some() {
-        let gap = facts.silence(Quantity::ReceivedRate, from, to).filter(|gap| facts.may_follow(*gap))?;
+        let gap = facts.silence(Quantity::ReceivedRate, from, to)?;
         let lasted = gap.1 - gap.0;
         let sent = facts.sent(gap.0, gap.1).unwrap_or(1.0) > 0.0;
         let reports = |quantity| facts.flow.get(quantity).map(|series| series.sum(gap.0, gap.1));
@@ -65,8 +65,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         });
     }
     // At the sender, reports are missing, and later ones say that the packets of the gap were lost or came late.
-    let gap =
-        facts.silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1)).filter(|gap| facts.may_follow(*gap))?;
+    let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1))?;
     let lasted = (gap.1 - gap.0).as_secs_f64();
     let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
     let late = held_up(facts, gap);
@@ -97,7 +96,7 @@ pub(super) fn media_stopped(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
     let share = |from, to| facts.loss_within(from, to).map_or(0.0, |(share, _)| share);
     let loss = share(gap.0, gap.1);
     let around = share(gap.0 - second * 6, gap.0 - second).max(share(gap.1 + second, gap.1 + second * 4));
-    let is_lost = loss >= LOST || loss >= LOST_COARSE.max(LOST_TIMES * around);
+    let is_lost = loss >= LOST_COARSE.max(LOST_TIMES * around);
     let is_late = facts.flow.get(Quantity::Jitter).is_some_and(|jitter| {
         let usual = jitter.quantile(gap.0 - second * 10, gap.0, 0.5).unwrap_or(0.0);
         jitter.max(gap.1, gap.1 + second * 2).is_some_and(|most| most >= JITTER.max(JITTER_TIMES * usual))

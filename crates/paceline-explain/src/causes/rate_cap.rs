@@ -41,7 +41,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         high - low <= CONSTANT * high
     };
     let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
-        && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays));
+        && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays))
+        && facts.spread_frames().is_none();
     let flat = match episode.kind {
         EpisodeKind::Drop => is_flat(episode.end, episode.end + HOLDS),
         EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),

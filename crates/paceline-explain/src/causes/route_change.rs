@@ -57,20 +57,28 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     })
 }
 
+/// Ours: so much of the largest rise.
+const BETWEEN: f64 = 0.3;
+
 /// Statistics have round-trip times only: all samples after lie close together, and above all before.
 fn by_round_trips(facts: &Facts<'_>) -> Option<Evidence> {
     let rtt = facts.flow.get(Quantity::RoundTrip)?;
     let (from, to) = (facts.episode.start - TimeDelta::from_secs(8), facts.episode.start + TimeDelta::from_secs(12));
     let points = rtt.within(from, to);
-    let (at, split) = (1..points.len())
-        .map(|at| (at, points[at].1 - points[at - 1].1))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, step)| *step >= 2.0 * STEP)?;
-    let (before, after) = (&points[..at], &points[at..]);
+    let rise = |at: usize| {
+        points.get(at).zip(points.get(at.wrapping_sub(1))).map_or(0.0, |(after, before)| after.1 - before.1)
+    };
+    let at = (1..points.len()).max_by(|a, b| rise(*a).total_cmp(&rise(*b)))?;
+    let split = rise(at);
+    // The two ways change one after the other: one sample may lie between.
+    let end = if rise(at - 1) >= BETWEEN * split { at - 1 } else { at };
+    let start = if rise(at + 1) >= BETWEEN * split { at + 1 } else { at };
+    let (before, after) = (&points[..end], &points[start..]);
+    let is_cause = (facts.window().0..=facts.window().1).contains(&after.first()?.0);
     let least = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(f64::MAX, f64::min);
     let most = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let step = least(after) - most(before);
-    let flat = most(after) - least(after) <= FLAT * split && step >= 0.6 * split;
+    let flat = step >= 2.0 * STEP && most(after) - least(after) <= FLAT * step && is_cause;
     (before.len() >= 3 && after.len() >= 4 && flat).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("the round-trip time stepped by {} and stayed", ms(step)),

@@ -30,8 +30,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // Delays that last distinguish a long path from reports that were held up once.
     let is_lasting = match facts.flow.get(Quantity::DelayLow) {
         Some(delay) => {
-            let (start, end, least) = (facts.episode.start, facts.episode.end, LIMIT / 4.0);
-            delay.within(start, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count()
+            let (end, least) = (facts.episode.end, LIMIT / 4.0);
+            delay.within(from, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count()
                 >= BINS
         }
         None => {
