@@ -22,8 +22,11 @@ const BACK: f64 = 0.35;
 /// of the receiver (RFC 3550, section 6.4.1) then stays as high, and several times as high as without. Ours: in so many reports in
 /// a row; a link that pauses raises it for one or two.
 const SPREAD: f64 = 0.004;
+/// A frame that takes half of the time to the next (30 a second) uses half of the bottleneck.
+const SPREAD_FRAME: f64 = 0.5 / 30.0;
 const SPREAD_TIMES: f64 = 2.5;
 const SPREAD_REPORTS: usize = 3;
+const SPREAD_AROUND: TimeDelta = TimeDelta::from_secs(3);
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
@@ -223,23 +226,41 @@ impl Facts<'_> {
         (near(before) && near(after)).then_some(rise)
     }
 
-    /// Returns the jitter of statistics around the episode, if a slow bottleneck keeps it high.
+    /// Returns the spread of delays around the episode, if a slow bottleneck keeps it high: the jitter of statistics, or the largest
+    /// less the smallest delay of an interval, the median of a second.
     pub fn spread_frames(&self) -> Option<f64> {
-        let jitter = self.flow.get(Quantity::Jitter)?;
-        let usual = jitter.quantile(self.flow.span.0, self.flow.span.1, 0.25)?;
-        let around = TimeDelta::from_secs(3);
-        let mut reports: Vec<f64> = jitter
-            .within(self.episode.start - around, self.episode.end + around)
-            .iter()
-            .map(|(_, value)| *value)
-            .collect();
+        let (from, to) = (self.episode.start - SPREAD_AROUND, self.episode.end + SPREAD_AROUND);
+        let (low, high) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh));
+        let (usual, least, mut samples) = match (low.zip(high), self.flow.get(Quantity::Jitter)) {
+            (Some((low, high)), _) => {
+                let second = TimeDelta::from_secs(1);
+                let spreads = |from, to| {
+                    let bins = low.within(from, to).iter().zip(high.within(from, to));
+                    let mut spreads: Vec<f64> = bins.map(|(low, high)| high.1 - low.1).collect();
+                    spreads.sort_by(f64::total_cmp);
+                    spreads
+                };
+                let all = spreads(self.flow.span.0, self.flow.span.1);
+                let seconds = (0..(to - from).as_nanos() / second.as_nanos()).map(|index| from + second * index);
+                let medians = seconds.filter_map(|at| {
+                    let spreads = spreads(at, at + second);
+                    spreads.get(spreads.len() / 2).copied()
+                });
+                (*all.get(all.len() / 4)?, SPREAD_FRAME, medians.collect::<Vec<f64>>())
+            }
+            (None, Some(jitter)) => (
+                jitter.quantile(self.flow.span.0, self.flow.span.1, 0.25)?,
+                SPREAD,
+                jitter.within(from, to).iter().map(|(_, value)| *value).collect(),
+            ),
+            (None, None) => return None,
+        };
         // A report is repeated until the next one.
-        reports.dedup();
-        let least = SPREAD.max(SPREAD_TIMES * usual);
-        let runs = reports.chunk_by(|a, b| (*a >= least) == (*b >= least)).filter(|run| run[0] >= least);
-        runs.filter(|run| run.len() >= SPREAD_REPORTS)
-            .map(|run| run.iter().copied().fold(f64::MAX, f64::min))
-            .reduce(f64::max)
+        samples.dedup();
+        let least = least.max(SPREAD_TIMES * usual);
+        let runs = samples.chunk_by(|a, b| (*a >= least) == (*b >= least)).filter(|run| run[0] >= least);
+        let long = runs.filter(|run| run.len() >= SPREAD_REPORTS);
+        long.map(|run| run.iter().copied().fold(f64::MAX, f64::min)).reduce(f64::max)
     }
 
     /// Returns the smallest rise of the delay in the seconds before the episode, unless a queue was draining.

@@ -20,7 +20,7 @@ const SPIKE: f64 = 0.025;
 const AT_ONCE: f64 = 0.65;
 /// Ours: the delay is gone again after this time.
 const GONE: TimeDelta = TimeDelta::from_millis(800);
-/// Ours: the time in which a link at the delivered rate carries this many full packets is not a gap.
+/// Ours: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
 /// Ours: such a gap is one also beside losses, s.
@@ -41,9 +41,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
     let (low, high, gaps) = (low?, high?, gaps?);
     let base = low.quantile(from, to, 0.1)?;
-    // A slow link takes long for each packet.
-    let carried =
-        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
+    // A slow link takes long for each packet. What comes after a gap comes at the rate of the link.
+    let carried = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.max(from, to)).unwrap_or(f64::MAX);
     let least = SPIKE.max(PACKETS * PACKET_BITS / carried.max(1.0));
     let bins = high.within(from, to).iter().zip(gaps.within(from, to));
     let mut spikes = Vec::new();
