@@ -32,7 +32,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let usual = if reports > 0.0 { (from - calm).as_secs_f64() / reports } else { 1.0 };
     // A silence of whole samples is shorter than the gap by half a sample at either end.
     let between = lasted.as_secs_f64() + if feedback.confidence == Confidence::Exact { 0.0 } else { 1.0 };
-    if gap.0 > facts.episode.end || lasted < least || between < 3.0 * usual {
+    if lasted < least || between < 3.0 * usual {
         return None;
     }
     let sent = facts.sent(gap.0, gap.1)? > 0.0;
