@@ -9,7 +9,7 @@ use crate::packets::BIN;
 use paceline_units::{Time, TimeDelta};
 
 /// The time before and after an episode in which queues count. Ours.
-const BEFORE: TimeDelta = TimeDelta::from_secs(3);
+const BEFORE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER: TimeDelta = TimeDelta::from_secs(4);
 /// Statistics have few samples.
 const AFTER_COARSE: TimeDelta = TimeDelta::from_secs(6);
