@@ -6,8 +6,10 @@ use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
+/// Of one moment, series of packets may show a cause so much later than its effect: an interval for each end, and one for grids.
+const SEEN: TimeDelta = TimeDelta::from_millis(300);
 /// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
-const REACTION: TimeDelta = TimeDelta::from_millis(3000);
+pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
 /// The time before that, for comparison. Ours.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
@@ -26,6 +28,8 @@ const SPREAD_TIMES: f64 = 2.5;
 const SPREAD_REPORTS: usize = 3;
 /// What is usual is that of this time before and after. Ours.
 const SPREAD_USUAL: TimeDelta = TimeDelta::from_secs(60);
+/// Statistics have one report a second or less.
+const SPREAD_BEFORE: TimeDelta = TimeDelta::from_secs(10);
 const SPREAD_AROUND: TimeDelta = TimeDelta::from_secs(3);
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
@@ -98,14 +102,14 @@ impl Facts<'_> {
         }
         let coarse = self.is_coarse();
         let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
-        let after = if coarse { TimeDelta::from_millis(2000) } else { TimeDelta::from_millis(300) };
+        let after = if coarse { TimeDelta::from_millis(2000) } else { SEEN };
         (self.episode.start - before, self.episode.end + after)
     }
 
     /// Returns whether the rate may still react to a gap of packets or reports: a cause comes before its effect, and not long before.
     fn may_follow(&self, gap: (Time, Time)) -> bool {
-        let sample = if self.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::ZERO };
-        gap.0 <= self.episode.end + sample && gap.1 >= self.episode.start - REACTION
+        let seen = if self.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::ZERO };
+        gap.0 <= self.episode.end + seen && gap.1 >= self.episode.start - REACTION
     }
 
     /// Returns whether the input has statistics and no packets.
@@ -230,7 +234,8 @@ impl Facts<'_> {
     /// Returns the spread of delays around the episode, if a slow bottleneck keeps it high: the jitter of statistics, or the largest
     /// less the smallest delay of an interval, the median of a second.
     pub fn spread_frames(&self) -> Option<f64> {
-        let (from, to) = (self.episode.start - SPREAD_AROUND, self.episode.end + SPREAD_AROUND);
+        let before = if self.is_coarse() { SPREAD_BEFORE } else { SPREAD_AROUND };
+        let (from, to) = (self.episode.start - before, self.episode.end + SPREAD_AROUND);
         let all = self.spreads(from - SPREAD_USUAL, to + SPREAD_USUAL);
         let usual = |value: &dyn Fn(&(Time, f64, f64)) -> f64| {
             let mut values: Vec<f64> = all.iter().map(value).collect();
@@ -244,7 +249,10 @@ impl Facts<'_> {
         let is_high = |one: &(Time, f64, f64)| one.1 >= least && per_bit(one) >= least_per_bit;
         let around = all.iter().filter(|(at, ..)| (from..to).contains(at)).copied().collect::<Vec<_>>();
         let runs = around.chunk_by(|a, b| is_high(a) == is_high(b)).filter(|run| is_high(&run[0]));
-        let long = runs.filter(|run| run.len() >= SPREAD_REPORTS && run[0].0 <= self.window().1);
+        let long = runs.filter(|run| {
+            let last = run[run.len() - 1].0;
+            run.len() >= SPREAD_REPORTS && run[0].0 <= self.window().1 && last >= self.episode.start - SPREAD_AROUND
+        });
         long.map(|run| run.iter().map(|(_, spread, _)| *spread).fold(f64::MAX, f64::min)).reduce(f64::max)
     }
 

@@ -41,8 +41,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     } else {
         let loss = facts.loss().map_or(0.0, |(share, _)| share);
         let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
-        (varies >= SHARED_COARSE || delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise) || stood)
-            && loss < TCP_LOSS
+        let remains = delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise);
+        // A slow bottleneck that the flow fills again and again has a queue too.
+        let kept = (remains || stood) && facts.spread_frames().is_none();
+        (varies >= SHARED_COARSE || kept) && loss < TCP_LOSS
     };
     is_shared.then(|| Evidence {
         strength: Strength::Strong,

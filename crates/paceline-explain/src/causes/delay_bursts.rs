@@ -2,7 +2,7 @@
 
 use super::{Cause, Evidence, Strength, ms};
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Facts, REACTION};
 use crate::model::Quantity;
 use paceline_units::TimeDelta;
 
@@ -62,8 +62,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if lossy && largest < LARGE {
         return None;
     }
-    let is_before = spikes.first().is_some_and(|(at, _)| *at <= facts.window().1);
-    (is_before && spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
+    let is_cause = spikes.iter().any(|(at, _)| *at <= facts.window().1 && *at >= facts.episode.start - REACTION);
+    (is_cause && spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
         series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],
@@ -88,7 +88,7 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let jitter = facts.flow.get(Quantity::Jitter)?;
     let (from, to) = facts.window();
-    let (from, to) = (from - TimeDelta::from_secs(2), to + TimeDelta::from_secs(2));
+    let from = from - TimeDelta::from_secs(2);
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let high = jitter.max(from, to)?;
     if high >= JITTER.max(TIMES / 2.0 * usual) {

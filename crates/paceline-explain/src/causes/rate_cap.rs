@@ -16,6 +16,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// Ours: a cap holds the rate constant to this share for this time.
 const CONSTANT: f64 = 0.005;
 const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
+/// Statistics have one sample a second.
+const HOLDS_COARSE: TimeDelta = TimeDelta::from_millis(3500);
 /// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
 const NEAR: f64 = 0.12;
 
@@ -44,7 +46,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays))
         && facts.spread_frames().is_none();
     let flat = match episode.kind {
-        EpisodeKind::Drop => is_flat(episode.end, episode.end + HOLDS),
+        EpisodeKind::Drop => {
+            let holds = if facts.is_coarse() { HOLDS_COARSE } else { HOLDS };
+            is_flat(episode.end, episode.end + holds) && facts.flow.span.1 >= episode.end + holds
+        }
         EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),
         EpisodeKind::SentDrop | EpisodeKind::SlowReturn => false,
     };

@@ -22,6 +22,8 @@ const SAMPLES: usize = 2;
 const LASTS: TimeDelta = TimeDelta::from_secs(3);
 /// Ours: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
 const BINS: usize = 25;
+/// Ours: the lowest delays of a path spread by at most this, s.
+const FLAT: f64 = 0.01;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = (facts.episode.start - TimeDelta::from_secs(3), facts.episode.end + TimeDelta::from_secs(9));
@@ -39,8 +41,16 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             first.zip(last).is_some_and(|(first, last)| last.0 - first.0 >= LASTS)
         }
     };
+    // A queue grows and drains; a path stays as long.
+    let is_queue = facts.flow.get(Quantity::DelayLow).is_some_and(|delay| {
+        let mut long: Vec<f64> = delay.within(from, to).iter().map(|(_, value)| *value).collect();
+        long.retain(|value| *value >= LIMIT / 4.0);
+        long.sort_by(f64::total_cmp);
+        let median = long.get(long.len() / 2).copied().unwrap_or(0.0);
+        long.iter().filter(|value| (*value - median).abs() <= FLAT).count() < BINS
+    });
     (long.clone().count() >= SAMPLES && is_lasting).then(|| Evidence {
-        strength: Strength::Strong,
+        strength: if is_queue { Strength::Weak } else { Strength::Strong },
         text: format!(
             "round-trip time up to {}, above the limit of 3 s",
             ms(long.map(|(_, rtt)| *rtt).fold(0.0, f64::max))
