@@ -38,7 +38,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // With packets, the losses must be where the queue is.
-    if facts.losses_by_queue(&delays).is_some_and(|by| by.is_random() || by.at_peak.0 < SHARE * lost) {
+    if facts.loses_at_random(&delays) || facts.losses_by_queue(&delays).is_some_and(|by| by.at_peak.0 < SHARE * lost) {
         return None;
     }
     Some(Evidence {

@@ -40,8 +40,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // A single sample of statistics may also be a burst of delay.
     let single = facts.isolated_round_trip().is_some() && spread.is_none();
     // Losses that do not depend on the queue lower the rate by themselves.
-    let is_random = facts.losses_by_queue(&delays).is_some_and(|by| by.is_random());
-    let lossy = is_random && facts.loss().is_some_and(|(share, _)| share >= MUCH);
+    let lossy = facts.loses_at_random(&delays) && facts.loss().is_some_and(|(share, _)| share >= MUCH);
     Some(Evidence {
         strength: if single || lossy { Strength::Weak } else { Strength::Strong },
         text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),

@@ -16,7 +16,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let delays = facts.delays();
     let queued = facts.spread_frames().is_some()
         || delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
-    let is_random = delays.and_then(|delays| facts.losses_by_queue(&delays)).is_some_and(|by| by.is_random());
+    let is_random = delays.is_some_and(|delays| facts.loses_at_random(&delays));
     Some(Evidence {
         strength: if queued && !is_random { Strength::Weak } else { Strength::Strong },
         text: match queued {
