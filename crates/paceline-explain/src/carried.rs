@@ -67,7 +67,7 @@ fn by_packets(flow: &Flow, (from, to): (Time, Time), base: f64) -> Option<Vec<f6
 }
 
 /// Returns the delay of the path, if these delays return to it.
-fn floor(delay: &[(Time, f64)]) -> Option<f64> {
+pub fn floor(delay: &[(Time, f64)]) -> Option<f64> {
     let mut values: Vec<f64> = delay.iter().map(|(_, value)| *value).collect();
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();

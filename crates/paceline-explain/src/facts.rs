@@ -229,7 +229,12 @@ impl Facts<'_> {
         let long = low.quantile(long, from, 0.05)?;
         let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
         let is_path = spread <= PATH_SPREAD.0.max(PATH_SPREAD.1 * (recent - long));
-        Some(if is_path { recent } else { long })
+        if is_path {
+            return Some(recent);
+        }
+        // A step just before: the delays of many intervals return to the new floor.
+        let floor = crate::carried::floor(low.within(self.episode.start - CALM, self.episode.start));
+        Some(floor.filter(|_| !self.is_coarse()).unwrap_or(long))
     }
 
     /// Returns the largest rise of a round-trip time around the episode, if the samples before and after it are back near the base.
