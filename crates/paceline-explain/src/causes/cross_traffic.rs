@@ -36,10 +36,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let varies = carried::spread(facts, delays.base).unwrap_or(0.0);
+    let loss = facts.loss().map_or(0.0, |(share, _)| share);
     let is_shared = if delays.is_one_way {
-        varies >= SHARED
+        varies >= SHARED && !(loss >= TCP_LOSS && facts.loses_at_random(&delays))
     } else {
-        let loss = facts.loss().map_or(0.0, |(share, _)| share);
         let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
         let remains = delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise);
         // A slow bottleneck that the flow fills again and again has a queue too.

@@ -59,7 +59,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let median = low.quantile(from, to, 0.6)? - base;
     // Wi-Fi sends again what was lost: with losses, only gaps that no short queue explains count.
     let lossy = facts.loss().is_some_and(|(share, _)| share >= 2.5 * super::LOSS);
-    if lossy && largest < LARGE {
+    if (lossy || facts.spread_frames().is_some()) && largest < LARGE {
         return None;
     }
     let is_cause = spikes.iter().any(|(at, _)| *at <= facts.window().1 && *at >= facts.episode.start - REACTION);
