@@ -43,9 +43,6 @@ pub const LOST_LEAST: f64 = 3.0;
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
 
-/// Ours: losses at a lower rate are as frequent from this share.
-const AS_FREQUENT: f64 = 0.8;
-
 /// Ours: near the peak is a delay of at least this share of it.
 const AT_PEAK: f64 = 0.4;
 /// Ours: losses without a queue go on after it.
@@ -201,7 +198,7 @@ impl Facts<'_> {
         }
         let (from, to) = (self.episode.end + TimeDelta::from_secs(4), self.episode.end + TimeDelta::from_secs(8));
         let share = |loss: Option<(f64, f64)>| loss.map_or(0.0, |(share, _)| share);
-        share(self.loss()) >= LOSS && share(self.loss_within(from, to)) >= AS_FREQUENT * share(self.loss())
+        share(self.loss()) >= LOSS && share(self.loss_within(from, to)) >= share(self.loss())
     }
 
     /// Returns the share of packets lost in a span, and their number.

@@ -97,8 +97,10 @@ pub(super) fn media_stopped(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
     let loss = share(gap.0, gap.1);
     let around = share(gap.0 - second * 6, gap.0 - second).max(share(gap.1 + second, gap.1 + second * 4));
     let is_lost = loss >= LOST_COARSE.max(LOST_TIMES * around);
+    // A slow bottleneck raises the jitter too.
+    let slow = facts.spread_frames().unwrap_or(0.0);
     let is_late = facts.flow.get(Quantity::Jitter).is_some_and(|jitter| {
-        let usual = jitter.quantile(gap.0 - second * 10, gap.0, 0.5).unwrap_or(0.0);
+        let usual = jitter.quantile(gap.0 - second * 10, gap.0, 0.5).unwrap_or(0.0).max(slow);
         jitter.max(gap.1, gap.1 + second * 2).is_some_and(|most| most >= JITTER.max(JITTER_TIMES * usual))
     });
     is_lost || is_late

@@ -89,5 +89,5 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 fn lasts(facts: &Facts<'_>) -> bool {
     let (end, second) = (facts.episode.end, TimeDelta::from_secs(1));
     let mut seconds = (0..LASTS.as_nanos() / second.as_nanos()).map(|index| end + second * index);
-    seconds.all(|at| facts.sent(at, at + second).is_none_or(|sent| sent <= UP_TO * facts.episode.to))
+    seconds.all(|at| facts.sent(at, at + second).is_some_and(|sent| sent <= UP_TO * facts.episode.to))
 }
