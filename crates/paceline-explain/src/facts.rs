@@ -191,14 +191,17 @@ impl Facts<'_> {
     }
 
     /// Returns whether losses do not depend on a queue: with packets, whether they are as frequent without it; else whether they are
-    /// as frequent seconds after the drop, at the lower rate.
+    /// as frequent at the lower rate, in the last third of a long drop or seconds after it.
     pub fn loses_at_random(&self, delays: &Delays) -> bool {
         if let Some(by_queue) = self.losses_by_queue(delays) {
             return by_queue.is_random();
         }
-        let (from, to) = (self.episode.end + TimeDelta::from_secs(4), self.episode.end + TimeDelta::from_secs(8));
+        let (end, second) = (self.episode.end, TimeDelta::from_secs(1));
+        let third = (end - self.episode.start).scale(1.0 / 3.0);
         let share = |loss: Option<(f64, f64)>| loss.map_or(0.0, |(share, _)| share);
-        share(self.loss()) >= LOSS && share(self.loss_within(from, to)) >= share(self.loss())
+        let loss = share(self.loss());
+        let goes_on = |from, to| share(self.loss_within(from, to)) >= loss;
+        loss >= LOSS && (goes_on(end + second * 4, end + second * 8) || (third >= second && goes_on(end - third, end)))
     }
 
     /// Returns the share of packets lost in a span, and their number.

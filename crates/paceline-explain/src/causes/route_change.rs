@@ -1,6 +1,6 @@
 //! The packets take another way.
 
-use super::{Cause, Evidence, Strength, ms};
+use super::{Cause, Evidence, Strength, ms, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -33,6 +33,14 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             span: (mark.at - TimeDelta::from_secs(2), mark.at + TimeDelta::from_secs(4)),
         });
     }
+    if let Some(start) = restarted(facts) {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("the rate began again at {}, as at the start of the call", rate(start)),
+            series: vec![Quantity::Target, Quantity::Estimate],
+            span: (from, to),
+        });
+    }
     let Some(delay) = facts.flow.get(Quantity::DelayLow) else { return by_round_trips(facts) };
     let points = delay.within(from - TimeDelta::from_secs(1), to);
     // The largest change between two times EDGE apart.
@@ -55,6 +63,19 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::DelayLow, Quantity::RoundTrip],
         span: (before - long, after + long),
     })
+}
+
+/// Ours: rates that differ by at most this share are equal, but for rounding.
+const EQUAL: f64 = 0.0001;
+
+/// Returns the start rate of the call, if the rate fell to it at once. Controllers begin anew on another network route (libwebrtc,
+/// `GoogCcNetworkController::OnNetworkRouteChange`).
+fn restarted(facts: &Facts<'_>) -> Option<f64> {
+    let (quantity, series) = facts.flow.rate()?;
+    let (_, start) = *series.points.first()?;
+    let (episode, known) = (facts.episode, matches!(quantity, Quantity::Target | Quantity::Estimate));
+    let at_once = episode.end - episode.start <= EDGE;
+    (known && at_once && (episode.to - start).abs() <= EQUAL * start).then_some(start)
 }
 
 /// Ours: so much of the largest rise.
