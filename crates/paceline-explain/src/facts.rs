@@ -20,17 +20,6 @@ const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
 /// Ours: a round-trip time is back near the base at this share of its rise.
 const BACK: f64 = 0.35;
-/// A bottleneck spreads the packets of a frame by the time that each of them takes: 1228 bytes take 4 ms at 2.5 Mbit/s. The jitter
-/// of the receiver (RFC 3550, section 6.4.1) then stays as high, and several times as high as without. Ours: in so many reports in
-/// a row; a link that pauses raises it for one or two.
-const SPREAD: f64 = 0.002;
-const SPREAD_TIMES: f64 = 2.5;
-const SPREAD_REPORTS: usize = 3;
-/// What is usual is that of this time before and after. Ours.
-const SPREAD_USUAL: TimeDelta = TimeDelta::from_secs(60);
-/// Statistics have one report a second or less.
-const SPREAD_BEFORE: TimeDelta = TimeDelta::from_secs(10);
-const SPREAD_AROUND: TimeDelta = TimeDelta::from_secs(3);
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
@@ -248,59 +237,6 @@ impl Facts<'_> {
         let rise = most.1 - delays.base;
         let near = |point: &(Time, f64)| point.1 - delays.base <= BACK * rise;
         (near(before) && near(after)).then_some(rise)
-    }
-
-    /// Returns the spread of delays around the episode, if a slow bottleneck keeps it high: the jitter of statistics, or the largest
-    /// less the smallest delay of an interval, the median of a second.
-    pub fn spread_frames(&self) -> Option<f64> {
-        let before = if self.is_coarse() { SPREAD_BEFORE } else { SPREAD_AROUND };
-        let (from, to) = (self.episode.start - before, self.episode.end + SPREAD_AROUND);
-        let all = self.spreads(from - SPREAD_USUAL, to + SPREAD_USUAL);
-        let usual = |value: &dyn Fn(&(Time, f64, f64)) -> f64| {
-            let mut values: Vec<f64> = all.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 4).copied()
-        };
-        // Larger frames take longer on any path.
-        let per_bit = |(_, spread, rate): &(Time, f64, f64)| spread / rate;
-        let least = SPREAD.max(SPREAD_TIMES * usual(&|(_, spread, _)| *spread)?);
-        let least_per_bit = SPREAD_TIMES * usual(&per_bit)?;
-        let is_high = |one: &(Time, f64, f64)| one.1 >= least && per_bit(one) >= least_per_bit;
-        let around = all.iter().filter(|(at, ..)| (from..to).contains(at)).copied().collect::<Vec<_>>();
-        let runs = around.chunk_by(|a, b| is_high(a) == is_high(b)).filter(|run| is_high(&run[0]));
-        let long = runs.filter(|run| {
-            let last = run[run.len() - 1].0;
-            run.len() >= SPREAD_REPORTS && run[0].0 <= self.window().1 && last >= self.episode.start - SPREAD_AROUND
-        });
-        long.map(|run| run.iter().map(|(_, spread, _)| *spread).fold(f64::MAX, f64::min)).reduce(f64::max)
-    }
-
-    /// Returns the spread of delays and the sent rate of each second or report of a span, with the time.
-    fn spreads(&self, from: Time, to: Time) -> Vec<(Time, f64, f64)> {
-        let (low, high) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh));
-        let second = TimeDelta::from_secs(1);
-        let rate = |at| self.sent(at, at + second).filter(|bps| *bps > 0.0);
-        let samples: Vec<(Time, f64)> = match (low.zip(high), self.flow.get(Quantity::Jitter)) {
-            (Some((low, high)), _) => {
-                let (from, to) = (from.max(self.flow.span.0), to.min(self.flow.span.1));
-                let seconds = (0..(to - from).as_nanos() / second.as_nanos()).map(|index| from + second * index);
-                let median = |at: Time| {
-                    let bins = low.within(at, at + second).iter().zip(high.within(at, at + second));
-                    let mut spreads: Vec<f64> = bins.map(|(low, high)| high.1 - low.1).collect();
-                    spreads.sort_by(f64::total_cmp);
-                    Some((at, *spreads.get(spreads.len() / 2)?))
-                };
-                seconds.filter_map(median).collect()
-            }
-            (None, Some(jitter)) => {
-                // A report is repeated until the next one.
-                let mut points = jitter.within(from, to).to_vec();
-                points.dedup_by_key(|(_, value)| *value);
-                points
-            }
-            (None, None) => Vec::new(),
-        };
-        samples.into_iter().filter_map(|(at, spread)| Some((at, spread, rate(at)?))).collect()
     }
 
     /// Returns the smallest rise of the delay in the seconds before the episode, unless a queue was draining.

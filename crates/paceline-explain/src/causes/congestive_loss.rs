@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};
 use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, LOSS};
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -30,7 +31,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // A short queue delays the last packets of a frame only.
-    let spread = facts.spread_frames();
+    let spread = frames::spread(facts);
     let queued = spread.is_some()
         || delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
         || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
@@ -44,7 +45,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     Some(Evidence {
         strength: Strength::Strong,
         text: match spread {
-            Some(jitter) => format!("{} lost while a slow link kept the jitter above {}", percent(share), ms(jitter)),
+            Some(spread) => {
+                format!("{} lost while a slow link spread frames by {} and more", percent(share), ms(spread))
+            }
             None => format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
         },
         series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip, Quantity::Jitter],

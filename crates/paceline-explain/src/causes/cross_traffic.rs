@@ -1,9 +1,10 @@
-//! Other traffic fills the queue: delay stays although less is sent.
+//! Other traffic fills the queue: what is carried of the flow varies although the queue stands.
 
 use super::{Cause, Evidence, Strength, ms, percent, queue_threshold};
 use crate::carried;
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -13,8 +14,8 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: what is carried of a single flow while its queue stands varies by less. One packet of 1228 bytes in 300 ms is 33 kbit/s,
-/// or 7 % of 500 kbit/s; statistics say neither when a round-trip time was measured nor what arrived.
+/// Ours: what is carried of a single flow while its queue stands varies by less. One packet of 1228 bytes in 500 ms is 20 kbit/s,
+/// or 4 % of 500 kbit/s; statistics say neither when a round-trip time was measured nor what arrived.
 const SHARED: f64 = 0.15;
 const SHARED_COARSE: f64 = 0.25;
 
@@ -43,16 +44,19 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
         let remains = delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise);
         // A slow bottleneck that the flow fills again and again has a queue too.
-        let kept = (remains || stood) && facts.spread_frames().is_none();
+        let kept = (remains || stood) && frames::spread(facts).is_none();
         (varies >= SHARED_COARSE || kept) && loss < TCP_LOSS
     };
     is_shared.then(|| Evidence {
         strength: Strength::Strong,
-        text: format!(
-            "delay rose by {}, and what was carried varied by {} while the queue stood",
-            ms(delays.rise),
-            percent(varies)
-        ),
+        text: match varies >= SHARED {
+            true => format!(
+                "delay rose by {}, and what was carried varied by {} while the queue stood",
+                ms(delays.rise),
+                percent(varies)
+            ),
+            false => format!("a queue of {} stayed or came back although less was sent", ms(delays.rise)),
+        },
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate, Quantity::SentRate],
         span: facts.window(),
     })

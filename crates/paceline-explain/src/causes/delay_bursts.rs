@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, Strength, ms};
 use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, REACTION};
+use crate::frames;
 use crate::model::Quantity;
 use paceline_units::TimeDelta;
 
@@ -59,7 +60,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let median = low.quantile(from, to, 0.6)? - base;
     // Wi-Fi sends again what was lost: with losses, only gaps that no short queue explains count.
     let lossy = facts.loss().is_some_and(|(share, _)| share >= 2.5 * super::LOSS);
-    if (lossy || facts.spread_frames().is_some()) && largest < LARGE {
+    if (lossy || frames::spread(facts).is_some()) && largest < LARGE {
         return None;
     }
     let is_cause = spikes.iter().any(|(at, _)| *at <= facts.window().1 && *at >= facts.episode.start - REACTION);
@@ -83,7 +84,7 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
     let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
     // A slow bottleneck raises the jitter too, and for longer.
-    if !lossless || long || facts.spread_frames().is_some() {
+    if !lossless || long || frames::spread(facts).is_some() {
         return None;
     }
     let jitter = facts.flow.get(Quantity::Jitter)?;

@@ -2,6 +2,7 @@
 
 use super::{Cause, Evidence, Strength, ms};
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::{Origin, Quantity};
 use paceline_units::{Time, TimeDelta};
 
@@ -98,7 +99,7 @@ pub(super) fn media_stopped(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
     let around = share(gap.0 - second * 6, gap.0 - second).max(share(gap.1 + second, gap.1 + second * 4));
     let is_lost = loss >= LOST_COARSE.max(LOST_TIMES * around);
     // A slow bottleneck raises the jitter too.
-    let slow = facts.spread_frames().unwrap_or(0.0);
+    let slow = frames::spread(facts).unwrap_or(0.0);
     let is_late = facts.flow.get(Quantity::Jitter).is_some_and(|jitter| {
         let usual = jitter.quantile(gap.0 - second * 10, gap.0, 0.5).unwrap_or(0.0).max(slow);
         jitter.max(gap.1, gap.1 + second * 2).is_some_and(|most| most >= JITTER.max(JITTER_TIMES * usual))

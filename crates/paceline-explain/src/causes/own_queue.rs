@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -24,13 +25,13 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let delays = facts.delays()?;
     let (from, to) = facts.window();
-    let spread = facts.spread_frames();
+    let spread = frames::spread(facts);
     if delays.rise < queue_threshold(&delays).max(JITTER * delays.jitter) {
-        // A queue may drain between two samples of statistics.
-        return spread.map(|jitter| Evidence {
+        // A queue may drain between two frames, or between two samples of statistics.
+        return spread.map(|spread| Evidence {
             strength: Strength::Strong,
-            text: format!("a slow link kept the jitter above {}", ms(jitter)),
-            series: vec![Quantity::Jitter, Quantity::RoundTrip],
+            text: format!("a slow link spread frames by {} and more", ms(spread)),
+            series: vec![Quantity::DelayHigh, Quantity::DelayLow, Quantity::Jitter, Quantity::RoundTrip],
             span: (from, to),
         });
     }

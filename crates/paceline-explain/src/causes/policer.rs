@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, percent, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 use paceline_units::{Time, TimeDelta};
 
@@ -55,7 +56,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let delays = facts.delays();
     // Nothing waits before a policer.
     let queued = delays.is_some_and(|delays| delays.rise >= QUEUE || delays.spike >= SPIKE);
-    if queued || facts.spread_frames().is_some() {
+    if queued || frames::spread(facts).is_some() {
         return None;
     }
     let seconds = seconds(facts, from - BEFORE, to + AFTER);
@@ -68,7 +69,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let fits = has_threshold(&seconds, &lossy, times) || (is_notable && grows_with_rate(&seconds));
     fits.then(|| Evidence {
         strength: Strength::Strong,
-        text: format!("{} lost without delay, only while more than {} was sent", percent(share), rate(limit)),
+        text: format!("{} lost without delay, and the more the more was sent; {} arrived", percent(share), rate(limit)),
         series: vec![Quantity::SentRate, Quantity::ReceivedRate, Quantity::PacketsLost],
         span: (from, to),
     })

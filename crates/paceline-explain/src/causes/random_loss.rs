@@ -2,6 +2,7 @@
 
 use super::{Cause, Evidence, Strength, percent, queue_threshold};
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -14,7 +15,7 @@ pub(super) const CAUSE: Cause = Cause {
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
-    let queued = facts.spread_frames().is_some()
+    let queued = frames::spread(facts).is_some()
         || delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
     let is_random = delays.is_some_and(|delays| facts.loses_at_random(&delays));
     Some(Evidence {

@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::{MarkKind, Quantity};
 use paceline_units::TimeDelta;
 
@@ -44,7 +45,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     };
     let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
         && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays))
-        && facts.spread_frames().is_none();
+        && frames::spread(facts).is_none();
     let flat = match episode.kind {
         EpisodeKind::Drop => {
             let holds = if facts.is_coarse() { HOLDS_COARSE } else { HOLDS };

@@ -30,25 +30,24 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let samples = facts.flow.get(Quantity::RoundTrip)?.within(from, to);
     let long = samples.iter().filter(|(_, rtt)| *rtt >= LIMIT);
     // Delays that last distinguish a long path from reports that were held up once.
-    let is_lasting = match facts.flow.get(Quantity::DelayLow) {
+    let mut delays: Vec<f64> = match facts.flow.get(Quantity::DelayLow) {
         Some(delay) => {
-            let (end, least) = (facts.episode.end, LIMIT / 4.0);
-            delay.within(from, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count()
-                >= BINS
+            delay.within(from, to).iter().map(|(_, value)| *value).filter(|value| *value >= LIMIT / 4.0).collect()
         }
+        None => Vec::new(),
+    };
+    let is_lasting = match facts.flow.get(Quantity::DelayLow) {
+        Some(_) => delays.len() >= BINS,
         None => {
             let (first, last) = (long.clone().next(), long.clone().next_back());
             first.zip(last).is_some_and(|(first, last)| last.0 - first.0 >= LASTS)
         }
     };
     // A queue grows and drains; a path stays as long.
-    let is_queue = facts.flow.get(Quantity::DelayLow).is_some_and(|delay| {
-        let mut long: Vec<f64> = delay.within(from, to).iter().map(|(_, value)| *value).collect();
-        long.retain(|value| *value >= LIMIT / 4.0);
-        long.sort_by(f64::total_cmp);
-        let median = long.get(long.len() / 2).copied().unwrap_or(0.0);
-        long.iter().filter(|value| (*value - median).abs() <= FLAT).count() < BINS
-    });
+    delays.sort_by(f64::total_cmp);
+    let is_queue = delays
+        .get(delays.len() / 2)
+        .is_some_and(|median| delays.iter().filter(|value| (*value - median).abs() <= FLAT).count() < BINS);
     (long.clone().count() >= SAMPLES && is_lasting).then(|| Evidence {
         strength: if is_queue { Strength::Weak } else { Strength::Strong },
         text: format!(
