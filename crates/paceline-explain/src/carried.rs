@@ -41,13 +41,23 @@ const STEEPEST: f64 = 0.3;
 /// too shortly. `base`: the delay without a queue, s.
 pub fn spread(facts: &Facts<'_>, base: f64) -> Option<f64> {
     let span = |after| (facts.episode.start - BEFORE, facts.episode.end + after);
-    let (mut carried, least, left_out) = match facts.flow.get(Quantity::DelayLow) {
+    let (carried, least, left_out) = match facts.flow.get(Quantity::DelayLow) {
         Some(_) => (by_packets(facts.flow, span(AFTER), base)?, SAMPLES, LEFT_OUT),
         None => (by_round_trips(facts.flow, span(AFTER_COARSE), base)?, SAMPLES_COARSE, 0.0),
     };
-    carried.sort_by(f64::total_cmp);
-    let at = |share: f64| carried[((carried.len() - 1) as f64 * share) as usize];
-    (carried.len() >= least).then(|| 1.0 - at(left_out) / at(1.0 - left_out).max(1.0))
+    let spread = |part: &[f64]| {
+        let mut part = part.to_vec();
+        part.sort_by(f64::total_cmp);
+        let at = |share: f64| part[((part.len() - 1) as f64 * share) as usize];
+        1.0 - at(left_out) / at(1.0 - left_out).max(1.0)
+    };
+    if carried.len() < least {
+        return None;
+    }
+    // With packets enough samples show whether the capacity itself changed, once.
+    let splits = if least == SAMPLES { least..=carried.len().saturating_sub(least) } else { 1..=0 };
+    let parts = splits.map(|split| carried.split_at(split));
+    Some(parts.map(|(first, second)| spread(first).max(spread(second))).fold(spread(&carried), f64::min))
 }
 
 /// With packets, what was carried is what arrived.
@@ -87,4 +97,43 @@ fn by_round_trips(flow: &Flow, (from, to): (Time, Time), base: f64) -> Option<Ve
         (stands && growth.abs() <= STEEPEST).then_some(mean / (1.0 + growth))
     });
     Some(carried.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::{Episode, EpisodeKind};
+    use crate::model::{Confidence, Origin, Series};
+
+    /// A drop at 30 s of a flow with these delays and arrivals from 25 s to 35 s.
+    fn spread_of(delay: &dyn Fn(f64) -> f64, received: &dyn Fn(f64) -> f64) -> Option<f64> {
+        let mut flow = Flow { span: (Time::ZERO, Time::from_secs(60)), ..Flow::default() };
+        let mut add = |quantity, value: &dyn Fn(f64) -> f64| {
+            let mut series = Series::new(Origin::BothEnds, Confidence::Exact);
+            (0..600).map(|index| 0.1 * f64::from(index)).for_each(|at| series.push(Time::from_secs_f64(at), value(at)));
+            flow.series.insert(quantity, series);
+        };
+        let during = |at: f64| (25.0..35.0).contains(&at);
+        add(Quantity::ReceivedRate, &|at| if during(at) { received(at) } else { 2e6 });
+        add(Quantity::DelayLow, &|at| if during(at) { delay(at) } else { 0.0 });
+        add(Quantity::DelayHigh, &|at| 0.005 + if during(at) { delay(at) } else { 0.0 });
+        let (start, end) = (Time::from_secs(30), Time::from_secs_f64(30.5));
+        let episode = Episode { kind: EpisodeKind::Drop, start, end, from: 2e6, to: 1e6 };
+        spread(&Facts { flow: &flow, episode: &episode }, 0.0)
+    }
+
+    #[test]
+    fn a_queue_of_one_flow_is_carried_at_one_rate() {
+        let saw = |at: f64| 0.1 + 0.02 * (at % 5.0);
+        let own = spread_of(&saw, &|_| 1e6).expect("a queue");
+        assert!(own < 0.01, "{own}");
+        let shared = spread_of(&saw, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }).expect("a queue");
+        assert!((shared - 0.5).abs() < 0.01, "{shared}");
+    }
+
+    #[test]
+    fn a_path_that_became_longer_is_no_queue() {
+        assert_eq!(spread_of(&|_| 0.1, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }), None);
+        assert_eq!(spread_of(&|_| 0.0, &|_| 1e6), None);
+    }
 }

@@ -83,3 +83,40 @@ fn samples(facts: &Facts<'_>, from: Time, to: Time) -> Vec<Sample> {
     let samples = spreads.into_iter();
     samples.filter_map(|(at, spread_s)| Some(Sample { at, spread_s, sent_bps: sent(at)? })).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::{Episode, EpisodeKind};
+    use crate::model::{Confidence, Flow, Origin, Series};
+
+    /// A drop at 30 s of a flow whose frames spread by 20 ms in this span, s, and else by 1 ms.
+    fn spread_of(from: f64, to: f64) -> Option<f64> {
+        let mut flow = Flow { span: (Time::ZERO, Time::from_secs(60)), ..Flow::default() };
+        let mut add = |quantity, value: &dyn Fn(f64) -> f64| {
+            let mut series = Series::new(Origin::BothEnds, Confidence::Exact);
+            (0..600).map(|index| 0.1 * f64::from(index)).for_each(|at| series.push(Time::from_secs_f64(at), value(at)));
+            flow.series.insert(quantity, series);
+        };
+        add(Quantity::SentRate, &|_| 1e6);
+        add(Quantity::DelayLow, &|_| 0.001);
+        add(Quantity::DelayHigh, &|at| if (from..to).contains(&at) { 0.021 } else { 0.002 });
+        let (start, end) = (Time::from_secs(30), Time::from_secs_f64(30.5));
+        let episode = Episode { kind: EpisodeKind::Drop, start, end, from: 1e6, to: 7e5 };
+        spread(&Facts { flow: &flow, episode: &episode })
+    }
+
+    #[test]
+    fn a_slow_bottleneck_spreads_frames_for_seconds_around_the_drop() {
+        let found = spread_of(27.0, 33.0).expect("6 s around it");
+        assert!((found - 0.02).abs() < 1e-9, "{found}");
+        assert_eq!(spread_of(29.0, 31.0), None, "two seconds may be a pause of the link");
+        assert_eq!(spread_of(10.0, 20.0), None, "long before");
+        assert_eq!(spread_of(40.0, 50.0), None, "long after");
+    }
+
+    #[test]
+    fn a_spread_of_the_whole_call_is_usual() {
+        assert_eq!(spread_of(0.0, 60.0), None);
+    }
+}

@@ -359,3 +359,28 @@ fn is_report(bytes: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_wire::ReportBlock;
+
+    #[test]
+    fn losses_are_shown_when_the_packets_were_sent() {
+        let mut transport = Transport::new(Ends::Sender);
+        for index in 0..200u16 {
+            let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
+            transport.rtp_sent(Time::from_secs_f64(0.05 * f64::from(index)), &header, 1000);
+        }
+        // Three reports that a gap held up: of the packets of the first second, of 5 s, and of 10 s.
+        for (at, highest_sequence, cumulative_lost) in [(10.0, 20, 0), (10.01, 100, 0), (10.02, 199, 50)] {
+            let block = ReportBlock { ssrc: 7, cumulative_lost, highest_sequence, ..ReportBlock::default() };
+            transport.report_block(Time::from_secs_f64(at), &block);
+        }
+        transport.packets.departed(Time::from_secs(20), 1000, false);
+        let flow = transport.finish("sent".to_owned());
+        let lost = |from, to| flow.losses(Time::from_secs(from), Time::from_secs(to)).map(|(lost, _)| lost);
+        assert_eq!(lost(5, 10), Some(50.0));
+        assert_eq!((lost(0, 5), lost(10, 20)), (Some(0.0), Some(0.0)));
+    }
+}
