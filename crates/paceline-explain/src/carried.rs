@@ -41,23 +41,26 @@ const STEEPEST: f64 = 0.3;
 /// too shortly. `base`: the delay without a queue, s.
 pub fn spread(facts: &Facts<'_>, base: f64) -> Option<f64> {
     let span = |after| (facts.episode.start - BEFORE, facts.episode.end + after);
-    let (carried, least, left_out) = match facts.flow.get(Quantity::DelayLow) {
-        Some(_) => (by_packets(facts.flow, span(AFTER), base)?, SAMPLES, LEFT_OUT),
-        None => (by_round_trips(facts.flow, span(AFTER_COARSE), base)?, SAMPLES_COARSE, 0.0),
-    };
-    let spread = |part: &[f64]| {
-        let mut part = part.to_vec();
-        part.sort_by(f64::total_cmp);
-        let at = |share: f64| part[((part.len() - 1) as f64 * share) as usize];
-        1.0 - at(left_out) / at(1.0 - left_out).max(1.0)
-    };
-    if carried.len() < least {
+    if facts.flow.get(Quantity::DelayLow).is_none() {
+        let carried = by_round_trips(facts.flow, span(AFTER_COARSE), base)?;
+        return (carried.len() >= SAMPLES_COARSE).then(|| spread_of(&carried, 0.0));
+    }
+    let carried = by_packets(facts.flow, span(AFTER), base)?;
+    if carried.len() < SAMPLES {
         return None;
     }
-    // With packets enough samples show whether the capacity itself changed, once.
-    let splits = if least == SAMPLES { least..=carried.len().saturating_sub(least) } else { 1..=0 };
-    let parts = splits.map(|split| carried.split_at(split));
+    // The capacity itself may have changed, once.
+    let parts = (SAMPLES..=carried.len().saturating_sub(SAMPLES)).map(|split| carried.split_at(split));
+    let spread = |part: &[f64]| spread_of(part, LEFT_OUT);
     Some(parts.map(|(first, second)| spread(first).max(spread(second))).fold(spread(&carried), f64::min))
+}
+
+/// Returns by how much the values differ, as a share of the largest; `left_out`: the share of them that does not count at either end.
+fn spread_of(values: &[f64], left_out: f64) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+    1.0 - at(left_out) / at(1.0 - left_out).max(1.0)
 }
 
 /// With packets, what was carried is what arrived.
@@ -106,7 +109,7 @@ mod tests {
     use crate::model::{Confidence, Origin, Series};
 
     /// A drop at 30 s of a flow with these delays and arrivals from 25 s to 35 s.
-    fn spread_of(delay: &dyn Fn(f64) -> f64, received: &dyn Fn(f64) -> f64) -> Option<f64> {
+    fn spread_for(delay: &dyn Fn(f64) -> f64, received: &dyn Fn(f64) -> f64) -> Option<f64> {
         let mut flow = Flow { span: (Time::ZERO, Time::from_secs(60)), ..Flow::default() };
         let mut add = |quantity, value: &dyn Fn(f64) -> f64| {
             let mut series = Series::new(Origin::BothEnds, Confidence::Exact);
@@ -125,15 +128,17 @@ mod tests {
     #[test]
     fn a_queue_of_one_flow_is_carried_at_one_rate() {
         let saw = |at: f64| 0.1 + 0.02 * (at % 5.0);
-        let own = spread_of(&saw, &|_| 1e6).expect("a queue");
+        let own = spread_for(&saw, &|_| 1e6).expect("a queue");
         assert!(own < 0.01, "{own}");
-        let shared = spread_of(&saw, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }).expect("a queue");
+        let changed = spread_for(&saw, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }).expect("a queue");
+        assert!(changed < 0.01, "the capacity changed once: {changed}");
+        let shared = spread_for(&saw, &|at| if at % 4.0 < 2.0 { 1.2e6 } else { 0.6e6 }).expect("a queue");
         assert!((shared - 0.5).abs() < 0.01, "{shared}");
     }
 
     #[test]
     fn a_path_that_became_longer_is_no_queue() {
-        assert_eq!(spread_of(&|_| 0.1, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }), None);
-        assert_eq!(spread_of(&|_| 0.0, &|_| 1e6), None);
+        assert_eq!(spread_for(&|_| 0.1, &|at| if at < 30.0 { 1.2e6 } else { 0.6e6 }), None);
+        assert_eq!(spread_for(&|_| 0.0, &|_| 1e6), None);
     }
 }
