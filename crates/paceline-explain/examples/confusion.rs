@@ -1,5 +1,5 @@
-//! Explains generated captures and prints the confusion matrix: `confusion [train|test|more] [list]`; `more` are captures besides
-//! the 400, for the choice of thresholds.
+//! Explains generated captures and prints the confusion matrix: `confusion [train|test|more|check] [list]`; `more` are captures
+//! besides the 400, for the choice of rules and thresholds; `check` are others, to see whether these hold.
 
 #[path = "../tests/it/generator/mod.rs"]
 mod generator;
@@ -8,8 +8,9 @@ use generator::score::{Scored, matrix, right, score_all};
 use generator::{CAPTURES, Format, TEMPLATES, generate};
 use std::collections::BTreeSet;
 
-/// The number of further captures.
-const MORE: u64 = 600;
+/// The number of further captures, and of those to check.
+const MORE: u64 = 2000;
+const CHECK: u64 = 800;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -19,9 +20,11 @@ fn main() {
         let training = generate(*number).is_training;
         (!has("train") || training) && (!has("test") || !training)
     };
-    let numbers: Vec<u64> = match has("more") {
-        true => (CAPTURES..CAPTURES + MORE).collect(),
-        false => (0..count).filter(wanted).collect(),
+    let (more, check) = (CAPTURES..CAPTURES + MORE, CAPTURES + MORE..CAPTURES + MORE + CHECK);
+    let numbers: Vec<u64> = match (has("more"), has("check")) {
+        (true, _) => more.collect(),
+        (_, true) => check.collect(),
+        _ => (0..count).filter(wanted).collect(),
     };
     let scored = score_all(numbers.iter().copied());
     println!("{} captures, {} findings", numbers.len(), scored.len());

@@ -6,6 +6,10 @@ use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
+/// Of one moment, series of packets may show a cause so much later than its effect: an interval for each end, and one for grids.
+const SEEN: TimeDelta = TimeDelta::from_millis(300);
+/// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
+pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
 /// The time before that, for comparison. Ours.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
@@ -14,15 +18,10 @@ const CALM: TimeDelta = TimeDelta::from_millis(3000);
 const LONG: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
-/// Ours: so many intervals of packet series do not count.
-const FRAMES: usize = 4;
 /// Ours: a round-trip time is back near the base at this share of its rise.
 const BACK: f64 = 0.35;
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
-
-/// The time after an episode in which a queue is followed. Ours.
-const AFTER: TimeDelta = TimeDelta::from_secs(6);
 
 /// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
 /// (`send_side_bandwidth_estimation.cc`).
@@ -92,8 +91,14 @@ impl Facts<'_> {
         }
         let coarse = self.is_coarse();
         let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
-        let after = if coarse { TimeDelta::from_millis(2000) } else { TimeDelta::from_millis(300) };
+        let after = if coarse { TimeDelta::from_millis(2000) } else { SEEN };
         (self.episode.start - before, self.episode.end + after)
+    }
+
+    /// Returns whether the rate may still react to a gap of packets or reports: a cause comes before its effect, and not long before.
+    fn may_follow(&self, gap: (Time, Time)) -> bool {
+        let seen = if self.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::ZERO };
+        gap.0 <= self.episode.end + seen && gap.1 >= self.episode.start - REACTION
     }
 
     /// Returns whether the input has statistics and no packets.
@@ -125,9 +130,9 @@ impl Facts<'_> {
         }
         let rtt = self.flow.get(Quantity::RoundTrip)?;
         // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
-        let (calm, late) = (calm - TimeDelta::from_secs(6), to + TimeDelta::from_secs(2));
-        let base = self.base(rtt, from).or_else(|| rtt.min(from, late))?;
-        let rise = rtt.max(from, late)? - base;
+        let calm = calm - TimeDelta::from_secs(6);
+        let base = self.base(rtt, from).or_else(|| rtt.min(from, to))?;
+        let rise = rtt.max(from, to)? - base;
         let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
         let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
         let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
@@ -174,18 +179,33 @@ impl Facts<'_> {
         Some(all)
     }
 
+    /// Returns whether losses do not depend on a queue: with packets, whether they are as frequent without it; else whether they are
+    /// as frequent at the lower rate, in the last third of a long drop or seconds after it.
+    pub fn loses_at_random(&self, delays: &Delays) -> bool {
+        if let Some(by_queue) = self.losses_by_queue(delays) {
+            return by_queue.is_random();
+        }
+        let (end, second) = (self.episode.end, TimeDelta::from_secs(1));
+        let third = (end - self.episode.start).scale(1.0 / 3.0);
+        let share = |loss: Option<(f64, f64)>| loss.map_or(0.0, |(share, _)| share);
+        let loss = share(self.loss());
+        let goes_on = |from, to| share(self.loss_within(from, to)) >= loss;
+        loss >= LOSS && (goes_on(end + second * 4, end + second * 8) || (third >= second && goes_on(end - third, end)))
+    }
+
     /// Returns the share of packets lost in a span, and their number.
     pub fn loss_within(&self, from: Time, to: Time) -> Option<(f64, f64)> {
         let (lost, sent) = self.flow.losses(from, to)?;
         (sent >= 1.0).then_some((lost / sent, lost))
     }
 
-    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, if the flow has the quantity.
+    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, of those to which the rate may react.
     pub fn silence(&self, quantity: Quantity, from: Time, to: Time) -> Option<(Time, Time)> {
         let points = self.flow.get(quantity)?.within(from, to);
         let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
         let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
-        runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).max_by_key(|(from, to)| *to - *from)
+        let gaps = runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).filter(|gap| self.may_follow(*gap));
+        gaps.max_by_key(|(from, to)| *to - *from)
     }
 
     /// Returns the lower end of delays before a time, without a queue. A higher one of the last seconds is a longer path if it is
@@ -198,37 +218,12 @@ impl Facts<'_> {
         let long = low.quantile(long, from, 0.05)?;
         let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
         let is_path = spread <= PATH_SPREAD.0.max(PATH_SPREAD.1 * (recent - long));
-        Some(if is_path { recent } else { long })
-    }
-
-    /// Returns by how much the delay exceeds, in the seconds after the episode, that of a queue of the flow's own packets. Such a
-    /// queue drains by what the bottleneck carries less what is sent.
-    pub fn foreign_queue(&self, base: f64) -> Option<f64> {
-        let (start, end) = (self.episode.start, self.episode.end);
-        let [delay, sent, received] =
-            [Quantity::DelayLow, Quantity::SentRate, Quantity::ReceivedRate].map(|quantity| self.flow.get(quantity));
-        let (delay, sent, received) = (delay?, sent?, received?);
-        let half = TimeDelta::from_millis(500);
-        let carried = received.quantile(start, end + half * 2, 0.75).filter(|bps| *bps > 0.0)?;
-        // Packets that were sent before the drop arrive after it: the queue is longest then.
-        let latest = end + TimeDelta::from_millis(2500);
-        let (peak, mut own) = delay.within(start, latest).iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        own = (own - base).max(0.0);
-        let (mut excess, mut last) = (Vec::new(), peak);
-        for (at, value) in delay.within(peak, peak + AFTER) {
-            let step = (*at - last).as_secs_f64();
-            // What arrives now left so long ago.
-            let left = *at - TimeDelta::from_secs_f64((value - base).clamp(0.0, 10.0));
-            let rate = sent.mean(left - half, left).or(sent.at(left)).unwrap_or(carried);
-            own = (own + (rate / carried - 1.0) * step).max(0.0);
-            last = *at;
-            if *at - peak >= half * 2 {
-                excess.push(value - base - own);
-            }
+        if is_path {
+            return Some(recent);
         }
-        // Half a second of it: single frames exceed any mean.
-        excess.sort_by(|a, b| b.total_cmp(a));
-        excess.get(FRAMES).copied()
+        // A step just before: the delays of many intervals return to the new floor.
+        let floor = crate::carried::floor(low.within(self.episode.start - CALM, self.episode.start));
+        Some(floor.filter(|_| !self.is_coarse()).unwrap_or(long))
     }
 
     /// Returns the largest rise of a round-trip time around the episode, if the samples before and after it are back near the base.

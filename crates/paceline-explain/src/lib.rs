@@ -7,6 +7,7 @@
 //! Pure: bytes in, typed model out. No clock, no network. A reader fills the [model](model::Call); [`diagnosis`] finds each drop and
 //! each plateau of the rate, and asks every [cause](causes::CAUSES) for evidence.
 
+mod carried;
 pub mod causes;
 pub mod diagnosis;
 pub mod document;
@@ -14,6 +15,7 @@ pub mod episodes;
 pub mod error;
 pub mod facts;
 pub mod fit;
+mod frames;
 pub mod model;
 pub mod packets;
 pub mod path;

@@ -2,10 +2,10 @@
 //! log shows.
 
 use crate::model::{Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
-use crate::packets::PacketSeries;
+use crate::packets::{BIN, PacketSeries};
 use paceline_units::{Time, TimeDelta};
 use paceline_wire::{ArrivalOffset, Rtcp, RtpHeader, TWCC_TICK, ntp, parse_compound, unwrap_ticks};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Where packets of a flow are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ const REPORTED_MAX: usize = 1 << 16;
 const SENDER_REPORTS_MAX: usize = 64;
 /// Parts of the time between two reports, over which their losses are spread.
 const PARTS: u32 = 10;
+/// Departures of a stream at most, one per interval: 400 s.
+const DEPARTURES_MAX: usize = 1 << 12;
 /// Streams of a transport at most.
 const STREAMS_MAX: usize = 256;
 
@@ -54,8 +56,29 @@ pub struct Transport {
 struct Stream {
     sequence: Unwrapped,
     highest: Option<u64>,
-    /// Packets lost and highest sequence number of the last report, and its time.
+    /// Packets lost and highest sequence number of the last report, and when that packet was sent.
     reported: Option<(i64, u32, Time)>,
+    /// The first packet of each interval: number and time at which it was sent.
+    departures: VecDeque<(u64, Time)>,
+}
+
+impl Stream {
+    fn departed(&mut self, number: u64, at: Time) {
+        let is_new = |last: &(u64, Time)| number > last.0 && at - last.1 >= BIN;
+        if self.departures.back().is_none_or(is_new) {
+            self.departures.push_back((number, at));
+        }
+        if self.departures.len() > DEPARTURES_MAX {
+            self.departures.pop_front();
+        }
+    }
+
+    /// Returns when the packet with this sequence number was sent.
+    fn departure(&self, sequence: u16) -> Option<Time> {
+        let number = self.sequence.peek(sequence)?;
+        let after = self.departures.partition_point(|(first, _)| *first <= number);
+        Some(self.departures.get(after.checked_sub(1)?)?.1)
+    }
 }
 
 /// A 16-bit counter without its wraps.
@@ -107,6 +130,9 @@ impl Transport {
             return self.packets.sent(at, key, bytes, false);
         }
         self.packets.departed(at, bytes, false);
+        if let Some(stream) = self.streams.get_mut(&header.ssrc) {
+            stream.departed(key & NUMBER, at);
+        }
         let key = match header.transport_sequence {
             Some(sequence) => TRANSPORT | self.transport_sequence.next(sequence),
             None => key,
@@ -258,13 +284,15 @@ impl Transport {
         }
         let Some(stream) = self.streams.get_mut(&block.ssrc) else { return };
         let (lost, highest) = (i64::from(block.cumulative_lost), block.highest_sequence);
+        // Losses are those of packets that were sent between the two that two reports name.
+        let at = stream.departure(highest as u16).unwrap_or(at);
         if let Some((lost_before, highest_before, before)) = stream.reported.replace((lost, highest, at))
             && self.ends == Ends::Sender
             && !self.has_packet_reports
         {
             let sent = highest.wrapping_sub(highest_before).min(1 << 16);
             let lost = (lost - lost_before).clamp(0, i64::from(sent)) as u32;
-            // A report does not say when they were sent: somewhere since the last one.
+            // A report does not say which they were: somewhere since the last one.
             let part = |count: u32, index: u32| count * (index + 1) / PARTS - count * index / PARTS;
             for index in 0..PARTS {
                 let time = before + (at - before).scale((f64::from(index) + 0.5) / f64::from(PARTS));
@@ -329,5 +357,30 @@ fn is_report(bytes: &[u8]) -> bool {
         [first, 205, ..] => matches!(first & 0x1F, 11 | 15),
         [first, 206, ..] => first & 0x1F == 15,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_wire::ReportBlock;
+
+    #[test]
+    fn losses_are_shown_when_the_packets_were_sent() {
+        let mut transport = Transport::new(Ends::Sender);
+        for index in 0..200u16 {
+            let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
+            transport.rtp_sent(Time::from_secs_f64(0.05 * f64::from(index)), &header, 1000);
+        }
+        // Three reports that a gap held up: of the packets of the first second, of 5 s, and of 10 s.
+        for (at, highest_sequence, cumulative_lost) in [(10.0, 20, 0), (10.01, 100, 0), (10.02, 199, 50)] {
+            let block = ReportBlock { ssrc: 7, cumulative_lost, highest_sequence, ..ReportBlock::default() };
+            transport.report_block(Time::from_secs_f64(at), &block);
+        }
+        transport.packets.departed(Time::from_secs(20), 1000, false);
+        let flow = transport.finish("sent".to_owned());
+        let lost = |from, to| flow.losses(Time::from_secs(from), Time::from_secs(to)).map(|(lost, _)| lost);
+        assert_eq!(lost(5, 10), Some(50.0));
+        assert_eq!((lost(0, 5), lost(10, 20)), (Some(0.0), Some(0.0)));
     }
 }

@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};
 use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, LOSS};
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -30,19 +31,26 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // A short queue delays the last packets of a frame only.
-    let queued = delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
+    let spread = frames::spread(facts);
+    let queued = spread.is_some()
+        || delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
         || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
     if !queued {
         return None;
     }
     // With packets, the losses must be where the queue is.
-    if facts.losses_by_queue(&delays).is_some_and(|by| by.is_random() || by.at_peak.0 < SHARE * lost) {
+    if facts.loses_at_random(&delays) || facts.losses_by_queue(&delays).is_some_and(|by| by.at_peak.0 < SHARE * lost) {
         return None;
     }
     Some(Evidence {
         strength: Strength::Strong,
-        text: format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
-        series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip],
+        text: match spread {
+            Some(spread) => {
+                format!("{} lost while a slow link spread frames by {} and more", percent(share), ms(spread))
+            }
+            None => format!("{} lost while packets waited up to {} longer", percent(share), ms(delays.spike)),
+        },
+        series: vec![Quantity::PacketsLost, Quantity::DelayHigh, Quantity::RoundTrip, Quantity::Jitter],
         span: (from, to),
     })
 }

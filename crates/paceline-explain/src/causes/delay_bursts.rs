@@ -2,7 +2,8 @@
 
 use super::{Cause, Evidence, Strength, ms};
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Facts, REACTION};
+use crate::frames;
 use crate::model::Quantity;
 use paceline_units::TimeDelta;
 
@@ -20,7 +21,7 @@ const SPIKE: f64 = 0.025;
 const AT_ONCE: f64 = 0.65;
 /// Ours: the delay is gone again after this time.
 const GONE: TimeDelta = TimeDelta::from_millis(800);
-/// Ours: the time in which a link at the delivered rate carries this many full packets is not a gap.
+/// Ours: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
 /// Ours: such a gap is one also beside losses, s.
@@ -41,9 +42,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
     let (low, high, gaps) = (low?, high?, gaps?);
     let base = low.quantile(from, to, 0.1)?;
-    // A slow link takes long for each packet.
-    let carried =
-        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
+    // A slow link takes long for each packet. What comes after a gap comes at the rate of the link.
+    let carried = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.max(from, to)).unwrap_or(f64::MAX);
     let least = SPIKE.max(PACKETS * PACKET_BITS / carried.max(1.0));
     let bins = high.within(from, to).iter().zip(gaps.within(from, to));
     let mut spikes = Vec::new();
@@ -60,10 +60,11 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let median = low.quantile(from, to, 0.6)? - base;
     // Wi-Fi sends again what was lost: with losses, only gaps that no short queue explains count.
     let lossy = facts.loss().is_some_and(|(share, _)| share >= 2.5 * super::LOSS);
-    if lossy && largest < LARGE {
+    if (lossy || frames::spread(facts).is_some()) && largest < LARGE {
         return None;
     }
-    (spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
+    let is_cause = spikes.iter().any(|(at, _)| *at <= facts.window().1 && *at >= facts.episode.start - REACTION);
+    (is_cause && spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
         series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],
@@ -82,12 +83,13 @@ const LONGEST: f64 = 0.4;
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
     let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
-    if !lossless || long {
+    // A slow bottleneck raises the jitter too, and for longer.
+    if !lossless || long || frames::spread(facts).is_some() {
         return None;
     }
     let jitter = facts.flow.get(Quantity::Jitter)?;
     let (from, to) = facts.window();
-    let (from, to) = (from - TimeDelta::from_secs(2), to + TimeDelta::from_secs(2));
+    let from = from - TimeDelta::from_secs(2);
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let high = jitter.max(from, to)?;
     if high >= JITTER.max(TIMES / 2.0 * usual) {

@@ -30,7 +30,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let calm = from - TimeDelta::from_secs(10);
     let reports = feedback.sum(calm, from);
     let usual = if reports > 0.0 { (from - calm).as_secs_f64() / reports } else { 1.0 };
-    if gap.0 > facts.episode.end || lasted < least || lasted.as_secs_f64() < 3.0 * usual {
+    // A silence of whole samples is shorter than the gap by half a sample at either end.
+    let between = lasted.as_secs_f64() + if feedback.confidence == Confidence::Exact { 0.0 } else { 1.0 };
+    if lasted < least || between < 3.0 * usual {
         return None;
     }
     let sent = facts.sent(gap.0, gap.1)? > 0.0;
@@ -39,7 +41,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         Some(received) => {
             received.within(gap.0, gap.0 + TimeDelta::from_secs(1)).iter().filter(|(_, bps)| *bps > 0.0).count() >= 3
         }
-        // Reports that were lost say nothing about their packets.
+        // Reports that were lost say nothing about their packets, but later ones do.
+        None if facts.is_coarse() => !super::outage::media_stopped(facts, gap),
         None => facts.loss_within(gap.0, gap.1).is_none_or(|(loss, _)| loss <= LOST),
     };
     (sent && arrived && !super::outage::held_up(facts, gap)).then(|| Evidence {

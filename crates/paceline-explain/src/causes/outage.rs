@@ -2,6 +2,7 @@
 
 use super::{Cause, Evidence, Strength, ms};
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::{Origin, Quantity};
 use paceline_units::{Time, TimeDelta};
 
@@ -18,8 +19,14 @@ const RTCP_GAP: TimeDelta = TimeDelta::from_millis(2000);
 /// Of the packets of a gap, at least this share is lost. Ours: a queue may keep the rest.
 const LOST: f64 = 0.3;
 
-/// Ours: statistics spread losses over the time since the last report.
+/// Ours: statistics spread losses over the time since the last report, so that less is lost in the gap, but several times as much
+/// as around it.
 const LOST_COARSE: f64 = 0.02;
+const LOST_TIMES: f64 = 4.0;
+/// Ours: the receiver measures jitter from arrivals (RFC 3550, section 6.4.1). Packets that a gap held up raise it; reports that are
+/// lost do not.
+const JITTER: f64 = 0.004;
+const JITTER_TIMES: f64 = 4.0;
 /// Ours: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
 const LONGER: f64 = 0.7;
 
@@ -64,13 +71,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
     let late = held_up(facts, gap);
     if facts.is_coarse() {
-        // A round trip as long as the gap alone may be that of a report that was held up.
-        let rtt = facts.flow.get(Quantity::RoundTrip).and_then(|rtt| rtt.max(gap.0, gap.1 + TimeDelta::from_secs(3)));
-        let waited = rtt.is_some_and(|rtt| rtt >= LATE * lasted);
-        return (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || (loss >= LOST_COARSE && waited))).then(|| Evidence {
+        return (gap.1 - gap.0 >= RTCP_GAP && media_stopped(facts, gap)).then(|| Evidence {
             strength: Strength::Strong,
             text: format!("no report for {}, and packets of that time were lost or as late", ms(lasted)),
-            series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::RoundTrip],
+            series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::Jitter, Quantity::RoundTrip],
             span: gap,
         });
     }
@@ -85,6 +89,22 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::DelayHigh],
         span: gap,
     })
+}
+
+/// Returns whether statistics say that the media of a gap of reports was lost or held up.
+pub(super) fn media_stopped(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
+    let second = TimeDelta::from_secs(1);
+    let share = |from, to| facts.loss_within(from, to).map_or(0.0, |(share, _)| share);
+    let loss = share(gap.0, gap.1);
+    let around = share(gap.0 - second * 6, gap.0 - second).max(share(gap.1 + second, gap.1 + second * 4));
+    let is_lost = loss >= LOST_COARSE.max(LOST_TIMES * around);
+    // A slow bottleneck raises the jitter too.
+    let slow = frames::spread(facts).unwrap_or(0.0);
+    let is_late = facts.flow.get(Quantity::Jitter).is_some_and(|jitter| {
+        let usual = jitter.quantile(gap.0 - second * 10, gap.0, 0.5).unwrap_or(0.0).max(slow);
+        jitter.max(gap.1, gap.1 + second * 2).is_some_and(|most| most >= JITTER.max(JITTER_TIMES * usual))
+    });
+    is_lost || is_late
 }
 
 /// Returns whether packets that were sent in a gap of reports waited for most of it.

@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -24,17 +25,23 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let delays = facts.delays()?;
     let (from, to) = facts.window();
+    let spread = frames::spread(facts);
     if delays.rise < queue_threshold(&delays).max(JITTER * delays.jitter) {
-        return None;
+        // A queue may drain between two frames, or between two samples of statistics.
+        return spread.map(|spread| Evidence {
+            strength: Strength::Strong,
+            text: format!("a slow link spread frames by {} and more", ms(spread)),
+            series: vec![Quantity::DelayHigh, Quantity::DelayLow, Quantity::Jitter, Quantity::RoundTrip],
+            span: (from, to),
+        });
     }
     let received =
         facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
     let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
     // A single sample of statistics may also be a burst of delay.
-    let single = facts.isolated_round_trip().is_some();
+    let single = facts.isolated_round_trip().is_some() && spread.is_none();
     // Losses that do not depend on the queue lower the rate by themselves.
-    let is_random = facts.losses_by_queue(&delays).is_some_and(|by| by.is_random());
-    let lossy = is_random && facts.loss().is_some_and(|(share, _)| share >= MUCH);
+    let lossy = facts.loses_at_random(&delays) && facts.loss().is_some_and(|(share, _)| share >= MUCH);
     Some(Evidence {
         strength: if single || lossy { Strength::Weak } else { Strength::Strong },
         text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),

@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, percent, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 use paceline_units::{Time, TimeDelta};
 
@@ -20,17 +21,26 @@ const AFTER: TimeDelta = TimeDelta::from_secs(15);
 const SPIKE: f64 = 0.04;
 /// Ours: seconds with loss.
 const SECONDS: usize = 2;
+/// Ours: a policer drops again and again. Few losses need a third time: two may meet the largest rates by chance.
+const TIMES: usize = 2;
+const TIMES_SMALL: usize = 3;
+/// Ours: a single loss says nothing about the rate.
+const LEAST: f64 = 2.0;
 /// Ours: at most this share of all seconds is on the wrong side of the rate.
 const WRONG: f64 = 0.2;
-/// Ours: the sent rate varies by this share, and the delivered one by at most this part of it.
-const VARIES: f64 = 0.08;
-const STEADIER: f64 = 0.6;
+
+/// Ours: reports count losses up to a second after what was sent, so that so many intervals are taken together; and the coefficient
+/// of correlation (Pearson) between rate and loss, of so many samples.
+const POOLED: usize = 3;
+const CORRELATED: f64 = 0.4;
+const SAMPLES: usize = 10;
 
 /// A second of the call.
 struct Second {
     /// Sent in it; if packets were lost, the larger of this and what was sent before.
     sent: f64,
     sent_in_it: f64,
+    lost: f64,
     delivered: f64,
     is_lossy: bool,
 }
@@ -40,11 +50,13 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let (from, to) = facts.window();
-    let (share, _) = facts.notable_loss()?;
+    let (share, _) = facts.loss().filter(|(_, lost)| *lost >= LEAST)?;
+    let is_notable = facts.notable_loss().is_some();
+    let times = if is_notable { TIMES } else { TIMES_SMALL };
     let delays = facts.delays();
     // Nothing waits before a policer.
     let queued = delays.is_some_and(|delays| delays.rise >= QUEUE || delays.spike >= SPIKE);
-    if queued {
+    if queued || frames::spread(facts).is_some() {
         return None;
     }
     let seconds = seconds(facts, from - BEFORE, to + AFTER);
@@ -54,10 +66,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let delivered = sorted(lossy.iter().map(|second| second.delivered));
     let limit = delivered[delivered.len() / 2];
-    let fits = has_threshold(&seconds, &lossy) || is_constant(&lossy, &delivered);
+    let fits = has_threshold(&seconds, &lossy, times) || (is_notable && grows_with_rate(&seconds));
     fits.then(|| Evidence {
         strength: Strength::Strong,
-        text: format!("{} lost without delay, only while more than {} was sent", percent(share), rate(limit)),
+        text: format!("{} lost without delay, and the more the more was sent; {} arrived", percent(share), rate(limit)),
         series: vec![Quantity::SentRate, Quantity::ReceivedRate, Quantity::PacketsLost],
         span: (from, to),
     })
@@ -76,7 +88,7 @@ fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
             let before = facts.sent(at - length, at).unwrap_or(sent);
             let delivered = received.and_then(|series| series.mean(at, next)).unwrap_or(sent * (1.0 - share));
             let triggering = if is_lossy { sent.max(before) } else { sent };
-            seconds.push(Second { sent: triggering, sent_in_it: sent, delivered, is_lossy });
+            seconds.push(Second { sent: triggering, sent_in_it: sent, lost: share, delivered, is_lossy });
         }
         at = next;
     }
@@ -85,7 +97,7 @@ fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
 
 /// Returns whether losses occur above a rate and not below it. A loss that does not depend on the rate has clean seconds at the
 /// same rate before it began.
-fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
+fn has_threshold(seconds: &[Second], lossy: &[&Second], least: usize) -> bool {
     let wrong = |threshold: f64| seconds.iter().filter(|second| (second.sent >= threshold) != second.is_lossy).count();
     let near = |second: &&Second| [0.98, 1.0, 1.02, 1.04].map(|share| share * second.sent);
     let threshold = lossy.iter().flat_map(near).min_by_key(|threshold| wrong(*threshold));
@@ -95,7 +107,7 @@ fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
         let clean_below = seconds.iter().filter(|second| !second.is_lossy && second.sent < threshold).count();
         // A policer drops again whenever the rate returns.
         let times = seconds.chunk_by(|a, b| a.is_lossy == b.is_lossy).filter(|run| run[0].is_lossy).count();
-        times >= SECONDS
+        times >= least
             && wrong(threshold) as f64 <= WRONG * seconds.len() as f64
             && 2 * below <= lossy.len()
             && clean_above <= lossy.len()
@@ -103,14 +115,26 @@ fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
     })
 }
 
-/// Returns whether what was delivered varies far less than what was sent.
-fn is_constant(lossy: &[&Second], delivered: &[f64]) -> bool {
-    let spread = |values: &[f64]| {
-        let (low, high) = (values[values.len() / 10], values[values.len() * 9 / 10]);
-        (high - low) / values[values.len() / 2].max(1.0)
+/// Returns whether the share of lost packets grows with the rate: what exceeds the policed rate is lost. Losses by chance take the
+/// same share of any rate.
+fn grows_with_rate(seconds: &[Second]) -> bool {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let means = |value: &dyn Fn(&Second) -> f64| -> Vec<f64> {
+        let lossy = seconds
+            .windows(POOLED)
+            .filter(|run| mean(&run.iter().map(|one| one.lost).collect::<Vec<_>>()) >= LOSS / 2.0);
+        lossy.map(|run| mean(&run.iter().map(value).collect::<Vec<_>>())).collect()
     };
-    let sent = spread(&sorted(lossy.iter().map(|second| second.sent_in_it)));
-    lossy.len() >= 2 * SECONDS && sent >= VARIES && spread(delivered) <= STEADIER * sent
+    let (sent, lost) = (means(&|one| one.sent_in_it), means(&|one| one.lost));
+    if sent.len() < SAMPLES {
+        return false;
+    }
+    let (mean_sent, mean_lost) = (mean(&sent), mean(&lost));
+    let product = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
+    };
+    let norm = (product(&sent, mean_sent, &sent, mean_sent) * product(&lost, mean_lost, &lost, mean_lost)).sqrt();
+    norm > 0.0 && product(&sent, mean_sent, &lost, mean_lost) / norm >= CORRELATED
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

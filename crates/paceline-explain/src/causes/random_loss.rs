@@ -2,6 +2,7 @@
 
 use super::{Cause, Evidence, Strength, percent, queue_threshold};
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::Quantity;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -14,8 +15,9 @@ pub(super) const CAUSE: Cause = Cause {
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
-    let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
-    let is_random = delays.and_then(|delays| facts.losses_by_queue(&delays)).is_some_and(|by| by.is_random());
+    let queued = frames::spread(facts).is_some()
+        || delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
+    let is_random = delays.is_some_and(|delays| facts.loses_at_random(&delays));
     Some(Evidence {
         strength: if queued && !is_random { Strength::Weak } else { Strength::Strong },
         text: match queued {

@@ -3,6 +3,7 @@
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
+use crate::frames;
 use crate::model::{MarkKind, Quantity};
 use paceline_units::TimeDelta;
 
@@ -16,6 +17,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// Ours: a cap holds the rate constant to this share for this time.
 const CONSTANT: f64 = 0.005;
 const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
+/// Statistics have one sample a second.
+const HOLDS_COARSE: TimeDelta = TimeDelta::from_millis(3500);
 /// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
 const NEAR: f64 = 0.12;
 
@@ -41,9 +44,13 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         high - low <= CONSTANT * high
     };
     let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
-        && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays));
+        && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays))
+        && frames::spread(facts).is_none();
     let flat = match episode.kind {
-        EpisodeKind::Drop => is_flat(episode.end, episode.end + HOLDS),
+        EpisodeKind::Drop => {
+            let holds = if facts.is_coarse() { HOLDS_COARSE } else { HOLDS };
+            is_flat(episode.end, episode.end + holds) && facts.flow.span.1 >= episode.end + holds
+        }
         EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),
         EpisodeKind::SentDrop | EpisodeKind::SlowReturn => false,
     };
@@ -83,5 +90,5 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 fn lasts(facts: &Facts<'_>) -> bool {
     let (end, second) = (facts.episode.end, TimeDelta::from_secs(1));
     let mut seconds = (0..LASTS.as_nanos() / second.as_nanos()).map(|index| end + second * index);
-    seconds.all(|at| facts.sent(at, at + second).is_none_or(|sent| sent <= UP_TO * facts.episode.to))
+    seconds.all(|at| facts.sent(at, at + second).is_some_and(|sent| sent <= UP_TO * facts.episode.to))
 }

@@ -1,6 +1,6 @@
 //! The packets take another way.
 
-use super::{Cause, Evidence, Strength, ms};
+use super::{Cause, Evidence, Strength, ms, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -33,6 +33,14 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             span: (mark.at - TimeDelta::from_secs(2), mark.at + TimeDelta::from_secs(4)),
         });
     }
+    if let Some(start) = restarted(facts) {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("the rate began again at {}, as at the start of the call", rate(start)),
+            series: vec![Quantity::Target, Quantity::Estimate],
+            span: (from, to),
+        });
+    }
     let Some(delay) = facts.flow.get(Quantity::DelayLow) else { return by_round_trips(facts) };
     let points = delay.within(from - TimeDelta::from_secs(1), to);
     // The largest change between two times EDGE apart.
@@ -57,20 +65,41 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     })
 }
 
+/// Ours: rates that differ by at most this share are equal, but for rounding.
+const EQUAL: f64 = 0.0001;
+
+/// Returns the start rate of the call, if the rate fell to it at once. Controllers begin anew on another network route (libwebrtc,
+/// `GoogCcNetworkController::OnNetworkRouteChange`).
+fn restarted(facts: &Facts<'_>) -> Option<f64> {
+    let (quantity, series) = facts.flow.rate()?;
+    let (_, start) = *series.points.first()?;
+    let (episode, known) = (facts.episode, matches!(quantity, Quantity::Target | Quantity::Estimate));
+    let at_once = episode.end - episode.start <= EDGE;
+    (known && at_once && (episode.to - start).abs() <= EQUAL * start).then_some(start)
+}
+
+/// Ours: so much of the largest rise.
+const BETWEEN: f64 = 0.3;
+
 /// Statistics have round-trip times only: all samples after lie close together, and above all before.
 fn by_round_trips(facts: &Facts<'_>) -> Option<Evidence> {
     let rtt = facts.flow.get(Quantity::RoundTrip)?;
     let (from, to) = (facts.episode.start - TimeDelta::from_secs(8), facts.episode.start + TimeDelta::from_secs(12));
     let points = rtt.within(from, to);
-    let (at, split) = (1..points.len())
-        .map(|at| (at, points[at].1 - points[at - 1].1))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, step)| *step >= 2.0 * STEP)?;
-    let (before, after) = (&points[..at], &points[at..]);
+    let rise = |at: usize| {
+        points.get(at).zip(points.get(at.wrapping_sub(1))).map_or(0.0, |(after, before)| after.1 - before.1)
+    };
+    let at = (1..points.len()).max_by(|a, b| rise(*a).total_cmp(&rise(*b)))?;
+    let split = rise(at);
+    // The two ways change one after the other: one sample may lie between.
+    let end = if rise(at - 1) >= BETWEEN * split { at - 1 } else { at };
+    let start = if rise(at + 1) >= BETWEEN * split { at + 1 } else { at };
+    let (before, after) = (&points[..end], &points[start..]);
+    let is_cause = (facts.window().0..=facts.window().1).contains(&after.first()?.0);
     let least = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(f64::MAX, f64::min);
     let most = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
     let step = least(after) - most(before);
-    let flat = most(after) - least(after) <= FLAT * split && step >= 0.6 * split;
+    let flat = step >= 2.0 * STEP && most(after) - least(after) <= FLAT * step && is_cause;
     (before.len() >= 3 && after.len() >= 4 && flat).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("the round-trip time stepped by {} and stayed", ms(step)),

@@ -21,6 +21,7 @@ pub struct Made {
     scenario: Scenario,
     header: RunHeader,
     number: u64,
+    seed: u64,
 }
 
 impl Made {
@@ -30,12 +31,12 @@ impl Made {
         let origin = Origin::from_text("explain.toml", generated.text.clone());
         let scenario = paceline_lab::load(&origin, &Changes::default(), &registry)
             .unwrap_or_else(|error| panic!("{error:?}\n{}", generated.text));
-        let header = scenario.plan.header(&registry, "sim", generated.number);
-        Self { registry, scenario, header, number: generated.number }
+        let header = scenario.plan.header(&registry, "sim", generated.seed);
+        Self { registry, scenario, header, number: generated.number, seed: generated.seed }
     }
 
     fn run(&self, observer: &mut dyn EventObserver) {
-        Runner::simulator(&self.registry).run(&self.scenario, self.number, Some(observer)).expect("it runs");
+        Runner::simulator(&self.registry).run(&self.scenario, self.seed, Some(observer)).expect("it runs");
     }
 
     /// Returns the call by the events of the endpoints.
