@@ -6,7 +6,7 @@ use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
-/// Of one moment, series of packets may show a cause so much later than its effect: an interval for each end, and one for grids.
+/// Series of packets may show a cause this much later than its effect: an interval for each end, and one for the grid of rates.
 const SEEN: TimeDelta = TimeDelta::from_millis(300);
 /// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
 pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);

@@ -69,7 +69,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let fits = has_threshold(&seconds, &lossy, times) || (is_notable && grows_with_rate(&seconds));
     fits.then(|| Evidence {
         strength: Strength::Strong,
-        text: format!("{} lost without delay, and the more the more was sent; {} arrived", percent(share), rate(limit)),
+        text: format!("{} lost without delay, more at higher rates; {} arrived", percent(share), rate(limit)),
         series: vec![Quantity::SentRate, Quantity::ReceivedRate, Quantity::PacketsLost],
         span: (from, to),
     })
