@@ -412,7 +412,7 @@ mod tests {
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();
             (reports, counters)
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, both: true, ..terms() });
+        let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, ..terms() });
         let stop = AtomicBool::new(false);
         let sender = Sender { socket: &socket, peer, terms: &terms, id, secret: None, stop: &stop };
         let sent = sender.run(flows(id), &mut (), &mut |_| ()).unwrap();

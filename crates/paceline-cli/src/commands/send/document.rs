@@ -1,5 +1,8 @@
 //! The result of `paceline send`: as JSON, and as text.
 
+use super::WORLD;
+use super::scenario::{Unmeasured, describe_unmeasured};
+use crate::commands::run::describe_assertion;
 use crate::output;
 use crate::table::Table;
 use paceline_hosts::message::Totals;
@@ -10,6 +13,7 @@ use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
 use paceline_live::lateness;
 use paceline_records::{MetricKind, ratio_interval};
+use paceline_results::Assertion;
 use paceline_units::Rate;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -64,6 +68,21 @@ pub(super) struct Document<'a> {
     pub(super) verdict: Verdict,
     pub(super) why: String,
     pub(super) evidence: Evidence,
+    #[serde(flatten)]
+    pub(super) judged: Judged<'a>,
+}
+
+/// The bounds of a scenario.
+#[derive(Default, Serialize)]
+pub(super) struct Judged<'a> {
+    /// Its id; `None` without a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scenario: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) assertions: Vec<Assertion>,
+    /// Bounds that were not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unmeasured: Vec<Unmeasured>,
 }
 
 /// The TCP flow, as `--json` prints it.
@@ -134,6 +153,7 @@ pub(super) fn document<'a>(
     terms: &'a Terms,
     max: Rate,
     ids: &[String],
+    judged: Judged<'a>,
 ) -> Document<'a> {
     let SendReport { sent, received, lasted, .. } = report;
     let seconds = lasted.as_secs_f64().max(1e-9);
@@ -162,7 +182,7 @@ pub(super) fn document<'a>(
     };
     let (verdict, why) = judge(&evidence);
     Document {
-        world: "hosts",
+        world: WORLD,
         peer,
         terms,
         end: report.end,
@@ -189,6 +209,7 @@ pub(super) fn document<'a>(
         verdict,
         why,
         evidence,
+        judged,
     }
 }
 
@@ -276,11 +297,18 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             row("back: lost", one(percent(measured.loss_ratio)));
         }
     }
-    let Terms { controller, source, seed, .. } = document.terms;
+    let Terms { flows, seed, .. } = document.terms;
+    let mut what: Vec<&str> = document.judged.scenario.into_iter().collect();
+    for name in flows.iter().map(|flow| &*flow.controller).chain(flows.iter().map(|flow| &*flow.source)) {
+        if !what.contains(&name) {
+            what.push(name);
+        }
+    }
     let mut text = format!(
-        "{} to {}: {controller}, {source}, {:.1} s, seed {seed}\n\n{}\n",
+        "{} to {}: {}, {:.1} s, seed {seed}\n\n{}\n",
         output::bold("hosts"),
         document.peer,
+        what.join(", "),
         document.lasted_s,
         table.render()
     );
@@ -296,6 +324,9 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             ]);
         }
         text += &format!("{}\n", flows.render());
+    }
+    for assertion in &document.judged.assertions {
+        text += &format!("{}\n", output::wrap(&describe_assertion(assertion)));
     }
     let verdict = format!("{}: {}", document.verdict.name(), document.why);
     text += &format!("{}\n", output::wrap(&verdict));
@@ -324,6 +355,7 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             "There was no TCP flow, or not to the end: {problem}. Let TCP to the receiver's port pass its firewall."
         ));
     }
+    notes.extend(describe_unmeasured(&document.judged.unmeasured));
     if document.unknown_arrivals + document.stranger_datagrams > 0 {
         notes.push(format!(
             "{} reported arrivals match no packet, {} datagrams were not of the session.",

@@ -1,6 +1,7 @@
 //! `paceline send`.
 
 mod document;
+mod scenario;
 mod survey;
 
 use super::host_session::{self, PORT, SOURCES};
@@ -10,21 +11,27 @@ use crate::environment::environment;
 use crate::output;
 use crate::progress::StatusLine;
 use clap::ValueEnum;
-use document::{Document, describe, document};
+use document::{Document, Judged, describe, document};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_capture::Capture;
 use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::Secret;
 use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
-use paceline_hosts::terms::Terms;
+use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_lab::metrics::{Collector, WindowResult};
+use paceline_lab::run::{RunResult, summarise, windows};
+use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
+use paceline_netsim::backend::Outcome;
+use paceline_netsim::plan::Plan;
 use paceline_records::EventObserver;
-use paceline_results::{RunInputs, Store};
+use paceline_results::Store;
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
+use scenario::Unmeasured;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +43,9 @@ use std::sync::atomic::AtomicBool;
 pub struct Arguments {
     /// Host on which `paceline recv` runs: a name or an address, with a UDP port if that is not 9777.
     host: String,
+    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds; its path does not apply.
+    #[arg(long, value_name = "SCENARIO", conflicts_with_all = ["controller", "source", "max_rate", "start_rate", "min_rate", "flows", "both", "compare"])]
+    scenario: Option<String>,
     /// Controller; `paceline list controllers` shows all.
     #[arg(long, default_value = "googcc", value_name = "NAME")]
     controller: String,
@@ -67,7 +77,7 @@ pub struct Arguments {
     /// Runs a flow of the kernel's TCP from this host to the receiver beside the media, to the TCP port with the receiver's number.
     #[arg(long, value_enum, value_name = "KIND")]
     with: Option<Beside>,
-    /// Duration of the media, up to 1h; 20s if absent. With --compare: of each turn; 10s if absent.
+    /// Duration of the media, up to 1h; that of the scenario or 20s if absent. With --compare: of each turn; 10s if absent.
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
     /// File with a secret of at least 16 bytes that both ends have: the session is encrypted. The environment variable
@@ -107,11 +117,15 @@ Examples:
   paceline send 192.0.2.7
   paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps --json
   paceline send 192.0.2.7 --max-rate 10Mbps --with tcp
+  paceline send 192.0.2.7 --scenario call.toml --out results
   paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps";
 
 /// Duration of a session, and of a turn of a comparison.
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
 const TURN: TimeDelta = TimeDelta::from_secs(10);
+
+/// The name of this world in results.
+const WORLD: &str = "hosts";
 
 /// What `--out` stores: the fields of every run, as far as a sender knows them, and the result of the session.
 #[derive(Serialize)]
@@ -132,6 +146,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
     reject_external(&named, why, hint)?;
     let registry = Registry::standard();
+    let planned = plan(arguments, &registry)?;
     let stop = host_session::stop_flag()?;
     let peer = resolve(&arguments.host)?;
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
@@ -141,25 +156,15 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.compare.is_empty() {
         return survey::survey(arguments, &registry, way, &line);
     }
-    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), &registry)?;
-    let scenario = host_session::scenario(&terms, &registry)?;
+    let Planned { terms, scenario, inputs, unmeasured } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let header = scenario.plan.header(&registry, "hosts", terms.seed);
-    let inputs = RunInputs {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: environment().commit.clone(),
-        machine: environment().machine.clone(),
-        system: environment().system.clone(),
-        scenario_text: host_session::scenario_text(&terms),
-        setting: Some(scenario.plan.describe(&registry)),
-        ..RunInputs::default()
-    };
-    let events = store.as_ref().map(|store| store.run(&header, inputs)).transpose().into_diagnostic()?;
-    let mut events = events.map(|events| events.in_parts(true));
+    let header = scenario.plan.header(&registry, WORLD, terms.seed);
+    let events = store.as_ref().map(|store| store.run(&header, inputs.manifest(scenario, &registry)));
+    let mut events = events.transpose().into_diagnostic()?.map(|events| events.in_parts(true));
     let pcap = arguments.pcap.as_deref();
     let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
-    let mut collector = Collector::new(&scenario, &[], &|| ());
-    let session = Session { way, terms: &terms, scenario: &scenario, registry: &registry };
+    let mut collector = Collector::new(scenario, &windows(scenario), &|| ());
+    let session = Session { way, terms, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
     let show = &mut |now: &Progress| {
         line.show(&live_text(now));
@@ -170,17 +175,38 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let report = session.run(store.is_some(), &mut (&mut collector, (&mut events, &mut capture)), show);
     line.clear();
     let report = report?;
-    let document = document(&report, peer, &terms, highest(&scenario), &header.flows);
+    let (mut results, seconds) = collector.finish_at(Time::ZERO + report.lasted);
+    // The sender does not know when frames were rendered: without them, all time would count as a freeze.
+    results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
+    let mut results = results.into_iter();
+    let whole = results.next().expect("the whole run is always measured");
+    let (assertions, unmeasured) = match report.end {
+        End::Complete => {
+            let run = run_result(terms, &report, whole.clone(), results.collect(), seconds);
+            (summarise(scenario, vec![run]).assertions, unmeasured.clone())
+        }
+        // The windows of bounds may lie after the end.
+        _ => (
+            Vec::new(),
+            scenario
+                .asserts
+                .iter()
+                .map(|bound| Unmeasured::of(bound, &scenario.plan))
+                .chain(unmeasured.iter().cloned())
+                .collect(),
+        ),
+    };
+    let holds = assertions.iter().all(|assertion| assertion.holds);
+    let judged =
+        Judged { scenario: arguments.scenario.as_ref().map(|_| scenario.plan.id.as_str()), assertions, unmeasured };
+    let document = document(&report, peer, terms, highest(&scenario.plan), &header.flows, judged);
     if let Some(events) = events {
-        let (mut results, _) = collector.finish_at(Time::ZERO + report.lasted);
-        // The sender does not know when frames were rendered: without them, all time would count as a freeze.
-        results[0].flows.iter_mut().for_each(|flow| flow.streams.clear());
         let stored = Stored {
             world: document.world,
             seed: terms.seed,
             duration_s: document.lasted_s,
             session: &document,
-            whole: &results[0],
+            whole: &whole,
         };
         let value = serde_json::to_value(&stored).into_diagnostic()?;
         events.finish(&value).into_diagnostic()?;
@@ -194,7 +220,55 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("events and results are in {}", dir.display());
     }
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
-    Ok(ExitCode::from(u8::from(report.end == End::Silence || lacks_tcp)))
+    output::exit_code(report.end != End::Silence && !lacks_tcp && holds)
+}
+
+/// What a session sends, and how its result is judged.
+struct Planned {
+    terms: Terms,
+    /// The flows that this host sends, over a path of which nothing is known, and the bounds that it can measure.
+    scenario: Scenario,
+    inputs: Inputs,
+    /// Bounds that it cannot measure.
+    unmeasured: Vec<Unmeasured>,
+}
+
+/// Returns what the arguments say.
+fn plan(arguments: &Arguments, registry: &Registry) -> Result<Planned> {
+    if let Some(name) = &arguments.scenario {
+        let Arguments { duration, seed, with, .. } = arguments;
+        return scenario::load(name, *duration, (*seed, with.is_some()), registry);
+    }
+    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), registry)?;
+    let (scenario, scenario_text) = host_session::scenario(&terms, false, registry)?;
+    let inputs = Inputs { environment: environment().clone(), scenario_text, ..Inputs::default() };
+    Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new() })
+}
+
+/// Returns the result of a session as that of a run, to judge its bounds.
+fn run_result(
+    terms: &Terms,
+    report: &SendReport,
+    whole: WindowResult,
+    windows: Vec<WindowResult>,
+    seconds: Vec<Vec<u64>>,
+) -> RunResult {
+    let outcome =
+        Outcome { trace_hash: 0, events: 0, delivered: report.received.packets, machine: None, programs: Vec::new() };
+    RunResult {
+        world: WORLD.to_owned(),
+        seed: terms.seed,
+        duration_s: report.lasted.as_secs_f64(),
+        trace_hash: String::new(),
+        wall_s: report.lasted.as_secs_f64(),
+        events: 0,
+        machine: None,
+        programs: Vec::new(),
+        whole,
+        windows,
+        seconds,
+        outcome,
+    }
 }
 
 /// Creates a socket of the address family of the peer.
@@ -220,8 +294,8 @@ fn metrics(now: &Progress) -> Vec<Metric> {
 }
 
 /// Returns the highest rate of all flows on the network, headers included.
-fn highest(scenario: &Scenario) -> Rate {
-    let rates = scenario.plan.flows.iter().filter_map(|flow| flow.max_rate());
+fn highest(plan: &Plan) -> Rate {
+    let rates = plan.flows.iter().filter_map(|flow| flow.max_rate());
     Rate::from_bps(rates.map(Rate::as_bps).sum())
 }
 
@@ -229,7 +303,6 @@ fn highest(scenario: &Scenario) -> Rate {
 struct Session<'a> {
     way: Way<'a>,
     terms: &'a Terms,
-    scenario: &'a Scenario,
     registry: &'a Registry,
 }
 
@@ -251,11 +324,11 @@ impl Session<'_> {
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<SendReport> {
-        let Self { way: Way { socket, peer, secret, stop }, terms, scenario, registry } = *self;
+        let Self { way: Way { socket, peer, secret, stop }, terms, registry } = *self;
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| miette!("the system has no random numbers: {error}"))?;
         let id = SessionId(id);
-        let flows = host_session::flows(scenario, id, terms, Time::ZERO, registry, signals)?;
+        let flows = host_session::flows(id, terms, Time::ZERO, registry, signals)?;
         let sender = Sender { socket, peer, terms, id, secret, stop };
         sender.run(flows, observer, progress).map_err(|error| start_error(&error))
     }
@@ -273,16 +346,22 @@ fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry:
             "no source `{source}` for two hosts"
         ));
     }
-    let terms = Terms {
+    let flow = FlowTerms {
         controller: controller.to_owned(),
+        config: BTreeMap::new(),
         source: source.clone(),
+        source_config: BTreeMap::new(),
         start_bps: (*start_rate).min(*max_rate).as_bps(),
         min_bps: (*min_rate).as_bps(),
         max_bps: max_rate.as_bps(),
+        count: *flows,
+        back: false,
+    };
+    let back = both.then(|| FlowTerms { back: true, ..flow.clone() });
+    let terms = Terms {
+        flows: [flow].into_iter().chain(back).collect(),
         duration_ms: (duration.as_nanos() / 1_000_000).max(0) as u64,
         seed: *seed,
-        flows: *flows,
-        both: *both,
         tcp: *with == Some(Beside::Tcp),
     };
     match terms.problem() {
