@@ -213,7 +213,7 @@ id = "mine/two-kinds"
 title = "Two kinds of flows, one of them back, beside TCP"
 duration = "60 s"
 [path]
-preset = "cellular-lte"
+preset = "lte-drive-up"
 [[flow]]
 id = "video"
 controller = "googcc"
@@ -316,8 +316,12 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
     for (flows, underlined, hint) in [
         (all("audio = {}"), "{}", "one stream"),
         (all("encoder = { source = \"simulcast-720p\" }"), "simulcast-720p", "one stream"),
-        (all("encoder = { source = \"audio\" }"), "\"audio\"", "encoder, ideal, screen"),
-        (all("encoder = { key_frames = 20000, key_ratio = 2 }"), "20000", "up to 10000"),
+        (
+            all("min_rate = \"9 kbps\"\nstart_rate = \"9 kbps\"\nencoder = { source = \"audio\" }"),
+            "\"audio\"",
+            "encoder, ideal, screen",
+        ),
+        (all("encoder = { key_frames = 9000, key_ratio = 2000 }"), "2000", "up to 1000"),
         (all("encoder = { max = \"20 Gbps\" }"), "encoder.max", "encoder.max"),
         (all("start = \"1 s\""), "\"1 s\"", "last as long as the session"),
         (all("stop = \"3 s\""), "\"3 s\"", "last as long as the session"),
@@ -334,7 +338,7 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         (beside("direction = \"reverse\""), "\"reverse\"", "goes forward"),
         (beside("workload = { kind = \"on-off\", on = \"1 s\", off = \"1 s\" }"), "on-off", "leave `workload` out"),
     ] {
-        let text = format!("id = \"wrong\"\ntitle = \"Wrong\"\nduration = \"9 s\"\n[path]\n{flows}");
+        let text = format!("id = \"wrong\"\ntitle = \"Wrong\"\nduration = \"9 s\"\n[path]\nrtt = \"50 ms\"\n{flows}");
         fs::write(&file, text).unwrap();
         // Nothing is sent, so no receiver is needed.
         let output = paceline(&["send", "127.0.0.1:9", "--scenario", file.to_str().unwrap()]).output().unwrap();
