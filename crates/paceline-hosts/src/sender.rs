@@ -78,6 +78,8 @@ pub struct Progress {
     pub rtt: Option<TimeDelta>,
     /// Fraction lost of the last receiver reports.
     pub loss: f64,
+    /// Packets that arrived marked as congestion experienced, as reported.
+    pub marked: u64,
 }
 
 /// The result of a session.
@@ -298,6 +300,7 @@ impl Session<'_> {
                     variation: self.side.log.recent_variation(),
                     rtt: self.side.latest_rtt(),
                     loss: self.side.loss(),
+                    marked: self.side.log.received().marked,
                 });
             }
             match () {

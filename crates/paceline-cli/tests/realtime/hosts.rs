@@ -28,6 +28,13 @@ impl Background {
         Self { child, address, messages }
     }
 
+    /// Waits until a session has started: for the message of this receiver, and for its answer to reach the sender.
+    fn session(&mut self) {
+        let line = self.message();
+        assert!(line.starts_with("session: googcc, encoder"), "{line}");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+
     /// Waits for its next message.
     fn message(&mut self) -> String {
         let mut line = String::new();
@@ -177,7 +184,7 @@ fn without_request_no_tcp_port_is_open() {
     let mut receiver = receiver();
     let mut sender = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
     let sender = sender.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    assert!(receiver.message().starts_with("session: googcc"));
+    receiver.session();
     let error = std::net::TcpStream::connect(&receiver.address).expect_err("nothing listens");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     signal("-INT", sender.id());
@@ -357,6 +364,25 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
     assert!(stderr(&output).contains("from 1 s to 1 h"), "{}", stderr(&output));
 }
 
+#[test]
+fn a_page_shows_the_session_while_it_runs() {
+    let receiver = receiver();
+    let arguments = ["send", &receiver.address, "--json", "--duration", "60s", "--watch"];
+    let sender = Background::start(&arguments, "watch the session: http://");
+    let url = sender.address.trim().to_owned();
+    let (host, path) = url.split_once('/').unwrap();
+    assert!(host.starts_with("127.0.0.1:"), "{url}");
+    let mut page = super::watch::socket(host, &format!("/{path}"));
+    let point = super::watch::until(&mut page, |point| point["flows"][0]["received"].as_u64() > Some(0));
+    assert!(point["capacity"].is_null() && point["flows"][0]["signals"].as_array().is_some_and(|all| !all.is_empty()));
+    signal("-INT", sender.child.id());
+    let over = super::watch::outcome(&mut page);
+    let sent = json(&sender.output());
+    assert!(over.ends_with(sent["why"].as_str().unwrap()), "{over}");
+    assert_eq!(sent["end"], "interrupted");
+    assert!(std::net::TcpStream::connect(host).is_err(), "the page ends with the session");
+}
+
 fn json_list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -398,7 +424,7 @@ fn an_interrupt_at_either_end_ends_both_with_results() {
         let mut receiver = receiver();
         let mut command = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
         let sender = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        assert!(receiver.message().starts_with("session: googcc, encoder"));
+        receiver.session();
         let other = paceline(&["send", &receiver.address]).output().unwrap();
         assert!(!other.status.success() && stderr(&other).contains("another session"), "{}", stderr(&other));
         let interrupted = if at_sender { sender.id() } else { receiver.child.id() };

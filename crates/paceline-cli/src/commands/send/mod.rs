@@ -1,6 +1,7 @@
 //! `paceline send`.
 
 mod document;
+mod live;
 mod scenario;
 mod survey;
 
@@ -12,6 +13,7 @@ use crate::output;
 use crate::progress::StatusLine;
 use clap::ValueEnum;
 use document::{Document, Judged, describe, document};
+use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_capture::Capture;
@@ -25,13 +27,16 @@ use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
 use paceline_netsim::backend::Outcome;
 use paceline_netsim::plan::Plan;
-use paceline_records::EventObserver;
+use paceline_netsim::preview::PreviewImages;
+use paceline_records::{EventObserver, EventRecord, RunHeader};
 use paceline_results::Store;
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
+use paceline_watch::{LiveObserver, WatchServer, WatchedRun};
 use scenario::Unmeasured;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,6 +102,9 @@ pub struct Arguments {
     /// Serves metrics for Prometheus at http://ADDRESS/metrics while the session runs; on the loopback only.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
+    /// Serves a page on this machine that shows the session live, and prints its address.
+    #[arg(long, conflicts_with = "compare")]
+    watch: bool,
     /// Writes every packet that this host sends, and RTCP that it receives, into this pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -166,15 +174,26 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let mut collector = Collector::new(scenario, &windows(scenario), &|| ());
     let session = Session { way, terms, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
+    let state = ControllerState::new(&scenario.plan.describe(&registry));
     let show = &mut |now: &Progress| {
-        line.show(&live_text(now));
+        line.show(&live_text(now, state.name()));
         if let Some(server) = &server {
             server.set(&metrics(now));
         }
     };
-    let report = session.run(store.is_some(), &mut (&mut collector, (&mut events, &mut capture)), show);
+    let page = arguments.watch.then(|| serve_page(scenario, &header, &registry)).transpose()?;
+    let mut watching = page.as_ref().map(|page| InOrder(page.observer()));
+    let signals = store.is_some() || page.is_some() || io::stderr().is_terminal();
+    let observers = &mut ((&mut collector, &state), ((&mut events, &mut capture), &mut watching));
+    let report = session.run(signals, observers, show);
     line.clear();
-    let report = report?;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            page.into_iter().for_each(|page| page.finish("the session failed"));
+            return Err(error);
+        }
+    };
     let (mut results, seconds) = collector.finish_at(Time::ZERO + report.lasted);
     // The sender does not know when frames were rendered: without them, all time would count as a freeze.
     results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
@@ -200,6 +219,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let judged =
         Judged { scenario: arguments.scenario.as_ref().map(|_| scenario.plan.id.as_str()), assertions, unmeasured };
     let document = document(&report, peer, terms, highest(&scenario.plan), &header.flows, judged);
+    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
     if let Some(events) = events {
         let stored = Stored {
             world: document.world,
@@ -221,6 +241,29 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     }
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
     output::exit_code(report.end != End::Silence && !lacks_tcp && holds)
+}
+
+/// Serves the page of a session.
+fn serve_page(scenario: &Scenario, header: &RunHeader, registry: &Registry) -> Result<WatchServer> {
+    let watched = WatchedRun {
+        plan: scenario.plan.clone(),
+        header: header.clone(),
+        description: scenario.plan.describe(registry),
+        link_control: None,
+        preview_images: PreviewImages::default(),
+    };
+    let page = WatchServer::serve(watched, 0).map_err(|error| miette!("cannot serve a page: {error}"))?;
+    eprintln!("watch the session: {}", page.url());
+    Ok(page)
+}
+
+/// Passes events to a page once their order is known; the page accepts any order.
+struct InOrder(LiveObserver);
+
+impl EventObserver for InOrder {
+    fn on_event(&mut self, event: &EventRecord) {
+        self.0.on_unordered_event(event);
+    }
 }
 
 /// What a session sends, and how its result is judged.
@@ -392,21 +435,6 @@ fn start_error(error: &SendError) -> miette::Report {
     miette!(help = help, "{error}")
 }
 
-/// Returns the state of a session as a line of at most 80 columns.
-fn live_text(now: &Progress) -> String {
-    let mega = |rate: Rate| format!("{:.2}", rate.as_bps_f64() / 1e6);
-    let ms = |time: Option<TimeDelta>| time.map_or("–".to_owned(), |time| format!("{:.0}", time.as_millis_f64()));
-    format!(
-        "{:4.0} s  {:>6} of {:>6} Mbit/s  delay +{:>4} ms  rtt {:>4} ms  loss {:>4.1} %",
-        now.elapsed.as_secs_f64(),
-        mega(now.received),
-        mega(now.target),
-        ms(now.variation),
-        ms(now.rtt),
-        now.loss * 100.0
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,19 +451,5 @@ mod tests {
             assert_eq!(resolve(text).unwrap(), address.parse::<SocketAddr>().unwrap(), "{text}");
         }
         assert!(resolve("not a host").is_err());
-    }
-
-    #[test]
-    fn the_live_line_fits_a_terminal() {
-        let now = Progress {
-            elapsed: TimeDelta::from_secs(3600),
-            received: Rate::from_bps(999_990_000),
-            target: Rate::from_bps(999_990_000),
-            variation: Some(TimeDelta::from_secs(9)),
-            rtt: Some(TimeDelta::from_secs(9)),
-            loss: 1.0,
-        };
-        let text = live_text(&now);
-        assert!(text.chars().count() <= 80, "{text}");
     }
 }

@@ -5,7 +5,8 @@
 //! corrected for the number of comparisons, excludes zero.
 
 use super::document::{Document, Judged, document};
-use super::{Arguments, Session, TURN, WORLD, Way, highest, live_text, terms};
+use super::live::live_text;
+use super::{Arguments, Session, TURN, WORLD, Way, highest, terms};
 use crate::commands::host_session;
 use crate::output;
 use crate::progress::StatusLine;
@@ -128,7 +129,7 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
             let (scenario, _) = host_session::scenario(&terms, false, registry)?;
             let session = Session { way, terms: &terms, registry };
             let number = turns.len() + 1;
-            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now)));
+            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
             let report = session.run(false, &mut (), show);
             line.clear();
             let report = report?;
