@@ -6,6 +6,7 @@ use crate::message::{self, Message, Refusal, SessionId, Totals};
 use crate::receive_side::ReceiveSide;
 use crate::seal::{Open, Secret};
 use crate::send_side::{FlowReport, SendSide};
+use crate::session_flow::SessionFlow;
 use crate::statistics::Sample;
 use crate::summary::{Closing, Summary};
 use crate::tcp_sender::{TcpSender, TcpSent};
@@ -14,7 +15,6 @@ use paceline_live::clock::Monotonic;
 use paceline_live::lateness::Lateness;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
-use paceline_netsim::media_flow::MediaFlow;
 use paceline_records::{EventObserver, EventRecord};
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use serde::Serialize;
@@ -151,9 +151,9 @@ pub struct Sender<'a> {
 /// The flows of a session, as both ends build them.
 pub struct Flows {
     /// Those that the sender sends.
-    pub forward: Vec<MediaFlow>,
+    pub forward: Vec<SessionFlow>,
     /// Those that the receiver sends.
-    pub back: Vec<MediaFlow>,
+    pub back: Vec<SessionFlow>,
 }
 
 impl Sender<'_> {

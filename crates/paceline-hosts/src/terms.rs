@@ -4,15 +4,19 @@ use crate::message::TERMS_MAX;
 use paceline_units::{Rate, TimeDelta};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Maximum rate of a flow: above it, packets do not leave as paced.
 const RATE_MAX: u64 = 10_000_000_000;
 
-/// Maximum duration of a session.
-const DURATION_MAX_MS: u64 = 3_600_000;
+/// Durations that a session may have, ms.
+pub const DURATION_MS: RangeInclusive<u64> = 1000..=3_600_000;
 
 /// Maximum number of flows in each direction.
 pub const FLOWS_MAX: u16 = 256;
+
+/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session ([`crate::silence`]).
+const GAP_MAX_MS: u64 = 5000;
 
 /// Maximum length of a name, bytes.
 const NAME_MAX: usize = 64;
@@ -54,16 +58,26 @@ pub struct FlowTerms {
     pub min_bps: u64,
     /// Highest rate of the source, bit/s.
     pub max_bps: u64,
+    /// Their start after that of the session, ms; 0 if absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub start_ms: u64,
+    /// Their end after the start of the session, ms; with the session if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ms: Option<u64>,
     /// Number of these flows; 1 if absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u16,
     /// Whether the receiver sends them; `false` if absent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub back: bool,
 }
 
 fn one() -> u16 {
     1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -93,7 +107,10 @@ impl Terms {
             _ if self.count(false).max(self.count(true)) > usize::from(FLOWS_MAX) => {
                 Some("the number of flows must be from 1 to 256")
             }
-            _ if !(1000..=DURATION_MAX_MS).contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
+            _ if !DURATION_MS.contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
+            _ if [false, true].iter().any(|back| self.longest_gap_ms(*back) > GAP_MAX_MS) => {
+                Some("in each direction that has flows, at most 5 s may be without an active flow")
+            }
             _ if self.to_bytes().len() > TERMS_MAX => Some("too many different flows or parameters for one datagram"),
             _ => None,
         }
@@ -102,6 +119,19 @@ impl Terms {
     /// Returns the terms of the flows of one direction.
     pub fn direction(&self, back: bool) -> impl Iterator<Item = &FlowTerms> {
         self.flows.iter().filter(move |flow| flow.back == back)
+    }
+
+    /// Returns the longest time without an active flow of one direction, ms; 0 if it has no flows.
+    fn longest_gap_ms(&self, back: bool) -> u64 {
+        let mut lives: Vec<_> = self.direction(back).map(|flow| (flow.start_ms, flow.stop_ms)).collect();
+        lives.sort_unstable();
+        let has_flows = !lives.is_empty();
+        let (mut longest, mut until) = (0, 0);
+        for (start, stop) in lives {
+            longest = longest.max(start.saturating_sub(until));
+            until = until.max(stop.unwrap_or(self.duration_ms));
+        }
+        if has_flows { longest.max(self.duration_ms.saturating_sub(until)) } else { 0 }
     }
 
     /// Returns the number of flows of one direction.
@@ -140,6 +170,7 @@ impl FlowTerms {
                 Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
             }
             _ if self.max_bps > RATE_MAX => Some("the highest rate must be at most 10 Gbit/s"),
+            _ if self.stop_ms.is_some_and(|stop| stop <= self.start_ms) => Some("a flow must stop after it starts"),
             _ if !(1..=FLOWS_MAX).contains(&self.count) => Some("the number of flows must be from 1 to 256"),
             _ => None,
         }
@@ -169,6 +200,8 @@ pub(crate) mod tests {
             start_bps: 300_000,
             min_bps: 30_000,
             max_bps: 2_000_000,
+            start_ms: 0,
+            stop_ms: None,
             count: 1,
             back: false,
         }
@@ -190,7 +223,9 @@ pub(crate) mod tests {
             ..flow()
         };
         let most = FlowTerms { config: parameters((0..PARAMETERS_MAX).map(|n| n.to_string())), ..flow() };
-        for flows in [vec![flow()], vec![named, with_parameters], vec![most], vec![flow(); 8]] {
+        let early = FlowTerms { stop_ms: Some(3000), ..flow() };
+        let late = FlowTerms { start_ms: 3000 + GAP_MAX_MS, ..flow() };
+        for flows in [vec![flow()], vec![late, early], vec![named, with_parameters], vec![most], vec![flow(); 8]] {
             let terms = Terms { flows, ..terms() };
             assert!(terms.to_bytes().len() <= TERMS_MAX, "{}", terms.to_bytes().len());
             assert_eq!(Terms::from_bytes(&terms.to_bytes()), Some(terms));
@@ -199,7 +234,7 @@ pub(crate) mod tests {
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 20] = [
+        let changes: [fn(&mut Terms); 25] = [
             |t| t.flows.clear(),
             |t| t.flows[0].back = true,
             |t| t.flows[0].count = 0,
@@ -218,7 +253,12 @@ pub(crate) mod tests {
             |t| t.flows[0].start_bps = t.flows[0].min_bps - 1,
             |t| t.flows[0].min_bps = 0,
             |t| t.flows[0].max_bps = RATE_MAX + 1,
-            |t| t.duration_ms = DURATION_MAX_MS + 1,
+            |t| (t.flows[0].start_ms, t.flows[0].stop_ms) = (100, Some(100)),
+            |t| t.flows[0].start_ms = GAP_MAX_MS + 1,
+            |t| t.flows[0].stop_ms = Some(t.duration_ms - GAP_MAX_MS - 1),
+            |t| t.flows = vec![flow(), FlowTerms { start_ms: GAP_MAX_MS + 1, back: true, ..flow() }],
+            |t| t.flows.push(FlowTerms { stop_ms: Some(t.duration_ms - GAP_MAX_MS - 1), back: true, ..flow() }),
+            |t| t.duration_ms = DURATION_MS.end() + 1,
             |t| t.duration_ms = 999,
         ];
         for change in changes {
@@ -227,7 +267,7 @@ pub(crate) mod tests {
             assert!(changed.problem().is_some(), "{changed:?}");
             assert_eq!(Terms::from_bytes(&changed.to_bytes()), None, "{changed:?}");
         }
-        let mut longest = Terms { duration_ms: DURATION_MAX_MS, ..terms() };
+        let mut longest = Terms { duration_ms: *DURATION_MS.end(), ..terms() };
         longest.flows[0].max_bps = RATE_MAX;
         assert!(longest.problem().is_none());
         assert_eq!(Terms::from_bytes(b"{}"), None);

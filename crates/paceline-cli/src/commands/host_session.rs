@@ -6,10 +6,11 @@ use paceline_hosts::flow_number::Ssrcs;
 use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::{SECRET_MIN, Secret};
 use paceline_hosts::sender::Flows;
+use paceline_hosts::session_flow::SessionFlow;
 use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_lab::registries;
 use paceline_netsim::backend::EPOCH;
-use paceline_netsim::media_flow::{self, MediaFlow, PreparedFlow};
+use paceline_netsim::media_flow::{self, PreparedFlow};
 use paceline_netsim::parameter::{ParameterKind, Value};
 use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::source;
@@ -44,7 +45,9 @@ fn scenario_text(terms: &Terms, back: bool) -> Option<String> {
 
 fn flow_text(id: &str, terms: &FlowTerms) -> Option<String> {
     let rate = |bps| Rate::from_bps(bps).to_string();
-    let FlowTerms { controller, config, source, source_config, start_bps, min_bps, max_bps, count: _, back: _ } = terms;
+    let FlowTerms { controller, config, source, source_config, start_bps, min_bps, max_bps, .. } = terms;
+    let FlowTerms { start_ms, stop_ms, count: _, back: _, .. } = terms;
+    let stop = stop_ms.map_or(String::new(), |ms| format!("stop = \"{ms} ms\"\n"));
     let entry = source::SOURCES.iter().find(|entry| entry.name == source && SOURCES.contains(&entry.name))?;
     let config: Vec<String> = config.iter().map(|(name, number)| format!("\"{name}\" = {number:?}")).collect();
     let parameter = |(name, number): (&String, &f64)| {
@@ -57,7 +60,8 @@ fn flow_text(id: &str, terms: &FlowTerms) -> Option<String> {
 id = "{id}"
 controller = "{controller}"
 config = {{ {} }}
-start_rate = "{}"
+start = "{start_ms} ms"
+{stop}start_rate = "{}"
 min_rate = "{}"
 encoder = {{ source = "{source}", max = "{}"{parameters} }}
 "#,
@@ -120,7 +124,7 @@ pub fn scenario(terms: &Terms, back: bool, registry: &Registry) -> Result<(Scena
 /// The controller or the source cannot be built.
 pub fn flows(id: SessionId, terms: &Terms, start: Time, registry: &Registry, signals: bool) -> Result<Flows> {
     let ssrcs = Ssrcs::new(id, terms.count(false) + terms.count(true));
-    let build = |first: usize, back: bool| -> Result<Vec<MediaFlow>> {
+    let build = |first: usize, back: bool| -> Result<Vec<SessionFlow>> {
         if terms.count(back) == 0 {
             return Ok(Vec::new());
         }
@@ -143,7 +147,9 @@ pub fn flows(id: SessionId, terms: &Terms, start: Time, registry: &Registry, sig
                 wall_clock: EPOCH,
                 receiver_ssrc,
             };
-            prepared.begin(start, terms).into_diagnostic()
+            let [begins, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
+            let flow = prepared.begin(start + begins, terms).into_diagnostic()?;
+            Ok(SessionFlow { flow, start: begins, stop })
         };
         scenario.plan.flows.iter().enumerate().map(flow).collect()
     };
@@ -197,6 +203,8 @@ mod tests {
             start_bps: 300_000,
             min_bps: 30_000,
             max_bps: 1_234_567,
+            start_ms: 0,
+            stop_ms: None,
             count: 2,
             back: false,
         };

@@ -231,6 +231,8 @@ encoder = { max = "600 kbps", fps = 25, reaction_delay = "100 ms" }
 id = "screen"
 controller = "fixed"
 access_delay = "20 ms"
+start = "500 ms"
+stop = "1500 ms"
 encoder = { source = "screenshare", max = "400 kbps" }
 [[flow]]
 id = "back"
@@ -285,6 +287,7 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     let terms = &sent["terms"];
     assert_eq!((&terms["duration_ms"], &terms["seed"], &terms["tcp"]), (&2000.into(), &7.into(), &true.into()));
     assert_eq!(terms["flows"][0]["source_config"], serde_json::json!({"fps": 25.0, "reaction_delay": 0.1}));
+    assert_eq!((&terms["flows"][1]["start_ms"], &terms["flows"][1]["stop_ms"]), (&500.into(), &1500.into()));
     assert_eq!((&terms["flows"][0]["count"], &terms["flows"][2]["back"]), (&2.into(), &true.into()));
     let counts = |flows: &Value, key: &str| -> Vec<u64> {
         json_list(flows).iter().map(|flow| flow[key].as_u64().unwrap()).collect()
@@ -330,8 +333,9 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         ),
         (all("encoder = { key_frames = 9000, key_ratio = 2000 }"), "2000", "up to 1000"),
         (all("encoder = { max = \"20 Gbps\" }"), "encoder.max", "encoder.max"),
-        (all("start = \"1 s\""), "\"1 s\"", "last as long as the session"),
-        (all("stop = \"3 s\""), "\"3 s\"", "last as long as the session"),
+        (all("start = \"6 s\""), "\"6 s\"", "or the duration"),
+        (all("stop = \"3 s\""), "at most 5 s", "or the duration"),
+        (beside("start = \"1 s\""), "\"1 s\"", "leave out `start`"),
         (all("dscp = \"EF\""), "\"EF\"", "default codepoint"),
         (all("max_rate = \"1 Mbps\""), "\"1 Mbps\"", "`max` of the encoder"),
         (all("min_rate = [[\"0 s\", \"50 kbps\"], [\"5 s\", \"80 kbps\"]]"), "80 kbps", "stay as they are"),

@@ -99,7 +99,7 @@ pub(super) struct TcpDocument {
     pub(super) problem: Option<String>,
 }
 
-/// A flow, as `--json` prints it.
+/// A flow, as `--json` prints it. Its rates are over the time in which it was active.
 #[derive(Serialize)]
 pub(super) struct FlowDocument {
     id: String,
@@ -146,7 +146,7 @@ struct BackMeasured {
     loss_interval: (f64, f64),
 }
 
-/// Returns the result; `max` is the highest rate on the network, headers included.
+/// Returns the result; `max` is the highest rate on the network over the second half, headers included.
 pub(super) fn document<'a>(
     report: &SendReport,
     peer: SocketAddr,
@@ -160,8 +160,9 @@ pub(super) fn document<'a>(
     let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
     let lost = report.known_packets.saturating_sub(received.packets);
     let loss_ratio = lost as f64 / report.known_packets.max(1) as f64;
-    let sum = |of: fn(&FlowReport) -> Rate| report.flows.iter().map(|flow| of(flow).as_bps_f64()).sum::<f64>();
-    let (target, late_target) = (sum(|flow| flow.target), sum(|flow| flow.late_target));
+    let sum = |of: &dyn Fn(&FlowReport) -> f64| report.flows.iter().map(of).sum::<f64>();
+    let target = sum(&|flow| flow.target.as_bps_f64() * flow.lasted.as_secs_f64() / seconds);
+    let late_target = sum(&|flow| flow.late_target.as_bps_f64());
     let variation = quantiles(report.variation.percentiles_ms());
     let tcp = report.tcp.as_ref().map(|tcp| TcpDocument {
         congestion: tcp.sent.congestion.clone(),
@@ -203,7 +204,7 @@ pub(super) fn document<'a>(
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
-        flows: report.flows.iter().zip(ids).map(|(flow, id)| flow_document(flow, id, seconds)).collect(),
+        flows: report.flows.iter().zip(ids).map(|(flow, id)| flow_document(flow, id)).collect(),
         back: report.back.as_ref().map(|back| back_document(back, seconds)),
         tcp,
         verdict,
@@ -217,7 +218,8 @@ fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {
     Quantiles { p50, p95, p99 }
 }
 
-fn flow_document(flow: &FlowReport, id: &str, seconds: f64) -> FlowDocument {
+fn flow_document(flow: &FlowReport, id: &str) -> FlowDocument {
+    let seconds = flow.lasted.as_secs_f64().max(1e-9);
     let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
     let lost = flow.known_packets.saturating_sub(flow.received.packets);
     FlowDocument {

@@ -26,7 +26,7 @@ use paceline_lab::run::{RunResult, summarise, windows};
 use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
 use paceline_netsim::backend::Outcome;
-use paceline_netsim::plan::Plan;
+use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_records::{EventObserver, EventRecord, RunHeader};
 use paceline_results::Store;
@@ -336,10 +336,14 @@ fn metrics(now: &Progress) -> Vec<Metric> {
     ]
 }
 
-/// Returns the highest rate of all flows on the network, headers included.
+/// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
 fn highest(plan: &Plan) -> Rate {
-    let rates = plan.flows.iter().filter_map(|flow| flow.max_rate());
-    Rate::from_bps(rates.map(Rate::as_bps).sum())
+    let half = plan.duration.scale(0.5);
+    let share = |flow: &FlowPlan| {
+        let active = flow.stop.min(Time::ZERO + plan.duration) - flow.start.max(Time::ZERO + half);
+        active.max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64()
+    };
+    plan.flows.iter().filter_map(|flow| Some(flow.max_rate()?.scale(share(flow)))).sum()
 }
 
 /// What a session needs.
@@ -397,6 +401,8 @@ fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry:
         start_bps: (*start_rate).min(*max_rate).as_bps(),
         min_bps: (*min_rate).as_bps(),
         max_bps: max_rate.as_bps(),
+        start_ms: 0,
+        stop_ms: None,
         count: *flows,
         back: false,
     };

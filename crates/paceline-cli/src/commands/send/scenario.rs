@@ -9,13 +9,14 @@ use crate::environment::environment;
 use miette::Result;
 use paceline::Registry;
 use paceline_hosts::message::TERMS_MAX;
-use paceline_hosts::terms::{FLOWS_MAX, FlowTerms, Terms};
+use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, Terms};
 use paceline_lab::storage::Inputs;
 use paceline_netsim::plan::{Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, Plan, StreamPlan};
+use paceline_netsim::sim;
 use paceline_scenario::{
     Assert, Catalogue, Changes, Each, EachOf, Origin, Quantity, QueueMeasure, Reference, Scenario, ScenarioError,
 };
-use paceline_units::{Dscp, Time, TimeDelta};
+use paceline_units::{Dscp, RandomStreams, Time, TimeDelta};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -158,36 +159,34 @@ impl Loaded<'_> {
                 let message = format!("the TCP flow `{id}` sends no bulk data");
                 return self.refuse(flow, &["workload"], message, "leave `workload` out");
             }
-            self.check_times(flow)?;
+            let end = Time::ZERO + self.scenario.plan.duration;
+            if (flow.start, flow.start_spread, flow.stop) != (Time::ZERO, TimeDelta::ZERO, end) {
+                let message = format!("the TCP flow `{id}` does not start and end with the session");
+                let help = "leave out `start`, `start_spread` and `stop`";
+                return self.refuse(flow, &["start", "start_spread", "stop"], message, help);
+            }
             has_tcp = true;
         }
         Ok(has_tcp)
     }
 
-    fn check_times(&self, flow: &FlowPlan) -> Result<(), ScenarioError> {
-        let end = Time::ZERO + self.scenario.plan.duration;
-        if (flow.start, flow.start_spread, flow.stop) == (Time::ZERO, TimeDelta::ZERO, end) {
-            return Ok(());
-        }
-        let message = format!("`{}` does not start and end with the session", flow.id);
-        let help =
-            "between two hosts all flows last as long as the session: leave out `start`, `start_spread` and `stop`";
-        self.refuse(flow, &["start", "start_spread", "stop"], message, help)
-    }
-
     fn terms(&self, seed: u64, tcp: bool) -> Result<Terms, ScenarioError> {
         let mut flows: Vec<FlowTerms> = Vec::new();
+        let end = Time::ZERO + self.scenario.plan.duration;
+        let milliseconds = |time: Time| ((time - Time::ZERO).as_nanos() / 1_000_000) as u64;
         for back in [false, true] {
             for (_, flow, media) in self.media_flows(back) {
-                let terms = self.flow_terms(flow, media, back)?;
+                let mut terms = self.flow_terms(flow, media, back)?;
+                let start = sim::start_time(flow, &RandomStreams::new(seed));
+                terms.start_ms = milliseconds(start);
+                terms.stop_ms = Some(flow.stop).filter(|stop| *stop < end).map(milliseconds);
                 match flows.last_mut() {
                     Some(last) if FlowTerms { count: 1, ..last.clone() } == terms => last.count += 1,
                     _ => flows.push(terms),
                 }
             }
         }
-        let duration_ms = (self.scenario.plan.duration.as_nanos() / 1_000_000) as u64;
-        let terms = Terms { flows, duration_ms, seed, tcp };
+        let terms = Terms { flows, duration_ms: milliseconds(end), seed, tcp };
         let flows = &self.scenario.plan.flows;
         match terms.problem() {
             None => Ok(terms),
@@ -202,6 +201,10 @@ impl Loaded<'_> {
             Some(problem) if terms.to_bytes().len() > TERMS_MAX => {
                 let help = "equal flows that follow each other in the file count once";
                 self.refuse(&flows[flows.len() - 1], &["id"], problem, help)
+            }
+            Some(problem) if DURATION_MS.contains(&terms.duration_ms) => {
+                let help = "change `start` or `stop` of a flow, or the duration";
+                self.refuse(&flows[flows.len() - 1], &["start", "stop", "start_spread"], problem, help)
             }
             Some(problem) => {
                 let place = (None, &["duration"][..]);
@@ -247,6 +250,8 @@ impl Loaded<'_> {
             start_bps: media.start_rate.as_bps().min(max_bps),
             min_bps: media.min_rate.as_bps(),
             max_bps,
+            start_ms: 0,
+            stop_ms: None,
             count: 1,
             back,
         };
@@ -267,7 +272,6 @@ impl Loaded<'_> {
     /// Compares the flows of one direction with those that both ends build from the terms.
     fn check(&self, back: bool, session: &Scenario) -> Result<(), ScenarioError> {
         for ((_, flow, media), there) in self.media_flows(back).zip(&session.plan.flows) {
-            self.check_times(flow)?;
             let there = (there, there.media().expect("a session has media flows"));
             if let Some((keys, help)) = difference((flow, media), there) {
                 let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
@@ -305,7 +309,7 @@ fn difference(
     (flow, here): (&FlowPlan, &MediaPlan),
     (_, there): (&FlowPlan, &MediaPlan),
 ) -> Option<(&'static [&'static str], &'static str)> {
-    // Times are checked elsewhere. Routes, hosts and clocks are those of the real path.
+    // Terms have times. Routes, hosts and clocks are those of the real path.
     let FlowPlan { id: _, group: _, direction: _, start: _, start_spread: _, stop: _, route: _, .. } = flow;
     let FlowPlan { return_route: _, access_delay: _, host: _, dscp, kind: _, .. } = flow;
     let MediaPlan { controller: _, start_rate: _, min_rate: _, clock: _, coupling, streams, packet_size, .. } = here;
