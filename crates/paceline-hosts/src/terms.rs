@@ -52,6 +52,15 @@ pub struct FlowTerms {
     /// Parameters of the source, besides its highest rate, that differ from their defaults: bit/s, s, bytes, or without unit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub source_config: BTreeMap<String, f64>,
+    /// Whether lost packets are requested and sent again; `true` if absent.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub retransmit: bool,
+    /// Forward error correction; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fec: Option<String>,
+    /// Budget of retransmissions; half of the target if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resend_budget: Option<String>,
     /// First target, bit/s.
     pub start_bps: u64,
     /// Lowest target, bit/s.
@@ -74,6 +83,10 @@ pub struct FlowTerms {
 
 fn one() -> u16 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -154,12 +167,11 @@ impl FlowTerms {
                 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
         };
         let parameters = || self.config.iter().chain(&self.source_config);
+        let optional = self.fec.iter().chain(&self.resend_budget);
+        let names =
+            [&self.controller, &self.source].into_iter().chain(optional).chain(parameters().map(|(name, _)| name));
         match self {
-            _ if ![&self.controller, &self.source]
-                .into_iter()
-                .chain(parameters().map(|(k, _)| k))
-                .all(|n| is_name(n)) =>
-            {
+            _ if !names.into_iter().all(|name| is_name(name)) => {
                 Some("names have up to 64 letters, digits, `-`, `_` and `.`")
             }
             _ if self.config.len().max(self.source_config.len()) > PARAMETERS_MAX => {
@@ -197,6 +209,9 @@ pub(crate) mod tests {
             config: BTreeMap::new(),
             source: "encoder".to_owned(),
             source_config: BTreeMap::new(),
+            retransmit: true,
+            fec: None,
+            resend_budget: None,
             start_bps: 300_000,
             min_bps: 30_000,
             max_bps: 2_000_000,
@@ -218,6 +233,9 @@ pub(crate) mod tests {
         let with_parameters = FlowTerms {
             config: parameters(["alpha".to_owned(), longest]),
             source_config: parameters(["fps".to_owned()]),
+            retransmit: false,
+            fec: Some("ulpfec".to_owned()),
+            resend_budget: Some("rtt".to_owned()),
             count: FLOWS_MAX,
             back: true,
             ..flow()
@@ -234,7 +252,7 @@ pub(crate) mod tests {
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 25] = [
+        let changes: [fn(&mut Terms); 26] = [
             |t| t.flows.clear(),
             |t| t.flows[0].back = true,
             |t| t.flows[0].count = 0,
@@ -244,6 +262,7 @@ pub(crate) mod tests {
             |t| t.flows = vec![flow(); 20],
             |t| t.flows[0].controller = "a\"b".to_owned(),
             |t| t.flows[0].source = String::new(),
+            |t| t.flows[0].fec = Some("a b".to_owned()),
             |t| t.flows[0].source = "x".repeat(NAME_MAX + 1),
             |t| t.flows[0].config = parameters(["a\" b".to_owned()]),
             |t| t.flows[0].source_config = parameters([String::new()]),

@@ -46,7 +46,9 @@ fn scenario_text(terms: &Terms, back: bool) -> Option<String> {
 fn flow_text(id: &str, terms: &FlowTerms) -> Option<String> {
     let rate = |bps| Rate::from_bps(bps).to_string();
     let FlowTerms { controller, config, source, source_config, start_bps, min_bps, max_bps, .. } = terms;
-    let FlowTerms { start_ms, stop_ms, count: _, back: _, .. } = terms;
+    let FlowTerms { retransmit, fec, resend_budget, start_ms, stop_ms, count: _, back: _, .. } = terms;
+    let named = |key: &str, name: &Option<String>| name.as_ref().map(|name| format!("{key} = \"{name}\""));
+    let protection: Vec<String> = named("fec", fec).into_iter().chain(named("resend_budget", resend_budget)).collect();
     let stop = stop_ms.map_or(String::new(), |ms| format!("stop = \"{ms} ms\"\n"));
     let entry = source::SOURCES.iter().find(|entry| entry.name == source && SOURCES.contains(&entry.name))?;
     let config: Vec<String> = config.iter().map(|(name, number)| format!("\"{name}\" = {number:?}")).collect();
@@ -63,11 +65,14 @@ config = {{ {} }}
 start = "{start_ms} ms"
 {stop}start_rate = "{}"
 min_rate = "{}"
+retransmit = {retransmit}
+protection = {{ {} }}
 encoder = {{ source = "{source}", max = "{}"{parameters} }}
 "#,
         config.join(", "),
         rate(*start_bps),
         rate(*min_bps),
+        protection.join(", "),
         rate(*max_bps)
     ))
 }
@@ -200,6 +205,9 @@ mod tests {
             config: BTreeMap::new(),
             source: source.to_owned(),
             source_config: BTreeMap::new(),
+            retransmit: true,
+            fec: None,
+            resend_budget: None,
             start_bps: 300_000,
             min_bps: 30_000,
             max_bps: 1_234_567,

@@ -231,6 +231,8 @@ encoder = { max = "600 kbps", fps = 25, reaction_delay = "100 ms" }
 id = "screen"
 controller = "fixed"
 access_delay = "20 ms"
+retransmit = false
+protection = { fec = "ulpfec" }
 start = "500 ms"
 stop = "1500 ms"
 encoder = { source = "screenshare", max = "400 kbps" }
@@ -287,6 +289,7 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     let terms = &sent["terms"];
     assert_eq!((&terms["duration_ms"], &terms["seed"], &terms["tcp"]), (&2000.into(), &7.into(), &true.into()));
     assert_eq!(terms["flows"][0]["source_config"], serde_json::json!({"fps": 25.0, "reaction_delay": 0.1}));
+    assert_eq!((&terms["flows"][1]["retransmit"], &terms["flows"][1]["fec"]), (&false.into(), &"ulpfec".into()));
     assert_eq!((&terms["flows"][1]["start_ms"], &terms["flows"][1]["stop_ms"]), (&500.into(), &1500.into()));
     assert_eq!((&terms["flows"][0]["count"], &terms["flows"][2]["back"]), (&2.into(), &true.into()));
     let counts = |flows: &Value, key: &str| -> Vec<u64> {
@@ -339,9 +342,8 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         (all("dscp = \"EF\""), "\"EF\"", "default codepoint"),
         (all("max_rate = \"1 Mbps\""), "\"1 Mbps\"", "`max` of the encoder"),
         (all("min_rate = [[\"0 s\", \"50 kbps\"], [\"5 s\", \"80 kbps\"]]"), "80 kbps", "stay as they are"),
-        (all("retransmit = false"), "false", "leave it out"),
         (all("packet_size = \"1000 B\""), "\"1000 B\"", "leave it out"),
-        (all("protection = { fec = \"ulpfec\" }"), "ulpfec", "leave it out"),
+        (all("feedback_interval = \"50 ms\""), "\"50 ms\"", "leave it out"),
         (all("count = 300"), "300", "lower `count`"),
         (all("direction = \"reverse\""), "\"reverse\"", "this host must send"),
         (all("controller = \"chromium\"").replacen("controller = \"googcc\"\n", "", 1), "\"chromium\"", "browser"),

@@ -7,7 +7,7 @@ use super::Planned;
 use crate::commands::host_session::{self, SOURCES};
 use crate::environment::environment;
 use miette::Result;
-use paceline::Registry;
+use paceline::{FecScheme, Registry, ResendRule};
 use paceline_hosts::message::TERMS_MAX;
 use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, Terms};
 use paceline_lab::storage::Inputs;
@@ -247,6 +247,9 @@ impl Loaded<'_> {
             config: media.controller.config.iter().cloned().collect(),
             source: source.entry.name.to_owned(),
             source_config,
+            retransmit: media.retransmit,
+            fec: name_of(&FecScheme::NAMES, media.protection.fec),
+            resend_budget: name_of(&ResendRule::NAMES, media.protection.resend),
             start_bps: media.start_rate.as_bps().min(max_bps),
             min_bps: media.min_rate.as_bps(),
             max_bps,
@@ -272,8 +275,8 @@ impl Loaded<'_> {
     /// Compares the flows of one direction with those that both ends build from the terms.
     fn check(&self, back: bool, session: &Scenario) -> Result<(), ScenarioError> {
         for ((_, flow, media), there) in self.media_flows(back).zip(&session.plan.flows) {
-            let there = (there, there.media().expect("a session has media flows"));
-            if let Some((keys, help)) = difference((flow, media), there) {
+            let there = there.media().expect("a session has media flows");
+            if let Some((keys, help)) = difference(flow, media, there) {
                 let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
                 return self.refuse(flow, keys, message, help);
             }
@@ -304,16 +307,30 @@ impl Loaded<'_> {
     }
 }
 
+/// Returns the name of a value that is not the default.
+fn name_of<T: PartialEq + Default>(names: &[(&str, T)], value: T) -> Option<String> {
+    let name = names.iter().find(|(_, other)| *other == value && value != T::default());
+    name.map(|(name, _)| (*name).to_owned())
+}
+
 /// Returns the keys in which a flow differs from the one that both ends build, and a hint.
-fn difference(
-    (flow, here): (&FlowPlan, &MediaPlan),
-    (_, there): (&FlowPlan, &MediaPlan),
-) -> Option<(&'static [&'static str], &'static str)> {
-    // Terms have times. Routes, hosts and clocks are those of the real path.
-    let FlowPlan { id: _, group: _, direction: _, start: _, start_spread: _, stop: _, route: _, .. } = flow;
-    let FlowPlan { return_route: _, access_delay: _, host: _, dscp, kind: _, .. } = flow;
-    let MediaPlan { controller: _, start_rate: _, min_rate: _, clock: _, coupling, streams, packet_size, .. } = here;
-    let MediaPlan { rtcp_interval, feedback_interval, pacer_limit, retransmit, protection, changes, .. } = here;
+fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&'static [&'static str], &'static str)> {
+    // Terms have these, or the real path, hosts and clocks take their place.
+    let MediaPlan {
+        controller: _,
+        start_rate: _,
+        min_rate: _,
+        retransmit: _,
+        protection: _,
+        clock: _,
+        coupling,
+        streams,
+        packet_size,
+        rtcp_interval,
+        feedback_interval,
+        pacer_limit,
+        changes,
+    } = here;
     const DEFAULT: &str = "leave it out";
     let changed: &[&str] = match changes.iter().find(|change| !there.changes.contains(change)) {
         None => &[],
@@ -326,15 +343,17 @@ fn difference(
     let limits =
         "`max` of the encoder limits the rate, and limits stay as they are at the start; leave out what changes";
     [
-        (*dscp != Dscp::DEFAULT, &["dscp"][..], "packets between two hosts have the default codepoint; leave it out"),
+        (
+            flow.dscp != Dscp::DEFAULT,
+            &["dscp"][..],
+            "packets between two hosts have the default codepoint; leave it out",
+        ),
         (coupling.is_some(), &["coupling"], "flows between two hosts are not coupled; leave it out"),
         (streams.iter().any(StreamPlan::changes_during_run), &["stream"], "a stream stays as it is at the start"),
         (*packet_size != there.packet_size, &["packet_size"], DEFAULT),
         (*rtcp_interval != there.rtcp_interval, &["rtcp_interval"], DEFAULT),
         (*feedback_interval != there.feedback_interval, &["feedback_interval"], DEFAULT),
         (*pacer_limit != there.pacer_limit, &["pacer_limit"], DEFAULT),
-        (*retransmit != there.retransmit, &["retransmit"], DEFAULT),
-        (*protection != there.protection, &["protection"], DEFAULT),
         (!changed.is_empty(), changed, limits),
     ]
     .into_iter()
