@@ -419,6 +419,71 @@ pub(super) fn describe_unmeasured(unmeasured: &[Unmeasured]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_hosts::message::SessionId;
+
+    #[test]
+    fn shipped_scenarios_become_terms_or_are_refused_with_a_hint() {
+        let registry = Registry::standard();
+        let (mut loaded, mut refused) = (0, 0);
+        for id in Catalogue.ids() {
+            match load(id, None, (1, false), &registry) {
+                Ok(Planned { terms, scenario, .. }) => {
+                    assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
+                    let flows = host_session::flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
+                    assert_eq!((flows.forward.len(), scenario.plan.id.as_str()), (scenario.plan.flows.len(), id));
+                    loaded += 1;
+                }
+                Err(error) => {
+                    assert!(error.help().is_some_and(|help| !help.to_string().is_empty()), "{id}: {error}");
+                    assert!(error.labels().is_some_and(|labels| labels.count() == 1), "{id}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(loaded > 80 && refused > 40, "{loaded} loaded, {refused} refused");
+    }
+
+    #[test]
+    fn bounds_of_all_flows_are_known_only_if_this_host_sends_all() {
+        let registry = Registry::standard();
+        let flow = |id: &str, more: &str| format!("[[flow]]\nid = \"{id}\"\ncontroller = \"googcc\"\n{more}\n");
+        let bound = |metric: &str| format!("[[assert]]\nid = \"x\"\nmetric = \"{metric}\"\nbounds = [0, 9]\n");
+        let (two, back) = (flow("a", "") + &flow("b", ""), flow("c", "direction = \"reverse\""));
+        let tcp = "[[flow]]\nid = \"d\"\nkind = \"tcp\"\n".to_owned();
+        for (flows, metric, more, known) in [
+            (two.clone(), "media_jain", "", true),
+            (two.clone(), "jain", "", true),
+            (two.clone() + &tcp, "media_jain", "", true),
+            (two.clone() + &tcp, "jain", "", false),
+            (two.clone() + &back, "media_jain", "", false),
+            (two.clone() + &back, "rate_cv", "flow = \"b\"", true),
+            (two.clone() + &back, "rate_cv", "flow = \"c\"", false),
+            (two.clone(), "rate_cv", "flow = \"a\"\nrelative_to = { flow = \"b\" }", true),
+            (two.clone() + &back, "rate_cv", "flow = \"a\"\nrelative_to = { flow = \"c\" }", false),
+            (two.clone(), "target_bps", "each = \"2 s\"", true),
+            (two.clone(), "target_bps", "each = \"change\"", false),
+            (two.clone(), "queue_p95_ms", "", true),
+            (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"one-way\"", false),
+            (two, "utilization", "", false),
+        ] {
+            let text = format!(
+                "id = \"x\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\nrtt = \"9 ms\"\n{flows}{}{more}\n",
+                bound(metric)
+            );
+            let origin = Origin::from_text("x.toml", text);
+            let registries = paceline_lab::registries(&registry);
+            let scenario = paceline_scenario::load(&origin, &Changes::default(), registries).unwrap();
+            let loaded = Loaded { origin, changes: Changes::default(), registry: &registry, scenario };
+            let terms = loaded.terms(1, loaded.has_tcp().unwrap()).unwrap();
+            let (mut session, _) = host_session::scenario(&terms, false, &registry).unwrap();
+            let unmeasured = loaded.describe(&mut session, terms.tcp);
+            assert_eq!(
+                (session.asserts.len(), unmeasured.len()),
+                if known { (1, 0) } else { (0, 1) },
+                "{metric} {more}"
+            );
+        }
+    }
 
     #[test]
     fn known_metrics_exist() {
