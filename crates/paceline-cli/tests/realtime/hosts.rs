@@ -347,6 +347,11 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         (all("count = 300"), "300", "lower `count`"),
         (all("direction = \"reverse\""), "\"reverse\"", "this host must send"),
         (all("controller = \"chromium\"").replacen("controller = \"googcc\"\n", "", 1), "\"chromium\"", "browser"),
+        (
+            all("controller = \"lib:./mine.so\"").replacen("controller = \"googcc\"\n", "", 1),
+            "lib:./mine.so",
+            "both have by name",
+        ),
         (beside("count = 2"), "2", "two hosts have one"),
         (beside("direction = \"reverse\""), "\"reverse\"", "goes forward"),
         (beside("workload = { kind = \"on-off\", on = \"1 s\", off = \"1 s\" }"), "on-off", "leave `workload` out"),

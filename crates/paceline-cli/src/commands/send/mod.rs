@@ -128,6 +128,9 @@ Examples:
   paceline send 192.0.2.7 --scenario call.toml --out results
   paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps";
 
+/// Why external controllers are refused.
+const NAMED: &str = "two hosts run controllers that both have by name";
+
 /// Duration of a session, and of a turn of a comparison.
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
 const TURN: TimeDelta = TimeDelta::from_secs(10);
@@ -149,10 +152,9 @@ struct Stored<'a> {
 /// Sends media and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let named: Vec<String> = [&arguments.controller].into_iter().chain(&arguments.compare).cloned().collect();
-    let why = "two hosts run controllers that both have by name";
     let hint =
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
-    reject_external(&named, why, hint)?;
+    reject_external(&named, NAMED, hint)?;
     let registry = Registry::standard();
     let planned = plan(arguments, &registry)?;
     let stop = host_session::stop_flag()?;

@@ -3,9 +3,10 @@
 //! The path of the scenario does not apply, because the real one is there, and neither do its models of hosts and clocks. Other keys that a
 //! session cannot have are refused.
 
-use super::Planned;
+use super::{NAMED, Planned};
 use crate::commands::host_session::{self, SOURCES};
 use crate::environment::environment;
+use crate::external::is_external;
 use miette::Result;
 use paceline::{FecScheme, Registry, ResendRule};
 use paceline_hosts::message::TERMS_MAX;
@@ -89,7 +90,11 @@ pub(super) fn load(
     let origin = Catalogue.find(name)?;
     let settings = duration.map(|duration| format!("duration={duration}").parse().expect("it is a key and a value"));
     let changes = Changes { settings: settings.into_iter().collect(), ..Changes::default() };
-    let scenario = paceline_scenario::load(&origin, &changes, paceline_lab::registries(registry))?;
+    let scenario = paceline_scenario::load(&origin, &changes, paceline_lab::registries(registry));
+    let scenario = scenario.map_err(|error| match error.offending() {
+        Some(name) if is_external(name.trim_matches('"')) => error.help(NAMED),
+        _ => error,
+    })?;
     let loaded = Loaded { origin, changes, registry, scenario };
     let has_tcp = loaded.has_tcp()?;
     let terms = loaded.terms(seed, tcp || has_tcp)?;
