@@ -413,7 +413,7 @@ impl StreamPlan {
 pub struct SourcePlan {
     /// The source.
     pub entry: &'static SourceEntry,
-    /// The values of its parameters.
+    /// The values of its parameters, without texts.
     pub values: Values,
     /// Its configuration.
     pub config: Arc<dyn SourceConfig>,

@@ -175,3 +175,26 @@ fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, f
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_programs_name_the_place_of_a_key_in_its_layer() {
+        let text = "id = \"x\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\n[[flow]]\nid = \"a\"\ncontroller = \"fixed\"\nencoder = { fps = 12 }\n";
+        let (origin, registry) = (Origin::from_text("x.toml", text), Registry::standard());
+        let changes = Changes { settings: vec!["flow.a.stop=5 s".parse().unwrap()], ..Changes::default() };
+        for (place, source, underlined) in [
+            ((Some("a"), &["encoder.fps"][..]), "x.toml", "12"),
+            ((Some("a"), &["start", "stop"]), "--set", "5 s"),
+            ((Some("a"), &["start"]), "x.toml", "\"a\""),
+            ((None, &["duration"]), "x.toml", "\"9 s\""),
+        ] {
+            let error = error_at_key(&origin, &changes, &registry, place, "wrong").help("hint");
+            assert_eq!((error.source_name(), error.offending()), (source, Some(underlined)), "{place:?}");
+            assert_eq!(error.hint().map(|hint| hint.starts_with("hint")), Some(true));
+        }
+        assert_eq!(error_at_key(&origin, &changes, &registry, (None, &["repeats"]), "wrong").line(), None);
+    }
+}
