@@ -54,7 +54,9 @@ impl Refusal {
         match self {
             Self::Version => "it speaks another version of the protocol; use the same version of paceline at both ends",
             Self::Busy => "it serves another session; try again later",
-            Self::Terms => "it does not accept the terms; use rates up to 10 Gbit/s and a duration from 1 s to 1 h",
+            Self::Terms => {
+                "it does not accept the terms; use rates up to 10 Gbit/s together and a duration from 1 s to 1 h"
+            }
             Self::Secret => "the secrets differ; give both ends the same --secret-file, or none",
             Self::Tcp => "it cannot open a TCP port; try again without --with tcp",
             Self::Unknown => {

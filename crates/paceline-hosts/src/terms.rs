@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Maximum rate of a flow: above it, packets do not leave as paced.
-const RATE_MAX: u64 = 10_000_000_000;
+/// Maximum rate of all flows of a direction together: above it, packets do not leave as paced. What waits in pacers is at most that of two
+/// seconds.
+pub const RATE_MAX: u64 = 10_000_000_000;
 
 /// Durations that a session may have, ms.
 pub const DURATION_MS: RangeInclusive<u64> = 1000..=3_600_000;
@@ -121,6 +122,9 @@ impl Terms {
                 Some("the number of flows must be from 1 to 256")
             }
             _ if !DURATION_MS.contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
+            _ if [false, true].iter().any(|back| self.highest_bps(*back) > RATE_MAX.into()) => {
+                Some("the highest rates of all flows of a direction must be at most 10 Gbit/s together")
+            }
             _ if [false, true].iter().any(|back| self.longest_gap_ms(*back) > GAP_MAX_MS) => {
                 Some("in each direction that has flows, at most 5 s may be without an active flow")
             }
@@ -132,6 +136,11 @@ impl Terms {
     /// Returns the terms of the flows of one direction.
     pub fn direction(&self, back: bool) -> impl Iterator<Item = &FlowTerms> {
         self.flows.iter().filter(move |flow| flow.back == back)
+    }
+
+    /// Returns the sum of the highest rates of one direction, bit/s.
+    pub fn highest_bps(&self, back: bool) -> u128 {
+        self.direction(back).map(|flow| u128::from(flow.max_bps) * u128::from(flow.count)).sum()
     }
 
     /// Returns the longest time without an active flow of one direction, ms; 0 if it has no flows.
@@ -181,7 +190,6 @@ impl FlowTerms {
             _ if self.min_bps == 0 || self.min_bps > self.start_bps || self.start_bps > self.max_bps => {
                 Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
             }
-            _ if self.max_bps > RATE_MAX => Some("the highest rate must be at most 10 Gbit/s"),
             _ if self.stop_ms.is_some_and(|stop| stop <= self.start_ms) => Some("a flow must stop after it starts"),
             _ if !(1..=FLOWS_MAX).contains(&self.count) => Some("the number of flows must be from 1 to 256"),
             _ => None,
@@ -252,7 +260,7 @@ pub(crate) mod tests {
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 26] = [
+        let changes: [fn(&mut Terms); 28] = [
             |t| t.flows.clear(),
             |t| t.flows[0].back = true,
             |t| t.flows[0].count = 0,
@@ -272,6 +280,8 @@ pub(crate) mod tests {
             |t| t.flows[0].start_bps = t.flows[0].min_bps - 1,
             |t| t.flows[0].min_bps = 0,
             |t| t.flows[0].max_bps = RATE_MAX + 1,
+            |t| (t.flows[0].max_bps, t.flows[0].count) = (RATE_MAX / 2, 3),
+            |t| t.flows.push(FlowTerms { max_bps: u64::MAX, count: 2, back: true, ..flow() }),
             |t| (t.flows[0].start_ms, t.flows[0].stop_ms) = (100, Some(100)),
             |t| t.flows[0].start_ms = GAP_MAX_MS + 1,
             |t| t.flows[0].stop_ms = Some(t.duration_ms - GAP_MAX_MS - 1),

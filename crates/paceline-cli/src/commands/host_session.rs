@@ -197,6 +197,7 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_hosts::send_side::SendSide;
     use std::collections::BTreeMap;
 
     fn terms(controller: &str, source: &str) -> Terms {
@@ -232,6 +233,53 @@ mod tests {
             let media = scenario.plan.flows[0].media().unwrap();
             assert_eq!(media.streams[0].source.range().1, terms.flows[0].max(), "text keeps the rate exactly");
         }
+    }
+
+    /// Builds flows from terms of a hostile sender and lets them send for a while.
+    #[test]
+    fn terms_with_any_numbers_are_refused_or_make_flows_that_send() {
+        const NUMBERS: [f64; 13] =
+            [0.0, -1.0, 1e-300, 1e-9, 0.1, 0.5, 1.0, 30.0, 1000.0, 10_000.0, 1e8, 1e10, f64::MAX];
+        const RATES: [u64; 4] = [1, 30_000, 2_000_000, 10_000_000_000];
+        let registry = Registry::standard();
+        let controllers: Vec<_> = registry.iter().collect();
+        let mut random = RandomStreams::new(1).stream("terms");
+        let mut draw = |most: usize| (random.unit() * most as f64) as usize % most;
+        let (mut built, mut refused, mut sent) = (0, 0, 0);
+        for _ in 0..300 {
+            let (entry, source) = (controllers[draw(controllers.len())], SOURCES[draw(SOURCES.len())]);
+            let mut terms = terms(entry.name(), source);
+            let parameters = source::SOURCES.iter().find(|entry| entry.name == source).unwrap().parameters;
+            let flow = &mut terms.flows[0];
+            for _ in 0..draw(4) {
+                let name = parameters[draw(parameters.len())].name;
+                flow.source_config.insert(name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+            }
+            let fields = entry.fields();
+            for _ in 0..draw(3).min(fields.len()) {
+                flow.config.insert(fields[draw(fields.len())].name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+            }
+            let mut rates = [0; 3].map(|_| RATES[draw(RATES.len())]);
+            rates.sort_unstable();
+            [flow.min_bps, flow.start_bps, flow.max_bps] = rates;
+            flow.count = 1;
+            if draw(2) == 0 {
+                flow.fec = Some("ulpfec".to_owned());
+            }
+            assert_eq!(terms.problem(), None);
+            let Ok(flows) = flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false) else {
+                refused += 1;
+                continue;
+            };
+            built += 1;
+            let (id, forward) = (SessionId([1; 8]), flows.forward);
+            let mut side = SendSide::new(id, forward, 0, Time::ZERO, terms.duration(), TimeDelta::ZERO);
+            for _ in 0..50 {
+                let Some(due) = side.poll_timeout() else { break };
+                side.handle_timeout(due, &mut |_, _| (sent += 1, true).1);
+            }
+        }
+        assert!(built > 40 && refused > 40 && sent > 1000, "{built} built, {refused} refused, {sent} sent");
     }
 
     #[test]

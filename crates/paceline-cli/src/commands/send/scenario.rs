@@ -10,7 +10,7 @@ use crate::external::is_external;
 use miette::Result;
 use paceline::{FecScheme, Registry, ResendRule};
 use paceline_hosts::message::TERMS_MAX;
-use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, Terms};
+use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, Terms};
 use paceline_lab::storage::Inputs;
 use paceline_netsim::plan::{Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, Plan, StreamPlan};
 use paceline_netsim::sim;
@@ -198,6 +198,14 @@ impl Loaded<'_> {
             Some(_) if self.media_flows(false).next().is_none() => {
                 let help = "this host must send: let a media flow go forward";
                 self.refuse(&flows[0], &["direction"], "no media flow goes forward", help)
+            }
+            Some(problem)
+                if [false, true].map(|back| terms.highest_bps(back)).iter().any(|bps| *bps > RATE_MAX.into()) =>
+            {
+                let largest =
+                    self.media_flows(false).chain(self.media_flows(true)).max_by_key(|(.., media)| media.max_rate());
+                let flow = largest.map_or(&flows[0], |(_, flow, _)| flow);
+                self.refuse(flow, &["encoder.max", "count"], problem, "lower `max` of the encoder")
             }
             Some(problem) if terms.count(false).max(terms.count(true)) > usize::from(FLOWS_MAX) => {
                 let largest = flows.iter().find(|flow| flow.group.is_some());
