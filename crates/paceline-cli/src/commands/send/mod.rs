@@ -166,7 +166,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.compare.is_empty() {
         return survey::survey(arguments, &registry, way, &line);
     }
-    let Planned { terms, scenario, inputs, unmeasured } = &planned;
+    let Planned { terms, scenario, inputs, .. } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let header = scenario.plan.header(&registry, WORLD, terms.seed);
     let events = store.as_ref().map(|store| store.run(&header, inputs.manifest(scenario, &registry)));
@@ -201,27 +201,9 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
     let mut results = results.into_iter();
     let whole = results.next().expect("the whole run is always measured");
-    let (assertions, unmeasured) = match report.end {
-        End::Complete => {
-            let run = run_result(terms, &report, whole.clone(), results.collect(), seconds);
-            (summarise(scenario, vec![run]).assertions, unmeasured.clone())
-        }
-        // The windows of bounds may lie after the end.
-        _ => (
-            Vec::new(),
-            scenario
-                .asserts
-                .iter()
-                .map(|bound| Unmeasured::of(bound, &scenario.plan))
-                .chain(unmeasured.iter().cloned())
-                .collect(),
-        ),
-    };
-    let holds = assertions.iter().all(|assertion| assertion.holds);
-    let judged =
-        Judged { scenario: arguments.scenario.as_ref().map(|_| scenario.plan.id.as_str()), assertions, unmeasured };
+    let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (results.collect(), seconds));
+    let holds = judged.assertions.iter().all(|assertion| assertion.holds);
     let document = document(&report, peer, terms, highest(&scenario.plan), &header.flows, judged);
-    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
     if let Some(events) = events {
         let stored = Stored {
             world: document.world,
@@ -241,6 +223,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(dir) = &arguments.out {
         eprintln!("events and results are in {}", dir.display());
     }
+    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
     output::exit_code(report.end != End::Silence && !lacks_tcp && holds)
 }
@@ -290,17 +273,24 @@ fn plan(arguments: &Arguments, registry: &Registry) -> Result<Planned> {
     Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new() })
 }
 
-/// Returns the result of a session as that of a run, to judge its bounds.
-fn run_result(
-    terms: &Terms,
+/// Judges the bounds of a session.
+fn judge<'a>(
+    has_file: bool,
+    planned: &'a Planned,
     report: &SendReport,
-    whole: WindowResult,
-    windows: Vec<WindowResult>,
-    seconds: Vec<Vec<u64>>,
-) -> RunResult {
-    let outcome =
-        Outcome { trace_hash: 0, events: 0, delivered: report.received.packets, machine: None, programs: Vec::new() };
-    RunResult {
+    whole: &WindowResult,
+    (windows, seconds): (Vec<WindowResult>, Vec<Vec<u64>>),
+) -> Judged<'a> {
+    let Planned { terms, scenario, unmeasured, .. } = planned;
+    let id = has_file.then_some(scenario.plan.id.as_str());
+    if report.end != End::Complete {
+        // Windows of bounds may lie after the end.
+        let measurable = scenario.asserts.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
+        let unmeasured = measurable.chain(unmeasured.iter().cloned()).collect();
+        return Judged { scenario: id, assertions: Vec::new(), unmeasured };
+    }
+    let delivered = report.received.packets;
+    let run = RunResult {
         world: WORLD.to_owned(),
         seed: terms.seed,
         duration_s: report.lasted.as_secs_f64(),
@@ -309,11 +299,12 @@ fn run_result(
         events: 0,
         machine: None,
         programs: Vec::new(),
-        whole,
+        whole: whole.clone(),
         windows,
         seconds,
-        outcome,
-    }
+        outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
+    };
+    Judged { scenario: id, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }
 }
 
 /// Creates a socket of the address family of the peer.
