@@ -21,6 +21,7 @@ pub mod seal;
 pub mod send_side;
 #[cfg(target_os = "linux")]
 pub mod sender;
+pub mod session_flow;
 pub mod silence;
 pub mod statistics;
 pub mod summary;

@@ -47,7 +47,7 @@ pub struct Counters {
 }
 
 /// What to do after a datagram.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Nothing: the datagram was dropped.
     Drop,

@@ -3,10 +3,11 @@
 //! Each starts with four bytes that no RTP or RTCP packet starts with (the first byte is 80; RFC 7983, section 7, gives 128 to 191 to
 //! RTP and RTCP), the version of the protocol, the kind of the message, and the identifier of the session. Integers are big-endian.
 
+use crate::seal;
 use crate::token::Token;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// First bytes of every message.
 const MAGIC: [u8; 4] = *b"PLHO";
@@ -17,8 +18,8 @@ const HEADER: usize = MAGIC.len() + 2 + 8;
 /// Length of a hello. The answer to it is shorter, so that a receiver never amplifies.
 pub const HELLO_LEN: usize = 64;
 
-/// Maximum length of the terms of a session, bytes.
-pub const TERMS_MAX: usize = 1000;
+/// Maximum length of the terms of a session, bytes. A start with them, sealed or not, has at most 1200 bytes.
+pub const TERMS_MAX: usize = 1100;
 
 /// Maximum length of the summary in a goodbye, bytes.
 pub const SUMMARY_MAX: usize = 1000;
@@ -54,8 +55,8 @@ impl Refusal {
             Self::Version => "it speaks another version of the protocol; use the same version of paceline at both ends",
             Self::Busy => "it serves another session; try again later",
             Self::Terms => {
-                "it does not accept the terms; use 10 Gbit/s of all flows at most, from 1 s to 1 h, and with --both no more than its \
-                 --max-back-rate"
+                "it does not accept the terms; use rates up to 10 Gbit/s together and a duration from 1 s to 1 h, and back no more \
+                 than its --max-back-rate"
             }
             Self::Secret => "the secrets differ; give both ends the same --secret-file, or none",
             Self::Tcp => "it cannot open a TCP port; try again without --with tcp",
@@ -194,7 +195,7 @@ pub fn read(bytes: &[u8]) -> Result<(SessionId, Message<'_>), Malformed> {
         2 => Message::Challenge(Token::from_bytes(body.try_into().map_err(|_| Malformed::Content)?)),
         3 => {
             let (token, terms) = body.split_first_chunk().ok_or(Malformed::Content)?;
-            if terms.len() > TERMS_MAX {
+            if terms.len() > TERMS_MAX + seal::OVERHEAD {
                 return Err(Malformed::Content);
             }
             Message::Start(Token::from_bytes(token), terms)
@@ -294,7 +295,9 @@ pub(crate) mod tests {
             other[4] = VERSION + 1;
             assert_eq!(read(&other), read_as, "{reason:?}");
         }
-        let long = write(ID, Message::Start(Token::from_bytes(&[0; Token::LEN]), &[b' '; TERMS_MAX + 1]));
+        let long =
+            write(ID, Message::Start(Token::from_bytes(&[0; Token::LEN]), &[b' '; TERMS_MAX + seal::OVERHEAD + 1]));
         assert_eq!(read(&long), Err(Malformed::Content));
+        assert!(read(&long[..long.len() - 1]).is_ok() && long.len() <= 1201);
     }
 }

@@ -3,6 +3,7 @@
 use crate::arrivals::{Arrival, Recorder};
 use crate::flow_number::Ssrcs;
 use crate::message::{SessionId, Totals};
+use crate::session_flow::SessionFlow;
 use crate::silence::Liveness;
 use crate::timers::Timers;
 use crate::window::SeenNumbers;
@@ -46,9 +47,10 @@ pub struct ReceiveSide {
 
 impl ReceiveSide {
     /// Creates the side of flows of this session that start now. `first` is the number of the first one in the session.
-    pub fn new(id: SessionId, flows: Vec<MediaFlow>, first: usize, now: Time) -> Self {
+    pub fn new(id: SessionId, flows: Vec<SessionFlow>, first: usize, now: Time) -> Self {
         let ssrcs = Ssrcs::new(id, first + flows.len());
-        let flow = |flow| ReceiveFlow { flow, totals: Totals::default(), seen: Default::default() };
+        let flow =
+            |flow: SessionFlow| ReceiveFlow { flow: flow.flow, totals: Totals::default(), seen: Default::default() };
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
         let timers = Timers::new(flows.iter().map(|flow| flow.poll_timeout(now)));
         let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));

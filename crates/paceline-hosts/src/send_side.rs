@@ -4,6 +4,7 @@ use crate::arrivals::Report;
 use crate::flow_number::Ssrcs;
 use crate::message::{SessionId, Totals};
 use crate::path_log::PathLog;
+use crate::session_flow::SessionFlow;
 use crate::silence::Liveness;
 use crate::statistics::Sample;
 use crate::summary::Summary;
@@ -22,6 +23,9 @@ pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) -> bool + 'a;
 /// A flow and what its sender measured.
 struct SendFlow {
     flow: MediaFlow,
+    start: Time,
+    /// Nothing is sent from then on.
+    end: Time,
     rtt: Sample,
     latest_rtt: Option<TimeDelta>,
     loss: f64,
@@ -40,9 +44,11 @@ pub struct FlowReport {
     pub variation_ms: [Option<f64>; 3],
     /// Median, 95th and 99th percentile of round-trip times of receiver reports, ms.
     pub rtt_ms: [Option<f64>; 3],
-    /// Mean target.
+    /// Time from its start to its last media.
+    pub lasted: TimeDelta,
+    /// Mean target over that time.
     pub target: Rate,
-    /// Mean target over the second half of the planned duration.
+    /// Mean target over the second half of the planned duration of the session; zero while the flow is not active.
     pub late_target: Rate,
 }
 
@@ -69,6 +75,7 @@ pub struct SendSide {
     taps: Option<Vec<Tapped>>,
     /// The time of the last call of a flow.
     last: Time,
+    start: Time,
     /// The end of the media: nothing is sent from then on, however late a call is.
     end: Time,
 }
@@ -100,15 +107,17 @@ impl SendSide {
     /// the session, and `rtt` the round-trip time of the handshake, or zero.
     pub fn new(
         id: SessionId,
-        flows: Vec<MediaFlow>,
+        flows: Vec<SessionFlow>,
         first: usize,
         start: Time,
         duration: TimeDelta,
         rtt: TimeDelta,
     ) -> Self {
-        let count = flows.len();
-        let flow = |flow| SendFlow {
+        let (count, end) = (flows.len(), start + duration);
+        let flow = |SessionFlow { flow, start: begins, stop }| SendFlow {
             flow,
+            start: start + begins,
+            end: end.min(start + stop),
             rtt: Sample::default(),
             latest_rtt: None,
             loss: 0.0,
@@ -116,7 +125,7 @@ impl SendSide {
         };
         let flows: Vec<SendFlow> = flows.into_iter().map(flow).collect();
         Self {
-            timers: Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(start, FlowEnd::Sender))),
+            timers: Timers::new(flows.iter().map(|flow| Some(flow.poll_timeout(start)?.max(flow.start)))),
             flows,
             first,
             ssrcs: Ssrcs::new(id, first + count),
@@ -128,7 +137,8 @@ impl SendSide {
             malformed: 0,
             taps: None,
             last: start,
-            end: start + duration,
+            start,
+            end,
         }
     }
 
@@ -170,10 +180,10 @@ impl SendSide {
             return;
         };
         let at = self.advance(at);
-        if at >= self.end {
+        let flow = &mut self.flows[index];
+        if !(flow.start..flow.end).contains(&at) {
             return;
         }
-        let flow = &mut self.flows[index];
         let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
         flow.flow.handle_packet(at, FlowEnd::Sender, at, bytes, size, ecn);
         if self.taps.is_some() {
@@ -205,7 +215,13 @@ impl SendSide {
         for index in 0..self.flows.len() {
             if let Some(due) = self.timers.due(index, now) {
                 self.lateness.saturating_record((now - due).as_nanos().max(0) as u64);
-                self.flows[index].flow.handle_timeout(now, FlowEnd::Sender);
+                let flow = &mut self.flows[index];
+                if now >= flow.end {
+                    flow.targets.push(flow.end, Rate::ZERO);
+                    self.timers.set(index, None);
+                    continue;
+                }
+                flow.flow.handle_timeout(now, FlowEnd::Sender);
                 self.drain(now, index, transmit);
             }
         }
@@ -238,7 +254,7 @@ impl SendSide {
             }
             self.log.push(event);
         }
-        self.timers.set(index, flow.flow.poll_timeout(now, FlowEnd::Sender));
+        self.timers.set(index, flow.poll_timeout(now));
     }
 
     /// Returns the sum of the targets.
@@ -272,9 +288,11 @@ impl SendSide {
 
     /// Returns the result of each flow at the end of the media.
     pub fn finish(&mut self, end: Time) -> Vec<FlowReport> {
-        let log = &self.log;
+        let (log, start) = (&self.log, self.start);
         let report = |(index, flow): (usize, &mut SendFlow)| {
             let (target, late_target) = flow.targets.means(end);
+            let lasted = (end.min(flow.end) - flow.start).max(TimeDelta::ZERO);
+            let life = (end - start).as_secs_f64() / lasted.as_secs_f64().max(1e-9);
             let seen = log.flow(index);
             FlowReport {
                 sent: seen.sent,
@@ -282,11 +300,19 @@ impl SendSide {
                 known_packets: seen.up_to_latest,
                 variation_ms: log.variation_of(index).percentiles_ms(),
                 rtt_ms: flow.rtt.above(TimeDelta::ZERO).percentiles_ms(),
-                target,
+                lasted,
+                target: target.scale(life),
                 late_target,
             }
         };
         self.flows.iter_mut().enumerate().map(report).collect()
+    }
+}
+
+impl SendFlow {
+    /// Returns the time of its next timer, at the latest its end.
+    fn poll_timeout(&self, now: Time) -> Option<Time> {
+        Some(self.flow.poll_timeout(now, FlowEnd::Sender).map_or(self.end, |due| due.min(self.end)))
     }
 }
 
@@ -369,6 +395,26 @@ mod tests {
         side.handle_timeout(ms(22_000), &mut { late });
         let events = side.log.finish();
         assert!(events.iter().all(|event| event.at() < ms(1999)), "{:?}", events.last());
+    }
+
+    #[test]
+    fn a_flow_sends_from_its_start_to_its_end() {
+        let ms = TimeDelta::from_millis;
+        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, 0, "fixed") };
+        let mut side = SendSide::new(ID, vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
+        let mut sent = Vec::new();
+        while let Some(due) = side.poll_timeout().filter(|due| *due < Time::from_secs(9)) {
+            side.handle_timeout(due, &mut |_, _| (sent.push(due), true).1);
+        }
+        let (first, last) = (sent[0], sent[sent.len() - 1]);
+        let from = |from: i64| Time::from_secs(7) + ms(from);
+        assert!((from(500)..from(600)).contains(&first), "{first}");
+        assert!((from(900)..from(1000)).contains(&last), "{last}");
+        assert_eq!(side.target(), Rate::ZERO, "it has ended");
+        let report = &side.finish(from(2000))[0];
+        assert_eq!(report.lasted, ms(500));
+        assert!((900_000..=1_100_000).contains(&report.target.as_bps()), "{}", report.target);
+        assert!(report.late_target.as_bps() < 1000, "{}", report.late_target);
     }
 
     #[test]

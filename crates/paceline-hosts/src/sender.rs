@@ -6,6 +6,7 @@ use crate::message::{self, Message, Refusal, SessionId, Totals};
 use crate::receive_side::ReceiveSide;
 use crate::seal::{Open, Secret};
 use crate::send_side::{FlowReport, SendSide};
+use crate::session_flow::SessionFlow;
 use crate::statistics::Sample;
 use crate::summary::{Closing, Summary};
 use crate::tcp_sender::{TcpSender, TcpSent};
@@ -14,7 +15,6 @@ use paceline_live::clock::Monotonic;
 use paceline_live::lateness::Lateness;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
-use paceline_netsim::media_flow::MediaFlow;
 use paceline_records::{EventObserver, EventRecord};
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use serde::Serialize;
@@ -81,6 +81,8 @@ pub struct Progress {
     pub rtt: Option<TimeDelta>,
     /// Fraction lost of the last receiver reports.
     pub loss: f64,
+    /// Packets that arrived marked as congestion experienced, as reported.
+    pub marked: u64,
 }
 
 /// The result of a session.
@@ -152,9 +154,9 @@ pub struct Sender<'a> {
 /// The flows of a session, as both ends build them.
 pub struct Flows {
     /// Those that the sender sends.
-    pub forward: Vec<MediaFlow>,
+    pub forward: Vec<SessionFlow>,
     /// Those that the receiver sends.
-    pub back: Vec<MediaFlow>,
+    pub back: Vec<SessionFlow>,
 }
 
 impl Sender<'_> {
@@ -315,6 +317,7 @@ impl Session<'_> {
                     variation: self.side.log.recent_variation(),
                     rtt: self.side.latest_rtt(),
                     loss: self.side.loss(),
+                    marked: self.side.log.received().marked,
                 });
             }
             match () {
@@ -433,7 +436,7 @@ mod tests {
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();
             (reports, counters)
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, both: true, ..terms() });
+        let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, ..terms() });
         let stop = AtomicBool::new(false);
         let sender = Sender { socket: &socket, peer, terms: &terms, id, secret: None, stop: &stop };
         let sent = sender.run(flows(id), &mut (), &mut |_| ()).unwrap();

@@ -1,45 +1,102 @@
-//! The terms of a session: what both ends must know to build the endpoints of a flow.
+//! The terms of a session: what both ends must know to build the endpoints of its flows.
 
 use crate::message::TERMS_MAX;
 use paceline_units::{Rate, TimeDelta};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-/// Maximum rate of all flows of a session in one direction: above it, packets do not leave as paced.
-const RATE_MAX: u64 = 10_000_000_000;
+/// Maximum rate of all flows of a direction together: above it, packets do not leave as paced. What waits in pacers is at most that of two
+/// seconds.
+pub const RATE_MAX: u64 = 10_000_000_000;
 
-/// Maximum duration of a session.
-const DURATION_MAX_MS: u64 = 3_600_000;
+/// Durations that a session may have, ms.
+pub const DURATION_MS: RangeInclusive<u64> = 1000..=3_600_000;
 
 /// Maximum number of flows in each direction.
 pub const FLOWS_MAX: u16 = 256;
 
+/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session ([`crate::silence`]).
+const GAP_MAX_MS: u64 = 5000;
+
 /// Maximum length of a name, bytes.
 const NAME_MAX: usize = 64;
 
+/// Maximum number of parameters of a controller, and of a source.
+const PARAMETERS_MAX: usize = 32;
+
 /// The terms, which a sender proposes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
+    /// The media flows.
+    pub flows: Vec<FlowTerms>,
+    /// Duration of the media, ms.
+    pub duration_ms: u64,
+    /// Seed of the random streams of both ends.
+    pub seed: u64,
+    /// Whether a TCP flow from sender to receiver runs beside them.
+    pub tcp: bool,
+}
+
+/// The terms of equal flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowTerms {
     /// Name of the controller.
     pub controller: String,
+    /// Parameters of the controller that differ from their defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, f64>,
     /// Name of the source.
     pub source: String,
+    /// Parameters of the source, besides its highest rate, that differ from their defaults: bit/s, s, bytes, or without unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_config: BTreeMap<String, f64>,
+    /// Whether lost packets are requested and sent again; `true` if absent.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub retransmit: bool,
+    /// Forward error correction; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fec: Option<String>,
+    /// Budget of retransmissions; half of the target if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resend_budget: Option<String>,
     /// First target, bit/s.
     pub start_bps: u64,
     /// Lowest target, bit/s.
     pub min_bps: u64,
     /// Highest rate of the source, bit/s.
     pub max_bps: u64,
-    /// Duration of the media, ms.
-    pub duration_ms: u64,
-    /// Seed of the random streams of both ends.
-    pub seed: u64,
-    /// Number of flows in each direction that has any.
-    pub flows: u16,
-    /// Whether the receiver sends as many flows, too.
-    pub both: bool,
-    /// Whether a TCP flow from sender to receiver runs beside them.
-    pub tcp: bool,
+    /// Their start after that of the session, ms; 0 if absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub start_ms: u64,
+    /// Their end after the start of the session, ms; with the session if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_ms: Option<u64>,
+    /// Number of these flows; 1 if absent.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u16,
+    /// Whether the receiver sends them; `false` if absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub back: bool,
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(count: &u16) -> bool {
+    *count == 1
 }
 
 impl Terms {
@@ -56,35 +113,87 @@ impl Terms {
 
     /// Returns what is wrong with the terms; `None` if they are acceptable.
     pub fn problem(&self) -> Option<&'static str> {
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name.len() <= NAME_MAX
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        };
+        if let Some(problem) = self.flows.iter().find_map(FlowTerms::problem) {
+            return Some(problem);
+        }
         match self {
-            _ if !is_name(&self.controller) || !is_name(&self.source) => {
-                Some("names have up to 64 letters, digits, `-`, `_` and `.`")
+            _ if self.count(false) == 0 => Some("the sender must send at least one flow"),
+            _ if self.count(false).max(self.count(true)) > usize::from(FLOWS_MAX) => {
+                Some("the number of flows must be from 1 to 256")
             }
-            _ if self.min_bps == 0 || self.min_bps > self.start_bps || self.start_bps > self.max_bps => {
-                Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
+            _ if !DURATION_MS.contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
+            _ if [false, true].iter().any(|back| self.highest_bps(*back) > RATE_MAX.into()) => {
+                Some("the highest rates of all flows of a direction must be at most 10 Gbit/s together")
             }
-            _ if self.total_bps() > RATE_MAX => {
-                Some("the highest rate of all flows together must be at most 10 Gbit/s")
+            _ if [false, true].iter().any(|back| self.longest_gap_ms(*back) > GAP_MAX_MS) => {
+                Some("in each direction that has flows, at most 5 s may be without an active flow")
             }
-            _ if !(1..=FLOWS_MAX).contains(&self.flows) => Some("the number of flows must be from 1 to 256"),
-            _ if !(1000..=DURATION_MAX_MS).contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
+            _ if self.to_bytes().len() > TERMS_MAX => Some("too many different flows or parameters for one datagram"),
             _ => None,
         }
     }
 
-    /// Returns the highest rate of all flows of a direction together, bit/s.
-    pub fn total_bps(&self) -> u64 {
-        self.max_bps.saturating_mul(self.flows.into())
+    /// Returns the terms of the flows of one direction.
+    pub fn direction(&self, back: bool) -> impl Iterator<Item = &FlowTerms> {
+        self.flows.iter().filter(move |flow| flow.back == back)
+    }
+
+    /// Returns the sum of the highest rates of one direction, bit/s.
+    pub fn highest_bps(&self, back: bool) -> u128 {
+        self.direction(back).map(|flow| u128::from(flow.max_bps) * u128::from(flow.count)).sum()
+    }
+
+    /// Returns the longest time without an active flow of one direction, ms; 0 if it has no flows.
+    fn longest_gap_ms(&self, back: bool) -> u64 {
+        let mut lives: Vec<_> = self.direction(back).map(|flow| (flow.start_ms, flow.stop_ms)).collect();
+        lives.sort_unstable();
+        let has_flows = !lives.is_empty();
+        let (mut longest, mut until) = (0, 0);
+        for (start, stop) in lives {
+            longest = longest.max(start.saturating_sub(until));
+            until = until.max(stop.unwrap_or(self.duration_ms));
+        }
+        if has_flows { longest.max(self.duration_ms.saturating_sub(until)) } else { 0 }
+    }
+
+    /// Returns the number of flows of one direction.
+    pub fn count(&self, back: bool) -> usize {
+        self.direction(back).map(|flow| usize::from(flow.count)).sum()
     }
 
     /// Returns the duration of the media.
     pub fn duration(&self) -> TimeDelta {
         TimeDelta::from_millis(self.duration_ms as i64)
+    }
+}
+
+impl FlowTerms {
+    /// Returns what is wrong with the terms; `None` if they are acceptable.
+    pub fn problem(&self) -> Option<&'static str> {
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name.len() <= NAME_MAX
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        let parameters = || self.config.iter().chain(&self.source_config);
+        let optional = self.fec.iter().chain(&self.resend_budget);
+        let names =
+            [&self.controller, &self.source].into_iter().chain(optional).chain(parameters().map(|(name, _)| name));
+        match self {
+            _ if !names.into_iter().all(|name| is_name(name)) => {
+                Some("names have up to 64 letters, digits, `-`, `_` and `.`")
+            }
+            _ if self.config.len().max(self.source_config.len()) > PARAMETERS_MAX => {
+                Some("a controller or a source has at most 32 parameters")
+            }
+            _ if !parameters().all(|(_, value)| value.is_finite()) => Some("parameters must be finite numbers"),
+            _ if self.min_bps == 0 || self.min_bps > self.start_bps || self.start_bps > self.max_bps => {
+                Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
+            }
+            _ if self.stop_ms.is_some_and(|stop| stop <= self.start_ms) => Some("a flow must stop after it starts"),
+            _ if !(1..=FLOWS_MAX).contains(&self.count) => Some("the number of flows must be from 1 to 256"),
+            _ => None,
+        }
     }
 
     /// Returns the highest rate of the source.
@@ -96,52 +205,134 @@ impl Terms {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     pub(crate) fn terms() -> Terms {
-        Terms {
+        Terms { flows: vec![flow()], duration_ms: 10_000, seed: u64::MAX, tcp: false }
+    }
+
+    pub(crate) fn flow() -> FlowTerms {
+        FlowTerms {
             controller: "googcc".to_owned(),
+            config: BTreeMap::new(),
             source: "encoder".to_owned(),
+            source_config: BTreeMap::new(),
+            retransmit: true,
+            fec: None,
+            resend_budget: None,
             start_bps: 300_000,
             min_bps: 30_000,
             max_bps: 2_000_000,
-            duration_ms: 10_000,
-            seed: u64::MAX,
-            flows: 1,
-            both: false,
-            tcp: false,
+            start_ms: 0,
+            stop_ms: None,
+            count: 1,
+            back: false,
         }
+    }
+
+    fn parameters(names: impl IntoIterator<Item = String>) -> BTreeMap<String, f64> {
+        names.into_iter().zip([0.1, -3.0, 1e-300].into_iter().cycle()).collect()
     }
 
     #[test]
     fn terms_survive_writing_and_reading() {
-        assert_eq!(Terms::from_bytes(&terms().to_bytes()), Some(terms()));
         let longest = "x".repeat(NAME_MAX);
-        let long = Terms { controller: longest.clone(), source: longest, ..terms() };
-        assert!(long.to_bytes().len() <= TERMS_MAX && Terms::from_bytes(&long.to_bytes()).is_some());
+        let named = FlowTerms { controller: longest.clone(), source: longest.clone(), ..flow() };
+        let with_parameters = FlowTerms {
+            config: parameters(["alpha".to_owned(), longest]),
+            source_config: parameters(["fps".to_owned()]),
+            retransmit: false,
+            fec: Some("ulpfec".to_owned()),
+            resend_budget: Some("rtt".to_owned()),
+            count: FLOWS_MAX,
+            back: true,
+            ..flow()
+        };
+        let most = FlowTerms { config: parameters((0..PARAMETERS_MAX).map(|n| n.to_string())), ..flow() };
+        let early = FlowTerms { stop_ms: Some(3000), ..flow() };
+        let late = FlowTerms { start_ms: 3000 + GAP_MAX_MS, ..flow() };
+        for flows in [vec![flow()], vec![late, early], vec![named, with_parameters], vec![most], vec![flow(); 8]] {
+            let terms = Terms { flows, ..terms() };
+            assert!(terms.to_bytes().len() <= TERMS_MAX, "{}", terms.to_bytes().len());
+            assert_eq!(Terms::from_bytes(&terms.to_bytes()), Some(terms));
+        }
     }
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 11] = [
-            |t| t.flows = 0,
-            |t| t.flows = FLOWS_MAX + 1,
-            |t| t.controller = "a\"b".to_owned(),
-            |t| t.source = String::new(),
-            |t| t.source = "x".repeat(NAME_MAX + 1),
-            |t| t.start_bps = t.max_bps + 1,
-            |t| t.min_bps = 0,
-            |t| t.max_bps = RATE_MAX + 1,
-            |t| (t.max_bps, t.flows) = (RATE_MAX / 2 + 1, 2),
-            |t| t.duration_ms = DURATION_MAX_MS + 1,
+        let changes: [fn(&mut Terms); 28] = [
+            |t| t.flows.clear(),
+            |t| t.flows[0].back = true,
+            |t| t.flows[0].count = 0,
+            |t| t.flows[0].count = FLOWS_MAX + 1,
+            |t| t.flows = vec![FlowTerms { count: FLOWS_MAX, ..flow() }, flow()],
+            |t| t.flows.push(FlowTerms { count: FLOWS_MAX + 1, back: true, ..flow() }),
+            |t| t.flows = vec![flow(); 20],
+            |t| t.flows[0].controller = "a\"b".to_owned(),
+            |t| t.flows[0].source = String::new(),
+            |t| t.flows[0].fec = Some("a b".to_owned()),
+            |t| t.flows[0].source = "x".repeat(NAME_MAX + 1),
+            |t| t.flows[0].config = parameters(["a\" b".to_owned()]),
+            |t| t.flows[0].source_config = parameters([String::new()]),
+            |t| t.flows[0].config = parameters((0..=PARAMETERS_MAX).map(|n| n.to_string())),
+            |t| t.flows[0].config = BTreeMap::from([("alpha".to_owned(), f64::INFINITY)]),
+            |t| t.flows[0].start_bps = t.flows[0].max_bps + 1,
+            |t| t.flows[0].start_bps = t.flows[0].min_bps - 1,
+            |t| t.flows[0].min_bps = 0,
+            |t| t.flows[0].max_bps = RATE_MAX + 1,
+            |t| (t.flows[0].max_bps, t.flows[0].count) = (RATE_MAX / 2, 3),
+            |t| t.flows.push(FlowTerms { max_bps: u64::MAX, count: 2, back: true, ..flow() }),
+            |t| (t.flows[0].start_ms, t.flows[0].stop_ms) = (100, Some(100)),
+            |t| t.flows[0].start_ms = GAP_MAX_MS + 1,
+            |t| t.flows[0].stop_ms = Some(t.duration_ms - GAP_MAX_MS - 1),
+            |t| t.flows = vec![flow(), FlowTerms { start_ms: GAP_MAX_MS + 1, back: true, ..flow() }],
+            |t| t.flows.push(FlowTerms { stop_ms: Some(t.duration_ms - GAP_MAX_MS - 1), back: true, ..flow() }),
+            |t| t.duration_ms = DURATION_MS.end() + 1,
             |t| t.duration_ms = 999,
         ];
         for change in changes {
             let mut changed = terms();
             change(&mut changed);
+            assert!(changed.problem().is_some(), "{changed:?}");
             assert_eq!(Terms::from_bytes(&changed.to_bytes()), None, "{changed:?}");
         }
-        let longest = Terms { duration_ms: DURATION_MAX_MS, max_bps: RATE_MAX, ..terms() };
+        let mut longest = Terms { duration_ms: *DURATION_MS.end(), ..terms() };
+        longest.flows[0].max_bps = RATE_MAX;
         assert!(longest.problem().is_none());
         assert_eq!(Terms::from_bytes(b"{}"), None);
+        let text = String::from_utf8(terms().to_bytes()).unwrap();
+        for (from, to) in [("300000", "1e999"), ("300000", "-1"), ("\"seed\"", "\"more\""), ("\"source\"", "\"sauce\"")]
+        {
+            assert_eq!(Terms::from_bytes(text.replace(from, to).as_bytes()), None, "{to}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn altered_bytes_are_refused_or_within_the_bounds(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+            cut in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut source = flow();
+            source.config = parameters(["alpha".to_owned()]);
+            let mut bytes = Terms { flows: vec![source, flow()], ..terms() }.to_bytes();
+            for (index, byte) in changes {
+                let len = bytes.len();
+                bytes[index.index(len)] = byte;
+            }
+            if is_cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            if let Some(read) = Terms::from_bytes(&bytes) {
+                prop_assert_eq!(read.problem(), None);
+                prop_assert_eq!(Terms::from_bytes(&read.to_bytes()), Some(read));
+            }
+        }
+
+        #[test]
+        fn random_bytes_are_no_terms(bytes in prop::collection::vec(any::<u8>(), 0..TERMS_MAX + 10)) {
+            prop_assert_eq!(Terms::from_bytes(&bytes), None);
+        }
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::flow_number::Ssrcs;
 use crate::message::SessionId;
+use crate::session_flow::SessionFlow;
 use paceline::Registry;
 use paceline_netsim::backend::EPOCH;
-use paceline_netsim::media_flow::{self, MediaFlow, PreparedFlow};
+use paceline_netsim::media_flow::{self, PreparedFlow};
 use paceline_scenario::{Changes, Origin, Registries};
-use paceline_units::{RandomStreams, Time};
+use paceline_units::{RandomStreams, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 
 /// Returns flow number `number` of this session that starts at time zero, with this controller and a source of 1 Mbit/s.
-pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> MediaFlow {
+pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> SessionFlow {
     let text = format!(
         "id = \"hosts\"\ntitle = \"Hosts\"\nduration = \"60 s\"\n[path.forward]\n[path.reverse]\n[[flow]]\nid = \"media\"\n\
          controller = \"{controller}\"\nstart_rate = \"1 Mbps\"\nencoder = {{ source = \"encoder\", max = \"1 Mbps\" }}\n"
@@ -28,5 +29,6 @@ pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> MediaFlow 
     (streams[0].ssrc, streams[0].rtx_ssrc) = (ssrc, rtx_ssrc);
     let extensions = ExtensionIds::default();
     let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
-    prepared.begin(Time::ZERO, terms).expect("the flow is valid")
+    let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");
+    SessionFlow { flow, start: TimeDelta::ZERO, stop: TimeDelta::from_secs(3600) }
 }

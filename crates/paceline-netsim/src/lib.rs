@@ -60,4 +60,4 @@ pub mod preview;
 mod receiver_clock;
 pub mod sim;
 
-pub use paceline_flow::parameter;
+pub use paceline_flow::{parameter, source};

@@ -4,6 +4,7 @@ use crate::link::queue::QueuePlan;
 use crate::link::server::ServerPlan;
 use crate::link::{Capacity, Jitter, LossModel, MTU, Schedule};
 use paceline::{Bounds, Coupling, Protection, Setup};
+use paceline_flow::parameter::Values;
 use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
@@ -227,6 +228,13 @@ pub struct TcpPlan {
     pub workload: Workload,
 }
 
+impl TcpPlan {
+    /// Returns whether it sends unlimited data on one connection.
+    pub fn is_bulk(&self) -> bool {
+        self.workload == Workload::Bulk
+    }
+}
+
 impl FlowPlan {
     /// Returns the parameters of a media flow; `None` for another kind.
     pub fn media(&self) -> Option<&MediaPlan> {
@@ -405,6 +413,8 @@ impl StreamPlan {
 pub struct SourcePlan {
     /// The source.
     pub entry: &'static SourceEntry,
+    /// The values of its parameters, without texts.
+    pub values: Values,
     /// Its configuration.
     pub config: Arc<dyn SourceConfig>,
 }

@@ -37,6 +37,43 @@ pub fn load<'a>(
     registries: impl Into<Registries<'a>>,
 ) -> Result<Scenario, ScenarioError> {
     let registries = registries.into();
+    let Layered { root, sources, background, made } = merge(origin, changes, registries.controllers)?;
+    let file: ScenarioFile = read(&sources, &root)?;
+    resolve(file, &sources, origin, background, registries)
+        .map_err(|error| error.with_layer(|| (!made.is_empty()).then(|| format!("changed by {}", made.join(" ")))))
+}
+
+/// Returns an error about a key of a scenario, for programs that cannot use every scenario: about the first of `keys` that is written, in the
+/// table of this flow or, without one, at the top. If none is written, it is about the id of the flow, or about the file.
+pub fn error_at_key(
+    origin: &Origin,
+    changes: &Changes,
+    controllers: &Registry,
+    (flow, keys): (Option<&str>, &[&str]),
+    message: impl Into<String>,
+) -> ScenarioError {
+    let Layered { root, sources, .. } = match merge(origin, changes, controllers) {
+        Ok(layered) => layered,
+        Err(error) => return error,
+    };
+    let of_flow = |id| root.tables_of("flow").iter().find(|table| table.text_of("id") == Some(id));
+    let table = flow.map_or(Some(&root), of_flow);
+    let find = |key: &str| key.split('.').try_fold(table?, |node, part| node.get(part));
+    let node = keys.iter().copied().chain(flow.map(|_| "id")).find_map(find);
+    sources.error(&node.map_or(TextSpan::default(), HasTextSpan::text_span), message)
+}
+
+/// A scenario whose layers are merged.
+struct Layered<'a> {
+    root: Node,
+    sources: Sources<'a>,
+    background: Background,
+    /// The case and the overrides.
+    made: Vec<String>,
+}
+
+/// Parses the text and merges the layers.
+fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> Result<Layered<'a>, ScenarioError> {
     origin.must_be_run()?;
     let mut sources = Sources::of_file(&origin.name, &origin.text);
     let mut root = Node::document(&sources, 0)?;
@@ -60,7 +97,7 @@ pub fn load<'a>(
         let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
         let text_span = TextSpan::new(source, 0..change.key().len());
         let value = Node::value(&sources, source, change.key().len() + 1);
-        for path in constants::of_each_flow(change, text_span, &root, controller, registries.controllers, &sources)? {
+        for path in constants::of_each_flow(change, text_span, &root, controller, registry, &sources)? {
             if change.is_unset() {
                 overrides::unset(&mut root, &path);
                 unset.push(path);
@@ -71,22 +108,14 @@ pub fn load<'a>(
     }
     background.preset_note = path_preset::apply(&mut root, &mut sources)?;
     source_preset::apply(&mut root, &mut sources)?;
-    (background.constants, background.constants_note) = constants::apply(
-        &mut root,
-        origin,
-        controller,
-        (&changes.constants, &unset),
-        registries.controllers,
-        &mut sources,
-    )?;
+    (background.constants, background.constants_note) =
+        constants::apply(&mut root, origin, controller, (&changes.constants, &unset), registry, &mut sources)?;
     if let Some(controller) = controller {
         let source = sources.add("--controller", controller, format!("set by --controller {controller}"));
         let text_span = TextSpan::new(source, 0..controller.len());
         control_media_flows(&mut root, controller, text_span, first_override);
     }
-    let file: ScenarioFile = read(&sources, &root)?;
-    resolve(file, &sources, origin, background, registries)
-        .map_err(|error| error.with_layer(|| (!made.is_empty()).then(|| format!("changed by {}", made.join(" ")))))
+    Ok(Layered { root, sources, background, made })
 }
 
 /// Loads every case of a scenario, or the scenario as it is written if it has none.
@@ -144,5 +173,28 @@ fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, f
         if let Some((_, Node { value: Value::Table(config), .. })) = table.get_mut("config") {
             config.retain(|_, (_, value)| value.text_span().source() >= first_override);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_programs_name_the_place_of_a_key_in_its_layer() {
+        let text = "id = \"x\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\n[[flow]]\nid = \"a\"\ncontroller = \"fixed\"\nencoder = { fps = 12 }\n";
+        let (origin, registry) = (Origin::from_text("x.toml", text), Registry::standard());
+        let changes = Changes { settings: vec!["flow.a.stop=5 s".parse().unwrap()], ..Changes::default() };
+        for (place, source, underlined) in [
+            ((Some("a"), &["encoder.fps"][..]), "x.toml", "12"),
+            ((Some("a"), &["start", "stop"]), "--set", "5 s"),
+            ((Some("a"), &["start"]), "x.toml", "\"a\""),
+            ((None, &["duration"]), "x.toml", "\"9 s\""),
+        ] {
+            let error = error_at_key(&origin, &changes, &registry, place, "wrong").help("hint");
+            assert_eq!((error.source_name(), error.offending()), (source, Some(underlined)), "{place:?}");
+            assert_eq!(error.hint().map(|hint| hint.starts_with("hint")), Some(true));
+        }
+        assert_eq!(error_at_key(&origin, &changes, &registry, (None, &["repeats"]), "wrong").line(), None);
     }
 }

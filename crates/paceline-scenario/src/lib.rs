@@ -34,7 +34,7 @@ pub use evaluation::{
     Scenario, Window, renamed_metric,
 };
 pub use file::{AnyValue, ScenarioFile, schema};
-pub use layers::{Changes, edited, load, load_cases};
+pub use layers::{Changes, edited, error_at_key, load, load_cases};
 pub use overrides::Override;
 pub use paceline_records::Label;
 pub use path_preset::{PathPreset, path_presets};

@@ -45,14 +45,14 @@ const MAX_MESSAGE: usize = 1024;
 /// The run that a page shows and controls.
 #[derive(Clone, Debug)]
 pub struct WatchedRun {
-    /// The plan. The page controls its bottleneck.
+    /// The plan.
     pub plan: Plan,
     /// Header of its events.
     pub header: RunHeader,
     /// Description for plots.
     pub description: RunDescription,
-    /// Receives the link updates.
-    pub link_control: LinkControl,
+    /// Receives the updates of the bottleneck; `None` if the page cannot change the path.
+    pub link_control: Option<LinkControl>,
     /// Images of the endpoints.
     pub preview_images: PreviewImages,
 }
@@ -71,7 +71,7 @@ struct State {
     bottleneck: usize,
     flows: usize,
     hello: String,
-    link_control: LinkControl,
+    link_control: Option<LinkControl>,
     preview_images: PreviewImages,
     connections: AtomicUsize,
     pending: AtomicUsize,
@@ -171,6 +171,7 @@ fn hello(watched: &WatchedRun, series: &SharedSeries) -> Value {
         "duration_s": watched.plan.duration.as_secs_f64(),
         "point_s": crate::live_series::POINT.as_secs_f64(),
         "hop": watched.plan.hops[watched.plan.bottleneck].id,
+        "controls": watched.link_control.is_some(),
         "ranges": RANGES,
         "standing": series.initial_link_state(),
         "flows": (0..watched.plan.flows.len()).map(flow).collect::<Vec<_>>(),
@@ -282,9 +283,10 @@ fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Resul
     let mut sent = vec![[(0, None::<Instant>); 2]; state.flows];
     loop {
         match socket.read() {
-            Ok(Message::Text(text)) => match ui_commands::parse(&text) {
-                Ok(update) => state.link_control.request(state.bottleneck, update),
-                Err(reason) => socket.send(Message::text(json!({"refused": reason}).to_string()))?,
+            Ok(Message::Text(text)) => match (ui_commands::parse(&text), &state.link_control) {
+                (Ok(update), Some(link_control)) => link_control.request(state.bottleneck, update),
+                (Ok(_), None) => socket.send(Message::text(json!({"refused": "the path is real"}).to_string()))?,
+                (Err(reason), _) => socket.send(Message::text(json!({"refused": reason}).to_string()))?,
             },
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
@@ -334,7 +336,7 @@ mod tests {
             plan,
             header,
             description,
-            link_control: link_control.clone(),
+            link_control: Some(link_control.clone()),
             preview_images: preview_images.clone(),
         };
         (WatchServer::serve(watched, 0).unwrap(), link_control, preview_images)
@@ -391,7 +393,7 @@ mod tests {
         assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == 403), "{refused}");
         let mut page = socket(&watch, &format!("http://127.0.0.1:{}", watch.state.access.port)).unwrap();
         let hello = receive(&mut page);
-        assert_eq!(hello["hello"]["standing"]["capacity"], json!(1e6));
+        assert_eq!((&hello["hello"]["standing"]["capacity"], &hello["hello"]["controls"]), (&json!(1e6), &json!(true)));
         assert_eq!(hello["hello"]["flows"][0]["controller"], json!("gcc-2016"));
         page.send(Message::text(r#"{"capacity_bps":1}"#)).unwrap();
         let answer = receive(&mut page);
@@ -409,6 +411,19 @@ mod tests {
         assert_eq!(picture, Message::binary(vec![0, 1, 7, 8, 9]));
         watch.finish("done");
         assert_eq!(receive(&mut page), json!({"over": "done"}));
+    }
+
+    #[test]
+    fn a_real_path_has_no_controls() {
+        let (plan, header) = call();
+        let description = plan.describe(&Registry::standard());
+        let preview_images = PreviewImages::default();
+        let watched = WatchedRun { plan, header, description, link_control: None, preview_images };
+        let watch = WatchServer::serve(watched, 0).unwrap();
+        let mut page = socket(&watch, &format!("http://127.0.0.1:{}", watch.state.access.port)).unwrap();
+        assert_eq!(receive(&mut page)["hello"]["controls"], json!(false));
+        page.send(Message::text(r#"{"capacity_bps":500000}"#)).unwrap();
+        assert_eq!(receive(&mut page), json!({"refused": "the path is real"}));
     }
 
     #[test]

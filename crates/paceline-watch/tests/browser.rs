@@ -93,7 +93,7 @@ fn sliders_in_the_browser_move_the_link_and_the_plots_follow() {
         description: plan.plan.describe(&registry),
         header: plan.plan.header(&registry, "testbed", 1),
         plan: plan.clone().plan,
-        link_control: link_control.clone(),
+        link_control: Some(link_control.clone()),
         preview_images: PreviewImages::default(),
     };
     let preview_images = watched.preview_images.clone();

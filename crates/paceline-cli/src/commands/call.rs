@@ -85,7 +85,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         description: scenario.plan.describe(&registry),
         plan: scenario.clone().plan,
         header,
-        link_control: handles.link.clone(),
+        link_control: Some(handles.link.clone()),
         preview_images: handles.preview.clone(),
     };
     let page = WatchServer::serve(watched, port).map_err(|error| {

@@ -6,12 +6,16 @@ use paceline_hosts::flow_number::Ssrcs;
 use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::{SECRET_MIN, Secret};
 use paceline_hosts::sender::Flows;
-use paceline_hosts::terms::Terms;
+use paceline_hosts::session_flow::SessionFlow;
+use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_lab::registries;
 use paceline_netsim::backend::EPOCH;
 use paceline_netsim::media_flow::{self, PreparedFlow};
+use paceline_netsim::parameter::{ParameterKind, Value};
+use paceline_netsim::plan::FlowPlan;
+use paceline_netsim::source;
 use paceline_scenario::{Changes, Origin, Scenario};
-use paceline_units::{RandomStreams, Rate, Time};
+use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::Path;
@@ -24,86 +28,137 @@ pub const PORT: u16 = 9777;
 /// Sources that need no files, which the other host would not have.
 pub const SOURCES: [&str; 3] = ["encoder", "ideal", "screen"];
 
-/// The scenario of a session: the flows of one direction, over a path of which nothing is known.
-pub fn scenario_text(terms: &Terms) -> String {
-    let head = format!(
+/// The scenario of the flows of one direction, over a path of which nothing is known; `None` if a parameter of a source is not
+/// acceptable.
+fn scenario_text(terms: &Terms, back: bool) -> Option<String> {
+    let mut text = format!(
         "id = \"hosts\"\ntitle = \"Media between two hosts\"\nduration = \"{} ms\"\n[path.forward]\n[path.reverse]\n",
         terms.duration_ms
     );
-    let flow = |number| match terms.flows {
-        1 => flow_text("media", terms),
-        _ => flow_text(&format!("media-{number}"), terms),
-    };
-    head + &(1..=terms.flows).map(flow).collect::<String>()
+    let each = terms.direction(back).flat_map(|flow| (0..flow.count).map(move |_| flow));
+    for (index, flow) in each.enumerate() {
+        let id = if terms.count(back) == 1 { "media".to_owned() } else { format!("media-{}", index + 1) };
+        text += &flow_text(&id, flow)?;
+    }
+    Some(text)
 }
 
-fn flow_text(id: &str, terms: &Terms) -> String {
+fn flow_text(id: &str, terms: &FlowTerms) -> Option<String> {
     let rate = |bps| Rate::from_bps(bps).to_string();
-    format!(
+    let FlowTerms { controller, config, source, source_config, start_bps, min_bps, max_bps, .. } = terms;
+    let FlowTerms { retransmit, fec, resend_budget, start_ms, stop_ms, count: _, back: _, .. } = terms;
+    let named = |key: &str, name: &Option<String>| name.as_ref().map(|name| format!("{key} = \"{name}\""));
+    let protection: Vec<String> = named("fec", fec).into_iter().chain(named("resend_budget", resend_budget)).collect();
+    let stop = stop_ms.map_or(String::new(), |ms| format!("stop = \"{ms} ms\"\n"));
+    let entry = source::SOURCES.iter().find(|entry| entry.name == source && SOURCES.contains(&entry.name))?;
+    let config: Vec<String> = config.iter().map(|(name, number)| format!("\"{name}\" = {number:?}")).collect();
+    let parameter = |(name, number): (&String, &f64)| {
+        let parameter = entry.parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(format!(", {name} = {}", source_text(parameter.kind, *number)?))
+    };
+    let parameters = source_config.iter().map(parameter).collect::<Option<String>>()?;
+    Some(format!(
         r#"[[flow]]
 id = "{id}"
-controller = "{}"
-start_rate = "{}"
+controller = "{controller}"
+config = {{ {} }}
+start = "{start_ms} ms"
+{stop}start_rate = "{}"
 min_rate = "{}"
-encoder = {{ source = "{}", max = "{}" }}
+retransmit = {retransmit}
+protection = {{ {} }}
+encoder = {{ source = "{source}", max = "{}"{parameters} }}
 "#,
-        terms.controller,
-        rate(terms.start_bps),
-        rate(terms.min_bps),
-        terms.source,
-        rate(terms.max_bps)
-    )
+        config.join(", "),
+        rate(*start_bps),
+        rate(*min_bps),
+        protection.join(", "),
+        rate(*max_bps)
+    ))
 }
 
-/// Loads the scenario of a session.
+/// Returns the number of a parameter's value in terms; `None` if terms cannot have it.
+pub fn source_number(value: Value) -> Option<f64> {
+    match value {
+        Value::Time(time) => Some(time.as_secs_f64()),
+        Value::Number(number) => Some(number),
+        Value::Count(count) => Some(count.into()),
+        Value::Size(size) => Some(size.as_bytes() as f64),
+        Value::Rate(rate) => Some(rate.as_bps_f64()),
+        Value::Fraction(_) | Value::Flag(_) | Value::Level(_) => None,
+    }
+}
+
+/// Returns the text of a parameter's number in scenarios; `None` if it is outside the bounds between two hosts, or text, which could name a
+/// file. The scenario checks it further.
+pub fn source_text(kind: ParameterKind, number: f64) -> Option<String> {
+    let most = match kind {
+        ParameterKind::Time(..) => 86_400.0,
+        ParameterKind::Number(..) => 1000.0,
+        ParameterKind::Count(..) => 10_000.0,
+        ParameterKind::Size(..) => 100e6,
+        ParameterKind::Rate => 10e9,
+        ParameterKind::Fraction | ParameterKind::Text | ParameterKind::Flag | ParameterKind::Level => return None,
+    };
+    if !(0.0..=most).contains(&number) {
+        return None;
+    }
+    Some(match kind {
+        ParameterKind::Time(..) => format!("\"{}\"", TimeDelta::from_secs_f64(number)),
+        ParameterKind::Size(..) => format!("\"{number:.0} B\""),
+        ParameterKind::Rate => format!("\"{}\"", Rate::from_bps_f64(number)),
+        ParameterKind::Count(..) => format!("{number:.0}"),
+        _ => format!("{number:?}"),
+    })
+}
+
+/// Loads the scenario of the flows of one direction; its text is in the second place.
 ///
 /// # Errors
 /// The controller or the source does not accept the terms.
-pub fn scenario(terms: &Terms, registry: &Registry) -> Result<Scenario> {
-    let origin = Origin::from_text("hosts", scenario_text(terms));
-    Ok(paceline_scenario::load(&origin, &Changes::default(), registries(registry))?)
+pub fn scenario(terms: &Terms, back: bool, registry: &Registry) -> Result<(Scenario, String)> {
+    let text = scenario_text(terms, back).ok_or_else(|| miette!("a source does not accept its parameters"))?;
+    let origin = Origin::from_text("hosts", text);
+    let scenario = paceline_scenario::load(&origin, &Changes::default(), registries(registry))?;
+    Ok((scenario, origin.text))
 }
 
 /// Builds the flows of a session that starts at `start`. Both ends derive the same stream identifiers from that of the session.
 ///
 /// # Errors
 /// The controller or the source cannot be built.
-pub fn flows(
-    scenario: &Scenario,
-    id: SessionId,
-    terms: &Terms,
-    start: Time,
-    registry: &Registry,
-    signals: bool,
-) -> Result<Flows> {
-    let count = scenario.plan.flows.len();
-    let total = if terms.both { 2 * count } else { count };
-    let ssrcs = Ssrcs::new(id, total);
-    let build = |number: usize| {
-        let (index, plan) = (number % count, &scenario.plan.flows[number % count]);
-        let media = plan.media().expect("the scenario has media flows");
-        let entry = media_flow::controller(plan, media, registry).into_diagnostic()?;
+pub fn flows(id: SessionId, terms: &Terms, start: Time, registry: &Registry, signals: bool) -> Result<Flows> {
+    let ssrcs = Ssrcs::new(id, terms.count(false) + terms.count(true));
+    let build = |first: usize, back: bool| -> Result<Vec<SessionFlow>> {
+        if terms.count(back) == 0 {
+            return Ok(Vec::new());
+        }
+        let (scenario, _) = scenario(terms, back, registry)?;
         // The other direction has other frames.
-        let streams = RandomStreams::new(terms.seed.wrapping_add((number / count) as u64));
-        let prepared = PreparedFlow::new(index, plan, media, entry, &streams, signals && number < count);
-        let prepared = prepared.into_diagnostic()?;
-        let mut infos = prepared.stream_infos().to_vec();
-        let [info] = &mut *infos else { return Err(miette!("a flow between hosts has one stream")) };
-        let [ssrc, rtx_ssrc, receiver_ssrc] = ssrcs.of(number);
-        (info.ssrc, info.rtx_ssrc) = (ssrc, rtx_ssrc);
-        let terms = media_flow::Terms {
-            extensions: ExtensionIds::default(),
-            streams: infos,
-            source: None,
-            wall_clock: EPOCH,
-            receiver_ssrc,
+        let streams = RandomStreams::new(terms.seed.wrapping_add(back.into()));
+        let flow = |(index, plan): (usize, &FlowPlan)| {
+            let media = plan.media().expect("the scenario has media flows");
+            let entry = media_flow::controller(plan, media, registry).into_diagnostic()?;
+            let prepared = PreparedFlow::new(index, plan, media, entry, &streams, signals && !back);
+            let prepared = prepared.into_diagnostic()?;
+            let mut infos = prepared.stream_infos().to_vec();
+            let [info] = &mut *infos else { return Err(miette!("a flow between hosts has one stream")) };
+            let [ssrc, rtx_ssrc, receiver_ssrc] = ssrcs.of(first + index);
+            (info.ssrc, info.rtx_ssrc) = (ssrc, rtx_ssrc);
+            let terms = media_flow::Terms {
+                extensions: ExtensionIds::default(),
+                streams: infos,
+                source: None,
+                wall_clock: EPOCH,
+                receiver_ssrc,
+            };
+            let [begins, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
+            let flow = prepared.begin(start + begins, terms).into_diagnostic()?;
+            Ok(SessionFlow { flow, start: begins, stop })
         };
-        prepared.begin(start, terms).into_diagnostic()
+        scenario.plan.flows.iter().enumerate().map(flow).collect()
     };
-    Ok(Flows {
-        forward: (0..count).map(build).collect::<Result<_>>()?,
-        back: (count..total).map(build).collect::<Result<_>>()?,
-    })
+    Ok(Flows { forward: build(0, false)?, back: build(terms.count(false), true)? })
 }
 
 /// The environment variable with the secret, if no file is given.
@@ -142,30 +197,129 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_hosts::send_side::SendSide;
+    use std::collections::BTreeMap;
+
+    fn terms(controller: &str, source: &str) -> Terms {
+        let flow = FlowTerms {
+            controller: controller.to_owned(),
+            config: BTreeMap::new(),
+            source: source.to_owned(),
+            source_config: BTreeMap::new(),
+            retransmit: true,
+            fec: None,
+            resend_budget: None,
+            start_bps: 300_000,
+            min_bps: 30_000,
+            max_bps: 1_234_567,
+            start_ms: 0,
+            stop_ms: None,
+            count: 2,
+            back: false,
+        };
+        let back = FlowTerms { back: true, count: 1, ..flow.clone() };
+        Terms { flows: vec![flow, back], duration_ms: 1500, seed: 3, tcp: false }
+    }
 
     #[test]
     fn every_source_and_controller_makes_a_flow() {
         let registry = Registry::standard();
-        let terms = |controller: &str, source: &str| Terms {
-            controller: controller.to_owned(),
-            source: source.to_owned(),
-            start_bps: 300_000,
-            min_bps: 30_000,
-            max_bps: 1_234_567,
-            duration_ms: 1500,
-            seed: 3,
-            flows: 2,
-            both: true,
-            tcp: false,
-        };
         let all = registry.iter().map(|entry| terms(entry.name(), SOURCES[0]));
         for terms in all.chain(SOURCES.map(|source| terms("fixed", source))) {
-            let scenario = scenario(&terms, &registry).unwrap();
-            let flows = flows(&scenario, SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
-            assert_eq!((flows.forward.len(), flows.back.len()), (2, 2), "{terms:?}");
+            let (scenario, _) = scenario(&terms, false, &registry).unwrap();
+            let flows = flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
+            assert_eq!((flows.forward.len(), flows.back.len()), (2, 1), "{terms:?}");
             assert_eq!(scenario.plan.duration, terms.duration());
             let media = scenario.plan.flows[0].media().unwrap();
-            assert_eq!(media.streams[0].source.range().1, terms.max(), "text keeps the rate exactly");
+            assert_eq!(media.streams[0].source.range().1, terms.flows[0].max(), "text keeps the rate exactly");
+        }
+    }
+
+    /// Builds flows from terms of a hostile sender and lets them send for a while.
+    #[test]
+    fn terms_with_any_numbers_are_refused_or_make_flows_that_send() {
+        const NUMBERS: [f64; 13] =
+            [0.0, -1.0, 1e-300, 1e-9, 0.1, 0.5, 1.0, 30.0, 1000.0, 10_000.0, 1e8, 1e10, f64::MAX];
+        const RATES: [u64; 4] = [1, 30_000, 2_000_000, 10_000_000_000];
+        let registry = Registry::standard();
+        let controllers: Vec<_> = registry.iter().collect();
+        let mut random = RandomStreams::new(1).stream("terms");
+        let mut draw = |most: usize| (random.unit() * most as f64) as usize % most;
+        let (mut built, mut refused, mut sent) = (0, 0, 0);
+        for _ in 0..300 {
+            let (entry, source) = (controllers[draw(controllers.len())], SOURCES[draw(SOURCES.len())]);
+            let mut terms = terms(entry.name(), source);
+            let parameters = source::SOURCES.iter().find(|entry| entry.name == source).unwrap().parameters;
+            let flow = &mut terms.flows[0];
+            for _ in 0..draw(4) {
+                let name = parameters[draw(parameters.len())].name;
+                flow.source_config.insert(name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+            }
+            let fields = entry.fields();
+            for _ in 0..draw(3).min(fields.len()) {
+                flow.config.insert(fields[draw(fields.len())].name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+            }
+            let mut rates = [0; 3].map(|_| RATES[draw(RATES.len())]);
+            rates.sort_unstable();
+            [flow.min_bps, flow.start_bps, flow.max_bps] = rates;
+            flow.count = 1;
+            if draw(2) == 0 {
+                flow.fec = Some("ulpfec".to_owned());
+            }
+            assert_eq!(terms.problem(), None);
+            let Ok(flows) = flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false) else {
+                refused += 1;
+                continue;
+            };
+            built += 1;
+            let (id, forward) = (SessionId([1; 8]), flows.forward);
+            let mut side = SendSide::new(id, forward, 0, Time::ZERO, terms.duration(), TimeDelta::ZERO);
+            for _ in 0..50 {
+                let Some(due) = side.poll_timeout() else { break };
+                side.handle_timeout(due, &mut |_, _| (sent += 1, true).1);
+            }
+        }
+        assert!(built > 40 && refused > 40 && sent > 1000, "{built} built, {refused} refused, {sent} sent");
+    }
+
+    #[test]
+    fn parameters_of_terms_are_those_of_the_flow_or_refused() {
+        let registry = Registry::standard();
+        let with = |controller: &str, name: &str, number: f64| {
+            let mut terms = terms("googcc", "encoder");
+            let flow = &mut terms.flows[0];
+            let numbers = if controller.is_empty() { &mut flow.source_config } else { &mut flow.config };
+            numbers.insert(name.to_owned(), number);
+            flow.controller = if controller.is_empty() { "googcc" } else { controller }.to_owned();
+            scenario(&terms, false, &registry).map(|(scenario, _)| scenario)
+        };
+        for (name, number) in
+            [("fps", 12.5), ("min", 100_001.0), ("reaction_delay", 0.123_456_789), ("key_frames", 9.0)]
+        {
+            let scenario = with("", name, number).unwrap();
+            let value = scenario.plan.flows[1].media().unwrap().streams[0].source.values.get(name);
+            assert_eq!(value.and_then(source_number), Some(number), "{name}");
+        }
+        let (controller, field) =
+            registry.iter().find_map(|entry| Some((entry.name(), entry.fields().into_iter().next()?))).unwrap();
+        let scenario = with(controller, field.name, field.default).unwrap();
+        let config = &scenario.plan.flows[0].media().unwrap().controller.config;
+        assert_eq!(*config, [(field.name.to_owned(), field.default)]);
+        for (controller, name, number) in [
+            ("", "max", 1e6),
+            ("", "frames", 1.0),
+            ("", "resolution", 720.0),
+            ("", "source", 1.0),
+            ("", "fps", -1.0),
+            ("", "fps", 1e4),
+            ("", "key_ratio", 1e9),
+            ("", "key_frames", 1e9),
+            ("", "min", 1e12),
+            ("", "a.b", 1.0),
+            (controller, field.name, 1e300),
+            (controller, "a.b", 1.0),
+        ] {
+            assert!(with(controller, name, number).is_err(), "{controller} {name} {number}");
         }
     }
 }

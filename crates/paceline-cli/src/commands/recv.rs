@@ -1,6 +1,6 @@
 //! `paceline recv`.
 
-use super::host_session::{self, PORT, SOURCES};
+use super::host_session::{self, PORT};
 use super::metrics_server::{Metric, MetricsServer, counter, gauge};
 use super::user;
 use crate::output;
@@ -11,7 +11,7 @@ use paceline_hosts::message::{Refusal, SessionId, Totals};
 use paceline_hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
 use paceline_hosts::sender::End;
 use paceline_hosts::summary::Summary;
-use paceline_hosts::terms::Terms;
+use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_live::socket::Socket;
 use paceline_records::MetricKind;
 use paceline_units::{DataSize, Rate, Time};
@@ -123,22 +123,20 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     user::become_named(arguments.user.as_deref())?;
     let registry = Registry::standard();
     let build = |id: SessionId, terms: &Terms, start: Time| {
-        if terms.both && terms.total_bps() > arguments.max_back_rate.as_bps() {
+        if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
             return Err(Refusal::Terms);
         }
-        let is_known = registry.get(&terms.controller).is_some() && SOURCES.contains(&terms.source.as_str());
-        let scenario =
-            is_known.then(|| host_session::scenario(terms, &registry).ok()).flatten().ok_or(Refusal::Unknown)?;
-        let flows = host_session::flows(&scenario, id, terms, start, &registry, false).map_err(|_| Refusal::Unknown)?;
-        let Terms { controller, source, flows: count, .. } = terms;
+        let is_known = terms.flows.iter().all(|flow| registry.get(&flow.controller).is_some());
+        let built = is_known.then(|| host_session::flows(id, terms, start, &registry, false).ok()).flatten();
+        let flows = built.ok_or(Refusal::Unknown)?;
+        let flow = |flow: &FlowTerms| {
+            let back = if flow.back { "back: " } else { "" };
+            let each = if flow.count > 1 { format!("{} flows, each ", flow.count) } else { String::new() };
+            format!("{back}{}, {}, {each}up to {}", flow.controller, flow.source, flow.max())
+        };
+        let each: Vec<String> = terms.flows.iter().map(flow).collect();
         let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
-        let ways = if terms.both { ", both ways" } else { "" };
-        let each = if *count > 1 { format!("{count} flows, each ") } else { String::new() };
-        eprintln!(
-            "session: {controller}, {source}, {each}up to {}, for {}{ways}{beside}",
-            terms.max(),
-            terms.duration()
-        );
+        eprintln!("session: {}; for {}{beside}", each.join("; "), terms.duration());
         Ok(flows)
     };
     let mut key = [0; 32];

@@ -28,6 +28,13 @@ impl Background {
         Self { child, address, messages }
     }
 
+    /// Waits until a session has started: for the message of this receiver, and for its answer to reach the sender.
+    fn session(&mut self) {
+        let line = self.message();
+        assert!(line.starts_with("session: googcc, encoder"), "{line}");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+
     /// Waits for its next message.
     fn message(&mut self) -> String {
         let mut line = String::new();
@@ -178,7 +185,7 @@ fn without_request_no_tcp_port_is_open() {
     let mut receiver = receiver();
     let mut sender = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
     let sender = sender.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    assert!(receiver.message().starts_with("session: googcc"));
+    receiver.session();
     let error = std::net::TcpStream::connect(&receiver.address).expect_err("nothing listens");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     signal("-INT", sender.id());
@@ -207,6 +214,186 @@ fn both_ends_count_the_packets_of_each_of_two_hundred_flows() {
     let lost: Vec<u64> = here.iter().zip(&there).map(|(here, there)| here - there).collect();
     assert!(there.iter().all(|count| *count > 0), "{there:?}");
     assert!(lost.iter().sum::<u64>() * 10 < here.iter().sum(), "{lost:?}");
+}
+
+const SCENARIO: &str = r#"
+id = "mine/two-kinds"
+title = "Two kinds of flows, one of them back, beside TCP"
+duration = "60 s"
+[path]
+preset = "lte-drive-up"
+[[flow]]
+id = "video"
+controller = "googcc"
+count = 2
+start_rate = "500 kbps"
+encoder = { max = "600 kbps", fps = 25, reaction_delay = "100 ms" }
+[[flow]]
+id = "screen"
+controller = "fixed"
+access_delay = "20 ms"
+retransmit = false
+protection = { fec = "ulpfec" }
+start = "500 ms"
+stop = "1500 ms"
+encoder = { source = "screenshare", max = "400 kbps" }
+[[flow]]
+id = "back"
+controller = "scream-v2"
+direction = "reverse"
+encoder = { source = "ideal", max = "300 kbps" }
+[[flow]]
+id = "bulk"
+kind = "tcp"
+[[assert]]
+id = "arrives"
+metric = "throughput_bps"
+flow = "screen"
+bounds = [1e3, 1e9]
+[[assert]]
+id = "lossless"
+metric = "loss_ratio"
+flow = "video-1"
+bounds = [0, 0]
+[[assert]]
+id = "impossible"
+metric = "sending_rate_bps"
+flow = "video-2"
+bounds = [1e9, 2e9]
+[[assert]]
+id = "smooth"
+metric = "freeze_ratio"
+flow = "video-1"
+bounds = [0, 0.1]
+[[assert]]
+id = "returns"
+metric = "throughput_bps"
+flow = "back"
+bounds = [1, 1e9]
+[[assert]]
+id = "full"
+metric = "utilization"
+bounds = [0, 1]
+"#;
+
+#[test]
+fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
+    let (out, file) = (folder("hosts-scenario-out"), folder("hosts-scenario.toml"));
+    fs::write(&file, SCENARIO).unwrap();
+    let (receiver, file) = (receiver(), file.to_str().unwrap());
+    let arguments = ["send", &receiver.address, "--json", "--scenario", file, "--duration", "2s", "--seed", "7"];
+    let output = paceline(&arguments).args(["--out", out.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "a bound does not hold: {}", stderr(&output));
+    assert_eq!(stderr(&output).matches("mine/two-kinds: the real path").count(), 1, "{}", stderr(&output));
+    let (sent, received) = (json(&String::from_utf8(output.stdout).unwrap()), json(&receiver.output()));
+    assert_eq!(sent["terms"], received["terms"]);
+    let terms = &sent["terms"];
+    assert_eq!((&terms["duration_ms"], &terms["seed"], &terms["tcp"]), (&2000.into(), &7.into(), &true.into()));
+    assert_eq!(terms["flows"][0]["source_config"], serde_json::json!({"fps": 25.0, "reaction_delay": 0.1}));
+    assert_eq!((&terms["flows"][1]["retransmit"], &terms["flows"][1]["fec"]), (&false.into(), &"ulpfec".into()));
+    assert_eq!((&terms["flows"][1]["start_ms"], &terms["flows"][1]["stop_ms"]), (&500.into(), &1500.into()));
+    assert_eq!((&terms["flows"][0]["count"], &terms["flows"][2]["back"]), (&2.into(), &true.into()));
+    let counts = |flows: &Value, key: &str| -> Vec<u64> {
+        json_list(flows).iter().map(|flow| flow[key].as_u64().unwrap()).collect()
+    };
+    assert_eq!(counts(&sent["flows"], "sent_packets"), counts(&received["flows"], "received_packets"));
+    assert!(counts(&sent["flows"], "sent_packets").iter().all(|count| *count > 5), "{sent:#}");
+    let ids: Vec<&str> = json_list(&sent["flows"]).iter().filter_map(|flow| flow["id"].as_str()).collect();
+    assert_eq!((&*ids, &sent["scenario"]), (&["video-1", "video-2", "screen"][..], &"mine/two-kinds".into()));
+    assert_eq!(counts(&sent["back"]["flows"], "received_packets").len(), 1);
+    assert_eq!(sent["tcp"]["received_bytes"], received["tcp"]["received_bytes"]);
+    let names = |key: &str| -> Vec<String> {
+        json_list(&sent[key]).iter().map(|bound| bound["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("assertions"), ["arrives", "lossless", "impossible"]);
+    assert_eq!(names("unmeasured"), ["smooth", "returns", "full"]);
+    let holds: Vec<&Value> = json_list(&sent["assertions"]).iter().map(|bound| &bound["holds"]).collect();
+    assert_eq!(holds, [true, true, false]);
+    assert_eq!(sent["assertions"][1]["flow"], "video-1");
+    let manifest = Manifest::read(&out).unwrap();
+    assert_eq!(manifest.runs.len(), 1);
+    let run = out.join(RUNS).join(&manifest.runs[0].directory);
+    let about = json(&fs::read_to_string(run.join("about.json")).unwrap());
+    assert_eq!(about["inputs"]["scenario_text"], SCENARIO);
+    assert_eq!(about["inputs"]["changes"], serde_json::json!(["duration=2 s"]));
+    let report = paceline(&["report", out.to_str().unwrap()]).output().unwrap();
+    assert!(report.status.success(), "{}", stderr(&report));
+}
+
+#[test]
+fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
+    let file = folder("hosts-wrong-scenario.toml");
+    let video = "id = \"video\"\ncontroller = \"googcc\"\n";
+    let tcp = "id = \"bulk\"\nkind = \"tcp\"\n";
+    let all = |keys: &str| format!("[[flow]]\n{video}{keys}\n");
+    let beside = |keys: &str| format!("[[flow]]\n{tcp}{keys}\n[[flow]]\n{video}");
+    for (flows, underlined, hint) in [
+        (all("audio = {}"), "{}", "one stream"),
+        (all("encoder = { source = \"simulcast-720p\" }"), "simulcast-720p", "one stream"),
+        (
+            all("min_rate = \"9 kbps\"\nstart_rate = \"9 kbps\"\nencoder = { source = \"audio\" }"),
+            "\"audio\"",
+            "encoder, ideal, screen",
+        ),
+        (all("encoder = { key_frames = 9000, key_ratio = 2000 }"), "2000", "up to 1000"),
+        (all("encoder = { max = \"20 Gbps\" }"), "\"20 Gbps\"", "lower `max`"),
+        (all("encoder = { max = \"6 Gbps\" }\ncount = 2"), "\"6 Gbps\"", "lower `max`"),
+        (all("start = \"6 s\""), "\"6 s\"", "or the duration"),
+        (all("stop = \"3 s\""), "at most 5 s", "or the duration"),
+        (beside("start = \"1 s\""), "\"1 s\"", "leave out `start`"),
+        (all("dscp = \"EF\""), "\"EF\"", "default codepoint"),
+        (all("max_rate = \"1 Mbps\""), "\"1 Mbps\"", "`max` of the encoder"),
+        (all("min_rate = [[\"0 s\", \"50 kbps\"], [\"5 s\", \"80 kbps\"]]"), "80 kbps", "stay as they are"),
+        (all("packet_size = \"1000 B\""), "\"1000 B\"", "leave it out"),
+        (all("feedback_interval = \"50 ms\""), "\"50 ms\"", "leave it out"),
+        (all("count = 300"), "300", "lower `count`"),
+        (all("direction = \"reverse\""), "\"reverse\"", "this host must send"),
+        (all("controller = \"chromium\"").replacen("controller = \"googcc\"\n", "", 1), "\"chromium\"", "browser"),
+        (
+            all("controller = \"lib:./mine.so\"").replacen("controller = \"googcc\"\n", "", 1),
+            "lib:./mine.so",
+            "both have by name",
+        ),
+        (beside("count = 2"), "2", "two hosts have one"),
+        (beside("direction = \"reverse\""), "\"reverse\"", "goes forward"),
+        (beside("workload = { kind = \"on-off\", on = \"1 s\", off = \"1 s\" }"), "on-off", "leave `workload` out"),
+    ] {
+        let text = format!("id = \"wrong\"\ntitle = \"Wrong\"\nduration = \"9 s\"\n[path]\nrtt = \"50 ms\"\n{flows}");
+        fs::write(&file, text).unwrap();
+        // Nothing is sent, so no receiver is needed.
+        let output = paceline(&["send", "127.0.0.1:9", "--scenario", file.to_str().unwrap()]).output().unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{flows}: {message}");
+        for part in ["hosts-wrong-scenario.toml:", underlined, "help: ", hint] {
+            assert!(message.contains(part), "no {part} for {flows}: {message}");
+        }
+    }
+    let wrong = ["--scenario", "mmsys16/table1", "--controller", "nada"];
+    let output = paceline(&["send", "127.0.0.1:9"]).args(wrong).output().unwrap();
+    assert!(stderr(&output).contains("--controller"), "{}", stderr(&output));
+    let long = ["--scenario", file.to_str().unwrap(), "--duration", "2h"];
+    fs::write(&file, format!("id = \"long\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\n{}", all(""))).unwrap();
+    let output = paceline(&["send", "127.0.0.1:9"]).args(long).output().unwrap();
+    assert!(stderr(&output).contains("from 1 s to 1 h"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_page_shows_the_session_while_it_runs() {
+    let receiver = receiver();
+    let arguments = ["send", &receiver.address, "--json", "--duration", "60s", "--watch"];
+    let sender = Background::start(&arguments, "watch the session: http://");
+    let url = sender.address.trim().to_owned();
+    let (host, path) = url.split_once('/').unwrap();
+    assert!(host.starts_with("127.0.0.1:"), "{url}");
+    let mut page = super::watch::socket(host, &format!("/{path}"));
+    let point = super::watch::until(&mut page, |point| point["flows"][0]["received"].as_u64() > Some(0));
+    assert!(point["capacity"].is_null() && point["flows"][0]["signals"].as_array().is_some_and(|all| !all.is_empty()));
+    signal("-INT", sender.child.id());
+    let over = super::watch::outcome(&mut page);
+    let sent = json(&sender.output());
+    assert!(over.ends_with(sent["why"].as_str().unwrap()), "{over}");
+    assert_eq!(sent["end"], "interrupted");
+    assert!(std::net::TcpStream::connect(host).is_err(), "the page ends with the session");
 }
 
 fn json_list(value: &Value) -> &[Value] {
@@ -250,7 +437,7 @@ fn an_interrupt_at_either_end_ends_both_with_results() {
         let mut receiver = receiver();
         let mut command = paceline(&["send", &receiver.address, "--json", "--duration", "60s"]);
         let sender = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        assert!(receiver.message().starts_with("session: googcc, encoder"));
+        receiver.session();
         let other = paceline(&["send", &receiver.address]).output().unwrap();
         assert!(!other.status.success() && stderr(&other).contains("another session"), "{}", stderr(&other));
         let interrupted = if at_sender { sender.id() } else { receiver.child.id() };
@@ -332,7 +519,7 @@ fn a_secret_seals_the_session_and_another_one_is_refused() {
                 let _ = attacker.send_to(bytes, to);
                 bytes[len / 2] ^= 1;
                 let _ = attacker.send_to(bytes, to);
-                let bye = [&b"PLHO\x04\x07"[..], &[0; 8]].concat();
+                let bye = [&b"PLHO\x05\x07"[..], &[0; 8]].concat();
                 let _ = attacker.send_to(&bye, to);
             } else {
                 assert_eq!(&bytes[..4], b"PLHO", "nothing but the handshake is readable");

@@ -56,14 +56,14 @@ fn get(host: &str, path: &str, host_header: &str) -> String {
     answer
 }
 
-fn socket(host: &str, path: &str) -> WebSocket<TcpStream> {
+pub fn socket(host: &str, path: &str) -> WebSocket<TcpStream> {
     let uri = format!("ws://{host}{path}socket").parse().unwrap();
     let request = ClientRequestBuilder::new(uri).with_header("Origin", format!("http://{host}"));
     tungstenite::client(request, TcpStream::connect(host).unwrap()).unwrap().0
 }
 
 /// Reads points until one fulfils the condition.
-fn until(socket: &mut WebSocket<TcpStream>, wanted: impl Fn(&Value) -> bool) -> Value {
+pub fn until(socket: &mut WebSocket<TcpStream>, wanted: impl Fn(&Value) -> bool) -> Value {
     let started = Instant::now();
     loop {
         assert!(started.elapsed() < Duration::from_secs(30), "timeout");
@@ -72,6 +72,17 @@ fn until(socket: &mut WebSocket<TcpStream>, wanted: impl Fn(&Value) -> bool) -> 
         let point = message["points"].as_array().into_iter().flatten().find(|point| wanted(point));
         if let Some(point) = point {
             return point.clone();
+        }
+    }
+}
+
+/// Reads until the page learns the outcome, and returns it.
+pub fn outcome(socket: &mut WebSocket<TcpStream>) -> String {
+    loop {
+        let Message::Text(text) = socket.read().unwrap() else { continue };
+        let message: Value = serde_json::from_str(&text).unwrap();
+        if let Some(outcome) = message["over"].as_str() {
+            return outcome.to_owned();
         }
     }
 }

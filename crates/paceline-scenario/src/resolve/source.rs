@@ -123,7 +123,7 @@ impl Resolver<'_> {
             id: id.to_owned(),
             kind: entry.kind,
             priority: 1.0,
-            source: SourcePlan { entry, config },
+            source: SourcePlan { entry, values: values.with_texts(Vec::new()), config },
             max: Schedule::constant(Rate::MAX),
             muted: Schedule::constant(false),
             stop: Time::MAX,

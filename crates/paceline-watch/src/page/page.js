@@ -61,12 +61,17 @@
     const others = run.flows.length > 1 ? ` · ${run.flows.length} flows, showing ${media.id}` : "";
     $("facts").textContent = `Paceline · ${run.scenario} · ${media.controller} · world ${run.world}, seed ${run.seed}${others}`;
     document.title = `${media.controller} on ${run.scenario} – Paceline`;
-    const noVideo = run.world === "testbed";
+    const noVideo = ["testbed", "hosts"].includes(run.world);
     const blank = (end, text) => (document.querySelector(`#${end} .blank p`).textContent = text);
     const waiting = "The video appears when the call is connected, if this endpoint shows one.";
-    blank("sender", noVideo ? "No video: on the testbed the payload of frames is zeros; their sizes come from the encoder model." : waiting);
-    blank("receiver", noVideo ? "No video on the testbed. The line below shows the frame rate; freezes are marked here." : waiting);
-    sliders(run);
+    blank("sender", noVideo ? "No video: the payload of frames is zeros; their sizes come from the encoder model." : waiting);
+    blank("receiver", run.world === "hosts" ? "No video: the other host receives the frames." : noVideo ? "No video on the testbed. The line below shows the frame rate; freezes are marked here." : waiting);
+    if (run.controls) sliders(run);
+    else {
+      // The path is real: only its delay variation is known.
+      document.querySelectorAll(".sliders, .acts").forEach((part) => part.remove());
+      $("queue-plot").closest("figure").querySelector("small").textContent = "ms, one-way delay above the smallest";
+    }
     panels();
     $("live").textContent = "live";
     $("live").classList.add("on");
@@ -105,12 +110,12 @@
     put("received", bits(SMOOTH_RATE, (f) => f.received));
     put("queued", here.queued);
     put("waited", point.waited);
-    put("limit", point.queue);
+    put("limit", hello.controls ? point.queue : null);
     const packets = mean(SMOOTH_LOSS, (f) => f.packets);
     const share = (of) => packets ? Math.min(100, 100 * mean(SMOOTH_LOSS, of) / packets) : 0;
     put("lost", share((f) => f.dropped));
     put("full", share((f) => f.by_queue));
-    put("chance", point.loss === null ? null : 100 * point.loss);
+    put("chance", point.loss === null || !hello.controls ? null : 100 * point.loss);
     const rest = point.flows.filter((_, index) => index !== flow);
     put("others", rest.length ? points.slice(-SMOOTH_RATE).reduce((sum, p) => sum + p.flows.reduce((all, f, i) => (i === flow ? all : all + f.received), 0), 0) * 8 / hello.point_s / 1e6 / Math.min(SMOOTH_RATE, points.length) : null);
     if (here.frames) lastFrame = point.t;
@@ -218,6 +223,7 @@
 
   // Disables the buttons that would leave the slider's range.
   function updateButtons() {
+    if (!hello.controls) return;
     const [least, most] = hello.ranges.capacity_bps;
     for (const [id, factor] of [["halve", 0.5], ["double", 2]]) {
       const value = capacityTimes(factor);
@@ -553,7 +559,7 @@
       document.querySelector(`#${end} [data-of="more"]`).textContent = more;
     };
     show("sender", page.now.sent, `sent · target ${rate(here.target)}`);
-    show("receiver", page.now.received, `received · ${Math.round(frames)} frames/s${here.rtt ? ` · round trip ${Math.round(here.rtt)} ms` : ""}`);
+    show("receiver", page.now.received, `received${lastFrame === null ? "" : ` · ${Math.round(frames)} frames/s`}${here.rtt ? ` · round trip ${Math.round(here.rtt)} ms` : ""}`);
     const frozen = lastFrame === null ? 0 : point.t - lastFrame;
     const note = document.querySelector(".still");
     note.hidden = frozen < FREEZE || page.over !== null;
@@ -634,7 +640,7 @@
       ctx.textAlign = "center";
       ctx.fillText(wait === null ? "queue" : `queue ${Math.round(wait)} ms`, bucket.x + bucket.w / 2, height - 4);
       ctx.textAlign = "right";
-      ctx.fillText(down ? "down" : `${rate(controls.capacity?.value ?? null)} · ${Math.round(controls.delay?.value ?? 0)} ms`, width, height - 4);
+      ctx.fillText(down ? "down" : !hello?.controls ? "path" : `${rate(controls.capacity?.value ?? null)} · ${Math.round(controls.delay?.value ?? 0)} ms`, width, height - 4);
     };
     requestAnimationFrame(frame);
     return {

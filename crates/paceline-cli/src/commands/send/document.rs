@@ -1,5 +1,8 @@
 //! The result of `paceline send`: as JSON, and as text.
 
+use super::WORLD;
+use super::scenario::{Unmeasured, describe_unmeasured};
+use crate::commands::run::describe_assertion;
 use crate::output;
 use crate::table::Table;
 use paceline_hosts::message::Totals;
@@ -10,6 +13,7 @@ use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
 use paceline_live::lateness;
 use paceline_records::{MetricKind, ratio_interval};
+use paceline_results::Assertion;
 use paceline_units::Rate;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -64,6 +68,21 @@ pub(super) struct Document<'a> {
     pub(super) verdict: Verdict,
     pub(super) why: String,
     pub(super) evidence: Evidence,
+    #[serde(flatten)]
+    pub(super) judged: Judged<'a>,
+}
+
+/// The bounds of a scenario.
+#[derive(Default, Serialize)]
+pub(super) struct Judged<'a> {
+    /// Its id; `None` without a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scenario: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) assertions: Vec<Assertion>,
+    /// Bounds that were not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unmeasured: Vec<Unmeasured>,
 }
 
 /// The TCP flow, as `--json` prints it.
@@ -80,7 +99,7 @@ pub(super) struct TcpDocument {
     pub(super) problem: Option<String>,
 }
 
-/// A flow, as `--json` prints it.
+/// A flow, as `--json` prints it. Its rates are over the time in which it was active.
 #[derive(Serialize)]
 pub(super) struct FlowDocument {
     id: String,
@@ -127,21 +146,23 @@ struct BackMeasured {
     loss_interval: (f64, f64),
 }
 
-/// Returns the result; `max` is the highest rate on the network, headers included.
+/// Returns the result; `max` is the highest rate on the network over the second half, headers included.
 pub(super) fn document<'a>(
     report: &SendReport,
     peer: SocketAddr,
     terms: &'a Terms,
     max: Rate,
     ids: &[String],
+    judged: Judged<'a>,
 ) -> Document<'a> {
     let SendReport { sent, received, lasted, .. } = report;
     let seconds = lasted.as_secs_f64().max(1e-9);
     let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
     let lost = report.known_packets.saturating_sub(received.packets);
     let loss_ratio = lost as f64 / report.known_packets.max(1) as f64;
-    let sum = |of: fn(&FlowReport) -> Rate| report.flows.iter().map(|flow| of(flow).as_bps_f64()).sum::<f64>();
-    let (target, late_target) = (sum(|flow| flow.target), sum(|flow| flow.late_target));
+    let sum = |of: &dyn Fn(&FlowReport) -> f64| report.flows.iter().map(of).sum::<f64>();
+    let target = sum(&|flow| flow.target.as_bps_f64() * flow.lasted.as_secs_f64() / seconds);
+    let late_target = sum(&|flow| flow.late_target.as_bps_f64());
     let variation = quantiles(report.variation.percentiles_ms());
     let tcp = report.tcp.as_ref().map(|tcp| TcpDocument {
         congestion: tcp.sent.congestion.clone(),
@@ -162,7 +183,7 @@ pub(super) fn document<'a>(
     };
     let (verdict, why) = judge(&evidence);
     Document {
-        world: "hosts",
+        world: WORLD,
         peer,
         terms,
         end: report.end,
@@ -183,12 +204,13 @@ pub(super) fn document<'a>(
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
-        flows: report.flows.iter().zip(ids).map(|(flow, id)| flow_document(flow, id, seconds)).collect(),
+        flows: report.flows.iter().zip(ids).map(|(flow, id)| flow_document(flow, id)).collect(),
         back: report.back.as_ref().map(|back| back_document(back, seconds)),
         tcp,
         verdict,
         why,
         evidence,
+        judged,
     }
 }
 
@@ -196,7 +218,8 @@ fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {
     Quantiles { p50, p95, p99 }
 }
 
-fn flow_document(flow: &FlowReport, id: &str, seconds: f64) -> FlowDocument {
+fn flow_document(flow: &FlowReport, id: &str) -> FlowDocument {
+    let seconds = flow.lasted.as_secs_f64().max(1e-9);
     let rate = |bytes: u64| bytes as f64 * 8.0 / seconds;
     let lost = flow.known_packets.saturating_sub(flow.received.packets);
     FlowDocument {
@@ -277,11 +300,18 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             row("back: lost", one(percent(measured.loss_ratio)));
         }
     }
-    let Terms { controller, source, seed, .. } = document.terms;
+    let Terms { flows, seed, .. } = document.terms;
+    let mut what: Vec<&str> = document.judged.scenario.into_iter().collect();
+    for name in flows.iter().map(|flow| &*flow.controller).chain(flows.iter().map(|flow| &*flow.source)) {
+        if !what.contains(&name) {
+            what.push(name);
+        }
+    }
     let mut text = format!(
-        "{} to {}: {controller}, {source}, {:.1} s, seed {seed}\n\n{}\n",
+        "{} to {}: {}, {:.1} s, seed {seed}\n\n{}\n",
         output::bold("hosts"),
         document.peer,
+        what.join(", "),
         document.lasted_s,
         table.render()
     );
@@ -297,6 +327,9 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             ]);
         }
         text += &format!("{}\n", flows.render());
+    }
+    for assertion in &document.judged.assertions {
+        text += &format!("{}\n", output::wrap(&describe_assertion(assertion)));
     }
     let verdict = format!("{}: {}", document.verdict.name(), document.why);
     text += &format!("{}\n", output::wrap(&verdict));
@@ -325,6 +358,7 @@ pub(super) fn describe(document: &Document<'_>) -> String {
             "There was no TCP flow, or not to the end: {problem}. Let TCP to the receiver's port pass its firewall."
         ));
     }
+    notes.extend(describe_unmeasured(&document.judged.unmeasured));
     if document.unknown_arrivals + document.stranger_datagrams > 0 {
         notes.push(format!(
             "{} reported arrivals match no packet, {} datagrams were not of the session.",

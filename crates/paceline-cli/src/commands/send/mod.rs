@@ -1,6 +1,8 @@
 //! `paceline send`.
 
 mod document;
+mod live;
+mod scenario;
 mod survey;
 
 use super::host_session::{self, PORT, SOURCES};
@@ -10,21 +12,31 @@ use crate::environment::environment;
 use crate::output;
 use crate::progress::StatusLine;
 use clap::ValueEnum;
-use document::{Document, describe, document};
+use document::{Document, Judged, describe, document};
+use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_capture::Capture;
 use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::Secret;
 use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
-use paceline_hosts::terms::Terms;
+use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_lab::metrics::{Collector, WindowResult};
+use paceline_lab::run::{RunResult, summarise, windows};
+use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
-use paceline_records::EventObserver;
-use paceline_results::{RunInputs, Store};
+use paceline_netsim::backend::Outcome;
+use paceline_netsim::plan::{FlowPlan, Plan};
+use paceline_netsim::preview::PreviewImages;
+use paceline_records::{EventObserver, EventRecord, RunHeader};
+use paceline_results::Store;
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
+use paceline_watch::{LiveObserver, WatchServer, WatchedRun};
+use scenario::Unmeasured;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +48,9 @@ use std::sync::atomic::AtomicBool;
 pub struct Arguments {
     /// Host on which `paceline recv` runs: a name or an address, with a UDP port if that is not 9777.
     host: String,
+    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds; its path does not apply.
+    #[arg(long, value_name = "SCENARIO", conflicts_with_all = ["controller", "source", "max_rate", "start_rate", "min_rate", "flows", "both", "compare"])]
+    scenario: Option<String>,
     /// Controller; `paceline list controllers` shows all.
     #[arg(long, default_value = "googcc", value_name = "NAME")]
     controller: String,
@@ -67,7 +82,7 @@ pub struct Arguments {
     /// Runs a flow of the kernel's TCP from this host to the receiver beside the media, to the TCP port with the receiver's number.
     #[arg(long, value_enum, value_name = "KIND")]
     with: Option<Beside>,
-    /// Duration of the media, up to 1h; 20s if absent. With --compare: of each turn; 10s if absent.
+    /// Duration of the media, up to 1h; that of the scenario or 20s if absent. With --compare: of each turn; 10s if absent.
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
     /// File with a secret of at least 16 bytes that both ends have: the session is encrypted. The environment variable
@@ -87,6 +102,9 @@ pub struct Arguments {
     /// Serves metrics for Prometheus at http://ADDRESS/metrics while the session runs; on the loopback only.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
+    /// Serves a page on this machine that shows the session live, and prints its address.
+    #[arg(long, conflicts_with = "compare")]
+    watch: bool,
     /// Writes every packet that this host sends, and RTCP that it receives, into this pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -107,11 +125,18 @@ Examples:
   paceline send 192.0.2.7
   paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps --json
   paceline send 192.0.2.7 --max-rate 10Mbps --with tcp
+  paceline send 192.0.2.7 --scenario call.toml --out results
   paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps";
+
+/// Why external controllers are refused.
+const NAMED: &str = "two hosts run controllers that both have by name";
 
 /// Duration of a session, and of a turn of a comparison.
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
 const TURN: TimeDelta = TimeDelta::from_secs(10);
+
+/// The name of this world in results.
+const WORLD: &str = "hosts";
 
 /// What `--out` stores: the fields of every run, as far as a sender knows them, and the result of the session.
 #[derive(Serialize)]
@@ -127,11 +152,11 @@ struct Stored<'a> {
 /// Sends media and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let named: Vec<String> = [&arguments.controller].into_iter().chain(&arguments.compare).cloned().collect();
-    let why = "two hosts run controllers that both have by name";
     let hint =
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
-    reject_external(&named, why, hint)?;
+    reject_external(&named, NAMED, hint)?;
     let registry = Registry::standard();
+    let planned = plan(arguments, &registry)?;
     let stop = host_session::stop_flag()?;
     let peer = resolve(&arguments.host)?;
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
@@ -141,46 +166,51 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.compare.is_empty() {
         return survey::survey(arguments, &registry, way, &line);
     }
-    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), &registry)?;
-    let scenario = host_session::scenario(&terms, &registry)?;
+    let Planned { terms, scenario, inputs, .. } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let header = scenario.plan.header(&registry, "hosts", terms.seed);
-    let inputs = RunInputs {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: environment().commit.clone(),
-        machine: environment().machine.clone(),
-        system: environment().system.clone(),
-        scenario_text: host_session::scenario_text(&terms),
-        setting: Some(scenario.plan.describe(&registry)),
-        ..RunInputs::default()
-    };
-    let events = store.as_ref().map(|store| store.run(&header, inputs)).transpose().into_diagnostic()?;
-    let mut events = events.map(|events| events.in_parts(true));
+    let header = scenario.plan.header(&registry, WORLD, terms.seed);
+    let events = store.as_ref().map(|store| store.run(&header, inputs.manifest(scenario, &registry)));
+    let mut events = events.transpose().into_diagnostic()?.map(|events| events.in_parts(true));
     let pcap = arguments.pcap.as_deref();
     let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
-    let mut collector = Collector::new(&scenario, &[], &|| ());
-    let session = Session { way, terms: &terms, scenario: &scenario, registry: &registry };
+    let mut collector = Collector::new(scenario, &windows(scenario), &|| ());
+    let session = Session { way, terms, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
+    let state = ControllerState::new(&scenario.plan.describe(&registry));
     let show = &mut |now: &Progress| {
-        line.show(&live_text(now));
+        line.show(&live_text(now, state.name()));
         if let Some(server) = &server {
             server.set(&metrics(now));
         }
     };
-    let report = session.run(store.is_some(), &mut (&mut collector, (&mut events, &mut capture)), show);
+    let page = arguments.watch.then(|| serve_page(scenario, &header, &registry)).transpose()?;
+    let mut watching = page.as_ref().map(|page| InOrder(page.observer()));
+    let signals = store.is_some() || page.is_some() || io::stderr().is_terminal();
+    let observers = &mut ((&mut collector, &state), ((&mut events, &mut capture), &mut watching));
+    let report = session.run(signals, observers, show);
     line.clear();
-    let report = report?;
-    let document = document(&report, peer, &terms, highest(&scenario), &header.flows);
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            page.into_iter().for_each(|page| page.finish("the session failed"));
+            return Err(error);
+        }
+    };
+    let (mut results, seconds) = collector.finish_at(Time::ZERO + report.lasted);
+    // The sender does not know when frames were rendered: without them, all time would count as a freeze.
+    results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
+    let mut results = results.into_iter();
+    let whole = results.next().expect("the whole run is always measured");
+    let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (results.collect(), seconds));
+    let holds = judged.assertions.iter().all(|assertion| assertion.holds);
+    let document = document(&report, peer, terms, highest(&scenario.plan), &header.flows, judged);
     if let Some(events) = events {
-        let (mut results, _) = collector.finish_at(Time::ZERO + report.lasted);
-        // The sender does not know when frames were rendered: without them, all time would count as a freeze.
-        results[0].flows.iter_mut().for_each(|flow| flow.streams.clear());
         let stored = Stored {
             world: document.world,
             seed: terms.seed,
             duration_s: document.lasted_s,
             session: &document,
-            whole: &results[0],
+            whole: &whole,
         };
         let value = serde_json::to_value(&stored).into_diagnostic()?;
         events.finish(&value).into_diagnostic()?;
@@ -193,8 +223,88 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(dir) = &arguments.out {
         eprintln!("events and results are in {}", dir.display());
     }
+    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
-    Ok(ExitCode::from(u8::from(report.end == End::Silence || lacks_tcp)))
+    output::exit_code(report.end != End::Silence && !lacks_tcp && holds)
+}
+
+/// Serves the page of a session.
+fn serve_page(scenario: &Scenario, header: &RunHeader, registry: &Registry) -> Result<WatchServer> {
+    let watched = WatchedRun {
+        plan: scenario.plan.clone(),
+        header: header.clone(),
+        description: scenario.plan.describe(registry),
+        link_control: None,
+        preview_images: PreviewImages::default(),
+    };
+    let page = WatchServer::serve(watched, 0).map_err(|error| miette!("cannot serve a page: {error}"))?;
+    eprintln!("watch the session: {}", page.url());
+    Ok(page)
+}
+
+/// Passes events to a page once their order is known; the page accepts any order.
+struct InOrder(LiveObserver);
+
+impl EventObserver for InOrder {
+    fn on_event(&mut self, event: &EventRecord) {
+        self.0.on_unordered_event(event);
+    }
+}
+
+/// What a session sends, and how its result is judged.
+struct Planned {
+    terms: Terms,
+    /// The flows that this host sends, over a path of which nothing is known, and the bounds that it can measure.
+    scenario: Scenario,
+    inputs: Inputs,
+    /// Bounds that it cannot measure.
+    unmeasured: Vec<Unmeasured>,
+}
+
+/// Returns what the arguments say.
+fn plan(arguments: &Arguments, registry: &Registry) -> Result<Planned> {
+    if let Some(name) = &arguments.scenario {
+        let Arguments { duration, seed, with, .. } = arguments;
+        return scenario::load(name, *duration, (*seed, with.is_some()), registry);
+    }
+    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), registry)?;
+    let (scenario, scenario_text) = host_session::scenario(&terms, false, registry)?;
+    let inputs = Inputs { environment: environment().clone(), scenario_text, ..Inputs::default() };
+    Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new() })
+}
+
+/// Judges the bounds of a session.
+fn judge<'a>(
+    has_file: bool,
+    planned: &'a Planned,
+    report: &SendReport,
+    whole: &WindowResult,
+    (windows, seconds): (Vec<WindowResult>, Vec<Vec<u64>>),
+) -> Judged<'a> {
+    let Planned { terms, scenario, unmeasured, .. } = planned;
+    let id = has_file.then_some(scenario.plan.id.as_str());
+    if report.end != End::Complete {
+        // Windows of bounds may lie after the end.
+        let measurable = scenario.asserts.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
+        let unmeasured = measurable.chain(unmeasured.iter().cloned()).collect();
+        return Judged { scenario: id, assertions: Vec::new(), unmeasured };
+    }
+    let delivered = report.received.packets;
+    let run = RunResult {
+        world: WORLD.to_owned(),
+        seed: terms.seed,
+        duration_s: report.lasted.as_secs_f64(),
+        trace_hash: String::new(),
+        wall_s: report.lasted.as_secs_f64(),
+        events: 0,
+        machine: None,
+        programs: Vec::new(),
+        whole: whole.clone(),
+        windows,
+        seconds,
+        outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
+    };
+    Judged { scenario: id, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }
 }
 
 /// Creates a socket of the address family of the peer.
@@ -219,17 +329,20 @@ fn metrics(now: &Progress) -> Vec<Metric> {
     ]
 }
 
-/// Returns the highest rate of all flows on the network, headers included.
-fn highest(scenario: &Scenario) -> Rate {
-    let rates = scenario.plan.flows.iter().filter_map(|flow| flow.max_rate());
-    Rate::from_bps(rates.map(Rate::as_bps).sum())
+/// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
+fn highest(plan: &Plan) -> Rate {
+    let half = plan.duration.scale(0.5);
+    let share = |flow: &FlowPlan| {
+        let active = flow.stop.min(Time::ZERO + plan.duration) - flow.start.max(Time::ZERO + half);
+        active.max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64()
+    };
+    plan.flows.iter().filter_map(|flow| Some(flow.max_rate()?.scale(share(flow)))).sum()
 }
 
 /// What a session needs.
 struct Session<'a> {
     way: Way<'a>,
     terms: &'a Terms,
-    scenario: &'a Scenario,
     registry: &'a Registry,
 }
 
@@ -251,11 +364,11 @@ impl Session<'_> {
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<SendReport> {
-        let Self { way: Way { socket, peer, secret, stop }, terms, scenario, registry } = *self;
+        let Self { way: Way { socket, peer, secret, stop }, terms, registry } = *self;
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| miette!("the system has no random numbers: {error}"))?;
         let id = SessionId(id);
-        let flows = host_session::flows(scenario, id, terms, Time::ZERO, registry, signals)?;
+        let flows = host_session::flows(id, terms, Time::ZERO, registry, signals)?;
         let sender = Sender { socket, peer, terms, id, secret, stop };
         sender.run(flows, observer, progress).map_err(|error| start_error(&error))
     }
@@ -273,16 +386,27 @@ fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry:
             "no source `{source}` for two hosts"
         ));
     }
-    let terms = Terms {
+    let flow = FlowTerms {
         controller: controller.to_owned(),
+        config: BTreeMap::new(),
         source: source.clone(),
+        source_config: BTreeMap::new(),
+        retransmit: true,
+        fec: None,
+        resend_budget: None,
         start_bps: (*start_rate).min(*max_rate).as_bps(),
         min_bps: (*min_rate).as_bps(),
         max_bps: max_rate.as_bps(),
+        start_ms: 0,
+        stop_ms: None,
+        count: *flows,
+        back: false,
+    };
+    let back = both.then(|| FlowTerms { back: true, ..flow.clone() });
+    let terms = Terms {
+        flows: [flow].into_iter().chain(back).collect(),
         duration_ms: (duration.as_nanos() / 1_000_000).max(0) as u64,
         seed: *seed,
-        flows: *flows,
-        both: *both,
         tcp: *with == Some(Beside::Tcp),
     };
     match terms.problem() {
@@ -317,21 +441,6 @@ fn start_error(error: &SendError) -> miette::Report {
     miette!(help = help, "{error}")
 }
 
-/// Returns the state of a session as a line of at most 80 columns.
-fn live_text(now: &Progress) -> String {
-    let mega = |rate: Rate| format!("{:.2}", rate.as_bps_f64() / 1e6);
-    let ms = |time: Option<TimeDelta>| time.map_or("–".to_owned(), |time| format!("{:.0}", time.as_millis_f64()));
-    format!(
-        "{:4.0} s  {:>6} of {:>6} Mbit/s  delay +{:>4} ms  rtt {:>4} ms  loss {:>4.1} %",
-        now.elapsed.as_secs_f64(),
-        mega(now.received),
-        mega(now.target),
-        ms(now.variation),
-        ms(now.rtt),
-        now.loss * 100.0
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,19 +458,5 @@ mod tests {
             assert_eq!(resolve(text).unwrap(), address.parse::<SocketAddr>().unwrap(), "{text}");
         }
         assert!(resolve("not a host").is_err());
-    }
-
-    #[test]
-    fn the_live_line_fits_a_terminal() {
-        let now = Progress {
-            elapsed: TimeDelta::from_secs(3600),
-            received: Rate::from_bps(999_990_000),
-            target: Rate::from_bps(999_990_000),
-            variation: Some(TimeDelta::from_secs(9)),
-            rtt: Some(TimeDelta::from_secs(9)),
-            loss: 1.0,
-        };
-        let text = live_text(&now);
-        assert!(text.chars().count() <= 80, "{text}");
     }
 }

@@ -4,8 +4,9 @@
 //! taken within rounds. Their spread over the rounds is what the path itself varies; a difference counts if its interval, which is
 //! corrected for the number of comparisons, excludes zero.
 
-use super::document::{Document, document};
-use super::{Arguments, Session, TURN, Way, highest, live_text, terms};
+use super::document::{Document, Judged, document};
+use super::live::live_text;
+use super::{Arguments, Session, TURN, WORLD, Way, highest, terms};
 use crate::commands::host_session;
 use crate::output;
 use crate::progress::StatusLine;
@@ -125,10 +126,10 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
             let mut terms = terms(arguments, controller, duration, registry)?;
             // All controllers of a round have the same frames.
             terms.seed = terms.seed.wrapping_add(round as u64);
-            let scenario = host_session::scenario(&terms, registry)?;
-            let session = Session { way, terms: &terms, scenario: &scenario, registry };
+            let (scenario, _) = host_session::scenario(&terms, false, registry)?;
+            let session = Session { way, terms: &terms, registry };
             let number = turns.len() + 1;
-            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now)));
+            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
             let report = session.run(false, &mut (), show);
             line.clear();
             let report = match report {
@@ -146,7 +147,7 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
                 eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
                 break 'rounds;
             }
-            let turn = document(&report, way.peer, &terms, highest(&scenario), &[]);
+            let turn = document(&report, way.peer, &terms, highest(&scenario.plan), &[], Judged::default());
             if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
                 eprintln!(
                     "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
@@ -162,7 +163,7 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
     let rounds = turns.len() / controllers.len();
     let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
-    let document = SurveyDocument { world: "hosts", peer: way.peer, controllers, rounds, quantities, turns };
+    let document = SurveyDocument { world: WORLD, peer: way.peer, controllers, rounds, quantities, turns };
     output::print_results(arguments.json, &document, || describe(&document, &compared, &duration.to_string()))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
 }

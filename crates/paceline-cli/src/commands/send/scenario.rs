@@ -1,0 +1,507 @@
+//! `send --scenario`: the flows of a scenario as the terms of a session, and its bounds.
+//!
+//! The path of the scenario does not apply, because the real one is there, and neither do its models of hosts and clocks. Other keys that a
+//! session cannot have are refused.
+
+use super::{NAMED, Planned};
+use crate::commands::host_session::{self, SOURCES};
+use crate::environment::environment;
+use crate::external::is_external;
+use miette::Result;
+use paceline::{FecScheme, Registry, ResendRule};
+use paceline_hosts::message::TERMS_MAX;
+use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, Terms};
+use paceline_lab::storage::Inputs;
+use paceline_netsim::plan::{Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, Plan, StreamPlan};
+use paceline_netsim::sim;
+use paceline_scenario::{
+    Assert, Catalogue, Changes, Each, EachOf, Origin, Quantity, QueueMeasure, Reference, Scenario, ScenarioError,
+};
+use paceline_units::{Dscp, RandomStreams, Time, TimeDelta};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Metrics that a sender knows: those of its packets, their arrivals and marks, its targets, and the RTCP that it receives. It knows neither
+/// the capacity of the path nor when frames were rendered. Queuing delay is the delay variation.
+const KNOWN: [&str; 31] = [
+    "fec_share",
+    "rtx_share",
+    "fec_over_target_max",
+    "loss_ratio",
+    "cumulative_loss_ratio",
+    "reported_loss",
+    "ce_ratio",
+    "queue_p5_ms",
+    "queue_p50_ms",
+    "queue_p90_ms",
+    "queue_p95_ms",
+    "queue_mean_ms",
+    "rtt_p50_ms",
+    "rtt_mean_ms",
+    "rtt_p95_ms",
+    "jain",
+    "media_jain",
+    "active_jain",
+    "max_min_ratio",
+    "throughput_bps",
+    "sending_rate_bps",
+    "target_bps",
+    "sent_over_target_min",
+    "sent_over_target_max",
+    "share",
+    "rate_cv",
+    "sending_rate_cv_200ms",
+    "receive_rate_cv_200ms",
+    "oscillation_count",
+    "oscillation_amplitude",
+    "oscillation_period_s",
+];
+
+/// Those that are of the media flows alone if no flow is named.
+const OF_MEDIA: [&str; 4] = ["loss_ratio", "ce_ratio", "media_jain", "max_min_ratio"];
+
+/// A bound that a sender cannot measure.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Unmeasured {
+    pub(super) id: String,
+    pub(super) metric: String,
+    pub(super) flow: Option<String>,
+}
+
+impl Unmeasured {
+    /// Returns a bound on a run of this plan.
+    pub(super) fn of(bound: &Assert, plan: &Plan) -> Self {
+        let Quantity { metric, flow, .. } = &bound.quantity;
+        Self { id: bound.id.clone(), metric: metric.clone(), flow: flow.map(|flow| plan.flows[flow].id.clone()) }
+    }
+}
+
+/// Loads the scenario of this name for a session, with another duration if one is given. `tcp` adds a TCP flow. Says on stderr what does not
+/// apply.
+///
+/// # Errors
+/// The scenario has an error, or something that a session cannot have.
+pub(super) fn load(
+    name: &str,
+    duration: Option<TimeDelta>,
+    (seed, tcp): (u64, bool),
+    registry: &Registry,
+) -> Result<Planned> {
+    let origin = Catalogue.find(name)?;
+    let settings = duration.map(|duration| format!("duration={duration}").parse().expect("it is a key and a value"));
+    let changes = Changes { settings: settings.into_iter().collect(), ..Changes::default() };
+    let scenario = paceline_scenario::load(&origin, &changes, paceline_lab::registries(registry));
+    let scenario = scenario.map_err(|error| match error.offending() {
+        Some(name) if is_external(name.trim_matches('"')) => error.help(NAMED),
+        _ => error,
+    })?;
+    let loaded = Loaded { origin, changes, registry, scenario };
+    let has_tcp = loaded.has_tcp()?;
+    let terms = loaded.terms(seed, tcp || has_tcp)?;
+    if terms.count(true) > 0 {
+        loaded.check(true, &host_session::scenario(&terms, true, registry)?.0)?;
+    }
+    let (mut session, _) = host_session::scenario(&terms, false, registry)?;
+    loaded.check(false, &session)?;
+    let unmeasured = loaded.describe(&mut session, terms.tcp);
+    let beside = if has_tcp { ", and the TCP of this system that of its TCP flow" } else { "" };
+    let id = &session.plan.id;
+    eprintln!("{id}: the real path, hosts and clocks take the place of those of the scenario{beside}");
+    let inputs = Inputs {
+        environment: environment().clone(),
+        scenario_text: loaded.origin.text,
+        changes: loaded.changes.settings.iter().map(ToString::to_string).collect(),
+        ..Inputs::default()
+    };
+    Ok(Planned { terms, scenario: session, inputs, unmeasured })
+}
+
+/// A scenario, and what it was loaded from.
+struct Loaded<'a> {
+    origin: Origin,
+    changes: Changes,
+    registry: &'a Registry,
+    scenario: Scenario,
+}
+
+impl Loaded<'_> {
+    /// Returns an error about the first of `keys` that the table of the flow has.
+    fn refuse<T>(
+        &self,
+        flow: &FlowPlan,
+        keys: &[&str],
+        message: impl Into<String>,
+        help: &str,
+    ) -> Result<T, ScenarioError> {
+        let table = flow.group.as_ref().unwrap_or(&flow.id);
+        let error =
+            paceline_scenario::error_at_key(&self.origin, &self.changes, self.registry, (Some(table), keys), message);
+        Err(error.help(help))
+    }
+
+    /// Returns the media flows of one direction, with their numbers.
+    fn media_flows(&self, back: bool) -> impl Iterator<Item = (usize, &FlowPlan, &MediaPlan)> {
+        let flows = self.scenario.plan.flows.iter().enumerate();
+        flows
+            .filter(move |(_, flow)| (flow.direction == Direction::Reverse) == back)
+            .filter_map(|(index, flow)| Some((index, flow, flow.media()?)))
+    }
+
+    /// Returns whether there is a TCP flow.
+    fn has_tcp(&self) -> Result<bool, ScenarioError> {
+        let mut has_tcp = false;
+        for flow in &self.scenario.plan.flows {
+            let FlowKind::Tcp(tcp) = &flow.kind else { continue };
+            let id = &flow.id;
+            if has_tcp {
+                return self.refuse(flow, &["count"], format!("`{id}` is a second TCP flow"), "two hosts have one");
+            }
+            if flow.direction == Direction::Reverse {
+                let message = format!("the TCP flow `{id}` goes back");
+                return self.refuse(flow, &["direction"], message, "the TCP flow between two hosts goes forward");
+            }
+            if !tcp.is_bulk() {
+                let message = format!("the TCP flow `{id}` sends no bulk data");
+                return self.refuse(flow, &["workload"], message, "leave `workload` out");
+            }
+            let end = Time::ZERO + self.scenario.plan.duration;
+            if (flow.start, flow.start_spread, flow.stop) != (Time::ZERO, TimeDelta::ZERO, end) {
+                let message = format!("the TCP flow `{id}` does not start and end with the session");
+                let help = "leave out `start`, `start_spread` and `stop`";
+                return self.refuse(flow, &["start", "start_spread", "stop"], message, help);
+            }
+            has_tcp = true;
+        }
+        Ok(has_tcp)
+    }
+
+    fn terms(&self, seed: u64, tcp: bool) -> Result<Terms, ScenarioError> {
+        let mut flows: Vec<FlowTerms> = Vec::new();
+        let end = Time::ZERO + self.scenario.plan.duration;
+        let milliseconds = |time: Time| ((time - Time::ZERO).as_nanos() / 1_000_000) as u64;
+        for back in [false, true] {
+            for (_, flow, media) in self.media_flows(back) {
+                let mut terms = self.flow_terms(flow, media, back)?;
+                let start = sim::start_time(flow, &RandomStreams::new(seed));
+                terms.start_ms = milliseconds(start);
+                terms.stop_ms = Some(flow.stop).filter(|stop| *stop < end).map(milliseconds);
+                match flows.last_mut() {
+                    Some(last) if FlowTerms { count: 1, ..last.clone() } == terms => last.count += 1,
+                    _ => flows.push(terms),
+                }
+            }
+        }
+        let terms = Terms { flows, duration_ms: milliseconds(end), seed, tcp };
+        let flows = &self.scenario.plan.flows;
+        match terms.problem() {
+            None => Ok(terms),
+            Some(_) if self.media_flows(false).next().is_none() => {
+                let help = "this host must send: let a media flow go forward";
+                self.refuse(&flows[0], &["direction"], "no media flow goes forward", help)
+            }
+            Some(problem)
+                if [false, true].map(|back| terms.highest_bps(back)).iter().any(|bps| *bps > RATE_MAX.into()) =>
+            {
+                let largest =
+                    self.media_flows(false).chain(self.media_flows(true)).max_by_key(|(.., media)| media.max_rate());
+                let flow = largest.map_or(&flows[0], |(_, flow, _)| flow);
+                self.refuse(flow, &["encoder.max", "count"], problem, "lower `max` of the encoder")
+            }
+            Some(problem) if terms.count(false).max(terms.count(true)) > usize::from(FLOWS_MAX) => {
+                let largest = flows.iter().find(|flow| flow.group.is_some());
+                self.refuse(largest.unwrap_or(&flows[0]), &["count"], problem, "lower `count`")
+            }
+            Some(problem) if terms.to_bytes().len() > TERMS_MAX => {
+                let help = "equal flows that follow each other in the file count once";
+                self.refuse(&flows[flows.len() - 1], &["id"], problem, help)
+            }
+            Some(problem) if DURATION_MS.contains(&terms.duration_ms) => {
+                let help = "change `start` or `stop` of a flow, or the duration";
+                self.refuse(&flows[flows.len() - 1], &["start", "stop", "start_spread"], problem, help)
+            }
+            Some(problem) => {
+                let place = (None, &["duration"][..]);
+                let error = paceline_scenario::error_at_key(&self.origin, &self.changes, self.registry, place, problem);
+                Err(error.help("--duration sets another one"))
+            }
+        }
+    }
+
+    fn flow_terms(&self, flow: &FlowPlan, media: &MediaPlan, back: bool) -> Result<FlowTerms, ScenarioError> {
+        let id = &flow.id;
+        let [stream] = &*media.streams else {
+            let message = format!("`{id}` has {} streams", media.streams.len());
+            return self.refuse(flow, &["stream", "audio"], message, "a flow between two hosts has one stream");
+        };
+        let source = &stream.source;
+        if !SOURCES.contains(&source.entry.name) {
+            let message = format!("the source `{}` of `{id}` does not work between two hosts", source.entry.name);
+            let help = format!("use one of {}, which need no files", SOURCES.join(", "));
+            return self.refuse(flow, &["encoder.source", "encoder", "stream"], message, &help);
+        }
+        let mut source_config = BTreeMap::new();
+        for parameter in source.entry.parameters.iter().filter(|parameter| parameter.name != "max") {
+            let Some(value) = source.values.get(parameter.name).filter(|value| Some(*value) != parameter.default)
+            else {
+                continue;
+            };
+            let number = host_session::source_number(value);
+            let Some(number) = number.filter(|number| host_session::source_text(parameter.kind, *number).is_some())
+            else {
+                let message = format!("`{}` of `{id}` is too large between two hosts", parameter.name);
+                let help = "a receiver accepts rates up to 10 Gbit/s, numbers up to 1000 and whole ones up to 10000";
+                return self.refuse(flow, &[&format!("encoder.{}", parameter.name)], message, help);
+            };
+            source_config.insert(parameter.name.to_owned(), number);
+        }
+        let max_bps = source.range().1.as_bps();
+        let terms = FlowTerms {
+            controller: media.controller.name.clone(),
+            config: media.controller.config.iter().cloned().collect(),
+            source: source.entry.name.to_owned(),
+            source_config,
+            retransmit: media.retransmit,
+            fec: name_of(&FecScheme::NAMES, media.protection.fec),
+            resend_budget: name_of(&ResendRule::NAMES, media.protection.resend),
+            start_bps: media.start_rate.as_bps().min(max_bps),
+            min_bps: media.min_rate.as_bps(),
+            max_bps,
+            start_ms: 0,
+            stop_ms: None,
+            count: 1,
+            back,
+        };
+        match terms.problem() {
+            None => Ok(terms),
+            Some(problem) => {
+                let keys = ["min_rate", "start_rate", "encoder.max", "config"];
+                self.refuse(
+                    flow,
+                    &keys,
+                    format!("`{id}`: {problem}"),
+                    "change `min_rate`, `start_rate` or `encoder.max`",
+                )
+            }
+        }
+    }
+
+    /// Compares the flows of one direction with those that both ends build from the terms.
+    fn check(&self, back: bool, session: &Scenario) -> Result<(), ScenarioError> {
+        for ((_, flow, media), there) in self.media_flows(back).zip(&session.plan.flows) {
+            let there = there.media().expect("a session has media flows");
+            if let Some((keys, help)) = difference(flow, media, there) {
+                let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
+                return self.refuse(flow, keys, message, help);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a session the names and the bounds of the scenario. Returns those bounds that a sender cannot measure.
+    fn describe(&self, session: &mut Scenario, tcp: bool) -> Vec<Unmeasured> {
+        let Scenario { plan, asserts, measure, constants, .. } = &self.scenario;
+        session.plan.id.clone_from(&plan.id);
+        session.plan.title.clone_from(&plan.title);
+        session.plan.source.clone_from(&plan.source);
+        (session.measure, session.constants) = (*measure, constants.clone());
+        let sent: Vec<usize> = self.media_flows(false).map(|(index, ..)| index).collect();
+        for (flow, index) in session.plan.flows.iter_mut().zip(&sent) {
+            flow.id.clone_from(&plan.flows[*index].id);
+        }
+        let known = Known { scenario: &self.scenario, sent: &sent, tcp };
+        let mut unmeasured = Vec::new();
+        for assert in asserts {
+            match known.bound(assert) {
+                Some(assert) => session.asserts.push(assert),
+                None => unmeasured.push(Unmeasured::of(assert, plan)),
+            }
+        }
+        unmeasured
+    }
+}
+
+/// Returns the name of a value that is not the default.
+fn name_of<T: PartialEq + Default>(names: &[(&str, T)], value: T) -> Option<String> {
+    let name = names.iter().find(|(_, other)| *other == value && value != T::default());
+    name.map(|(name, _)| (*name).to_owned())
+}
+
+/// Returns the keys in which a flow differs from the one that both ends build, and a hint.
+fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&'static [&'static str], &'static str)> {
+    // Terms have these, or the real path, hosts and clocks take their place.
+    let MediaPlan {
+        controller: _,
+        start_rate: _,
+        min_rate: _,
+        retransmit: _,
+        protection: _,
+        clock: _,
+        coupling,
+        streams,
+        packet_size,
+        rtcp_interval,
+        feedback_interval,
+        pacer_limit,
+        changes,
+    } = here;
+    const DEFAULT: &str = "leave it out";
+    let changed: &[&str] = match changes.iter().find(|change| !there.changes.contains(change)) {
+        None => &[],
+        Some((_, FlowChange::Bounds(_))) => &["max_rate", "min_rate"],
+        Some((_, FlowChange::Route(_))) => &["route_change_at"],
+        Some((_, FlowChange::Availability(_))) => &["available"],
+        Some((_, FlowChange::Remb(_))) => &["remb"],
+        Some((_, FlowChange::StreamMax(..) | FlowChange::StreamMuted(..) | FlowChange::StreamEnd(_))) => &["stream"],
+    };
+    let limits =
+        "`max` of the encoder limits the rate, and limits stay as they are at the start; leave out what changes";
+    [
+        (
+            flow.dscp != Dscp::DEFAULT,
+            &["dscp"][..],
+            "packets between two hosts have the default codepoint; leave it out",
+        ),
+        (coupling.is_some(), &["coupling"], "flows between two hosts are not coupled; leave it out"),
+        (streams.iter().any(StreamPlan::changes_during_run), &["stream"], "a stream stays as it is at the start"),
+        (*packet_size != there.packet_size, &["packet_size"], DEFAULT),
+        (*rtcp_interval != there.rtcp_interval, &["rtcp_interval"], DEFAULT),
+        (*feedback_interval != there.feedback_interval, &["feedback_interval"], DEFAULT),
+        (*pacer_limit != there.pacer_limit, &["pacer_limit"], DEFAULT),
+        (!changed.is_empty(), changed, limits),
+    ]
+    .into_iter()
+    .find_map(|(differs, keys, help)| differs.then_some((keys, help)))
+}
+
+/// What a sender knows of the quantities of a scenario.
+struct Known<'a> {
+    scenario: &'a Scenario,
+    /// The flows that it sends, in order.
+    sent: &'a [usize],
+    tcp: bool,
+}
+
+impl Known<'_> {
+    /// Returns the bound with the flows of the session; `None` if it cannot be measured.
+    fn bound(&self, assert: &Assert) -> Option<Assert> {
+        let relative_to = match &assert.relative_to {
+            None => None,
+            Some(Reference::SameRun(quantity)) => Some(Reference::SameRun(self.quantity(quantity)?)),
+            Some(Reference::OtherCase { .. }) => return None,
+        };
+        Some(Assert { quantity: self.quantity(&assert.quantity)?, relative_to, ..assert.clone() })
+    }
+
+    fn quantity(&self, quantity: &Quantity) -> Option<Quantity> {
+        let Scenario { plan, measure, .. } = self.scenario;
+        let metric = quantity.metric.as_str();
+        let is_known = KNOWN.contains(&metric)
+            && quantity.stream.is_none()
+            && !(metric.starts_with("queue_") && measure.queue == QueueMeasure::OneWay);
+        let media = || plan.flows.iter().filter(|flow| flow.media().is_some()).count();
+        let flow = match quantity.flow {
+            Some(flow) => Some(self.sent.iter().position(|sent| *sent == flow)?),
+            // Without a name it is of all flows, or of the first one.
+            None if self.sent.len() == media() && (!self.tcp || OF_MEDIA.contains(&metric)) => None,
+            None => return None,
+        };
+        let each = match &quantity.each {
+            None => None,
+            // The path of the scenario does not apply, and with it its changes.
+            Some(each) if each.of == EachOf::Change => return None,
+            Some(each) => {
+                let relative_to = each.relative_to.as_ref();
+                let relative_to = relative_to.map(|of| self.quantity(of).map(Box::new).ok_or(())).transpose().ok()?;
+                Some(Each { relative_to, ..each.clone() })
+            }
+        };
+        is_known.then(|| Quantity { flow, each, ..quantity.clone() })
+    }
+}
+
+/// Lists the bounds that were not measured.
+pub(super) fn describe_unmeasured(unmeasured: &[Unmeasured]) -> Option<String> {
+    let name = |Unmeasured { id, metric, flow }: &Unmeasured| {
+        let of = flow.as_ref().map_or(String::new(), |flow| format!(" of {flow}"));
+        format!("{id} ({metric}{of})")
+    };
+    let names: Vec<String> = unmeasured.iter().map(name).collect();
+    (!names.is_empty()).then(|| format!("Bounds that were not measured: {}.", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_hosts::message::SessionId;
+
+    #[test]
+    fn shipped_scenarios_become_terms_or_are_refused_with_a_hint() {
+        let registry = Registry::standard();
+        let (mut loaded, mut refused) = (0, 0);
+        for id in Catalogue.ids() {
+            match load(id, None, (1, false), &registry) {
+                Ok(Planned { terms, scenario, .. }) => {
+                    assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
+                    let flows = host_session::flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
+                    assert_eq!((flows.forward.len(), scenario.plan.id.as_str()), (scenario.plan.flows.len(), id));
+                    loaded += 1;
+                }
+                Err(error) => {
+                    assert!(error.help().is_some_and(|help| !help.to_string().is_empty()), "{id}: {error}");
+                    assert!(error.labels().is_some_and(|labels| labels.count() == 1), "{id}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(loaded > 80 && refused > 40, "{loaded} loaded, {refused} refused");
+    }
+
+    #[test]
+    fn bounds_of_all_flows_are_known_only_if_this_host_sends_all() {
+        let registry = Registry::standard();
+        let flow = |id: &str, more: &str| format!("[[flow]]\nid = \"{id}\"\ncontroller = \"googcc\"\n{more}\n");
+        let bound = |metric: &str| format!("[[assert]]\nid = \"x\"\nmetric = \"{metric}\"\nbounds = [0, 9]\n");
+        let (two, back) = (flow("a", "") + &flow("b", ""), flow("c", "direction = \"reverse\""));
+        let tcp = "[[flow]]\nid = \"d\"\nkind = \"tcp\"\n".to_owned();
+        for (flows, metric, more, known) in [
+            (two.clone(), "media_jain", "", true),
+            (two.clone(), "jain", "", true),
+            (two.clone() + &tcp, "media_jain", "", true),
+            (two.clone() + &tcp, "jain", "", false),
+            (two.clone() + &back, "media_jain", "", false),
+            (two.clone() + &back, "rate_cv", "flow = \"b\"", true),
+            (two.clone() + &back, "rate_cv", "flow = \"c\"", false),
+            (two.clone(), "rate_cv", "flow = \"a\"\nrelative_to = { flow = \"b\" }", true),
+            (two.clone() + &back, "rate_cv", "flow = \"a\"\nrelative_to = { flow = \"c\" }", false),
+            (two.clone(), "target_bps", "each = \"2 s\"", true),
+            (two.clone(), "target_bps", "each = \"change\"", false),
+            (two.clone(), "queue_p95_ms", "", true),
+            (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"one-way\"", false),
+            (two, "utilization", "", false),
+        ] {
+            let text = format!(
+                "id = \"x\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\nrtt = \"9 ms\"\n{flows}{}{more}\n",
+                bound(metric)
+            );
+            let origin = Origin::from_text("x.toml", text);
+            let registries = paceline_lab::registries(&registry);
+            let scenario = paceline_scenario::load(&origin, &Changes::default(), registries).unwrap();
+            let loaded = Loaded { origin, changes: Changes::default(), registry: &registry, scenario };
+            let terms = loaded.terms(1, loaded.has_tcp().unwrap()).unwrap();
+            let (mut session, _) = host_session::scenario(&terms, false, &registry).unwrap();
+            let unmeasured = loaded.describe(&mut session, terms.tcp);
+            assert_eq!(
+                (session.asserts.len(), unmeasured.len()),
+                if known { (1, 0) } else { (0, 1) },
+                "{metric} {more}"
+            );
+        }
+    }
+
+    #[test]
+    fn known_metrics_exist() {
+        for metric in KNOWN.iter().chain(&OF_MEDIA) {
+            assert!(paceline_lab::metrics::find(metric).is_some() && KNOWN.contains(metric), "{metric}");
+        }
+    }
+}
