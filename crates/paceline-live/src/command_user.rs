@@ -51,23 +51,25 @@ impl CommandUser {
     /// go with them.
     ///
     /// # Errors
-    /// The process is not root, the user is root, or the rights could be taken back.
+    /// The process is not root, or the rights could be taken back.
     pub fn become_user(&self) -> io::Result<()> {
         // The kernel takes capabilities away only when a process stops being root.
         if !geteuid().is_root() {
             return Err(io::Error::from(Errno::EPERM));
         }
-        if self.uid.is_root() {
-            return Err(io::Error::other("that user is root"));
-        }
         let name = CString::new(self.name.as_str())?;
         setgroups(&getgrouplist(&name, self.gid)?)?;
         setgid(self.gid)?;
         setuid(self.uid)?;
-        match setuid(Uid::from_raw(0)) {
-            Err(_) => Ok(()),
-            Ok(()) => Err(io::Error::other("the system let it become root again")),
+        if !self.is_root() && setuid(Uid::from_raw(0)).is_ok() {
+            return Err(io::Error::other("the system let it become root again"));
         }
+        Ok(())
+    }
+
+    /// Returns whether this user is root.
+    pub fn is_root(&self) -> bool {
+        self.uid.is_root()
     }
 
     /// Returns the variables of the user's environment.

@@ -15,10 +15,14 @@ pub fn named(name: &str) -> Result<CommandUser> {
 /// Gives up all rights of this process but those of the user, if there is a name.
 ///
 /// # Errors
-/// There is no such user, or this process is not root.
+/// There is no such user, it is root, or this process is not root.
 pub fn become_named(name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
-    named(name)?.become_user().map_err(|error| {
+    let user = named(name)?;
+    if user.is_root() {
+        return Err(miette!(help = "name a user with fewer rights, such as nobody", "the user `{name}` is root"));
+    }
+    user.become_user().map_err(|error| {
         miette!(help = "run the command as root, or leave out --user", "cannot become the user `{name}`: {error}")
     })
 }

@@ -48,6 +48,9 @@ impl Config for DrcConfig {
 const MARKS_GAIN: f64 = 1.0 / 16.0;
 /// A queue that marked packets in this time marks.
 const MARKS: TimeDelta = TimeDelta::from_secs(2);
+/// The pacing rate over the target while the queue marks: a frame that leaves faster than the link carries is marked at any rate,
+/// because the threshold is about 1 ms. More than 1, so that the frames of an encoder that makes a little too much do not wait.
+const MARKED_PACING: f64 = 1.1;
 /// The weight of a shorter interval of feedback. A longer one counts at once.
 const INTERVAL_GAIN: f64 = 0.1;
 /// The longest time between two messages that counts.
@@ -74,6 +77,8 @@ struct Sender {
     rate: Rate,
     delivery: DeliveryRate,
     delays: Delays,
+    /// The pacing rate over the target.
+    pacing: f64,
     history: History,
     loss: ExcessLoss,
     standing: StandingQueue,
@@ -114,6 +119,7 @@ impl Sender {
             rate,
             delivery: DeliveryRate::new(),
             delays: Delays::new(),
+            pacing: config.pacing_factor,
             history: History::new(),
             loss: ExcessLoss::new(),
             standing: StandingQueue::new(),
@@ -147,7 +153,7 @@ impl Sender {
         self.decision = Decision {
             target,
             stable_target: target,
-            pacing: target.scale(self.config.pacing_factor),
+            pacing: target.scale(self.pacing),
             window: (self.window.as_bytes() < u64::MAX).then_some(Window::Outstanding(self.window)),
             ecn: self.ecn.codepoint(),
             ..self.decision
@@ -241,6 +247,8 @@ impl Sender {
             self.short = law::shorten(self.short);
         }
         self.rate = self.bounds.clamp(self.rate);
+        let is_marked = self.marked_at.is_some_and(|at| now - at < MARKS);
+        self.pacing = if is_marked { MARKED_PACING.min(c.pacing_factor) } else { c.pacing_factor };
         self.history.push(Past { at: now, rate: self.rate, queue: q });
         let queue = if mode == Mode::Compete { reference + q } else { reference };
         let path = self.delays.rtt + self.interval;
@@ -327,7 +335,7 @@ mod tests {
     use super::*;
     use crate::PacketReport;
     use crate::testing::SETUP;
-    use paceline_units::RemoteTime;
+    use paceline_units::{Ecn, RemoteTime};
 
     /// A flow with 10 packets of 1250 bytes in each message of 100 ms, 50 ms after the last of them was sent, from 1 s to 10 s.
     fn started() -> Sender {
@@ -366,6 +374,22 @@ mod tests {
             "{} {before}",
             sender.rate
         );
+    }
+
+    /// The packets of a frame leave more slowly for 2 s after a mark.
+    #[test]
+    fn marks_slow_the_pacer() {
+        let mut sender = started();
+        let factor = |sender: &Sender| sender.decision.pacing.as_bps_f64() / sender.decision.target.as_bps_f64();
+        assert!((factor(&sender) - 1.25).abs() < 1e-4);
+        for (n, expected) in [(100, 1.1), (119, 1.1), (120, 1.25)] {
+            let (size, sent) = (DataSize::from_bytes(1250), Time::from_millis(100 * n));
+            let mut packet = PacketReport::new(10 * n as u64, sent, size, Some(RemoteTime::from_millis(100 * n + 20)));
+            packet.ecn = Some(if n == 100 { Ecn::Ce } else { Ecn::Ect1 });
+            let feedback = Feedback::new(std::slice::from_ref(&packet), size, size);
+            sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
+            assert!((factor(&sender) - expected).abs() < 1e-4, "{n}: {}", factor(&sender));
+        }
     }
 
     /// What an outage has lost says nothing about the path after it, whether its losses end a period or not.
