@@ -210,7 +210,9 @@ impl Listener {
     /// Refuses a session, and returns the bytes to send.
     pub fn refuse(&mut self, id: SessionId, reason: Refusal) -> Vec<u8> {
         self.counters.refused += 1;
-        self.refused = Some((id, reason));
+        if self.started.iter().any(|(_, started)| *started == id) {
+            self.refused = Some((id, reason));
+        }
         message::write(id, Message::Refuse(reason))
     }
 

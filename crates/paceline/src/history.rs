@@ -13,8 +13,8 @@ pub struct Flight {
     pub after_highest: DataSize,
 }
 
-/// The last packets of one flow, oldest first. Packets at the front that nothing more can be learned about are removed, so
-/// that a flow keeps about a round-trip time of packets.
+/// The last packets of one flow, oldest first. Packets at the front that nothing more can be learned about are removed: a flow
+/// without losses keeps about a round-trip time of packets, after a loss those of up to 10 s, and never more than 32,768.
 #[derive(Clone, Debug)]
 pub struct History {
     packets: VecDeque<Entry>,

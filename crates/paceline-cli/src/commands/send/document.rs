@@ -131,6 +131,7 @@ pub(super) struct BackDocument {
 #[derive(Serialize)]
 struct BackFlow {
     received_packets: u64,
+    /// Over the whole session, also of a flow that starts later.
     received_bps: f64,
 }
 

@@ -225,7 +225,9 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     }
     page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
-    output::exit_code(report.end != End::Silence && !lacks_tcp && holds)
+    // Bounds of a session that ends early are not judged, and so they do not hold.
+    let is_judged = report.end == End::Complete || planned.scenario.asserts.is_empty();
+    output::exit_code(report.end != End::Silence && !lacks_tcp && holds && is_judged)
 }
 
 /// Serves the page of a session.

@@ -57,6 +57,9 @@ const KNOWN: [&str; 31] = [
     "oscillation_period_s",
 ];
 
+/// Those that are of all flows, also if a flow is named.
+const OF_ALL: [&str; 3] = ["share", "jain", "active_jain"];
+
 /// Those that are of the media flows alone if no flow is named.
 const OF_MEDIA: [&str; 4] = ["loss_ratio", "ce_ratio", "media_jain", "max_min_ratio"];
 
@@ -107,6 +110,7 @@ pub(super) fn load(
     let beside = if has_tcp { ", and the TCP of this system that of its TCP flow" } else { "" };
     let id = &session.plan.id;
     eprintln!("{id}: the real path, hosts and clocks take the place of those of the scenario{beside}");
+    loaded.scenario.notes.iter().for_each(|note| eprintln!("{id}: {note}"));
     let inputs = Inputs {
         environment: environment().clone(),
         scenario_text: loaded.origin.text,
@@ -395,15 +399,20 @@ impl Known<'_> {
     fn quantity(&self, quantity: &Quantity) -> Option<Quantity> {
         let Scenario { plan, measure, .. } = self.scenario;
         let metric = quantity.metric.as_str();
+        // The delay variation takes the place of the queue of a packet, and of no other queue.
         let is_known = KNOWN.contains(&metric)
             && quantity.stream.is_none()
-            && !(metric.starts_with("queue_") && measure.queue == QueueMeasure::OneWay);
-        let media = || plan.flows.iter().filter(|flow| flow.media().is_some()).count();
+            && (!metric.starts_with("queue_") || measure.queue == QueueMeasure::Packet);
+        let media = plan.flows.iter().filter(|flow| flow.media().is_some()).count();
+        // Without a name it is of all flows, or of the first one.
+        let is_of_all = quantity.flow.is_none() || OF_ALL.contains(&metric);
+        let sees_all = self.sent.len() == media && (!self.tcp || OF_MEDIA.contains(&metric));
+        if is_of_all && !sees_all {
+            return None;
+        }
         let flow = match quantity.flow {
             Some(flow) => Some(self.sent.iter().position(|sent| *sent == flow)?),
-            // Without a name it is of all flows, or of the first one.
-            None if self.sent.len() == media() && (!self.tcp || OF_MEDIA.contains(&metric)) => None,
-            None => return None,
+            None => None,
         };
         let each = match &quantity.each {
             None => None,
@@ -477,6 +486,10 @@ mod tests {
             (two.clone(), "target_bps", "each = \"change\"", false),
             (two.clone(), "queue_p95_ms", "", true),
             (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"one-way\"", false),
+            (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"rtcp\"", false),
+            (two.clone(), "share", "flow = \"a\"", true),
+            (two.clone() + &tcp, "share", "flow = \"a\"", false),
+            (two.clone() + &back, "share", "flow = \"a\"", false),
             (two, "utilization", "", false),
         ] {
             let text = format!(
@@ -500,7 +513,7 @@ mod tests {
 
     #[test]
     fn known_metrics_exist() {
-        for metric in KNOWN.iter().chain(&OF_MEDIA) {
+        for metric in KNOWN.iter().chain(&OF_MEDIA).chain(&OF_ALL) {
             assert!(paceline_lab::metrics::find(metric).is_some() && KNOWN.contains(metric), "{metric}");
         }
     }

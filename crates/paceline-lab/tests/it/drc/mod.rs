@@ -10,8 +10,6 @@ const MISSED: &[&str] = &[
     "start 20: rate after 3 s",
     "beside cubic, 6 Mbit/s, limit = \"60 ms\": share",
     "5 flows, 5 Mbit/s, discipline = \"codel\": jain 30-60 s",
-    "steps with DualPI2: first",
-    "steps with DualPI2: again",
     "lte-drive 1.7 seed 101: score",
     "lte-drive 1.7 seed 102: score",
 ];
