@@ -3,7 +3,7 @@
 use super::{Cause, Evidence, Strength, ms, percent, queue_threshold};
 use crate::carried;
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Delays, Facts};
 use crate::frames;
 use crate::model::Quantity;
 
@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 const SHARED: f64 = 0.15;
 const SHARED_COARSE: f64 = 0.25;
 
-/// Ours, for statistics: after the drop this share of the rise remains.
+/// Ours, for statistics: seconds after the drop this share of the rise remains. A queue of the flow alone drains.
 const REMAINS: f64 = 0.25;
 /// Ours, for statistics: a queue that the controller does not drain in seconds is kept by others.
 const STANDS: f64 = 0.06;
@@ -29,7 +29,8 @@ const STANDS_SHARE: f64 = 0.4;
 const TCP_LOSS: f64 = 0.05;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    if facts.episode.kind == EpisodeKind::SlowReturn {
+    // A plateau may last for an hour, and a queue that stands for so long does not end with it.
+    if matches!(facts.episode.kind, EpisodeKind::SlowReturn | EpisodeKind::Plateau) {
         return None;
     }
     let delays = facts.delays()?;
@@ -38,26 +39,40 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let varies = carried::spread(facts, delays.base).unwrap_or(0.0);
     let loss = facts.loss().map_or(0.0, |(share, _)| share);
-    let is_shared = if delays.is_one_way {
-        varies >= SHARED && !(loss >= TCP_LOSS && facts.loses_at_random(&delays))
-    } else {
-        let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
-        let remains = delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise);
-        // A slow bottleneck that the flow fills again and again has a queue too.
-        let kept = (remains || stood) && frames::spread(facts).is_none();
-        (varies >= SHARED_COARSE || kept) && loss < TCP_LOSS
+    let shared = if delays.is_one_way { SHARED } else { SHARED_COARSE };
+    let kept = if delays.is_one_way { None } else { kept(facts, &delays) };
+    let by_chance = !delays.is_one_way || facts.loses_at_random(&delays);
+    let text = match kept {
+        _ if loss >= TCP_LOSS && by_chance => return None,
+        _ if varies >= shared => format!(
+            "delay rose by {}, and what was carried varied by {} while the queue stood, {} or more",
+            ms(delays.rise),
+            percent(varies),
+            percent(shared)
+        ),
+        Some(kept) => kept,
+        None => return None,
     };
-    is_shared.then(|| Evidence {
+    Some(Evidence {
         strength: Strength::Strong,
-        text: match varies >= SHARED {
-            true => format!(
-                "delay rose by {}, and what was carried varied by {} while the queue stood",
-                ms(delays.rise),
-                percent(varies)
-            ),
-            false => format!("a queue of {} stayed or came back although less was sent", ms(delays.rise)),
-        },
+        text,
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate, Quantity::SentRate],
         span: facts.window(),
     })
+}
+
+/// Returns what statistics say of a queue that the controller does not drain.
+fn kept(facts: &Facts<'_>, delays: &Delays) -> Option<String> {
+    // A slow bottleneck that the flow fills again and again has a queue too.
+    if frames::spread(facts).is_some() {
+        return None;
+    }
+    let (least_after, least_before) =
+        (queue_threshold(delays).max(REMAINS * delays.rise), STANDS.max(STANDS_SHARE * delays.rise));
+    let stood = facts.stood(delays.base).filter(|least| *least >= least_before);
+    if delays.after >= least_after {
+        let (rise, after, least) = (ms(delays.rise), ms(delays.after), ms(least_after));
+        return Some(format!("of a queue of {rise}, {after} were there seconds after the drop, {least} or more"));
+    }
+    stood.map(|stood| format!("a queue of {} stood before the drop, {} or more", ms(stood), ms(least_before)))
 }

@@ -43,7 +43,7 @@ pub struct Cause {
 pub enum Strength {
     /// Another cause would look alike.
     Weak,
-    /// Hardly another cause looks so.
+    /// Other causes rarely look like this.
     Strong,
 }
 
