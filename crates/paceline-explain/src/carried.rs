@@ -26,8 +26,8 @@ const QUEUE_RTT: f64 = 0.02;
 const INTERVALS: usize = 5;
 /// Samples of packets follow each other by one interval: so many contain intervals of both sides of a change.
 const STRADDLING: usize = INTERVALS - 1;
-/// Samples of statistics without which a spread says nothing. Ours: two may differ by when they were measured.
-const SAMPLES_COARSE: usize = 3;
+/// Samples of statistics contain two intervals.
+const STRADDLING_COARSE: usize = 1;
 /// The share of the samples that is left out at each end. Ours: the first and the last of a queue are partly without it.
 const LEFT_OUT: f64 = 0.1;
 
@@ -49,13 +49,18 @@ const STEEPEST: f64 = 0.3;
 pub fn spread(facts: &Facts<'_>, base: f64) -> Option<f64> {
     if facts.flow.get(Quantity::DelayLow).is_none() {
         let carried = by_round_trips(facts.flow, span(facts.episode, AFTER_COARSE), base)?;
-        return (carried.len() >= SAMPLES_COARSE).then(|| spread_of(&carried, 0.0));
+        return spread_beside_change(&carried, STRADDLING_COARSE, 0.0);
     }
-    // The capacity itself may have changed, once: then no sample before the change differs much, and none after it.
     let carried = by_packets(facts.flow, span(facts.episode, AFTER), base)?;
-    let splits = 1..carried.len().saturating_sub(STRADDLING);
-    let spread = |part: &[f64]| spread_of(part, LEFT_OUT);
-    splits.map(|at| spread(&carried[..at]).max(spread(&carried[at + STRADDLING..]))).reduce(f64::min)
+    spread_beside_change(&carried, STRADDLING, LEFT_OUT)
+}
+
+/// Returns the spread before and after the change that explains most of it: the capacity itself may have changed, once.
+/// `straddling`: samples with both sides of a change.
+fn spread_beside_change(carried: &[f64], straddling: usize, left_out: f64) -> Option<f64> {
+    let splits = 1..carried.len().saturating_sub(straddling);
+    let spread = |part: &[f64]| spread_of(part, left_out);
+    splits.map(|at| spread(&carried[..at]).max(spread(&carried[at + straddling..]))).reduce(f64::min)
 }
 
 /// Returns the span in which queues count.

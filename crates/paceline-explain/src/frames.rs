@@ -12,11 +12,11 @@ use paceline_units::{Time, TimeDelta};
 const LEAST: f64 = 0.002;
 /// Ours: a high spread is this many times the usual one, and as many times the usual one per bit, because larger frames take longer on any path.
 const TIMES: f64 = 2.5;
-/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Ours.
+/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Ours: most queues are shorter.
 const USUAL: TimeDelta = TimeDelta::from_secs(60);
 /// Ours: the spread is high in so many seconds or reports in a row. A link that pauses raises it in one or two.
 const SAMPLES: usize = 3;
-/// The time around an episode in which the samples lie. Ours.
+/// The time around an episode in which the samples lie. Ours: three of a second each.
 const AROUND: TimeDelta = TimeDelta::from_secs(3);
 /// Ours: statistics have one report a second or less.
 const BEFORE_COARSE: TimeDelta = TimeDelta::from_secs(10);

@@ -76,3 +76,52 @@ fn kept(facts: &Facts<'_>, delays: &Delays) -> Option<String> {
     }
     stood.map(|stood| format!("a queue of {} stood before the drop, {} or more", ms(stood), ms(least_before)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::Episode;
+    use crate::test_flow::{drop_between, packets, statistics};
+
+    /// The evidence for an episode of this kind at 30 s, in a flow with a queue in a span, s, that is carried at these rates.
+    fn examined(kind: EpisodeKind, span: (f64, f64), carried: &dyn Fn(f64) -> f64) -> Option<Evidence> {
+        let during = |at: f64| (span.0..span.1).contains(&at);
+        let flow = packets(&[
+            (Quantity::ReceivedRate, &|at| if during(at) { carried(at) } else { 2e6 }),
+            (Quantity::DelayLow, &|at| if during(at) { 0.1 + 0.02 * (at % 5.0) } else { 0.0 }),
+            (Quantity::DelayHigh, &|at| if during(at) { 0.3 } else { 0.005 }),
+        ]);
+        examine(&Facts { flow: &flow, episode: &Episode { kind, ..drop_between(30.0, 30.5) } })
+    }
+
+    #[test]
+    fn what_is_carried_varies_beside_other_traffic_only() {
+        let shared = |at: f64| if at % 4.0 < 2.0 { 1.2e6 } else { 0.6e6 };
+        let found = examined(EpisodeKind::Drop, (25.0, 35.0), &shared).expect("other traffic");
+        assert_eq!(found.strength, Strength::Strong);
+        assert!(found.text.ends_with("15.0 % or more"), "{}", found.text);
+        for side in [0.8, 1.0, 1.2] {
+            let step = |at: f64| if at < 29.999 { 1.2e6 } else { 0.6e6 };
+            assert_eq!(
+                examined(EpisodeKind::Drop, (29.999 - side, 29.999 + side), &step),
+                None,
+                "{side} s on each side"
+            );
+        }
+        assert_eq!(examined(EpisodeKind::Plateau, (25.0, 35.0), &shared), None);
+    }
+
+    #[test]
+    fn statistics_show_a_queue_that_remains() {
+        let found = |until: f64| {
+            let flow = statistics(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::RoundTrip, &|at| if (28.0..until).contains(&at) { 0.2 } else { 0.05 }),
+            ]);
+            examine(&Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }).map(|evidence| evidence.text)
+        };
+        let kept = found(45.0).expect("a queue that remains");
+        assert_eq!(kept, "of a queue of 150 ms, 150 ms were there seconds after the drop, 38 ms or more");
+        assert_eq!(found(32.0), None, "it drains");
+    }
+}
