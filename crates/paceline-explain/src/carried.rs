@@ -9,7 +9,7 @@ use crate::model::{Flow, Quantity};
 use crate::packets::BIN;
 use paceline_units::{Time, TimeDelta};
 
-/// The time before and after an episode in which queues count. Ours: a queue stands for seconds; longer ones begin another drop.
+/// The time before and after an episode in which queues count. Ours: seconds, so that a queue has enough samples.
 const BEFORE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER: TimeDelta = TimeDelta::from_secs(4);
 /// Ours: statistics have few samples.
@@ -32,7 +32,7 @@ const STRADDLING_COARSE: usize = 1;
 const LEFT_OUT: f64 = 0.1;
 
 /// Intervals of packet series, 4 s, in which the floor of the delays is looked for. A path has a floor to which the delays of many
-/// intervals return; a queue that stands has none. Ours: drops of one queue are rarely further apart.
+/// intervals return; a queue that stands has none. Ours: a controller drains its own queue once in that time.
 const FLOOR: usize = 40;
 /// From the first to the second of these shares of the delays, a floor rises by at most [`FLOOR_SPREAD`], s. Ours: the least delay may
 /// be a single early packet, and jitter of a path without a queue is of that size.

@@ -15,7 +15,7 @@ const DROP: f64 = 0.9;
 const SENT_DROP: f64 = 0.6;
 /// The span before a drop whose largest rate is its reference. Ours: two reports of 1 s.
 const REFERENCE: TimeDelta = TimeDelta::from_millis(2000);
-/// A plateau is at least this long. Ours: longer than the pause of any controller here between two increases.
+/// A plateau is at least this long. Ours: shorter ones are common while a controller holds its rate.
 const PLATEAU: TimeDelta = TimeDelta::from_secs(10);
 /// Within a plateau the rate stays within this share of its first value. Ours: controllers that probe change more.
 const FLAT: f64 = 0.03;

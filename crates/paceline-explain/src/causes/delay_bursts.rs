@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 const SPIKE: f64 = 0.025;
 /// Ours: nearly the whole delay arises between two packets; a queue grows packet by packet.
 const AT_ONCE: f64 = 0.65;
-/// Ours: the delay is gone again after this time. Packets of a gap of 300 ms come at the rate of the link.
+/// Ours: the delay is gone again after this time. A queue needs longer to drain.
 const GONE: TimeDelta = TimeDelta::from_millis(800);
 /// Ours: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
@@ -74,7 +74,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 
 /// Ours: jitter of statistics. A queue that grows packet by packet has less.
 const JITTER: f64 = 0.004;
-/// Ours: and so many times that of the rest of the call. Random packets of a frame double it.
+/// Ours: and so many times that of the rest of the call, whose jitter may always be high.
 const TIMES: f64 = 2.0;
 
 /// Ours: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
