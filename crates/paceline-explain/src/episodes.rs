@@ -13,18 +13,18 @@ const QUIET: TimeDelta = TimeDelta::from_millis(1000);
 const DROP: f64 = 0.9;
 /// Sent rates follow the content. Ours: only a large and lasting fall counts.
 const SENT_DROP: f64 = 0.6;
-/// The span before a drop whose largest rate is its reference. Ours.
+/// The span before a drop whose largest rate is its reference. Ours: two reports of 1 s.
 const REFERENCE: TimeDelta = TimeDelta::from_millis(2000);
-/// A plateau is at least this long. Ours.
+/// A plateau is at least this long. Ours: shorter ones are common while a controller holds its rate.
 const PLATEAU: TimeDelta = TimeDelta::from_secs(10);
-/// Within a plateau the rate stays within this share of its mean. Ours.
+/// Within a plateau the rate stays within this share of its first value. Ours: controllers that probe change more.
 const FLAT: f64 = 0.03;
-/// Lower rates are not examined: 20 kbit/s is below the minimum of all controllers here.
+/// Lower rates are not examined. Ours: 20 kbit/s is below the minimum of all controllers here.
 const LEAST: f64 = 20_000.0;
 /// A return is slow if the rate has not reached [`RETURNED`] of its former value after this time. Ours: libwebrtc waits 1 s for
 /// the result of a probe and asks for the next within 5 s (`probe_controller.cc`).
 const SLOW: TimeDelta = TimeDelta::from_secs(8);
-/// The share of the former rate that counts as returned. Ours.
+/// The share of the former rate that counts as returned. Ours: the former rate may have been a peak.
 const RETURNED: f64 = 0.85;
 
 /// The kind of an episode.

@@ -6,37 +6,37 @@ use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
-/// Series of packets may show a cause this much later than its effect: an interval for each end, and one for the grid of rates.
+/// Series of packets may show a cause this much later than its effect. Ours: an interval for each end, and one for the grid of rates.
 const SEEN: TimeDelta = TimeDelta::from_millis(300);
 /// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
 pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
-/// The time before that, for comparison. Ours.
+/// The time before that, for comparison. Ours: several reports of 1 s.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
 /// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
-/// and as a share of its step. Ours.
+/// and as a share of its step. Ours: most queues are shorter, and jitter of a path is a few milliseconds.
 const LONG: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
-/// Ours: a round-trip time is back near the base at this share of its rise.
+/// Ours: a round-trip time is back near the base at this share of its rise. A queue of seconds is not, one report later.
 const BACK: f64 = 0.35;
-/// The time before an episode in which a queue may have stood. Ours.
+/// The time before an episode in which a queue may have stood. Ours: controllers drain their own queue in less.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
 /// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
 /// (`send_side_bandwidth_estimation.cc`).
 pub const LOSS: f64 = 0.02;
-/// Packets without which a share of losses says nothing. Ours.
+/// Packets without which a share of losses says nothing. Ours: two may be the losses of any path.
 pub const LOST_LEAST: f64 = 3.0;
-/// Ours: a smaller share is loss if it is so many times the usual one.
+/// Ours: a smaller share is loss if it is so many times the usual one. SCReAM and NADA react to single losses.
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
 
-/// Ours: near the peak is a delay of at least this share of it.
+/// Ours: near the peak is a delay of at least this share of it. A queue drops at its peak, and is seen an interval later.
 const AT_PEAK: f64 = 0.4;
-/// Ours: losses without a queue go on after it.
+/// Ours: losses without a queue go on after it, for longer than a queue needs to drain.
 const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
-/// Ours: losses of a queue are that much more frequent near the peak, among so many packets elsewhere.
+/// Ours: losses of a queue are that much more frequent near the peak than elsewhere. Fewer packets elsewhere say nothing of a share.
 const MORE: f64 = 1.4;
 const PACKETS_ELSEWHERE: f64 = 30.0;
 
@@ -87,7 +87,8 @@ impl Facts<'_> {
     /// Returns the span in which a cause shows.
     pub fn window(&self) -> (Time, Time) {
         if self.episode.kind == EpisodeKind::SlowReturn {
-            return (self.episode.start + TimeDelta::from_secs(2), self.episode.end);
+            // What slows a return is there until its end.
+            return (self.episode.start + (self.episode.end - self.episode.start).scale(0.5), self.episode.end);
         }
         let coarse = self.is_coarse();
         let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
@@ -252,5 +253,46 @@ impl Facts<'_> {
     /// Returns the mean sent rate of a span.
     pub fn sent(&self, from: Time, to: Time) -> Option<f64> {
         self.flow.get(Quantity::SentRate)?.mean(from, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{drop_between, packets, statistics};
+
+    /// Delays with a queue of 100 ms.
+    fn delays(is_one_way: bool) -> Delays {
+        Delays { base: 0.0, rise: 0.1, spike: 0.1, after: 0.0, jitter: 0.0, is_one_way }
+    }
+
+    #[test]
+    fn with_packets_losses_at_random_go_on_without_the_queue() {
+        let at_random = |lost: &dyn Fn(f64) -> f64| {
+            let flow = packets(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::PacketsSent, &|_| 10.0),
+                (Quantity::PacketsLost, lost),
+                (Quantity::DelayLow, &|_| 0.0),
+                (Quantity::DelayHigh, &|at| if (29.0..31.0).contains(&at) { 0.1 } else { 0.0 }),
+            ]);
+            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(&delays(true))
+        };
+        assert!(at_random(&|_| 1.0));
+        assert!(!at_random(&|at| if (29.0..31.0).contains(&at) { 1.0 } else { 0.0 }));
+    }
+
+    #[test]
+    fn with_statistics_losses_at_random_go_on_at_the_lower_rate() {
+        let at_random = |until: f64| {
+            let flow = statistics(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::PacketsSent, &|_| 100.0),
+                (Quantity::PacketsLost, &|at| if (25.0..until).contains(&at) { 10.0 } else { 0.0 }),
+            ]);
+            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(&delays(false))
+        };
+        assert!(at_random(60.0));
+        assert!(!at_random(33.0));
     }
 }

@@ -8,17 +8,17 @@ use crate::facts::Facts;
 use crate::model::Quantity;
 use paceline_units::{Time, TimeDelta};
 
-/// A smaller spread is none, s: 1228 bytes take 2 ms at 5 Mbit/s.
+/// A smaller spread is none, s. Ours: 1228 bytes take 2 ms at 5 Mbit/s.
 const LEAST: f64 = 0.002;
-/// Ours: several times the usual spread, and the usual spread per bit, because larger frames take longer on any path.
+/// Ours: a high spread is this many times the usual one, and as many times the usual one per bit, because larger frames take longer on any path.
 const TIMES: f64 = 2.5;
-/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Ours.
+/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Ours: most queues are shorter.
 const USUAL: TimeDelta = TimeDelta::from_secs(60);
-/// Ours: in so many seconds or reports in a row. A link that pauses raises it in one or two.
+/// Ours: the spread is high in so many seconds or reports in a row. A link that pauses raises it in one or two.
 const SAMPLES: usize = 3;
-/// The time around an episode in which the samples lie. Ours.
+/// The time around an episode in which the samples lie. Ours: three of a second each.
 const AROUND: TimeDelta = TimeDelta::from_secs(3);
-/// Statistics have one report a second or less.
+/// Ours: statistics have one report a second or less.
 const BEFORE_COARSE: TimeDelta = TimeDelta::from_secs(10);
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
 
@@ -87,23 +87,16 @@ fn samples(facts: &Facts<'_>, from: Time, to: Time) -> Vec<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::episodes::{Episode, EpisodeKind};
-    use crate::model::{Confidence, Flow, Origin, Series};
+    use crate::test_flow::{drop_between, packets};
 
-    /// A drop at 30 s of a flow whose frames spread by 20 ms in this span, s, and else by 1 ms.
+    /// The spread for a drop at 30 s of a flow whose frames spread by 20 ms in this span, s, and else by 1 ms.
     fn spread_of(from: f64, to: f64) -> Option<f64> {
-        let mut flow = Flow { span: (Time::ZERO, Time::from_secs(60)), ..Flow::default() };
-        let mut add = |quantity, value: &dyn Fn(f64) -> f64| {
-            let mut series = Series::new(Origin::BothEnds, Confidence::Exact);
-            (0..600).map(|index| 0.1 * f64::from(index)).for_each(|at| series.push(Time::from_secs_f64(at), value(at)));
-            flow.series.insert(quantity, series);
-        };
-        add(Quantity::SentRate, &|_| 1e6);
-        add(Quantity::DelayLow, &|_| 0.001);
-        add(Quantity::DelayHigh, &|at| if (from..to).contains(&at) { 0.021 } else { 0.002 });
-        let (start, end) = (Time::from_secs(30), Time::from_secs_f64(30.5));
-        let episode = Episode { kind: EpisodeKind::Drop, start, end, from: 1e6, to: 7e5 };
-        spread(&Facts { flow: &flow, episode: &episode })
+        let flow = packets(&[
+            (Quantity::SentRate, &|_| 1e6),
+            (Quantity::DelayLow, &|_| 0.001),
+            (Quantity::DelayHigh, &|at| if (from..to).contains(&at) { 0.021 } else { 0.002 }),
+        ]);
+        spread(&Facts { flow: &flow, episode: &drop_between(30.0, 30.5) })
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub mod path;
 pub mod readers;
 pub mod redact;
 pub mod statistics;
+#[cfg(test)]
+mod test_flow;
 pub mod transport;
 
 pub use error::ReadError;

@@ -19,7 +19,7 @@ const USED: f64 = 0.75;
 
 /// Ours: a longer queue than this may lower a rate to nearly nothing, s.
 const SHORT: f64 = 0.1;
-/// Ours: while the rate returns, encoders follow late.
+/// Ours: while the rate returns, encoders follow late, so that less counts.
 const USED_RETURNING: f64 = 0.5;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {

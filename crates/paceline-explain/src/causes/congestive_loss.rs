@@ -13,10 +13,10 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: at least this share of the losses happens near the peak of the delay.
+/// Ours: at least this share of the losses happens near the peak of the delay. The rest may be losses of the path.
 const SHARE: f64 = 0.5;
 
-/// Ours: a queue up to this length is short, s.
+/// Ours: a queue up to this length is short, s. Controllers by delay react before a longer one is full.
 const SHORT: f64 = 0.1;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {

@@ -3,7 +3,7 @@
 use super::{Cause, Evidence, Strength, ms, percent, queue_threshold};
 use crate::carried;
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Delays, Facts};
 use crate::frames;
 use crate::model::Quantity;
 
@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 const SHARED: f64 = 0.15;
 const SHARED_COARSE: f64 = 0.25;
 
-/// Ours, for statistics: after the drop this share of the rise remains.
+/// Ours, for statistics: seconds after the drop this share of the rise remains. A queue of the flow alone drains.
 const REMAINS: f64 = 0.25;
 /// Ours, for statistics: a queue that the controller does not drain in seconds is kept by others.
 const STANDS: f64 = 0.06;
@@ -29,7 +29,8 @@ const STANDS_SHARE: f64 = 0.4;
 const TCP_LOSS: f64 = 0.05;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    if facts.episode.kind == EpisodeKind::SlowReturn {
+    // A plateau may last for an hour, and a queue that stands for so long does not end with it.
+    if matches!(facts.episode.kind, EpisodeKind::SlowReturn | EpisodeKind::Plateau) {
         return None;
     }
     let delays = facts.delays()?;
@@ -38,26 +39,89 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let varies = carried::spread(facts, delays.base).unwrap_or(0.0);
     let loss = facts.loss().map_or(0.0, |(share, _)| share);
-    let is_shared = if delays.is_one_way {
-        varies >= SHARED && !(loss >= TCP_LOSS && facts.loses_at_random(&delays))
-    } else {
-        let stood = facts.stood(delays.base).is_some_and(|least| least >= STANDS.max(STANDS_SHARE * delays.rise));
-        let remains = delays.after >= queue_threshold(&delays).max(REMAINS * delays.rise);
-        // A slow bottleneck that the flow fills again and again has a queue too.
-        let kept = (remains || stood) && frames::spread(facts).is_none();
-        (varies >= SHARED_COARSE || kept) && loss < TCP_LOSS
+    let shared = if delays.is_one_way { SHARED } else { SHARED_COARSE };
+    let kept = if delays.is_one_way { None } else { kept(facts, &delays) };
+    let by_chance = !delays.is_one_way || facts.loses_at_random(&delays);
+    let text = match kept {
+        _ if loss >= TCP_LOSS && by_chance => return None,
+        _ if varies >= shared => format!(
+            "delay rose by {}, and what was carried varied by {} while the queue stood, {} or more",
+            ms(delays.rise),
+            percent(varies),
+            percent(shared)
+        ),
+        Some(kept) => kept,
+        None => return None,
     };
-    is_shared.then(|| Evidence {
+    Some(Evidence {
         strength: Strength::Strong,
-        text: match varies >= SHARED {
-            true => format!(
-                "delay rose by {}, and what was carried varied by {} while the queue stood",
-                ms(delays.rise),
-                percent(varies)
-            ),
-            false => format!("a queue of {} stayed or came back although less was sent", ms(delays.rise)),
-        },
+        text,
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate, Quantity::SentRate],
         span: facts.window(),
     })
+}
+
+/// Returns what statistics say of a queue that the controller does not drain.
+fn kept(facts: &Facts<'_>, delays: &Delays) -> Option<String> {
+    // A slow bottleneck that the flow fills again and again has a queue too.
+    if frames::spread(facts).is_some() {
+        return None;
+    }
+    let (least_after, least_before) =
+        (queue_threshold(delays).max(REMAINS * delays.rise), STANDS.max(STANDS_SHARE * delays.rise));
+    let stood = facts.stood(delays.base).filter(|least| *least >= least_before);
+    if delays.after >= least_after {
+        let (rise, after, least) = (ms(delays.rise), ms(delays.after), ms(least_after));
+        return Some(format!("of a queue of {rise}, {after} were there seconds after the drop, {least} or more"));
+    }
+    stood.map(|stood| format!("a queue of {} stood before the drop, {} or more", ms(stood), ms(least_before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::Episode;
+    use crate::test_flow::{drop_between, packets, statistics};
+
+    /// The evidence for an episode of this kind at 30 s, in a flow with a queue in a span, s, that is carried at these rates.
+    fn examined(kind: EpisodeKind, span: (f64, f64), carried: &dyn Fn(f64) -> f64) -> Option<Evidence> {
+        let during = |at: f64| (span.0..span.1).contains(&at);
+        let flow = packets(&[
+            (Quantity::ReceivedRate, &|at| if during(at) { carried(at) } else { 2e6 }),
+            (Quantity::DelayLow, &|at| if during(at) { 0.1 + 0.02 * (at % 5.0) } else { 0.0 }),
+            (Quantity::DelayHigh, &|at| if during(at) { 0.3 } else { 0.005 }),
+        ]);
+        examine(&Facts { flow: &flow, episode: &Episode { kind, ..drop_between(30.0, 30.5) } })
+    }
+
+    #[test]
+    fn what_is_carried_varies_beside_other_traffic_only() {
+        let shared = |at: f64| if at % 4.0 < 2.0 { 1.2e6 } else { 0.6e6 };
+        let found = examined(EpisodeKind::Drop, (25.0, 35.0), &shared).expect("other traffic");
+        assert_eq!(found.strength, Strength::Strong);
+        assert!(found.text.ends_with("15.0 % or more"), "{}", found.text);
+        for side in [0.8, 1.0, 1.2] {
+            let step = |at: f64| if at < 29.999 { 1.2e6 } else { 0.6e6 };
+            assert_eq!(
+                examined(EpisodeKind::Drop, (29.999 - side, 29.999 + side), &step),
+                None,
+                "{side} s on each side"
+            );
+        }
+        assert_eq!(examined(EpisodeKind::Plateau, (25.0, 35.0), &shared), None);
+    }
+
+    #[test]
+    fn statistics_show_a_queue_that_remains() {
+        let found = |until: f64| {
+            let flow = statistics(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::RoundTrip, &|at| if (28.0..until).contains(&at) { 0.2 } else { 0.05 }),
+            ]);
+            examine(&Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }).map(|evidence| evidence.text)
+        };
+        let kept = found(45.0).expect("a queue that remains");
+        assert_eq!(kept, "of a queue of 150 ms, 150 ms were there seconds after the drop, 38 ms or more");
+        assert_eq!(found(32.0), None, "it drains");
+    }
 }

@@ -19,14 +19,14 @@ pub(super) const CAUSE: Cause = Cause {
 const SPIKE: f64 = 0.025;
 /// Ours: nearly the whole delay arises between two packets; a queue grows packet by packet.
 const AT_ONCE: f64 = 0.65;
-/// Ours: the delay is gone again after this time.
+/// Ours: the delay is gone again after this time. A queue needs longer to drain.
 const GONE: TimeDelta = TimeDelta::from_millis(800);
 /// Ours: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
-/// Ours: such a gap is one also beside losses, s.
+/// Ours: such a gap is one also beside losses, s. A short queue explains no gap of this length.
 const LARGE: f64 = 0.08;
-/// Before and after the drop. Ours.
+/// The time before and after the drop. Ours: gaps that come again do so within seconds.
 const SPAN: TimeDelta = TimeDelta::from_millis(4000);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -74,10 +74,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 
 /// Ours: jitter of statistics. A queue that grows packet by packet has less.
 const JITTER: f64 = 0.004;
-/// Ours: and that many times that of the rest of the call; half as many are weak evidence.
-const TIMES: f64 = 4.0;
+/// Ours: and so many times that of the rest of the call, whose jitter may always be high.
+const TIMES: f64 = 2.0;
 
-/// Ours: a longer rise of the round-trip time is a queue, s.
+/// Ours: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
 const LONGEST: f64 = 0.4;
 
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
@@ -92,7 +92,7 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let from = from - TimeDelta::from_secs(2);
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let high = jitter.max(from, to)?;
-    if high >= JITTER.max(TIMES / 2.0 * usual) {
+    if high >= JITTER.max(TIMES * usual) {
         return Some(Evidence {
             strength: Strength::Weak,
             text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),

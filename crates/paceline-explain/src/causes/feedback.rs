@@ -1,6 +1,7 @@
 //! Media arrives, and the reports about it do not, or late.
 
 use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{Confidence, Origin, Quantity};
 use paceline_units::TimeDelta;
@@ -16,10 +17,14 @@ pub(super) const CAUSE: Cause = Cause {
 /// reports per second); with statistics, three reports of 1 s.
 const GAP: TimeDelta = TimeDelta::from_millis(1000);
 const GAP_COARSE: TimeDelta = TimeDelta::from_millis(3000);
-/// At most this share of the packets of the gap is lost. Ours.
+/// At most this share of the packets of the gap is lost. Ours: as `outage::LOST`.
 const LOST: f64 = 0.3;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    // A gap lowers a rate. It does not slow the return for seconds.
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let (from, to) = facts.window();
     let from = from - TimeDelta::from_millis(4500);
     let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_millis(1500))?;

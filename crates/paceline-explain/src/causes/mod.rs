@@ -2,8 +2,8 @@
 //!
 //! A cause examines an episode and returns its evidence, or nothing. The order of [`CAUSES`] decides between causes with evidence
 //! of equal strength: first what stops packets or reports, then what changes the path, then what limits the rate from above, then
-//! what fills or drops. Thresholds name their source, or say that they are ours; ours were chosen on the training half of generated
-//! captures (`tests/it/generator`).
+//! what fills or drops. Named thresholds have their source, or are marked as ours; factors within expressions are ours too.
+//! Ours were chosen on generated captures (`tests/it/generator`), without the test half.
 
 mod application;
 mod congestive_loss;
@@ -43,7 +43,7 @@ pub struct Cause {
 pub enum Strength {
     /// Another cause would look alike.
     Weak,
-    /// Hardly another cause looks so.
+    /// Other causes rarely look like this.
     Strong,
 }
 

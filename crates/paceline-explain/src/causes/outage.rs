@@ -1,6 +1,7 @@
 //! The network carries nothing for a while.
 
 use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
 use crate::model::{Origin, Quantity};
@@ -34,6 +35,10 @@ const LONGER: f64 = 0.7;
 const LATE: f64 = 0.5;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    // A gap lowers a rate. It does not slow the return for seconds.
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let (from, to) = facts.window();
     let from = from - TimeDelta::from_millis(4000);
     let received = facts.flow.get(Quantity::ReceivedRate).filter(|series| series.origin != Origin::Reports);
@@ -73,7 +78,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.is_coarse() {
         return (gap.1 - gap.0 >= RTCP_GAP && media_stopped(facts, gap)).then(|| Evidence {
             strength: Strength::Strong,
-            text: format!("no report for {}, and packets of that time were lost or as late", ms(lasted)),
+            text: format!("no report for {}, and packets sent in that time were lost or held up", ms(lasted)),
             series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::Jitter, Quantity::RoundTrip],
             span: gap,
         });
@@ -81,7 +86,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || late)).then(|| Evidence {
         strength: Strength::Strong,
         text: match late {
-            true => format!("no report for {}, and the packets of that time were as late", ms(lasted)),
+            true => format!("no report for {}, and the packets of that time arrived as much later", ms(lasted)),
             false => {
                 format!("no report for {}, and {:.0} % of the packets of that time were lost", ms(lasted), loss * 100.0)
             }
@@ -114,4 +119,39 @@ pub(super) fn held_up(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
     delay
         .max(gap.0 - TimeDelta::from_millis(500), gap.1)
         .is_some_and(|most| most - usual >= LATE * (gap.1 - gap.0).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::statistics;
+
+    /// Whether media stopped from 30 s to 34 s by what statistics say: lost packets of 100 in each second, and jitter, s.
+    fn stopped(lost: &dyn Fn(f64) -> f64, jitter: &dyn Fn(f64) -> f64) -> bool {
+        let flow = statistics(&[
+            (Quantity::SentRate, &|_| 1e6),
+            (Quantity::PacketsSent, &|_| 100.0),
+            (Quantity::PacketsLost, lost),
+            (Quantity::Jitter, jitter),
+        ]);
+        let episode = crate::test_flow::drop_between(31.0, 33.0);
+        media_stopped(&Facts { flow: &flow, episode: &episode }, (Time::from_secs(30), Time::from_secs(34)))
+    }
+
+    fn in_gap(at: f64) -> bool {
+        (30.0..34.0).contains(&at)
+    }
+
+    #[test]
+    fn media_stopped_where_more_is_lost_than_around() {
+        assert!(stopped(&|at| if in_gap(at) { 20.0 } else { 0.0 }, &|_| 0.001));
+        assert!(!stopped(&|_| 20.0, &|_| 0.001), "as much is lost all the time");
+        assert!(!stopped(&|_| 0.0, &|_| 0.001), "nothing is lost");
+    }
+
+    #[test]
+    fn media_stopped_where_jitter_rises_after_the_gap() {
+        assert!(stopped(&|_| 0.0, &|at| if at < 34.0 { 0.001 } else { 0.02 }));
+        assert!(!stopped(&|_| 0.0, &|_| 0.02), "as high before");
+    }
 }

@@ -16,7 +16,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.episode.kind != EpisodeKind::SlowReturn {
         return None;
     }
-    let (from, to) = (facts.episode.start, facts.episode.end);
+    let (from, to) = facts.window();
     let (loss, _) = facts.loss_within(from, to).unwrap_or((0.0, 0.0));
     let threshold = facts.delays().map_or(0.0, |delays| queue_threshold(&delays));
     let delay = facts.flow.get(Quantity::DelayLow).and_then(|series| {
@@ -26,6 +26,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if loss >= LOSS || delay.is_some_and(|delay| delay >= threshold) {
         return None;
     }
+    let from = facts.episode.start;
     let failed = facts.flow.marks(from, to).filter(|mark| mark.kind == MarkKind::ProbeFailed).count();
     let sent = facts.flow.marks(from, to).filter(|mark| matches!(mark.kind, MarkKind::ProbeSent(_))).count();
     let probes = match (failed, sent) {

@@ -4,8 +4,8 @@ use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
-use crate::model::{MarkKind, Quantity};
-use paceline_units::TimeDelta;
+use crate::model::{Flow, MarkKind, Quantity};
+use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "rate-cap",
@@ -14,15 +14,15 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: a cap holds the rate constant to this share for this time.
+/// Ours: a cap holds the rate constant to this share for this time. Controllers change their rate more, and within a second.
 const CONSTANT: f64 = 0.005;
 const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
-/// Statistics have one sample a second.
+/// Ours: statistics have one sample a second.
 const HOLDS_COARSE: TimeDelta = TimeDelta::from_millis(3500);
 /// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
 const NEAR: f64 = 0.12;
 
-/// Ours: without a target, the lower rate must last for this time, up to this multiple.
+/// Ours: without a target, the lower rate must last for this time, up to this multiple. Rates of encoders vary by less.
 const LASTS: TimeDelta = TimeDelta::from_secs(5);
 const UP_TO: f64 = 1.3;
 
@@ -49,7 +49,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let flat = match episode.kind {
         EpisodeKind::Drop => {
             let holds = if facts.is_coarse() { HOLDS_COARSE } else { HOLDS };
-            is_flat(episode.end, episode.end + holds) && facts.flow.span.1 >= episode.end + holds
+            // Without reports, a rate stays as it is.
+            let reported =
+                facts.flow.get(Quantity::Feedback).is_none_or(|f| f.sum(episode.end, episode.end + holds) > 0.0);
+            reported && is_flat(episode.end, episode.end + holds) && facts.flow.span.1 >= episode.end + holds
         }
         EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),
         EpisodeKind::SentDrop | EpisodeKind::SlowReturn => false,
@@ -84,6 +87,16 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         )),
         _ => None,
     }
+}
+
+/// Returns whether this rate is near a limit that was set or announced until a time.
+pub(super) fn is_known(flow: &Flow, rate: f64, until: Time) -> bool {
+    let set = flow.marks(Time::ZERO, until).filter_map(|mark| match mark.kind {
+        MarkKind::CapSet(cap) => Some(cap),
+        _ => None,
+    });
+    let announced = flow.get(Quantity::Cap).and_then(|caps| caps.at(until));
+    set.chain(announced).any(|cap| (rate - cap).abs() <= NEAR * cap)
 }
 
 /// Returns whether each second after the drop had about its rate.

@@ -1,6 +1,6 @@
 //! The packets take another way.
 
-use super::{Cause, Evidence, Strength, ms, rate};
+use super::{Cause, Evidence, Strength, ms, rate, rate_cap};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -35,7 +35,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     if let Some(start) = restarted(facts) {
         return Some(Evidence {
-            strength: Strength::Strong,
+            strength: Strength::Weak,
             text: format!("the rate began again at {}, as at the start of the call", rate(start)),
             series: vec![Quantity::Target, Quantity::Estimate],
             span: (from, to),
@@ -69,16 +69,19 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 const EQUAL: f64 = 0.0001;
 
 /// Returns the start rate of the call, if the rate fell to it at once. Controllers begin anew on another network route (libwebrtc,
-/// `GoogCcNetworkController::OnNetworkRouteChange`).
+/// `GoogCcNetworkController::OnNetworkRouteChange`). A rate that is the lowest of the call may be the minimum of the controller, and
+/// one near a limit may be that limit.
 fn restarted(facts: &Facts<'_>) -> Option<f64> {
     let (quantity, series) = facts.flow.rate()?;
     let (_, start) = *series.points.first()?;
     let (episode, known) = (facts.episode, matches!(quantity, Quantity::Target | Quantity::Estimate));
     let at_once = episode.end - episode.start <= EDGE;
-    (known && at_once && (episode.to - start).abs() <= EQUAL * start).then_some(start)
+    let lowest = series.points.iter().map(|(_, rate)| *rate).fold(f64::MAX, f64::min);
+    let is_limit = start <= (1.0 + EQUAL) * lowest || rate_cap::is_known(facts.flow, start, facts.window().1);
+    (known && at_once && !is_limit && (episode.to - start).abs() <= EQUAL * start).then_some(start)
 }
 
-/// Ours: so much of the largest rise.
+/// Ours: a sample that rises by this share of the largest rise lies between the two paths.
 const BETWEEN: f64 = 0.3;
 
 /// Statistics have round-trip times only: all samples after lie close together, and above all before.
@@ -106,4 +109,51 @@ fn by_round_trips(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::RoundTrip],
         span: (from, to),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::Episode;
+    use crate::model::{Flow, Mark};
+    use crate::test_flow::{drop_between, packets};
+    use paceline_units::Time;
+
+    /// A target that begins at 300 kbit/s and falls to it at 30 s; `early`: the target from 5 s to 8 s.
+    fn flow(early: f64) -> Flow {
+        packets(&[(Quantity::Target, &|at| match at {
+            5.0..8.0 => early,
+            8.0..30.0 => 2e6,
+            30.0..40.0 | 0.0..5.0 => 3e5,
+            _ => 1e6,
+        })])
+    }
+
+    fn evidence(flow: &Flow, to: f64) -> Option<Evidence> {
+        let episode = Episode { to, ..drop_between(29.9, 30.0) };
+        examine(&Facts { flow, episode: &episode })
+    }
+
+    #[test]
+    fn a_rate_that_begins_again_is_weak_evidence() {
+        let found = evidence(&flow(2e5), 3e5).expect("the start rate");
+        assert_eq!(found.strength, Strength::Weak);
+        assert_eq!(evidence(&flow(2e5), 4e5), None, "another rate");
+    }
+
+    #[test]
+    fn the_lowest_rate_of_a_call_is_no_new_beginning() {
+        assert_eq!(evidence(&flow(4e5), 3e5), None);
+    }
+
+    #[test]
+    fn a_limit_is_no_new_beginning() {
+        let with_limit = |bps| {
+            let mut flow = flow(2e5);
+            flow.marks.push(Mark { at: Time::from_secs(1), kind: MarkKind::CapSet(bps) });
+            evidence(&flow, 3e5)
+        };
+        assert_eq!(with_limit(3e5), None);
+        assert!(with_limit(1e6).is_some(), "another limit");
+    }
 }

@@ -3,7 +3,7 @@
 use super::{Cause, Evidence, Strength, ms};
 use crate::facts::Facts;
 use crate::model::Quantity;
-use paceline_units::TimeDelta;
+use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "rtt-backoff",
@@ -18,24 +18,29 @@ const LIMIT: f64 = 3.0;
 /// Ours: two samples, because one follows every gap of reports.
 const SAMPLES: usize = 2;
 
-/// Ours, for statistics: the time between the first and the last long round trip.
+/// Ours, for statistics: the time between the first and the last long round trip. Samples of one report are less far apart.
 const LASTS: TimeDelta = TimeDelta::from_secs(3);
 /// Ours: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
 const BINS: usize = 25;
-/// Ours: the lowest delays of a path spread by at most this, s.
+/// Ours: the lowest delays of a path spread by at most this, s. A queue of seconds changes by more.
 const FLAT: f64 = 0.01;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = (facts.episode.start - TimeDelta::from_secs(3), facts.episode.end + TimeDelta::from_secs(9));
     let samples = facts.flow.get(Quantity::RoundTrip)?.within(from, to);
+    // Delays are seen when they end; the first long one began before the rate was at its lowest.
+    let began = |(at, delay): &(Time, f64)| *at - TimeDelta::from_secs_f64(*delay) <= facts.episode.end;
     let long = samples.iter().filter(|(_, rtt)| *rtt >= LIMIT);
+    if !long.clone().next().is_some_and(began) {
+        return None;
+    }
     // Delays that last distinguish a long path from reports that were held up once.
-    let mut delays: Vec<f64> = match facts.flow.get(Quantity::DelayLow) {
-        Some(delay) => {
-            delay.within(from, to).iter().map(|(_, value)| *value).filter(|value| *value >= LIMIT / 4.0).collect()
-        }
-        None => Vec::new(),
-    };
+    let delays = facts.flow.get(Quantity::DelayLow).map_or(&[][..], |delay| delay.within(from, to));
+    let delays = delays.iter().filter(|(_, delay)| *delay >= LIMIT / 4.0);
+    if delays.clone().next().is_some_and(|first| !began(first)) {
+        return None;
+    }
+    let mut delays: Vec<f64> = delays.map(|(_, delay)| *delay).collect();
     let is_lasting = match facts.flow.get(Quantity::DelayLow) {
         Some(_) => delays.len() >= BINS,
         None => {
@@ -57,4 +62,27 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::RoundTrip],
         span: (from, to),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{drop_between, packets};
+
+    /// A drop from 30 s to 33 s of a flow whose packets need 1.7 s for each way from this time on, s.
+    fn strength(from: f64) -> Option<Strength> {
+        let flow = packets(&[
+            (Quantity::RoundTrip, &|at| if at >= from + 3.4 { 3.4 } else { 0.1 }),
+            (Quantity::DelayLow, &|at| if at >= from + 1.7 { 1.65 } else { 0.0 }),
+        ]);
+        examine(&Facts { flow: &flow, episode: &drop_between(30.0, 33.0) }).map(|evidence| evidence.strength)
+    }
+
+    #[test]
+    fn long_delays_begin_before_the_rate_is_at_its_lowest() {
+        assert_eq!(strength(28.0), Some(Strength::Strong));
+        assert_eq!(strength(32.5), Some(Strength::Strong));
+        assert_eq!(strength(33.5), None);
+        assert_eq!(strength(36.0), None);
+    }
 }

@@ -85,10 +85,12 @@ fn scored(generated: &Generated, flow: &Flow, overflows: &[f64], finding: Findin
             cause => vec![cause],
         })
         .collect();
+    // A slow return begins with the drop: a cause explains it if it acts for half of the return, else the missing probe does.
+    let acts_in_return = generated.reacts_until_s.min(end) - generated.window_s.0.max(start) >= 0.5 * (end - start);
+    let named = causes.iter().copied().find(|cause| *cause == said);
     let truth = match finding.episode.kind {
-        // While the cause acts it explains a slow return, after it the missing probe does.
-        EpisodeKind::SlowReturn => causes.iter().copied().find(|cause| *cause == said).unwrap_or("probe"),
-        _ if acts => causes.iter().copied().find(|cause| *cause == said).unwrap_or(causes[0]),
+        EpisodeKind::SlowReturn => named.filter(|_| acts_in_return).unwrap_or("probe"),
+        _ if acts => named.unwrap_or(causes[0]),
         _ => NONE,
     };
     Scored {
