@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+/// How often an answer is looked for before this process sleeps, each time after other threads had their turn.
+const LOOKS: u32 = 100;
 /// The longest line that a program may write.
 const LINE_MAX: usize = 1 << 20;
 /// The number of lines of the program's messages that an error shows.
@@ -97,7 +99,7 @@ impl Process {
     pub fn read(&mut self, limit: Duration) -> Result<&[u8], Cause> {
         self.buffer.drain(..self.used);
         self.used = 0;
-        let (mut searched, mut deadline) = (0, None);
+        let (mut searched, mut deadline, mut looks) = (0, None, 0);
         loop {
             if let Some(end) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
                 self.used = searched + end + 1;
@@ -107,9 +109,15 @@ impl Process {
             if searched > LINE_MAX {
                 return Err(Cause::LongLine { limit: LINE_MAX });
             }
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
-            if !wait(self.output.as_fd(), PollFlags::POLLIN, deadline)? {
-                return Err(Cause::NoAnswer { seconds: limit.as_secs_f64() });
+            // Most answers come within microseconds: to sleep and to be woken takes longer.
+            if looks < LOOKS {
+                looks += 1;
+                thread::yield_now();
+            } else {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
+                if !wait(self.output.as_fd(), PollFlags::POLLIN, deadline)? {
+                    return Err(Cause::NoAnswer { seconds: limit.as_secs_f64() });
+                }
             }
             self.read_more()?;
         }
