@@ -1,18 +1,11 @@
 //! Metrics of a session in the text format of Prometheus (exposition format 0.0.4), over HTTP on the loopback.
 
+use super::http;
 use miette::{IntoDiagnostic, Result, miette};
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Longest request head, bytes.
-const HEAD_MAX: usize = 4096;
-
-/// Longest time to receive a request, and to send the answer. Requests are served one after the other.
-const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A metric: name without prefix, whether it is a counter, what it is, value.
 pub struct Metric {
@@ -53,7 +46,7 @@ impl MetricsServer {
             for stream in listener.incoming().flatten() {
                 let body = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // A client that leaves early is its own concern.
-                let _ = answer(stream, &body);
+                let _ = http::answer(stream, "/metrics", "text/plain; version=0.0.4", &body);
             }
         };
         thread::Builder::new().name("metrics".to_owned()).spawn(serve).into_diagnostic()?;
@@ -74,26 +67,6 @@ fn text(metrics: &[Metric]) -> String {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
     }
     text
-}
-
-fn answer(mut stream: TcpStream, body: &str) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let (mut head, mut buffer, started) = (Vec::new(), [0; 512], Instant::now());
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let n = stream.read(&mut buffer)?;
-        if n == 0 || head.len() + n > HEAD_MAX || started.elapsed() > TIMEOUT {
-            return Ok(());
-        }
-        head.extend_from_slice(&buffer[..n]);
-    }
-    let is_metrics = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET /metrics?");
-    let (status, body) = if is_metrics { ("200 OK", body) } else { ("404 Not Found", "see /metrics\n") };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod fit;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 mod host_session;
+mod http;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;

@@ -1,6 +1,6 @@
 //! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
 
-use super::{check_controllers, reject_external};
+use super::{check_controllers, http, reject_external};
 use crate::{output, worlds};
 use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
@@ -8,6 +8,7 @@ use paceline_lab::registries;
 use paceline_scenario::{Catalogue, Changes, Override, edited, load};
 use serde_json::{Value, json};
 use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,6 +38,12 @@ pub struct Arguments {
     /// File for the page; `-` prints it.
     #[arg(long, value_name = "FILE", default_value = "playground.html")]
     out: PathBuf,
+    /// Shows the page at an address of this machine in place of writing a file, until Ctrl-C. The browser simulates; nothing runs here.
+    #[arg(long, conflicts_with = "out")]
+    serve: bool,
+    /// Port of that address; any free port if absent.
+    #[arg(long, requires = "serve", default_value_t = 0, hide_default_value = true)]
+    port: u16,
 }
 
 /// Writes the page and prints its address.
@@ -71,6 +78,9 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
         start["beside"] = json!(name);
     }
     let page = with_start(page, &start);
+    if arguments.serve {
+        return serve(&page, arguments.port);
+    }
     if arguments.out.as_os_str() == "-" {
         output::print(page.trim_end())?;
         return Ok(ExitCode::SUCCESS);
@@ -79,6 +89,18 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
     fs::write(&arguments.out, page).into_diagnostic().wrap_err_with(|| format!("cannot write {out}"))?;
     let path = arguments.out.canonicalize().into_diagnostic()?;
     output::print(&format!("The playground is {out}. To open it:\n  file://{}", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the page on the loopback until the process ends.
+fn serve(page: &str, port: u16) -> Result<ExitCode> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).into_diagnostic();
+    let listener = listener.wrap_err_with(|| format!("cannot listen at port {port} of this machine"))?;
+    eprintln!("The playground is at http://{}/ until Ctrl-C", listener.local_addr().into_diagnostic()?);
+    for stream in listener.incoming().flatten() {
+        // A browser that leaves early is its own concern.
+        let _ = http::answer(stream, "/", "text/html; charset=utf-8", page);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
