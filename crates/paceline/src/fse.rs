@@ -228,7 +228,7 @@ mod tests {
         exchange.set_desired(1, Rate::from_kbps(300));
         assert_eq!(update(&mut exchange, 0, 2, 550), [500, 300, 800]);
         exchange.set_desired(2, Rate::from_kbps(400));
-        assert_eq!(update(&mut exchange, 0, 2, 800), [500, 300, 400], "400 remain, which nobody wants");
+        assert_eq!(update(&mut exchange, 0, 2, 800), [500, 300, 400], "400 remain, which no flow can use");
         assert_eq!(exchange.sum(), Rate::from_kbps(1600));
     }
 

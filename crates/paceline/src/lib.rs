@@ -36,8 +36,8 @@
 //!
 //! # Coupling
 //!
-//! Flows of one sender that share a bottleneck can share one rate by priority: a [`FlowStateExchange`] (RFC 8699) divides it. Which
-//! controllers support this, [`Entry::couples`] tells.
+//! Flows of one sender that share a bottleneck can share one rate by priority: a [`FlowStateExchange`] (RFC 8699) divides it.
+//! [`Entry::couples`] says which controllers support this.
 //!
 //! # What else is here
 //!
