@@ -15,8 +15,14 @@ const ADDITIVE_MAX: f64 = 0.16;
 const FREE: f64 = 1.5;
 /// The largest multiple of gamma.
 const SPEED_MAX: f64 = 3.0;
-/// The time after a loss in which growth is slower.
-const CAUTION: TimeDelta = TimeDelta::from_secs(30);
+/// The least m.
+const PART_MIN: f64 = 0.35;
+/// The time in which m grows by its own size.
+const PART_TIME: TimeDelta = TimeDelta::from_secs(40);
+/// The time after a loss in which growth returns.
+const CAUTION: TimeDelta = TimeDelta::from_secs(10);
+/// The longest round-trip time that counts in the step of a flow whose packets are marked.
+const MARKED_TIME: TimeDelta = TimeDelta::from_millis(50);
 /// The weight of a message in the rate while a queue is drained.
 const DRAIN_GAIN: f64 = 0.7;
 
@@ -44,19 +50,19 @@ pub fn drain_time(config: &DrcConfig, seen: TimeDelta) -> TimeDelta {
 /// q_ref = m q_0 + k jitter,    5 ms to 80 ms                          (4)
 /// ```
 ///
-/// A queue that drops early, or that is short, loses packets below `q_0`: the part m is halved at each loss that lowers the rate.
+/// A queue that drops early, or that is short, loses packets below `q_0`: losses halve the part m.
 pub fn reference(config: &DrcConfig, jitter: TimeDelta, part: f64) -> TimeDelta {
     (config.reference.scale(part) + jitter.scale(config.jitter_factor)).max(REFERENCE.0).min(REFERENCE.1)
 }
 
 /// m after a loss.
 pub fn shorten(part: f64) -> f64 {
-    (part * 0.5).max(0.25)
+    (part * 0.5).max(PART_MIN)
 }
 
-/// m after the time `dt` without a loss: it doubles in 14 s.
+/// m after the time `dt` without a loss: it doubles in 28 s.
 pub fn lengthen(part: f64, dt: TimeDelta) -> f64 {
-    (part * (1.0 + dt.as_secs_f64() / 20.0)).min(1.0)
+    (part * (1.0 + dt.as_secs_f64() / PART_TIME.as_secs_f64())).min(1.0)
 }
 
 /// What is added to the rate in each time T. It makes flows equal that share a queue. With the square root of the rate it is
@@ -109,13 +115,13 @@ pub fn growth(config: &DrcConfig, free: Option<TimeDelta>, seen: TimeDelta) -> f
     config.growth * (times - 1.0).clamp(0.0, SPEED_MAX)
 }
 
-/// The part of the additive step that is left, by the time since a loss lowered the rate. Growth by a factor returns with 1.
+/// The part of the additive step that losses leave: m, and less in the time after a loss that lowered the rate.
 ///
 /// ```text
-/// c = min(since / 30 s, 1)                                            (9)
+/// c = m min(since / 10 s, 1)                                          (9)
 /// ```
-pub fn caution(since: Option<TimeDelta>) -> f64 {
-    since.map_or(1.0, |since| (since.as_secs_f64() / CAUTION.as_secs_f64()).min(1.0))
+pub fn caution(part: f64, since: Option<TimeDelta>) -> f64 {
+    part * since.map_or(1.0, |since| (since.as_secs_f64() / CAUTION.as_secs_f64()).min(1.0))
 }
 
 /// What [`grow`] needs.
@@ -148,14 +154,16 @@ pub fn grow(config: &DrcConfig, growth: &Growth) -> Rate {
 }
 
 /// The step in a time L of a flow whose packets are marked: a packet per round trip, in each round trip, as TCP's (RFC 5681,
-/// section 3.1; RFC 9332 expects it of L4S senders).
+/// section 3.1; RFC 9332 expects it of L4S senders). With longer round trips it is larger, so that flows have the same rate whose marks
+/// are equal: 2 packet / (alpha 50 ms).
 ///
 /// ```text
-/// s = (packet / srtt) (L / srtt)                                      (11)
+/// s = (packet / srtt) (L / min(srtt, 50 ms))                          (11)
 /// ```
 pub fn marked_step(packet: DataSize, srtt: TimeDelta, seen: TimeDelta) -> Rate {
-    let srtt = srtt.as_secs_f64().max(1e-3);
-    Rate::from_bps_f64(packet.as_bits() as f64 / srtt * seen.as_secs_f64() / srtt)
+    let srtt = srtt.max(TimeDelta::from_millis(1));
+    let each = srtt.min(MARKED_TIME);
+    Rate::from_bps_f64(packet.as_bits() as f64 / srtt.as_secs_f64() * seen.as_secs_f64() / each.as_secs_f64())
 }
 
 /// The rate after a message with marks: the share of marked packets, halved, in each round trip, as DCTCP's (RFC 8257, section 3.3).
@@ -196,13 +204,13 @@ mod tests {
         assert_eq!([MS(185), MS(266), MS(300)].map(|seen| drain_time(&config(), seen)), [MS(400), MS(400), MS(450)]);
     }
 
-    /// 8 ms and twice the jitter; a quarter of 8 ms is below 5 ms; 8 ms and twice 40 ms are above 80 ms.
+    /// 8 ms and twice the jitter; 0.35 of 8 ms is below 5 ms; 8 ms and twice 40 ms are above 80 ms.
     #[test]
     fn reference_has_limits() {
         let of = |jitter, part| reference(&config(), MS(jitter), part);
-        assert_eq!([of(0, 1.0), of(3, 1.0), of(3, 0.5), of(0, 0.25), of(40, 1.0)], [8, 14, 10, 5, 80].map(MS));
-        assert_eq!([1.0, 0.5, 0.25].map(shorten), [0.5, 0.25, 0.25]);
-        assert_eq!([lengthen(0.5, MS(1000)), lengthen(0.99, MS(1000))], [0.525, 1.0]);
+        assert_eq!([of(0, 1.0), of(3, 1.0), of(3, 0.5), of(0, 0.35), of(40, 1.0)], [8, 14, 10, 5, 80].map(MS));
+        assert_eq!([1.0, 0.8, 0.5].map(shorten), [0.5, 0.4, 0.35]);
+        assert_eq!([lengthen(0.5, MS(1000)), lengthen(0.99, MS(1000))], [0.5125, 1.0]);
     }
 
     /// 65 kbit/s at 1 Mbit/s, twice that at four times the rate, and 16 % at 100 kbit/s, where the root would give 20.6.
@@ -241,8 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn caution_ends_after_half_a_minute() {
-        assert_eq!([Some(0), Some(7500), Some(90_000), None].map(|ms| caution(ms.map(MS))), [0.0, 0.25, 1.0, 1.0]);
+    fn caution_ends_with_its_time_and_with_m() {
+        let of = |part, ms: Option<i64>| caution(part, ms.map(MS));
+        assert_eq!(
+            [of(1.0, Some(0)), of(1.0, Some(2500)), of(1.0, Some(90_000)), of(1.0, None)],
+            [0.0, 0.25, 1.0, 1.0]
+        );
+        assert_eq!([of(0.5, Some(2500)), of(0.5, None)], [0.125, 0.5]);
     }
 
     /// A quarter of L, half of the queue: (40 + 0.18 · 1000) / 8 = 27.5. At twice the delivery rate nothing is added, and nothing
@@ -256,11 +269,12 @@ mod tests {
         assert_eq!(grow(&config(), &Growth { queue: 1.0, ..growth }), K(1000));
     }
 
-    /// 1000 bytes each 100 ms are 80 kbit/s, in each of two round trips of L; a share of 0.5 takes a quarter in a round trip, and a
-    /// quarter of that in 25 ms.
+    /// 1000 bytes each 25 ms are 320 kbit/s, in each of eight round trips of L. Each 100 ms they are 80 kbit/s, in each 50 ms of L. A
+    /// share of 0.5 takes a quarter in a round trip, and a quarter of that in 25 ms.
     #[test]
     fn marks_are_answered_as_by_tcp() {
-        assert_eq!(marked_step(DataSize::from_bytes(1000), MS(100), MS(200)), K(160));
+        let step = |srtt| marked_step(DataSize::from_bytes(1000), MS(srtt), MS(200));
+        assert_eq!([25, 50, 100].map(step), [2560, 640, 320].map(K));
         assert_eq!(marked(K(1000), 0.5, MS(100), MS(100)), K(750));
         assert_eq!(marked(K(1000), 0.5, MS(25), MS(100)), Rate::from_bps(937_500));
         assert_eq!(marked(K(1000), 0.5, MS(900), MS(100)), K(750), "no more than once in a message");

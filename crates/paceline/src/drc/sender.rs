@@ -57,6 +57,8 @@ const INTERVAL_GAIN: f64 = 0.1;
 const DT_MAX: TimeDelta = TimeDelta::from_secs(1);
 /// The rate after a loss, over the delivery rate.
 const LOSS_DECREASE: f64 = 0.9;
+/// What the link delivered while it had a queue is what it carries, for this time: losses are seen up to two periods later.
+const CARRIED: TimeDelta = TimeDelta::from_secs(2);
 /// The rate after a time without feedback, over the rate before.
 const TIMEOUT_DECREASE: f64 = 0.5;
 /// The packets that may leave in addition after a timeout.
@@ -89,12 +91,16 @@ struct Sender {
     marked_at: Option<Time>,
     /// When the queue last exceeded its reference.
     queued_at: Option<Time>,
-    /// The part of q_0 that is allowed after losses.
-    short: f64,
+    /// m: the part of q_0 and of the additive step that losses leave.
+    part: f64,
     /// What messages without arrivals showed, which the next one with arrivals answers: a loss, and an excess of loss.
     unanswered: (bool, bool),
     /// When loss last lowered the rate.
     lost_at: Option<Time>,
+    /// C: what the link carried then, less a tenth. Growth up to it needs no caution.
+    carried: Rate,
+    /// The last message with a queue above the reference, and the delivery rate at that time.
+    filled: (Time, Rate),
     feedback_at: Option<Time>,
     /// The first feedback after the last timeout; `None` before it.
     resumed_at: Option<Time>,
@@ -127,9 +133,11 @@ impl Sender {
             marks: 0.0,
             marked_at: None,
             queued_at: None,
-            short: 1.0,
+            part: 1.0,
             unanswered: (false, false),
             lost_at: None,
+            carried: Rate::ZERO,
+            filled: (Time::ZERO, Rate::ZERO),
             feedback_at: None,
             resumed_at: Some(Time::ZERO),
             interval: config.feedback,
@@ -166,6 +174,7 @@ impl Sender {
         if self.resumed_at.is_none() && feedback.packets.iter().any(|packet| packet.arrival.is_some()) {
             // The path may be another one: the flow starts again.
             (self.resumed_at, self.queued_at, self.lost_at) = (Some(now), None, None);
+            (self.part, self.carried) = (1.0, Rate::ZERO);
             self.unanswered = (false, false);
             self.loss.restart(now);
         }
@@ -187,10 +196,13 @@ impl Sender {
         let (q, srtt) = (self.delays.queue, self.delays.srtt);
         let seen = law::seen(self.delays.rtt, window, self.interval);
         let time = law::drain_time(&c, seen);
-        let reference = law::reference(&c, self.delays.jitter, self.short);
-        self.short = law::lengthen(self.short, dt);
-        let caution = law::caution(self.lost_at.map(|at| now - at));
-        let additive = law::additive(&c, delivery).scale(caution);
+        let reference = law::reference(&c, self.delays.jitter, self.part);
+        self.part = law::lengthen(self.part, dt);
+        let free = law::additive(&c, delivery);
+        let additive = free.scale(law::caution(self.part, self.lost_at.map(|at| now - at)));
+        if q > reference {
+            self.filled = (now, delivery);
+        }
         let beside = self.standing.update(
             now,
             &Observation {
@@ -219,22 +231,24 @@ impl Sender {
             Mode::Drain
         } else {
             let factor = law::growth(&c, self.queued_at.map(|at| now - at), seen);
-            let part = |of: TimeDelta| (of.as_secs_f64() / seen.as_secs_f64()).min(1.0);
+            let is_below = self.rate < self.carried;
+            let is_free = is_below || self.part >= 1.0;
             let step = match self.marked_at {
                 Some(at) if now - at < MARKS => law::marked_step(self.setup.packet_size, srtt, seen),
-                _ => additive.scale((seen.as_secs_f64() / time.as_secs_f64()).min(1.0)),
+                _ => (if is_below { free } else { additive }).scale((seen.as_secs_f64() / time.as_secs_f64()).min(1.0)),
             };
-            self.rate = law::grow(
+            let rate = law::grow(
                 &c,
                 &law::Growth {
                     rate: self.rate,
                     delivery,
                     step,
-                    factor: if caution < 1.0 { 0.0 } else { factor },
-                    part: part(dt),
+                    factor: if is_free { factor } else { 0.0 },
+                    part: (dt.as_secs_f64() / seen.as_secs_f64()).min(1.0),
                     queue: (q.as_secs_f64() / reference.as_secs_f64()).min(1.0),
                 },
             );
+            self.rate = if is_below && self.part < 1.0 { rate.min(self.carried) } else { rate };
             Mode::Grow
         };
         if report.marked > 0 {
@@ -243,8 +257,10 @@ impl Sender {
         }
         if is_excess && c.loss {
             self.rate = self.rate.min(delivery.scale(LOSS_DECREASE));
-            self.lost_at = Some(now);
-            self.short = law::shorten(self.short);
+            let (at, rate) = self.filled;
+            let carried = if now - at < CARRIED { rate.max(delivery) } else { delivery };
+            (self.lost_at, self.carried) = (Some(now), carried.scale(LOSS_DECREASE));
+            self.part = law::shorten(self.part);
         }
         self.rate = self.bounds.clamp(self.rate);
         let is_marked = self.marked_at.is_some_and(|at| now - at < MARKS);
@@ -302,9 +318,12 @@ impl SendHalf for Sender {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let dt = self.feedback_at.map_or(self.config.feedback, |at| now - at).min(DT_MAX);
         let report = self.observe(now, dt, feedback);
-        let is_short = self.delays.queue * 2 < law::reference(&self.config, self.delays.jitter, self.short);
-        let is_excess = self.loss.handle(now, report.arrived + report.lost, report.lost, is_short);
-        self.unanswered = (self.unanswered.0 || report.lost > 0, self.unanswered.1 || is_excess);
+        let is_short = self.delays.queue * 2 < law::reference(&self.config, self.delays.jitter, self.part);
+        let excess = self.loss.handle(now, report.arrived + report.lost, report.lost, is_short);
+        self.unanswered = (self.unanswered.0 || report.lost > 0, self.unanswered.1 || excess.congested);
+        if excess.lasting && self.config.loss {
+            self.part = law::shorten(self.part);
+        }
         self.outstanding = feedback.outstanding;
         if report.arrived == 0 {
             return;
