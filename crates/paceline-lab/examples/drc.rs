@@ -50,6 +50,7 @@ fn main() {
             "--only" => only = words.next().expect("--only needs a part of a name"),
             "--held-out" => (cellular, first) = (&HELD_OUT, 5001),
             "--trace" => step = words.next().and_then(|n| n.parse().ok()).expect("--trace needs seconds"),
+            "--seed" => first = words.next().and_then(|n| n.parse().ok()).expect("--seed needs a number"),
             "--seeds" => seeds = words.next().and_then(|n| n.parse().ok()).expect("--seeds needs a number"),
             setting if setting.contains('=') => config.push(setting.to_owned()),
             name => controller = name.to_owned(),

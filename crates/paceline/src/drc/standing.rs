@@ -73,6 +73,8 @@ struct Beside {
     decreased: Time,
     /// The largest delivery rate before the queue stood.
     best: Rate,
+    /// How many steps without a confirmation refute the queue: two if it was confirmed before.
+    left: u8,
 }
 
 /// The rate of CUBIC (RFC 9438, equations 1 and 2) at the time `since` after a decrease at the rate `top`.
@@ -133,7 +135,7 @@ impl StandingQueue {
                 let lasts = now - since > LASTS.0.max(seen.seen * LASTS.1);
                 if lasts && now >= self.next && delivery < best.scale(FALLEN) {
                     let (rate, top) = (delivery.scale(STEP), best.scale(BETA));
-                    State::Beside(Beside { rate, raised: now, top, decreased: now, best })
+                    State::Beside(Beside { rate, raised: now, top, decreased: now, best, left: 1 })
                 } else {
                     State::Long { since, best, peak }
                 }
@@ -147,15 +149,19 @@ impl StandingQueue {
 
     /// One step beside others.
     fn step(&mut self, now: Time, seen: &Observation, beside: Beside) -> State {
-        let Beside { rate, raised, top, decreased, best } = beside;
+        let Beside { rate, raised, top, decreased, best, left } = beside;
         let shown = seen.srtt + seen.seen;
         if seen.is_lost && now - decreased > shown {
             // Fast convergence (RFC 9438, section 4.7): a flow that lost before it reached its last top leaves more to others.
             let top = if rate < top { rate.scale((1.0 + BETA) / 2.0) } else { rate };
-            return State::Beside(Beside { rate: rate.scale(BETA), raised: now, top, decreased: now, best });
+            return State::Beside(Beside { rate: rate.scale(BETA), raised: now, top, decreased: now, ..beside });
         }
         if now - raised < shown {
             return State::Beside(beside);
+        }
+        if seen.delivery < rate.scale(FOLLOWS) && left > 1 {
+            // The other flow may have paused: the experiment is made again from what the link gives now.
+            return State::Beside(Beside { rate: seen.delivery.scale(STEP), raised: now, left: left - 1, ..beside });
         }
         if seen.delivery < rate.scale(FOLLOWS) {
             self.next = now + self.wait;
@@ -163,7 +169,7 @@ impl StandingQueue {
             return State::Long { since: now, best, peak: seen.queue };
         }
         let rate = cubic(top, seen.packet, seen.srtt, now - decreased).min(rate.scale(STEP)).max(rate);
-        State::Beside(Beside { rate, raised: now, ..beside })
+        State::Beside(Beside { rate, raised: now, left: 3, ..beside })
     }
 }
 

@@ -388,7 +388,9 @@ pub fn all(cellular_seeds: &[u64]) -> Vec<Path> {
         ("cubic", "limit = \"60 ms\""),
         ("cubic", TAIL),
         ("cubic", "discipline = \"fq-codel\""),
+        ("bbr", "limit = \"60 ms\""),
         ("bbr", TAIL),
+        ("bbr", "discipline = \"fq-codel\""),
         ("prague", "discipline = \"dualpi2\""),
     ] {
         paths.push(beside(tcp, queue, 6.0));
