@@ -424,4 +424,50 @@ mod tests {
             assert_eq!((sender.lost_at, sender.unanswered), (None, (false, false)), "{last}");
         }
     }
+
+    /// Of the packets of 1.2 s a third is lost; the link delivers 1 Mbit/s without a queue. Growth below the rate that it carried, 0.9
+    /// Mbit/s, is not careful; above it is.
+    #[test]
+    fn growth_is_careful_above_what_the_link_has_carried() {
+        let mut sender = started();
+        for n in 100..112 {
+            message(&mut sender, n, |k| k % 3 > 0);
+        }
+        assert!(sender.part < 1.0 && sender.lost_at.is_some());
+        let carried = sender.carried.as_bps_f64();
+        assert!((5e5..=9e5).contains(&carried), "{carried}");
+        let steps = |sender: &Sender, from: f64| {
+            let mut sender = sender.clone();
+            sender.rate = Rate::from_bps_f64(from);
+            for n in 112..122 {
+                message(&mut sender, n, |_| true);
+            }
+            sender.rate.as_bps_f64() / from
+        };
+        let (below, above) = (steps(&sender, 0.5 * carried), steps(&sender, 1.1 * carried));
+        assert!((1.5..=2.1).contains(&below) && (1.0..=1.1).contains(&above), "{below} {above}");
+    }
+
+    /// 2.5 % of loss in a queue, and none without: m is halved, the rate is not lowered.
+    #[test]
+    fn loss_that_lasts_shortens_the_queue() {
+        let mut sender = started();
+        let (size, mut least) = (DataSize::from_bytes(1250), 1.0_f64);
+        for n in 100..400_i64 {
+            let is_short = n % 10 == 0;
+            let packets: Vec<_> = (0..10)
+                .map(|k| {
+                    let sent = 100 * n + 10 * k;
+                    let is_lost = n % 10 > 1 && n % 4 == 3 && k == 5;
+                    let delay = if is_short { 20 } else { 40 };
+                    let arrival = (!is_lost).then(|| RemoteTime::from_millis(sent + delay));
+                    PacketReport::new((10 * n + k) as u64, Time::from_millis(sent), size, arrival)
+                })
+                .collect();
+            let feedback = Feedback::new(&packets, size, size);
+            sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
+            least = least.min(sender.part);
+        }
+        assert!((0.35..=0.55).contains(&least) && sender.lost_at.is_none(), "{least} {:?}", sender.lost_at);
+    }
 }

@@ -7,8 +7,17 @@
 //! refuted      D <  0.75 of it: the link is the flow's own, and so is the queue. That takes two steps
 //! ```
 //!
-//! Each later step is the same experiment, so that a flow that is left alone drains its queue again. A refuted suspicion is not
-//! tested again for 2 s, then 4, 8, 16, 32 s.
+//! Each later step is the same experiment, so that a flow that is left alone drains its queue again. The other flow may also pause, as
+//! BBR and CUBIC do: if the queue was confirmed once, the experiment is made up to three times. A refuted suspicion is not tested again
+//! for 2 s, then 4, 8, 16, 32 s.
+//!
+//! A loss lowers the rate as CUBIC's. BBR does not answer losses, and would take what is left to it:
+//!
+//! ```text
+//! ignored      since the last decrease was seen, the mean queue is 0.75 of that at the decrease, or more
+//! ```
+//!
+//! Then a loss does not lower the rate, for 10 s at most, and the rate does not rise above half of what the link has given.
 
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
@@ -26,10 +35,23 @@ const FOLLOWS: f64 = 0.75;
 const BETA: f64 = 0.7;
 /// C: the growth beside others, packets per cubic second (RFC 9438, section 5).
 const C: f64 = 0.4;
+/// Growth as Reno's, packets per round trip: 3 (1 - 0.7) / (1 + 0.7) (RFC 9438, section 4.3).
+const RENO: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The time below the reference that ends a standing queue.
 const CLEAR: TimeDelta = TimeDelta::from_secs(1);
 /// The time from a refuted suspicion to the next, which doubles.
 const WAIT: (TimeDelta, TimeDelta) = (TimeDelta::from_secs(2), TimeDelta::from_secs(32));
+
+/// The experiments that refute a queue that was confirmed before.
+const EXPERIMENTS: u8 = 4;
+/// Others ignore a loss if the mean queue after a decrease is at least this part of that before.
+const IGNORED: f64 = 0.75;
+/// The longest time without a decrease beside flows that ignore losses.
+const PATIENCE: TimeDelta = TimeDelta::from_secs(10);
+/// The largest rate beside flows that ignore losses, over the largest delivery rate.
+const SHARE: f64 = 0.5;
+/// The time in which the largest delivery rate is forgotten.
+const FORGOTTEN: TimeDelta = TimeDelta::from_secs(600);
 
 /// What a message shows.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +84,29 @@ enum State {
     Beside(Beside),
 }
 
+/// What the queue does after a decrease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Answer {
+    /// The queue at the decrease.
+    full: TimeDelta,
+    sum: TimeDelta,
+    messages: u32,
+}
+
+impl Answer {
+    fn new(full: TimeDelta) -> Self {
+        Self { full, sum: TimeDelta::ZERO, messages: 0 }
+    }
+
+    fn add(&mut self, queue: TimeDelta) {
+        (self.sum, self.messages) = (self.sum + queue, self.messages + 1);
+    }
+
+    fn is_ignored(&self) -> bool {
+        self.sum >= self.full.scale(IGNORED) * i64::from(self.messages)
+    }
+}
+
 /// The state beside others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Beside {
@@ -73,23 +118,31 @@ struct Beside {
     decreased: Time,
     /// The largest delivery rate before the queue stood.
     best: Rate,
-    /// How many steps without a confirmation refute the queue: two if it was confirmed before.
+    /// Whether the last step was confirmed, and the experiments that are left.
+    passed: bool,
     left: u8,
+    /// The answer to the last decrease, or to the last loss that was ignored.
+    answer: Answer,
+    /// Whether others ignored the last loss.
+    ignored: bool,
 }
 
-/// The rate of CUBIC (RFC 9438, equations 1 and 2) at the time `since` after a decrease at the rate `top`.
+/// The rate of CUBIC (RFC 9438, equations 1, 2 and 4) at the time `since` after a decrease at the rate `top`: in small windows, that of
+/// Reno.
 ///
 /// ```text
 /// W_max = top srtt / packet
 /// K     = cbrt(W_max (1 - 0.7) / C)
-/// rate  = (C (since - K)^3 + W_max) packet / srtt                     (13)
+/// W     = max(C (since - K)^3 + W_max, 0.7 W_max + 0.53 since / srtt)
+/// rate  = W packet / srtt                                             (13)
 /// ```
 pub fn cubic(top: Rate, packet: DataSize, srtt: TimeDelta, since: TimeDelta) -> Rate {
     let per_packet = packet.as_bits() as f64 / srtt.as_secs_f64().max(1e-3);
     let most = top.as_bps_f64() / per_packet;
     let k = libm::cbrt(most * (1.0 - BETA) / C);
     let t = since.as_secs_f64() - k;
-    Rate::from_bps_f64((C * t * t * t + most).max(0.0) * per_packet)
+    let reno = BETA * most + RENO * since.as_secs_f64() / srtt.as_secs_f64().max(1e-3);
+    Rate::from_bps_f64((C * t * t * t + most).max(reno) * per_packet)
 }
 
 /// The standing queue.
@@ -101,6 +154,8 @@ pub struct StandingQueue {
     /// No suspicion before.
     next: Time,
     wait: TimeDelta,
+    /// The largest delivery rate, less what is forgotten, and the time of the last message.
+    most: (Time, Rate),
 }
 
 impl Default for StandingQueue {
@@ -112,7 +167,7 @@ impl Default for StandingQueue {
 impl StandingQueue {
     /// Creates the state of a path without a standing queue.
     pub fn new() -> Self {
-        Self { state: State::Clear, above: Time::ZERO, next: Time::ZERO, wait: WAIT.0 }
+        Self { state: State::Clear, above: Time::ZERO, next: Time::ZERO, wait: WAIT.0, most: (Time::ZERO, Rate::ZERO) }
     }
 
     /// Returns the rate beside others; `None` while no queue stands.
@@ -121,6 +176,8 @@ impl StandingQueue {
         if queue > reference {
             self.above = now;
         }
+        let part = (now - self.most.0).as_secs_f64() / FORGOTTEN.as_secs_f64();
+        self.most = (now, self.most.1.scale((1.0 - part).max(0.0)).max(delivery));
         self.state = match self.state {
             State::Beside(_) if now - self.above > CLEAR => {
                 self.wait = WAIT.0;
@@ -135,7 +192,18 @@ impl StandingQueue {
                 let lasts = now - since > LASTS.0.max(seen.seen * LASTS.1);
                 if lasts && now >= self.next && delivery < best.scale(FALLEN) {
                     let (rate, top) = (delivery.scale(STEP), best.scale(BETA));
-                    State::Beside(Beside { rate, raised: now, top, decreased: now, best, left: 1 })
+                    let answer = Answer::new(queue);
+                    State::Beside(Beside {
+                        rate,
+                        raised: now,
+                        top,
+                        decreased: now,
+                        best,
+                        passed: false,
+                        left: 1,
+                        answer,
+                        ignored: false,
+                    })
                 } else {
                     State::Long { since, best, peak }
                 }
@@ -148,28 +216,44 @@ impl StandingQueue {
     }
 
     /// One step beside others.
-    fn step(&mut self, now: Time, seen: &Observation, beside: Beside) -> State {
-        let Beside { rate, raised, top, decreased, best, left } = beside;
+    fn step(&mut self, now: Time, seen: &Observation, mut beside: Beside) -> State {
+        let Beside { rate, raised, top, decreased, best, passed, left, .. } = beside;
         let shown = seen.srtt + seen.seen;
-        if seen.is_lost && now - decreased > shown {
-            // Fast convergence (RFC 9438, section 4.7): a flow that lost before it reached its last top leaves more to others.
-            let top = if rate < top { rate.scale((1.0 + BETA) / 2.0) } else { rate };
-            return State::Beside(Beside { rate: rate.scale(BETA), raised: now, top, decreased: now, ..beside });
+        if now - decreased > shown {
+            beside.answer.add(seen.queue);
+            if seen.is_lost {
+                beside.ignored = now - decreased < PATIENCE && beside.answer.is_ignored();
+                beside.answer = Answer::new(seen.queue);
+                if !beside.ignored {
+                    // Fast convergence (RFC 9438, section 4.7): a flow that lost before it reached its last top leaves more to others.
+                    let top = if rate < top { rate.scale((1.0 + BETA) / 2.0) } else { rate };
+                    return State::Beside(Beside {
+                        rate: rate.scale(BETA),
+                        raised: now,
+                        top,
+                        decreased: now,
+                        ..beside
+                    });
+                }
+            }
         }
         if now - raised < shown {
             return State::Beside(beside);
         }
-        if seen.delivery < rate.scale(FOLLOWS) && left > 1 {
-            // The other flow may have paused: the experiment is made again from what the link gives now.
-            return State::Beside(Beside { rate: seen.delivery.scale(STEP), raised: now, left: left - 1, ..beside });
-        }
         if seen.delivery < rate.scale(FOLLOWS) {
+            if left > 1 {
+                let rate = seen.delivery.scale(STEP);
+                return State::Beside(Beside { rate, raised: now, passed: false, left: left - 1, ..beside });
+            }
             self.next = now + self.wait;
             self.wait = (self.wait * 2).min(WAIT.1);
             return State::Long { since: now, best, peak: seen.queue };
         }
-        let rate = cubic(top, seen.packet, seen.srtt, now - decreased).min(rate.scale(STEP)).max(rate);
-        State::Beside(Beside { rate, raised: now, left: 3, ..beside })
+        let limit = if beside.ignored { self.most.1.scale(SHARE) } else { Rate::from_bps(u64::MAX) };
+        let next = cubic(top, seen.packet, seen.srtt, now - decreased).min(rate.scale(STEP)).min(limit);
+        // Alone, one step is confirmed, too: 1 / 1.25 is above 0.75.
+        let left = if passed { EXPERIMENTS } else { left };
+        State::Beside(Beside { rate: next.max(rate), raised: now, passed: true, left, ..beside })
     }
 }
 
@@ -244,5 +328,76 @@ mod tests {
         for (ms, wanted) in [(0, 8.4), (4481, 12.0), (6000, 12.14)] {
             assert!((of(ms) - wanted).abs() < 0.005, "{ms}: {}", of(ms));
         }
+    }
+
+    /// A flow that has found a standing queue of 150 ms beside others, at about 1 Mbit/s of the 4 Mbit/s that it had before.
+    fn beside(
+        standing: &mut StandingQueue,
+        seconds: (i64, i64),
+        mut message: impl FnMut(i64, f64) -> (i64, f64, bool),
+    ) -> Vec<f64> {
+        let (mut rate, mut rates) = (1e6_f64, Vec::new());
+        for ms in (seconds.0 * 1000..seconds.1 * 1000).step_by(50) {
+            let (queue, delivery, is_lost) = message(ms, rate);
+            let seen = Observation {
+                queue: TimeDelta::from_millis(queue),
+                reference: TimeDelta::from_millis(10),
+                usual: TimeDelta::from_millis(20),
+                delivery: Rate::from_bps_f64(delivery),
+                seen: TimeDelta::from_millis(200),
+                srtt: TimeDelta::from_millis(200),
+                is_lost,
+                packet: DataSize::from_bytes(1250),
+            };
+            if let Some(own) = standing.update(Time::from_millis(ms), &seen) {
+                rate = own.as_bps_f64();
+                rates.push(rate);
+            }
+        }
+        rates
+    }
+
+    /// A queue of 150 ms from 0.5 s on, in which the flow has 1 of its 4 Mbit/s.
+    fn confirmed() -> StandingQueue {
+        let mut standing = StandingQueue::new();
+        let first = |ms, rate: f64| {
+            if ms < 500 {
+                (0, 4e6, false)
+            } else if ms < 700 {
+                (150, 4e6, false)
+            } else {
+                (150, rate, false)
+            }
+        };
+        let rates = beside(&mut standing, (0, 3), first);
+        assert!((10..20).contains(&rates.len()), "{rates:?}");
+        standing
+    }
+
+    /// A second in which the flow gets a third of its rate, because the other one pauses and returns, does not end the mode; three such
+    /// steps do.
+    #[test]
+    fn pause_of_others_does_not_refute() {
+        let mut standing = confirmed();
+        let paused = beside(&mut standing, (3, 7), |ms, rate| (150, if ms < 3500 { rate / 3.0 } else { rate }, false));
+        assert_eq!(paused.len(), 80);
+        let mut standing = confirmed();
+        let alone = beside(&mut standing, (3, 7), |_, rate| (150, rate / 3.0, false));
+        assert!((20..=35).contains(&alone.len()), "three steps of 0.4 s: {}", alone.len());
+    }
+
+    /// Losses each second: if the queue halves after each decrease, each lowers the rate by 0.7. If it stays, one in 10 s does, and the
+    /// rate grows to half of the 4 Mbit/s.
+    #[test]
+    fn losses_that_others_ignore_do_not_lower_the_rate() {
+        let falls = |rates: &[f64]| rates.windows(2).filter(|pair| pair[1] < 0.75 * pair[0]).count();
+        let losing =
+            |queue: fn(i64) -> i64| beside(&mut confirmed(), (3, 33), |ms, rate| (queue(ms), rate, ms % 1000 == 0));
+        let answered = losing(|ms| if ms % 1000 == 0 { 150 } else { 75 });
+        let ignored = losing(|_| 150);
+        assert!((25..=30).contains(&falls(&answered)), "{}", falls(&answered));
+        assert!((2..=4).contains(&falls(&ignored)), "{}", falls(&ignored));
+        let most = ignored.iter().copied().fold(0.0, f64::max);
+        assert!((1.7e6..=2e6).contains(&most), "{most}");
     }
 }
