@@ -1,7 +1,7 @@
 //! Runs the training set of delivery-rate control and prints every measure with its goal.
 //!
 //! ```text
-//! cargo run --release -p paceline-lab --example drc -- [CONTROLLER] [KEY=VALUE…] [--only NAME] [--seeds N] [--trace STEP_S] [--held-out]
+//! cargo run --release -p paceline-lab --example drc -- [CONTROLLER] [KEY=VALUE…] [--only NAME] [--seed FIRST] [--seeds N] [--trace STEP_S] [--held-out]
 //! ```
 //!
 //! `--held-out` takes seeds, of runs and of cellular models, that no number was chosen on.

@@ -22,7 +22,7 @@ mod standing;
 pub use config::DrcConfig;
 pub use delivery::DeliveryRate;
 pub use history::{History, Past};
-pub use loss::ExcessLoss;
+pub use loss::{Excess, ExcessLoss};
 pub use sender::DrcSignal;
 pub(crate) use sender::entry;
 pub use standing::{Observation, StandingQueue};

@@ -6,11 +6,7 @@ use crate::fixtures::within;
 use std::collections::BTreeSet;
 
 /// The goals that are missed with the seed below. One more is a step back; one less belongs on the page `docs/algorithms/drc.md`.
-const MISSED: &[&str] = &[
-    "start 20: rate after 3 s",
-    "lte-drive 1.7 seed 101: score",
-    "lte-drive 1.7 seed 102: score",
-];
+const MISSED: &[&str] = &["start 20: rate after 3 s", "lte-drive 1.7 seed 101: score", "lte-drive 1.7 seed 102: score"];
 
 /// The first of the seeds of the page.
 const SEED: u64 = 1001;
