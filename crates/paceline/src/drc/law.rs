@@ -17,7 +17,7 @@ const FREE: f64 = 1.5;
 const SPEED_MAX: f64 = 3.0;
 /// The least m.
 const PART_MIN: f64 = 0.35;
-/// The time in which m grows by its own size.
+/// The time constant of the growth of m: it doubles in 28 s.
 const PART_TIME: TimeDelta = TimeDelta::from_secs(40);
 /// The time after a loss in which growth returns.
 const CAUTION: TimeDelta = TimeDelta::from_secs(10);

@@ -10,7 +10,8 @@
 //! congested   if p - base > 1 % + 3 sqrt(p (1 - p) / n)
 //! ```
 //!
-//! An AQM keeps the loss of a flow that fills its queue near 1 %, which one period does not distinguish from chance. A longer one does:
+//! An AQM keeps the loss of a flow that fills its queue at 1 to 3 %, which one period of 100 packets does not distinguish from chance. A
+//! longer one sees 1.6 % with 500 packets, and 1 % with 1600:
 //!
 //! ```text
 //! p         = lost / reported of packets that met q >= q_ref / 2, over a period of 5 s and 500 such packets

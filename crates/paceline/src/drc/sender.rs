@@ -174,7 +174,8 @@ impl Sender {
         if self.resumed_at.is_none() && feedback.packets.iter().any(|packet| packet.arrival.is_some()) {
             // The path may be another one: the flow starts again.
             (self.resumed_at, self.queued_at, self.lost_at) = (Some(now), None, None);
-            (self.part, self.carried) = (1.0, Rate::ZERO);
+            (self.part, self.carried, self.filled) = (1.0, Rate::ZERO, (Time::ZERO, Rate::ZERO));
+            self.standing = StandingQueue::new();
             self.unanswered = (false, false);
             self.loss.restart(now);
         }
@@ -198,6 +199,9 @@ impl Sender {
         let time = law::drain_time(&c, seen);
         let reference = law::reference(&c, self.delays.jitter, self.part);
         self.part = law::lengthen(self.part, dt);
+        if self.part >= 1.0 {
+            self.carried = Rate::ZERO;
+        }
         let free = law::additive(&c, delivery);
         let additive = free.scale(law::caution(self.part, self.lost_at.map(|at| now - at)));
         if q > reference {
@@ -213,6 +217,7 @@ impl Sender {
                 seen,
                 srtt,
                 is_lost,
+                limit: self.bounds.max.min(self.cap),
                 packet: self.setup.packet_size,
             },
         );
@@ -316,7 +321,7 @@ impl SendHalf for Sender {
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        let dt = self.feedback_at.map_or(self.config.feedback, |at| now - at).min(DT_MAX);
+        let dt = self.feedback_at.map_or(self.config.feedback, |at| now - at).max(TimeDelta::ZERO).min(DT_MAX);
         let report = self.observe(now, dt, feedback);
         let is_short = self.delays.queue * 2 < law::reference(&self.config, self.delays.jitter, self.part);
         let excess = self.loss.handle(now, report.arrived + report.lost, report.lost, is_short);

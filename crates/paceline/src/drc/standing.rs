@@ -7,14 +7,15 @@
 //! refuted      D <  0.75 of it: the link is the flow's own, and so is the queue. That takes two steps
 //! ```
 //!
-//! Each later step is the same experiment, so that a flow that is left alone drains its queue again. The other flow may also pause, as
-//! BBR and CUBIC do: if the queue was confirmed once, the experiment is made up to three times. A refuted suspicion is not tested again
-//! for 2 s, then 4, 8, 16, 32 s.
+//! Each later step that raises the rate by a quarter is the same experiment, so that a flow that is left alone may drain its queue again;
+//! small steps show nothing. The other flow may also pause, as
+//! BBR and CUBIC do: once two raised steps in a row were confirmed, the experiment is made up to four times. A refuted suspicion is not
+//! tested again for 2 s, then 4, 8, 16, 32 s.
 //!
 //! A loss lowers the rate as CUBIC's. BBR does not answer losses, and would take what is left to it:
 //!
 //! ```text
-//! ignored      since the last decrease was seen, the mean queue is 0.75 of that at the decrease, or more
+//! ignored      since a decrease was seen, or a loss ignored, the mean queue is 0.75 of that at that time, or more
 //! ```
 //!
 //! Then a loss does not lower the rate, for 10 s at most, and the rate does not rise above half of what the link has given.
@@ -50,7 +51,7 @@ const IGNORED: f64 = 0.75;
 const PATIENCE: TimeDelta = TimeDelta::from_secs(10);
 /// The largest rate beside flows that ignore losses, over the largest delivery rate.
 const SHARE: f64 = 0.5;
-/// The time in which the largest delivery rate is forgotten.
+/// The time constant with which the largest delivery rate is forgotten.
 const FORGOTTEN: TimeDelta = TimeDelta::from_secs(600);
 
 /// What a message shows.
@@ -70,6 +71,8 @@ pub struct Observation {
     pub srtt: TimeDelta,
     /// Whether packets were lost.
     pub is_lost: bool,
+    /// The largest rate that can be sent.
+    pub limit: Rate,
     /// The size of a packet.
     pub packet: DataSize,
 }
@@ -118,7 +121,8 @@ struct Beside {
     decreased: Time,
     /// The largest delivery rate before the queue stood.
     best: Rate,
-    /// Whether the last step was confirmed, and the experiments that are left.
+    /// Whether the last step raised the rate, and whether the last one that did was confirmed; the experiments that are left.
+    tests: bool,
     passed: bool,
     left: u8,
     /// The answer to the last decrease, or to the last loss that was ignored.
@@ -191,14 +195,16 @@ impl StandingQueue {
                 let (best, peak) = (best.max(delivery), peak.max(queue));
                 let lasts = now - since > LASTS.0.max(seen.seen * LASTS.1);
                 if lasts && now >= self.next && delivery < best.scale(FALLEN) {
-                    let (rate, top) = (delivery.scale(STEP), best.scale(BETA));
-                    let answer = Answer::new(queue);
+                    let (rate, top) = (delivery.scale(STEP).min(seen.limit), best.scale(BETA));
+                    // Nothing was decreased yet, so the first loss is answered.
+                    let answer = Answer::new(TimeDelta::MAX);
                     State::Beside(Beside {
                         rate,
                         raised: now,
                         top,
                         decreased: now,
                         best,
+                        tests: true,
                         passed: false,
                         left: 1,
                         answer,
@@ -217,7 +223,7 @@ impl StandingQueue {
 
     /// One step beside others.
     fn step(&mut self, now: Time, seen: &Observation, mut beside: Beside) -> State {
-        let Beside { rate, raised, top, decreased, best, passed, left, .. } = beside;
+        let Beside { rate, raised, top, decreased, best, tests, passed, left, .. } = beside;
         let shown = seen.srtt + seen.seen;
         if now - decreased > shown {
             beside.answer.add(seen.queue);
@@ -232,6 +238,7 @@ impl StandingQueue {
                         raised: now,
                         top,
                         decreased: now,
+                        tests: false,
                         ..beside
                     });
                 }
@@ -242,18 +249,25 @@ impl StandingQueue {
         }
         if seen.delivery < rate.scale(FOLLOWS) {
             if left > 1 {
-                let rate = seen.delivery.scale(STEP);
-                return State::Beside(Beside { rate, raised: now, passed: false, left: left - 1, ..beside });
+                let rate = seen.delivery.scale(STEP).min(seen.limit);
+                return State::Beside(Beside {
+                    rate,
+                    raised: now,
+                    tests: true,
+                    passed: false,
+                    left: left - 1,
+                    ..beside
+                });
             }
             self.next = now + self.wait;
             self.wait = (self.wait * 2).min(WAIT.1);
             return State::Long { since: now, best, peak: seen.queue };
         }
-        let limit = if beside.ignored { self.most.1.scale(SHARE) } else { Rate::from_bps(u64::MAX) };
+        let limit = if beside.ignored { self.most.1.scale(SHARE).min(seen.limit) } else { seen.limit };
         let next = cubic(top, seen.packet, seen.srtt, now - decreased).min(rate.scale(STEP)).min(limit);
-        // Alone, one step is confirmed, too: 1 / 1.25 is above 0.75.
-        let left = if passed { EXPERIMENTS } else { left };
-        State::Beside(Beside { rate: next.max(rate), raised: now, passed: true, left, ..beside })
+        // Alone, one step is confirmed, too: 1 / 1.25 is above 0.75. A rate that was not raised is no test.
+        let (passed, left) = if tests { (true, if passed { EXPERIMENTS } else { left }) } else { (passed, left) };
+        State::Beside(Beside { rate: next.max(rate), raised: now, tests: next > rate, passed, left, ..beside })
     }
 }
 
@@ -277,6 +291,7 @@ mod tests {
                 seen: TimeDelta::from_millis(200),
                 srtt: TimeDelta::from_millis(200),
                 is_lost: rate > 1.2e6,
+                limit: Rate::from_kbps(100_000),
                 packet: DataSize::from_bytes(1250),
             };
             match standing.update(Time::from_millis(ms), &seen) {
@@ -347,6 +362,7 @@ mod tests {
                 seen: TimeDelta::from_millis(200),
                 srtt: TimeDelta::from_millis(200),
                 is_lost,
+                limit: Rate::from_kbps(100_000),
                 packet: DataSize::from_bytes(1250),
             };
             if let Some(own) = standing.update(Time::from_millis(ms), &seen) {
@@ -399,5 +415,19 @@ mod tests {
         assert!((2..=4).contains(&falls(&ignored)), "{}", falls(&ignored));
         let most = ignored.iter().copied().fold(0.0, f64::max);
         assert!((1.7e6..=2e6).contains(&most), "{most}");
+    }
+
+    /// Ten packets in a round trip of 100 ms: K is 1.96 s. After a second CUBIC alone would have 9.6 packets, Reno 7 + 0.53 · 10.
+    #[test]
+    fn small_windows_grow_as_renos() {
+        let of = |ms| {
+            cubic(
+                Rate::from_kbps(1000),
+                DataSize::from_bytes(1250),
+                TimeDelta::from_millis(100),
+                TimeDelta::from_millis(ms),
+            )
+        };
+        assert!((of(1000).as_bps_f64() - 1.2294e6).abs() < 1e3, "{}", of(1000));
     }
 }
