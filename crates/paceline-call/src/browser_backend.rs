@@ -78,7 +78,8 @@ impl Backend for BrowserBackend {
         }
         let outcome = network.run(self.timing, &calls, plan, registry, seed, rows)?;
         if rows.wants_attachments() {
-            for (name, bytes) in browsers.event_logs().map_err(|error| broken(Error::Start(error)))? {
+            let logs = browsers.event_logs().map_err(|error| broken(Error::Start(error)))?;
+            for (name, bytes) in logs.into_iter().chain(calls.dumps()) {
                 rows.on_attachment(&name, &bytes);
             }
         }

@@ -7,6 +7,7 @@ use paceline_records::Program;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::camera::{Camera, HEIGHT, RATE, WIDTH};
 
@@ -19,10 +20,24 @@ const NICE: i8 = -10;
 /// Folder of a browser's event logs, inside the browser's folder.
 const EVENTS: &str = "events";
 
+/// The page that collects API calls and statistics of the connections of a browser.
+const INTERNALS: &str = "chrome://webrtc-internals";
+
+/// Returns the text of the dump that a click on the button of [`INTERNALS`] would save.
+const DUMP: &str = r#"(async () => {
+  let dump;
+  URL.createObjectURL = (blob) => { dump = blob; return ""; };
+  HTMLAnchorElement.prototype.click = () => {};
+  document.getElementById("dump-checkbox").checked = false;
+  document.getElementById("dump-click-target").click();
+  for (let n = 0; !dump && n < 50; n++) await new Promise((done) => setTimeout(done, 100));
+  return dump.text();
+})()"#;
+
 /// Browsers by side and field trials.
 pub struct Browsers {
-    /// Whether each browser writes event logs.
-    event_logs: bool,
+    /// Whether each browser writes event logs and collects what a dump contains.
+    records: bool,
     /// Whether pages show the video that they send or receive.
     show_video: bool,
     running: Vec<Running>,
@@ -32,12 +47,37 @@ struct Running {
     side: Side,
     field_trials: &'static str,
     browser: Browser,
+    /// [`INTERNALS`].
+    internals: Option<Arc<Page>>,
+}
+
+/// A page that holds one endpoint of a call.
+pub struct CallPage {
+    /// The page.
+    pub page: Page,
+    internals: Option<Arc<Page>>,
+}
+
+impl CallPage {
+    /// Returns the webrtc-internals dump of the browser, if it is collected and this version of Chromium gives it. The
+    /// connections that are closed are not in it.
+    ///
+    /// # Errors
+    /// Chromium has ended or does not reply.
+    pub fn dump(&self) -> Result<Option<String>, Error> {
+        let Some(internals) = &self.internals else { return Ok(None) };
+        match internals.evaluate(DUMP) {
+            Ok(dump) => Ok(dump.as_str().map(str::to_owned)),
+            Err(Error::Script(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Browsers {
     /// Creates an empty set of browsers.
-    pub fn new(event_logs: bool, show_video: bool) -> Self {
-        Self { event_logs, show_video, running: Vec::new() }
+    pub fn new(records: bool, show_video: bool) -> Self {
+        Self { records, show_video, running: Vec::new() }
     }
 
     /// Opens a page for one endpoint of a call on this side of the track. The camera is on if the endpoint `sends`.
@@ -50,23 +90,24 @@ impl Browsers {
         side: Side,
         field_trials: &'static str,
         sends: bool,
-    ) -> Result<Page, Error> {
+    ) -> Result<CallPage, Error> {
         let known = self.running.iter().position(|one| one.side == side && one.field_trials == field_trials);
         let index = match known {
             Some(index) => index,
             None => {
                 let browser = self.start(network, side, field_trials)?;
-                self.running.push(Running { side, field_trials, browser });
+                let internals = if self.records { Some(Arc::new(browser.open(INTERNALS)?)) } else { None };
+                self.running.push(Running { side, field_trials, browser, internals });
                 self.running.len() - 1
             }
         };
-        let browser = &self.running[index].browser;
+        let Running { browser, internals, .. } = &self.running[index];
         let fragment = if self.show_video { "#shown" } else { "" };
         let page = browser.open(&format!("file://{}{fragment}", browser.folder().join("page.html").display()))?;
         if sends {
             page.evaluate(&format!("prepare({WIDTH}, {HEIGHT}, {RATE})"))?;
         }
-        Ok(page)
+        Ok(CallPage { page, internals: internals.clone() })
     }
 
     fn start(&self, network: &TestbedNetwork, side: Side, field_trials: &str) -> Result<Browser, Error> {
@@ -81,7 +122,7 @@ impl Browsers {
             "--disable-features=WebRtcHideLocalIpsWithMdns".to_owned(),
             format!("--use-file-for-fake-video-capture={}", within("camera.y4m")),
         ];
-        if self.event_logs {
+        if self.records {
             arguments.push(format!("--webrtc-event-logging={}", within(EVENTS)));
         }
         if !field_trials.is_empty() {

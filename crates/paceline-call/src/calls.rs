@@ -1,6 +1,6 @@
 //! The calls of a run: setup, signalling, polling of statistics and rendered frames, and hang-up.
 
-use crate::browsers::Browsers;
+use crate::browsers::{Browsers, CallPage};
 use crate::call_roles::{CallRoles, field_trials, roles_for};
 use crate::classify::{CallClassifier, FlowDirectory, Rendered};
 use crate::encoder_load::EncoderLoad;
@@ -78,6 +78,8 @@ pub struct Calls {
     pending: Mutex<Vec<(usize, Side, Receiver<Request>)>>,
     directory: FlowDirectory,
     encoder_load: EncoderLoad,
+    /// The name and content of each dump.
+    dumps: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
 struct Call {
@@ -87,7 +89,7 @@ struct Call {
 
 /// The implementation of one endpoint.
 enum CallEndpoint {
-    Chromium(Page),
+    Chromium(CallPage),
     Local(EndpointHandle),
 }
 
@@ -122,8 +124,13 @@ impl Calls {
             let receiver = endpoint(from.other(), false, roles == Some(CallRoles::LocalReceiver))?;
             calls.push(Some(Call { sender, receiver }));
         }
-        let (directory, encoder_load) = Default::default();
-        Ok(Self { calls, pending: Mutex::new(pending), directory, encoder_load })
+        let (directory, encoder_load, dumps) = Default::default();
+        Ok(Self { calls, pending: Mutex::new(pending), directory, encoder_load, dumps })
+    }
+
+    /// Returns the name and content of the webrtc-internals dump of each Chromium that held an end of a call.
+    pub fn dumps(&self) -> Vec<(String, Vec<u8>)> {
+        self.dumps.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sends preview images of Chromium's pages to `preview_images` until the pages close.
@@ -176,14 +183,14 @@ impl CallEndpoint {
     /// Returns the sender's offer. A Chromium encoder is limited to `max_bps`, bit/s.
     fn offer(&self, max_bps: u64) -> Result<String, CallError> {
         match self {
-            Self::Chromium(page) => sdp(page, &format!("offer({max_bps})")),
+            Self::Chromium(end) => sdp(&end.page, &format!("offer({max_bps})")),
             Self::Local(handle) => Ok(handle.offer().ok_or(CallError::NoReply)??),
         }
     }
 
     fn answer(&self, offer: &str) -> Result<String, CallError> {
         match self {
-            Self::Chromium(page) => sdp(page, &format!("answer({})", quoted(offer))),
+            Self::Chromium(end) => sdp(&end.page, &format!("answer({})", quoted(offer))),
             Self::Local(handle) => Ok(handle.answer(offer).ok_or(CallError::NoReply)??),
         }
     }
@@ -191,15 +198,19 @@ impl CallEndpoint {
     /// Applies the answer at the sender.
     fn accept(&self, answer: &str) -> Result<(), CallError> {
         match self {
-            Self::Chromium(page) => page.evaluate(&format!("accept({})", quoted(answer))).map(|_| ())?,
+            Self::Chromium(end) => end.page.evaluate(&format!("accept({})", quoted(answer))).map(|_| ())?,
             Self::Local(handle) => handle.accept(answer).ok_or(CallError::NoReply)?.map(|_| ())?,
         }
         Ok(())
     }
 
     fn page(&self) -> Option<&Page> {
+        self.chromium().map(|end| &end.page)
+    }
+
+    fn chromium(&self) -> Option<&CallPage> {
         match self {
-            Self::Chromium(page) => Some(page),
+            Self::Chromium(end) => Some(end),
             Self::Local(_) => None,
         }
     }
@@ -262,6 +273,7 @@ impl MediaEndpoints for Calls {
                         run,
                         directory: &self.directory,
                         encoder_load: &self.encoder_load,
+                        dumps: &self.dumps,
                         call,
                     };
                     scope.spawn(move || {
@@ -287,6 +299,7 @@ struct RunningCall<'a> {
     run: &'a TestbedRun<'a>,
     directory: &'a FlowDirectory,
     encoder_load: &'a EncoderLoad,
+    dumps: &'a Mutex<Vec<(String, Vec<u8>)>>,
     call: &'a Call,
 }
 
@@ -301,10 +314,10 @@ impl RunningCall<'_> {
         let mut receiver = StatsTracker::new(FlowId(self.id as u16));
         let begun = self.run.clock.now();
         let (mut due, mut connected) = (begun, false);
-        let mut limits = encoder_limits(self.media).peekable();
+        let mut changes = sender_changes(self.media).peekable();
         for n in 0.. {
             due += POLL_INTERVAL;
-            self.limit_encoder(sends, due.min(self.flow.stop), &mut limits)?;
+            self.change_sender(sends, due.min(self.flow.stop), &mut changes)?;
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }
@@ -327,6 +340,11 @@ impl RunningCall<'_> {
         self.wait(self.flow.stop);
         // Without the frames since the last poll, the call would end with a gap.
         receives.map_or(Ok(()), |page| self.frames(page))?;
+        for (endpoint, end) in [(&self.call.sender, "sender"), (&self.call.receiver, "receiver")] {
+            let Some(dump) = endpoint.chromium().map(CallPage::dump).transpose()?.flatten() else { continue };
+            let name = format!("{}-{end}.webrtc-internals.txt", self.flow.id);
+            self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push((name, dump.into_bytes()));
+        }
         for page in [sends, receives].into_iter().flatten() {
             page.evaluate("hangUp()")?;
         }
@@ -353,16 +371,19 @@ impl RunningCall<'_> {
         }
     }
 
-    /// Sets each maximum that falls due until a time of the run, at its time, at a Chromium that sends.
-    fn limit_encoder(
+    /// Makes each change that falls due until a time of the run, at its time, at a Chromium that sends.
+    fn change_sender(
         &self,
         sender: Option<&Page>,
         until: Time,
-        limits: &mut Peekable<impl Iterator<Item = (Time, Rate)>>,
+        changes: &mut Peekable<impl Iterator<Item = (Time, SenderChange)>>,
     ) -> Result<(), Error> {
-        while let (Some(page), Some((at, max))) = (sender, limits.next_if(|(at, _)| *at <= until)) {
+        while let (Some(page), Some((at, change))) = (sender, changes.next_if(|(at, _)| *at <= until)) {
             if self.wait(at) {
-                page.evaluate(&format!("limit({})", max.as_bps()))?;
+                page.evaluate(&match change {
+                    SenderChange::Limit(max) => format!("limit({})", max.as_bps()),
+                    SenderChange::Mute(muted) => format!("mute({muted})"),
+                })?;
             }
         }
         Ok(())
@@ -429,18 +450,32 @@ impl RunningCall<'_> {
     }
 }
 
-/// Returns the maximum of a flow's encoder where it changes: the lower one of the flow's and the source's.
-fn encoder_limits(media: &MediaPlan) -> impl Iterator<Item = (Time, Rate)> {
-    let (_, most) = media.streams[0].source.range();
-    media.changes.iter().filter_map(move |(at, change)| match change {
-        FlowChange::Bounds(bounds) => Some((*at, bounds.max.min(most))),
+/// A change at a Chromium that sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum SenderChange {
+    /// The encoder's maximum.
+    Limit(Rate),
+    /// Whether the camera sends black pictures.
+    Mute(bool),
+}
+
+/// Returns the changes of a flow: the maximum of its encoder, the lower one of the flow's and the source's, and its muted camera.
+fn sender_changes(media: &MediaPlan) -> impl Iterator<Item = (Time, SenderChange)> {
+    let stream = &media.streams[0];
+    let (_, most) = stream.source.range();
+    let limits = media.changes.iter().filter_map(move |(at, change)| match change {
+        FlowChange::Bounds(bounds) => Some((*at, SenderChange::Limit(bounds.max.min(most)))),
         FlowChange::Route(_)
         | FlowChange::Availability(_)
         | FlowChange::Remb(_)
         | FlowChange::StreamMax(..)
         | FlowChange::StreamMuted(..)
         | FlowChange::StreamEnd(_) => None,
-    })
+    });
+    let mutes = stream.muted.points().iter().map(|(at, muted)| (*at, SenderChange::Mute(*muted)));
+    let mut changes: Vec<_> = limits.chain(mutes).collect();
+    changes.sort_by_key(|(at, _)| *at);
+    changes.into_iter()
 }
 
 /// Evaluates an expression that returns a session description.

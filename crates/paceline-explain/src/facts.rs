@@ -62,7 +62,7 @@ impl LossesByQueue {
 pub struct Delays {
     /// The lower end before the episode.
     pub base: f64,
-    /// The largest rise of the lower end above [`base`](Self::base): a queue delays every packet.
+    /// The largest rise of the lower end above [`base`](Self::base), its median in a plateau: a queue delays every packet.
     pub rise: f64,
     /// The largest rise of any packet.
     pub spike: f64,
@@ -92,6 +92,10 @@ impl Facts<'_> {
         }
         let coarse = self.is_coarse();
         let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
+        if self.episode.kind == EpisodeKind::Plateau {
+            // What ends a plateau does not hold it.
+            return (self.episode.start, self.episode.start.max(self.episode.end - before));
+        }
         let after = if coarse { TimeDelta::from_millis(2000) } else { SEEN };
         (self.episode.start - before, self.episode.end + after)
     }
@@ -111,6 +115,11 @@ impl Facts<'_> {
     /// Returns the delays around the episode.
     pub fn delays(&self) -> Option<Delays> {
         let (from, to) = self.window();
+        // A queue that holds a plateau stands.
+        let level = |series: &Series| match self.episode.kind {
+            EpisodeKind::Plateau => series.quantile(from, to, 0.5),
+            _ => series.max(from, to),
+        };
         let calm = from - CALM;
         let end = self.episode.end;
         let (after_from, after_to) = (end + TimeDelta::from_secs(1), end + TimeDelta::from_secs(4));
@@ -122,7 +131,7 @@ impl Facts<'_> {
             let jitter = spreads.get(spreads.len() * 9 / 10).copied().unwrap_or(0.0);
             return Some(Delays {
                 base,
-                rise: low.max(from, to)? - base,
+                rise: level(low)? - base,
                 spike: high.max(from, to)? - base,
                 after: low.quantile(after_from, after_to, 0.5).map_or(0.0, |value| value - base),
                 jitter,
@@ -133,7 +142,7 @@ impl Facts<'_> {
         // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
         let calm = calm - TimeDelta::from_secs(6);
         let base = self.base(rtt, from).or_else(|| rtt.min(from, to))?;
-        let rise = rtt.max(from, to)? - base;
+        let rise = level(rtt)? - base;
         let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
         let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
         let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);

@@ -355,10 +355,12 @@ pub struct StreamPlan {
 impl StreamPlan {
     /// Returns whether it pauses, ends or has another highest rate during a run.
     pub fn changes_during_run(&self) -> bool {
-        self.suspends
-            || self.stop != Time::MAX
-            || self.muted.points() != [(Time::ZERO, false)]
-            || self.max.points() != [(Time::ZERO, Rate::MAX)]
+        self.limits_change() || self.muted.points() != [(Time::ZERO, false)]
+    }
+
+    /// Returns whether it changes during the run in another way than by being muted.
+    pub fn limits_change(&self) -> bool {
+        self.suspends || self.stop != Time::MAX || self.max.points() != [(Time::ZERO, Rate::MAX)]
     }
 
     /// Returns the highest rate of its encoded media in force; zero while it pauses and after its end.

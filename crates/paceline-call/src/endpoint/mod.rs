@@ -458,8 +458,11 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
             );
         }
     }
-    if media.streams[0].changes_during_run() {
-        return refuse("a stream that changes", "leave out `max_rate`, `muted`, `stop` and `suspend` of the stream");
+    // A Chromium that sends can mute its camera.
+    let stream = &media.streams[0];
+    if stream.limits_change() || local == Some(FlowEnd::Sender) && stream.changes_during_run() {
+        let hint = "leave out `max_rate`, `stop` and `suspend` of the stream; only a Chromium that sends can be `muted`";
+        return refuse("a stream that changes", hint);
     }
     if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");

@@ -42,9 +42,14 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let single = facts.isolated_round_trip().is_some() && spread.is_none();
     // Losses that do not depend on the queue lower the rate by themselves.
     let lossy = facts.loses_at_random(&delays) && facts.loss().is_some_and(|(share, _)| share >= MUCH);
+    let rise = ms(delays.rise);
+    let text = match facts.episode.kind {
+        EpisodeKind::Plateau => format!("packets wait {rise} in a queue that stands{carried}"),
+        _ => format!("delay rose by {rise} before the drop and drained after it{carried}"),
+    };
     Some(Evidence {
         strength: if single || lossy { Strength::Weak } else { Strength::Strong },
-        text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),
+        text,
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate],
         span: (from, to),
     })

@@ -32,7 +32,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = facts.window();
     let near = |cap: f64| (episode.to - cap).abs() <= NEAR * cap;
     let series_of = vec![quantity, Quantity::Cap];
-    let said = facts.flow.marks(from, to).find_map(|mark| match mark.kind {
+    // A limit that was set before holds a plateau.
+    let set_from = if episode.kind == EpisodeKind::Plateau { Time::ZERO } else { from };
+    let said = facts.flow.marks(set_from, to).find_map(|mark| match mark.kind {
         MarkKind::CapSet(cap) if near(cap) => Some(cap),
         _ => None,
     });
