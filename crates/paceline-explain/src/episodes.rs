@@ -151,7 +151,7 @@ fn drops(grid: &Grid, kind: EpisodeKind, share: f64) -> Vec<Episode> {
             at += 1;
         }
         // A sent rate that returns at once was a pause between two pictures.
-        let lasts = kind == EpisodeKind::Drop
+        let lasts = share == DROP
             || grid[low..(low + 15).min(grid.len())].iter().all(|(_, value)| *value <= (share + 0.15) * grid[top].1);
         if lasts {
             // The last time of the old rate, and not the first.

@@ -40,6 +40,13 @@ const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
 const MORE: f64 = 1.4;
 const PACKETS_ELSEWHERE: f64 = 30.0;
 
+/// Ours: what holds a plateau lasts for at least this share of it.
+const HELD: f64 = 0.5;
+/// Ours: an estimate this many times the target does not limit it. Headers take less.
+const SPARE: f64 = 1.15;
+/// Ours: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
+const STEADY: f64 = 0.9;
+
 /// Lost and sent packets near the peak of the delay, and elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossesByQueue {
@@ -91,12 +98,14 @@ impl Facts<'_> {
             return (self.episode.start + (self.episode.end - self.episode.start).scale(0.5), self.episode.end);
         }
         let coarse = self.is_coarse();
-        let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
+        // Statistics show a cause up to two samples before its effect, or after it.
+        let samples = self.flow.interval.max(TimeDelta::from_secs(1)) * 2;
+        let before = if coarse { BEFORE + samples } else { BEFORE };
         if self.episode.kind == EpisodeKind::Plateau {
             // What ends a plateau does not hold it.
             return (self.episode.start, self.episode.start.max(self.episode.end - before));
         }
-        let after = if coarse { TimeDelta::from_millis(2000) } else { SEEN };
+        let after = if coarse { samples } else { SEEN };
         (self.episode.start - before, self.episode.end + after)
     }
 
@@ -214,7 +223,13 @@ impl Facts<'_> {
         let points = self.flow.get(quantity)?.within(from, to);
         let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
         let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
-        let gaps = runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).filter(|gap| self.may_follow(*gap));
+        // A gap within a plateau does not hold it.
+        let least = match self.episode.kind {
+            EpisodeKind::Plateau => (self.episode.end - self.episode.start).scale(HELD),
+            _ => TimeDelta::ZERO,
+        };
+        let gaps = runs.map(|run| (run[0].0, run[run.len() - 1].0 + step));
+        let gaps = gaps.filter(|gap| self.may_follow(*gap) && gap.1 - gap.0 >= least);
         gaps.max_by_key(|(from, to)| *to - *from)
     }
 
@@ -257,6 +272,15 @@ impl Facts<'_> {
         let drains = points.last()?.1 < 0.8 * points.first()?.1;
         let least = points.iter().map(|(_, value)| value - base).fold(f64::MAX, f64::min);
         (points.len() >= 4 && !drains).then_some(least)
+    }
+
+    /// Returns the estimate, if it is steady and well above the rate that the episode ends with.
+    pub fn spare_estimate(&self) -> Option<f64> {
+        let (from, to) = self.window();
+        let (quantity, _) = self.flow.rate()?;
+        let estimate = self.flow.get(Quantity::Estimate).filter(|_| quantity == Quantity::Target)?;
+        let steady = estimate.min(from, to)? >= STEADY * estimate.max(from, to)?;
+        estimate.quantile(from, to, 0.5).filter(|bps| steady && *bps >= SPARE * self.episode.to)
     }
 
     /// Returns the mean sent rate of a span.

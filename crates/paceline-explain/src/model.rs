@@ -28,6 +28,8 @@ pub struct Flow {
     pub is_sent: bool,
     /// First and last time of the flow.
     pub span: (Time, Time),
+    /// The mean time between two samples of statistics; zero for packets.
+    pub interval: TimeDelta,
     /// Series by quantity.
     pub series: BTreeMap<Quantity, Series>,
     /// Single events, in order of time.

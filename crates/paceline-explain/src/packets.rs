@@ -18,10 +18,35 @@ struct Bin {
     sent: u32,
     arrived: u32,
     repairs: u32,
-    feedback: u32,
-    feedback_sent: u32,
+    feedback: Reports,
+    feedback_sent: Reports,
     delay: Option<(f64, f64)>,
     gap: f64,
+}
+
+/// What a report says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// Which packets arrived and when: transport-wide feedback and RFC 8888.
+    PerPacket,
+    /// Receiver reports, REMB, and reports whose kind is not known.
+    Summary,
+}
+
+/// The number of reports of each kind.
+#[derive(Clone, Copy, Default)]
+struct Reports {
+    per_packet: u32,
+    summaries: u32,
+}
+
+impl Reports {
+    fn count(&mut self, kind: ReportKind) {
+        match kind {
+            ReportKind::PerPacket => self.per_packet += 1,
+            ReportKind::Summary => self.summaries += 1,
+        }
+    }
 }
 
 /// Accumulates the packets of a flow.
@@ -146,18 +171,18 @@ impl PacketSeries {
     }
 
     /// A report reached the sender.
-    pub fn feedback(&mut self, at: Time) {
+    pub fn feedback(&mut self, at: Time, kind: ReportKind) {
         self.saw.feedback = true;
         if let Some(bin) = self.bin(at) {
-            bin.feedback += 1;
+            bin.feedback.count(kind);
         }
     }
 
     /// The receiver sent a report.
-    pub fn feedback_sent(&mut self, at: Time) {
+    pub fn feedback_sent(&mut self, at: Time, kind: ReportKind) {
         self.saw.feedback_sent = true;
         if let Some(bin) = self.bin(at) {
-            bin.feedback_sent += 1;
+            bin.feedback_sent.count(kind);
         }
     }
 
@@ -218,11 +243,47 @@ impl PacketSeries {
             add(Quantity::DelayHigh, of_outcome, &|bin| Some(bin.delay?.1 - least));
             add(Quantity::ArrivalGap, of_outcome, &|bin| bin.delay.map(|_| bin.gap));
         }
+        // Receiver reports go on when nothing arrives any more. Where packets are reported, they do not count.
+        let reports = |of: fn(&Bin) -> Reports| {
+            let per_packet = whole.iter().any(|bin| of(bin).per_packet > 0);
+            move |bin: &Bin| Some(f64::from(of(bin).per_packet + if per_packet { 0 } else { of(bin).summaries }))
+        };
         if saw.feedback {
-            add(Quantity::Feedback, Origin::Sender, &|bin| Some(f64::from(bin.feedback)));
+            add(Quantity::Feedback, Origin::Sender, &reports(|bin| bin.feedback));
         }
         if saw.feedback_sent {
-            add(Quantity::FeedbackSent, Origin::Receiver, &|bin| Some(f64::from(bin.feedback_sent)));
+            add(Quantity::FeedbackSent, Origin::Receiver, &reports(|bin| bin.feedback_sent));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reports that count in each interval, with a receiver report each 500 ms and these reports on packets.
+    fn counted(per_packet: impl Fn(i64) -> bool) -> Vec<f64> {
+        let mut packets = PacketSeries::default();
+        for index in 0..20 {
+            let at = Time::ZERO + BIN * index;
+            packets.departed(at, 1200, false);
+            if index % 5 == 0 {
+                packets.feedback(at, ReportKind::Summary);
+            }
+            if per_packet(index) {
+                packets.feedback(at, ReportKind::PerPacket);
+            }
+        }
+        let mut flow = Flow::default();
+        packets.finish(&mut flow);
+        flow.get(Quantity::Feedback).unwrap().points.iter().map(|(_, count)| *count).collect()
+    }
+
+    #[test]
+    fn receiver_reports_do_not_hide_a_gap_of_reports_on_packets() {
+        let gap = counted(|index| !(5..15).contains(&index));
+        assert_eq!(gap[5..15], [0.0; 10], "receiver reports go on");
+        assert_eq!((gap[4], gap[15], gap.iter().sum::<f64>()), (1.0, 1.0, 9.0));
+        assert_eq!(counted(|_| false).iter().sum::<f64>(), 4.0, "without others they count");
     }
 }

@@ -58,12 +58,15 @@ pub struct Statistics {
     received: Direction,
     selected: Option<String>,
     samples: u64,
+    /// Samples of the object that has most.
+    most_samples: u64,
     left_out: bool,
 }
 
 #[derive(Default)]
 struct Object {
     at_ms: f64,
+    samples: u64,
     values: BTreeMap<String, f64>,
     reason: Option<String>,
     reported: bool,
@@ -130,11 +133,12 @@ impl Statistics {
             }
             "inbound-rtp" => inbound(&mut self.received, &step),
             "remote-inbound-rtp" => {
-                // A report is repeated until the next one.
-                let repeated = !first
-                    && before.get("roundTripTimeMeasurements") == numbers.get("roundTripTimeMeasurements")
-                    && before.get("packetsLost") == numbers.get("packetsLost")
-                    && before.get("roundTripTime") == numbers.get("roundTripTime");
+                // A report is repeated until the next one. One that repeats the jitter, which each packet changes, shows that
+                // none arrived.
+                let same = |name: &str| before.get(name) == numbers.get(name);
+                let is_old = same("roundTripTimeMeasurements") && same("roundTripTime");
+                let is_silent = same("jitter") && numbers.get("jitter").is_some_and(|jitter| *jitter > 0.0);
+                let repeated = !first && same("packetsLost") && (is_old || is_silent);
                 if !repeated || !object.reported {
                     remote(&mut self.sent, id, &step);
                     object.reported = true;
@@ -171,6 +175,8 @@ impl Statistics {
             }
         }
         object.at_ms = at_ms;
+        object.samples += 1;
+        self.most_samples = self.most_samples.max(object.samples);
         object.values = numbers;
     }
 
@@ -191,13 +197,15 @@ impl Statistics {
         let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
         let sent = self.sent.flow(format!("{prefix}sent"), true, span_s);
         let received = self.received.flow(format!("{prefix}received"), false, span_s);
-        let mut notes = vec![
-            "statistics have one sample per second or so: short events and single packets are not visible".to_owned(),
-        ];
+        let interval_s = span_s / (self.most_samples.max(2) - 1) as f64;
+        let mut notes = vec![format!(
+            "statistics have a sample each {interval_s:.0} s or so: shorter events and single packets are not visible"
+        )];
         if self.left_out {
             notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
         }
-        let flows = [sent, received].into_iter().flatten().collect();
+        let mut flows: Vec<Flow> = [sent, received].into_iter().flatten().collect();
+        flows.iter_mut().for_each(|flow| flow.interval = TimeDelta::from_secs_f64(interval_s));
         Call { format: format.to_owned(), flows, notes }
     }
 }
@@ -425,4 +433,40 @@ pub fn session_cap(sdp: &str) -> Option<f64> {
     });
     // Each media section has its own: the video's is the largest.
     caps.filter(|bps: &f64| bps.is_finite() && *bps > 0.0).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A sender's statistics each `period_s`, s, for 60 s; a report for each sample with the jitter of this time, s.
+    fn sent(period_s: usize, jitter: impl Fn(usize) -> f64) -> Flow {
+        let mut statistics = Statistics::default();
+        for at in (0..=60).step_by(period_s) {
+            let mut add = |id: &str, values: Value| {
+                let Value::Object(values) = values else { panic!("{values}") };
+                statistics.add(id, if id == "out" { "outbound-rtp" } else { "remote-inbound-rtp" }, at as f64 * 1e3, &values);
+            };
+            add("out", json!({"bytesSent": 125_000 * at, "packetsSent": 100 * at}));
+            add("in", json!({"roundTripTimeMeasurements": at, "packetsLost": 0, "jitter": jitter(at)}));
+        }
+        statistics.finish("getStats", "").flows.remove(0)
+    }
+
+    #[test]
+    fn a_report_that_repeats_the_jitter_shows_that_nothing_arrived() {
+        let reports = |flow: &Flow, from, to| flow.get(Quantity::Feedback).unwrap().sum(Time::from_secs(from), Time::from_secs(to));
+        let stalls = sent(1, |at| if (30..34).contains(&at) { 0.005 } else { 0.001 + 1e-5 * at as f64 });
+        assert_eq!((reports(&stalls, 20, 30), reports(&stalls, 31, 34), reports(&stalls, 34, 44)), (10.0, 0.0, 10.0));
+        // A jitter of 0 is no measurement.
+        assert_eq!(reports(&sent(1, |_| 0.0), 20, 30), 10.0);
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_samples() {
+        for period_s in [1, 10] {
+            assert_eq!(sent(period_s, |at| 1e-5 * at as f64).interval, TimeDelta::from_secs(period_s as i64));
+        }
+    }
 }

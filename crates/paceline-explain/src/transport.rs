@@ -2,7 +2,7 @@
 //! log shows.
 
 use crate::model::{Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
-use crate::packets::{BIN, PacketSeries};
+use crate::packets::{BIN, PacketSeries, ReportKind};
 use paceline_units::{Time, TimeDelta};
 use paceline_wire::{ArrivalOffset, Rtcp, RtpHeader, TWCC_TICK, ntp, parse_compound, unwrap_ticks};
 use std::collections::{BTreeMap, VecDeque};
@@ -200,15 +200,15 @@ impl Transport {
 
     /// RTCP of the receiver left it.
     pub fn report_sent(&mut self, at: Time, bytes: &[u8]) {
-        if is_report(bytes) {
-            self.packets.feedback_sent(at);
+        if let Some(kind) = report_kind(bytes) {
+            self.packets.feedback_sent(at, kind);
         }
     }
 
     /// RTCP of the receiver reached the sender.
     pub fn report_arrived(&mut self, at: Time, bytes: &[u8]) {
-        if is_report(bytes) {
-            self.packets.feedback(at);
+        if let Some(kind) = report_kind(bytes) {
+            self.packets.feedback(at, kind);
         }
         let Ok(compound) = parse_compound(bytes) else {
             self.encrypted_reports += 1;
@@ -349,14 +349,16 @@ fn stream_key(ssrc: u32, number: u64) -> u64 {
     u64::from(ssrc) << 31 | (number & NUMBER)
 }
 
-/// Returns whether the first packet of a compound reports on congestion. Its header is clear in SRTCP (RFC 3711, section 3.4).
-fn is_report(bytes: &[u8]) -> bool {
+/// Returns what the first packet of a compound reports on congestion, if it does. Its header is clear in SRTCP (RFC 3711, section 3.4).
+fn report_kind(bytes: &[u8]) -> Option<ReportKind> {
     match bytes {
-        // RR, SR, APP; transport feedback; payload feedback with REMB.
-        [_, 200 | 201 | 204, ..] => true,
-        [first, 205, ..] => matches!(first & 0x1F, 11 | 15),
-        [first, 206, ..] => first & 0x1F == 15,
-        _ => false,
+        // RR, SR, APP.
+        [_, 200 | 201 | 204, ..] => Some(ReportKind::Summary),
+        // Transport-wide feedback and RFC 8888.
+        [first, 205, ..] if matches!(first & 0x1F, 11 | 15) => Some(ReportKind::PerPacket),
+        // Payload feedback with REMB.
+        [first, 206, ..] if first & 0x1F == 15 => Some(ReportKind::Summary),
+        _ => None,
     }
 }
 

@@ -18,6 +18,7 @@ mod bridge;
 mod error;
 mod frame_cache;
 mod packets;
+mod remb_cap;
 mod session;
 #[cfg(feature = "video")]
 pub mod video;
@@ -40,10 +41,11 @@ use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, RECEIVER_SSRC, Terms, controller};
 use paceline_netsim::network::FlowEnd;
-use paceline_netsim::plan::{FlowPlan, MediaPlan};
+use paceline_netsim::plan::{FlowChange, FlowPlan, MediaPlan};
 use paceline_records::EventRecord;
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
+use remb_cap::RembCap;
 use session::{Session, SessionState};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -92,6 +94,8 @@ pub struct Endpoint {
     cache: Option<FrameCache>,
     /// The negotiated stream.
     stream: Option<StreamInfo>,
+    /// Caps of a middlebox on the REMB of a receiver.
+    remb_cap: RembCap,
     /// Next timeout of the session.
     session_due: Time,
     capture_clock: CaptureClock,
@@ -175,6 +179,7 @@ impl Endpoint {
             cache: source.is_some().then(FrameCache::default),
             source,
             stream: None,
+            remb_cap: RembCap::new(media),
             session_due: Time::MAX,
             capture_clock: CaptureClock::Unknown,
             last: Time::ZERO,
@@ -393,7 +398,7 @@ impl Endpoint {
                 let mut now = now;
                 while let Some(sent) = flow.sender.poll_transmit(now, &mut datagram) {
                     let packet = match sent {
-                        DatagramKind::Rtcp => Some(packets::rtcp(&datagram)),
+                        DatagramKind::Rtcp => Some(packets::rtcp(datagram.bytes().to_vec())),
                         DatagramKind::Rtp { .. } => {
                             self.ecn = datagram.ecn;
                             packets::rtp(&datagram, self.cache.as_ref())
@@ -414,7 +419,9 @@ impl Endpoint {
                 let reading = flow.clock.at(now);
                 if flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
                     while flow.receiver.poll_transmit(reading, &mut datagram) {
-                        self.session.send(instant(), packets::rtcp(&datagram));
+                        let mut compound = datagram.bytes().to_vec();
+                        self.remb_cap.apply(now, &mut compound);
+                        self.session.send(instant(), packets::rtcp(compound));
                     }
                 }
                 while let Some(event) = flow.receiver.poll_event() {
@@ -463,6 +470,9 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
     if stream.limits_change() || local == Some(FlowEnd::Sender) && stream.changes_during_run() {
         let hint = "leave out `max_rate`, `stop` and `suspend` of the stream; only a Chromium that sends can be `muted`";
         return refuse("a stream that changes", hint);
+    }
+    if local != Some(FlowEnd::Receiver) && media.changes.iter().any(|(_, change)| matches!(change, FlowChange::Remb(_))) {
+        return refuse("a REMB of a middlebox", "use a controller whose receive half sends REMB, such as gcc-2016");
     }
     if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");

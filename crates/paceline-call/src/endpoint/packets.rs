@@ -52,9 +52,9 @@ fn padding(mut header: rtp::Header, padding: usize) -> Packet {
     Packet::Rtp(rtp::Packet { header, payload: Bytes::new() })
 }
 
-/// Converts an RTCP compound datagram.
-pub(super) fn rtcp(datagram: &Datagram) -> Packet {
-    Packet::Rtcp(vec![Box::new(RawPacket(Bytes::copy_from_slice(datagram.bytes())))])
+/// Converts an RTCP compound.
+pub(super) fn rtcp(compound: Vec<u8>) -> Packet {
+    Packet::Rtcp(vec![Box::new(RawPacket(Bytes::from(compound)))])
 }
 
 pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {

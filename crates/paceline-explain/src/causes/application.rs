@@ -48,6 +48,17 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         EpisodeKind::Drop => (episode.start - second * 3, episode.start - TimeDelta::from_millis(300)),
         EpisodeKind::SlowReturn => (episode.start + second, episode.end),
     };
+    // A track that is muted or paused begins its encoder anew, which lowers the target and not the estimate.
+    let after = (episode.end + second, episode.end + second * 4);
+    let stopped = facts.spare_estimate().is_some() && episode.kind == EpisodeKind::Drop;
+    if let Some(sent) = facts.sent(after.0, after.1).filter(|sent| stopped && *sent <= PAUSED * episode.to) {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("{} was sent after it of {} allowed", rate(sent), rate(episode.to)),
+            series: vec![Quantity::SentRate, Quantity::Target, Quantity::Estimate],
+            span: after,
+        });
+    }
     let (sent, allowed) = (facts.sent(span.0, span.1)?, allowed.mean(span.0, span.1).or(allowed.at(span.0))?);
     let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
     let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
@@ -55,7 +66,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if sent > used * allowed && !paused {
         return None;
     }
-    let strong = episode.kind != EpisodeKind::Drop || paused || says_so;
+    // As it does when it is shown again.
+    let began = stopped && sent <= PAUSED * allowed;
+    let strong = episode.kind != EpisodeKind::Drop || paused || says_so || began;
     Some(Evidence {
         strength: if strong { Strength::Strong } else { Strength::Weak },
         text: format!("{} was sent of {} allowed", rate(sent), rate(allowed)),

@@ -17,8 +17,9 @@ pub(super) const CAUSE: Cause = Cause {
 const BUSY: f64 = 0.85;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    // A sample is of the second before it.
-    let (from, to) = (facts.window().0, facts.episode.end + TimeDelta::from_secs(1));
+    // A sample is of the second before it. In statistics the time to encode shows a sample after the rate.
+    let (from, seen) = facts.window();
+    let to = seen.max(facts.episode.end + TimeDelta::from_secs(1));
     let said = facts.flow.marks(from, to).any(|mark| mark.kind == MarkKind::Limited(Limit::Cpu));
     let time = facts.flow.get(Quantity::EncodeTime).and_then(|series| series.max(from, to));
     let fps = facts.flow.get(Quantity::FrameRate).and_then(|series| series.quantile(from, to, 0.5));

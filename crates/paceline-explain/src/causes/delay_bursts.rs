@@ -5,7 +5,7 @@ use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, REACTION};
 use crate::frames;
 use crate::model::Quantity;
-use paceline_units::TimeDelta;
+use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "delay-bursts",
@@ -80,6 +80,12 @@ const TIMES: f64 = 2.0;
 /// Ours: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
 const LONGEST: f64 = 0.4;
 
+/// Returns jitter over the sent rate, because the packets of larger frames wait longer for each other on any path.
+fn per_bit(facts: &Facts<'_>, (at, jitter): (Time, f64)) -> Option<f64> {
+    let sent = facts.sent(at - TimeDelta::from_secs(2), at + TimeDelta::from_secs(1))?;
+    (sent > 0.0).then_some(jitter / sent)
+}
+
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
     let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
@@ -91,8 +97,17 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = facts.window();
     let from = from - TimeDelta::from_secs(2);
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
-    let high = jitter.max(from, to)?;
-    if high >= JITTER.max(TIMES * usual) {
+    let usual_per_bit = {
+        let mut all: Vec<f64> = jitter.points.iter().filter_map(|sample| per_bit(facts, *sample)).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 4).copied().unwrap_or(0.0)
+    };
+    let is_high = |sample: &&(Time, f64)| {
+        sample.1 >= JITTER.max(TIMES * usual)
+            && per_bit(facts, **sample).is_none_or(|per_bit| per_bit >= TIMES * usual_per_bit)
+    };
+    let high = jitter.within(from, to).iter().filter(is_high).map(|(_, jitter)| *jitter).reduce(f64::max);
+    if let Some(high) = high {
         return Some(Evidence {
             strength: Strength::Weak,
             text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),

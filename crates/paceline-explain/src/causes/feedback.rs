@@ -37,6 +37,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let usual = if reports > 0.0 { (from - calm).as_secs_f64() / reports } else { 1.0 };
     // A silence of whole samples is shorter than the gap by half a sample at either end.
     let between = lasted.as_secs_f64() + if feedback.confidence == Confidence::Exact { 0.0 } else { 1.0 };
+    // Statistics do not show a report between two samples.
+    let usual = usual.max(0.95 * facts.flow.interval.as_secs_f64());
     if lasted < least || between < 3.0 * usual {
         return None;
     }

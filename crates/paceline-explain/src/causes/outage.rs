@@ -76,7 +76,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
     let late = held_up(facts, gap);
     if facts.is_coarse() {
-        return (gap.1 - gap.0 >= RTCP_GAP && media_stopped(facts, gap)).then(|| Evidence {
+        // Statistics do not show a report between two samples: with the sample after it, a gap has three.
+        let least = RTCP_GAP.max(facts.flow.interval.scale(2.9) - TimeDelta::from_secs(1));
+        return (gap.1 - gap.0 >= least && media_stopped(facts, gap)).then(|| Evidence {
             strength: Strength::Strong,
             text: format!("no report for {}, and packets sent in that time were lost or held up", ms(lasted)),
             series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::Jitter, Quantity::RoundTrip],

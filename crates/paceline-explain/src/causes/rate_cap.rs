@@ -50,7 +50,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         && frames::spread(facts).is_none();
     let flat = match episode.kind {
         EpisodeKind::Drop => {
-            let holds = if facts.is_coarse() { HOLDS_COARSE } else { HOLDS };
+            // Between two samples a value holds in any case.
+            let coarse = HOLDS_COARSE.max(facts.flow.interval.scale(3.5));
+            let holds = if facts.is_coarse() { coarse } else { HOLDS };
             // Without reports, a rate stays as it is.
             let reported =
                 facts.flow.get(Quantity::Feedback).is_none_or(|f| f.sum(episode.end, episode.end + holds) > 0.0);
@@ -62,6 +64,12 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let evidence = |strength, text| Evidence { strength, text, series: series_of.clone(), span: (from, to) };
     if let Some(cap) = said {
         return Some(evidence(Strength::Strong, format!("the limit {} was set", rate(cap))));
+    }
+    // The encoder stays below what the controller allows. Push-back lowers the target alone, too, but because of a queue.
+    let spare = facts.spare_estimate().filter(|_| episode.kind == EpisodeKind::Plateau || clean);
+    if let Some(estimate) = spare {
+        let text = format!("the estimate allows {}, the target is {}", rate(estimate), rate(episode.to));
+        return Some(evidence(Strength::Strong, text));
     }
     // The controllers that send REMB lower it for the reasons below: it is a cap only where nothing else shows.
     if let Some(cap) = announced.filter(|_| clean) {

@@ -19,13 +19,20 @@ const STEP: f64 = 0.015;
 const FLAT: f64 = 0.25;
 /// Ours: the step takes at most this time; a queue needs longer to grow.
 const EDGE: TimeDelta = TimeDelta::from_millis(300);
+/// Ours: a sent rate that the controller did not lower falls with the change of the route, not later.
+const SOON: TimeDelta = TimeDelta::from_secs(2);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = facts.window();
     if !matches!(facts.episode.kind, EpisodeKind::Drop | EpisodeKind::SentDrop) {
         return None;
     }
-    if let Some(mark) = facts.flow.marks(from, to).find(|mark| mark.kind == MarkKind::RouteChange) {
+    // A source that falls later has another reason.
+    let from_mark = match facts.episode.kind {
+        EpisodeKind::SentDrop => from.max(facts.episode.start - SOON),
+        _ => from,
+    };
+    if let Some(mark) = facts.flow.marks(from_mark, to).find(|mark| mark.kind == MarkKind::RouteChange) {
         return Some(Evidence {
             strength: Strength::Strong,
             text: "the transport changed its route".to_owned(),

@@ -3,7 +3,7 @@
 
 use crate::error::ReadError;
 use crate::model::{Call, Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
-use crate::packets::PacketSeries;
+use crate::packets::{PacketSeries, ReportKind};
 use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_results::tables::RunTables;
 use paceline_results::{About, MANIFEST_FILE, Manifest, RUNS};
@@ -105,7 +105,7 @@ impl EventObserver for RunObserver {
                 let Some(flow) = self.flow(packet.flow) else { return };
                 flow.is_tcp |= packet.class.is_tcp();
                 match packet.class {
-                    PacketClass::ReceiverControl => flow.packets.feedback_sent(at),
+                    PacketClass::ReceiverControl => flow.packets.feedback_sent(at, ReportKind::Summary),
                     PacketClass::SenderControl => {}
                     _ => flow.packets.sent(
                         at,
@@ -118,7 +118,7 @@ impl EventObserver for RunObserver {
             EventRecord::Arrived { at, packet, delay, .. } => {
                 let Some(flow) = self.flow(packet.flow) else { return };
                 match packet.class {
-                    PacketClass::ReceiverControl => flow.packets.feedback(at),
+                    PacketClass::ReceiverControl => flow.packets.feedback(at, ReportKind::Summary),
                     PacketClass::SenderControl => {}
                     _ => {
                         flow.packets.outcome(packet.packet);
