@@ -113,12 +113,9 @@ fn figure(id: &str, flow: &Flow, (from, to): (Time, Time), only: Option<&[Quanti
             let is_rate = *panel_id == "rate" && **quantity != Quantity::Cap;
             only.is_none_or(|only| only.contains(quantity) || is_rate)
         };
-        let mut series: Vec<Series> = Vec::new();
-        for quantity in quantities.iter().filter(wanted) {
-            let Some(measured) = flow.get(*quantity) else { continue };
-            series.push(drawn(*quantity, measured, (from, to), &seconds, series.len()));
-        }
-        series.retain(|series| !series.is_empty());
+        let measured = quantities.iter().filter(wanted).filter_map(|quantity| Some((*quantity, flow.get(*quantity)?)));
+        let series = measured.map(|(quantity, measured)| drawn(quantity, measured, (from, to), &seconds));
+        let series: Vec<Series> = series.filter(|series| !series.is_empty()).collect();
         if !series.is_empty() {
             let x = Axis { range: Some((seconds(from), seconds(to))), ..Axis::time(0.0) };
             panels.push(Panel {
@@ -140,15 +137,13 @@ fn drawn(
     measured: &Measured,
     (from, to): (Time, Time),
     seconds: &dyn Fn(Time) -> f64,
-    nth: usize,
 ) -> Series {
     let (label, _, scale) = quantity.describe();
-    let role = if nth == 0 { Role::Main } else { Role::Second };
     let kind = match measured.confidence {
         Confidence::Exact if matches!(quantity, Quantity::RoundTrip) => SeriesKind::Line,
         _ => SeriesKind::Steps,
     };
-    let mut series = Series::new(&format!("{quantity:?}"), label, 0, role, kind);
+    let mut series = Series::new(&format!("{quantity:?}"), label, 0, Role::Main, kind);
     let before = measured.at(from).map(|value| (from, value));
     for (at, value) in before.into_iter().chain(measured.within(from, to).iter().copied()) {
         if series.x.last().is_none_or(|last| *last < seconds(at)) {
