@@ -129,7 +129,7 @@ fn of(flow: &Flow) -> FlowExplanation {
         last_bps: rate.and_then(|(_, series)| series.at(Time::MAX)),
         loss_ratio: lost.map(|(lost, sent)| lost / sent),
         freezes: freezes.clone().count(),
-        frozen_s: freezes.sum(),
+        frozen_s: freezes.fold(0.0, |sum, frozen| sum + frozen),
         series: flow
             .series
             .iter()

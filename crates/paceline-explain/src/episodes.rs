@@ -120,7 +120,8 @@ fn smoothed(series: &Series, span: (Time, Time)) -> Grid {
             sum -= points[low].1;
             low += 1;
         }
-        (at, if high > low { sum / (high - low) as f64 } else { value })
+        // The sum may be slightly below 0 after large values.
+        (at, if high > low { (sum / (high - low) as f64).max(0.0) } else { value })
     });
     grid.collect()
 }

@@ -99,9 +99,9 @@ fn rate(bps: f64) -> String {
     if bps >= 1e6 { format!("{:.2} Mbit/s", bps / 1e6) } else { format!("{:.0} kbit/s", bps / 1e3) }
 }
 
-/// Formats seconds as milliseconds.
+/// Formats seconds as milliseconds, and long times as seconds.
 fn ms(seconds: f64) -> String {
-    format!("{:.0} ms", seconds * 1e3)
+    if seconds >= 10.0 { format!("{seconds:.0} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
 /// Formats a share.
