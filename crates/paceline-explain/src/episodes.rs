@@ -260,4 +260,15 @@ mod tests {
         let found = find(&flow(&[&[(0.0, 2e6), (10.0, 4e5)], &growth[..]].concat(), 30));
         assert!(found.iter().all(|e| e.kind != EpisodeKind::SlowReturn), "{found:?}");
     }
+
+    #[test]
+    fn sums_of_large_values_leave_no_negative_rate() {
+        let mut sent = Series::new(Origin::Statistics, Confidence::Coarse);
+        for second in 0..10 {
+            sent.push(Time::from_secs(second), if second < 5 { 1e6 / 3.0 + 0.1 * second as f64 } else { 0.0 });
+        }
+        let grid = smoothed(&sent, (Time::ZERO, Time::from_secs(9)));
+        assert!(grid.iter().all(|(_, value)| *value >= 0.0), "{grid:?}");
+        assert!(grid[0].1 > 3e5 && grid[grid.len() - 1].1 == 0.0, "{grid:?}");
+    }
 }

@@ -113,3 +113,14 @@ fn percent(share: f64) -> String {
 fn queue_threshold(delays: &crate::facts::Delays) -> f64 {
     if delays.is_one_way { QUEUE } else { QUEUE_RTT.max(0.5 * delays.jitter) }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_times_are_in_seconds() {
+        assert_eq!(
+            (super::ms(0.25), super::ms(9.0), super::ms(187.0)),
+            ("250 ms".into(), "9000 ms".into(), "187 s".into())
+        );
+    }
+}

@@ -11,8 +11,8 @@ const NESTING_MAX: usize = 512;
 /// An object or a list that is open.
 struct Open {
     is_list: bool,
-    /// The key that leads to it.
-    key: String,
+    /// Whether the key that leads to it is private.
+    is_private: bool,
     /// How many members precede.
     index: usize,
     /// A list such as `["video", id, label, stream]` of rtcstats.
@@ -23,8 +23,8 @@ struct Copier<'a> {
     output: &'a mut dyn Write,
     depth: usize,
     open: Vec<Open>,
-    /// The key of the next string.
-    key: String,
+    /// Whether the key of the next string is private.
+    is_private: bool,
     /// A string of which it is not known yet whether it is a key, and the white space after it.
     held: Option<(String, Vec<u8>)>,
     /// What is between strings, not written yet.
@@ -33,7 +33,7 @@ struct Copier<'a> {
 
 /// Copies JSON text. `depth`: how many strings it is in.
 pub(super) fn copy(input: &mut dyn Read, output: &mut dyn Write, depth: usize) -> Result<()> {
-    let mut copier = Copier { output, depth, open: Vec::new(), key: String::new(), held: None, bare: Vec::new() };
+    let mut copier = Copier { output, depth, open: Vec::new(), is_private: false, held: None, bare: Vec::new() };
     let mut current: Option<(Vec<u8>, bool)> = None;
     let mut at_line_start = true;
     let mut buffer = [0; 1 << 16];
@@ -91,24 +91,20 @@ impl Copier<'_> {
                 // A new line of JSON lines: the one before may have been cut.
                 if at_line_start {
                     self.open.clear();
-                    self.key.clear();
+                    self.is_private = false;
                 }
                 if self.open.len() >= NESTING_MAX {
                     return Err(Error::other("lists or objects are nested too deeply"));
                 }
-                let key = self.key.clone();
-                self.open.push(Open { is_list: byte == b'[', key, index: 0, is_track: false });
-                if byte == b'{' {
-                    self.key.clear();
-                }
+                let is_list = byte == b'[';
+                self.open.push(Open { is_list, is_private: self.is_private, index: 0, is_track: false });
+                self.is_private &= is_list;
             }
-            b']' | b'}' => self.key = self.open.pop().map(|open| open.key).unwrap_or_default(),
+            b']' | b'}' => self.is_private = self.open.pop().is_some_and(|open| open.is_private),
             b',' => {
                 if let Some(open) = self.open.last_mut() {
                     open.index += 1;
-                    if !open.is_list {
-                        self.key.clear();
-                    }
+                    self.is_private &= open.is_list;
                 }
             }
             _ => {}
@@ -122,7 +118,7 @@ impl Copier<'_> {
         let Some((text, space)) = self.held.take() else { return Ok(()) };
         write!(self.output, "\"{}\"", words::escaped(&text, self.depth))?;
         self.output.write_all(&space)?;
-        self.key = text;
+        self.is_private = words::is_private(&text);
         Ok(())
     }
 
@@ -134,7 +130,7 @@ impl Copier<'_> {
             open.is_track |= open.index == 0 && matches!(text.as_str(), "audio" | "video");
             is_label = open.is_track && open.index >= 2;
         }
-        let out = match (text.is_empty(), is_label || words::is_private(&self.key)) {
+        let out = match (text.is_empty(), is_label || self.is_private) {
             (false, true) => REPLACED.to_owned(),
             _ => words::escaped(&text, self.depth),
         };

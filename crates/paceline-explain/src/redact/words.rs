@@ -195,8 +195,7 @@ fn line(line: &str) -> String {
 fn urls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    let slashes = |text: &str| [text.find("://"), text.find(":\\/\\/")].into_iter().flatten().min();
-    while let Some(at) = slashes(rest) {
+    while let Some(at) = scheme_end(rest) {
         let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
         let scheme = rest[..at].trim_end_matches(is_scheme).len();
         out += &words(&rest[..scheme]);
@@ -207,6 +206,12 @@ fn urls(text: &str) -> String {
         rest = &rest[url_end(rest)..];
     }
     out + &words(rest)
+}
+
+/// Returns the place of the colon before the slashes of a URL.
+fn scheme_end(text: &str) -> Option<usize> {
+    let is_url = |at: &usize| text[at + 1..].starts_with("//") || text[at + 1..].starts_with("\\/\\/");
+    text.match_indices(':').map(|(at, _)| at).find(is_url)
 }
 
 fn url_end(text: &str) -> usize {

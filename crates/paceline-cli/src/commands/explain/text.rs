@@ -140,3 +140,32 @@ fn why(finding: &FindingDocument) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_rates_are_in_kbps() {
+        let shown = |from_bps, to_bps| {
+            let evidence = None;
+            let (kind, cause, others) = (EpisodeKind::Drop, UNKNOWN, Vec::new());
+            let (start_s, end_s, title, advice, is_ambiguous) = (0.0, 1.0, "", "", false);
+            what(&FindingDocument {
+                kind,
+                start_s,
+                end_s,
+                from_bps,
+                to_bps,
+                cause,
+                title,
+                advice,
+                is_ambiguous,
+                evidence,
+                others,
+            })
+        };
+        assert_eq!(shown(2e4, 4e3), "20 → 4 kbit/s");
+        assert_eq!(shown(2e6, 4e3), "2.00 → 0.00");
+    }
+}
