@@ -202,7 +202,7 @@ impl Seen {
     /// Returns the routes on which the stream was, one after the other.
     fn routes(&self) -> Vec<Route> {
         let first = self.routes[0];
-        if self.changes * PACKETS_PER_CHANGE > self.packets {
+        if self.changes.saturating_mul(PACKETS_PER_CHANGE) > self.packets {
             return vec![first];
         }
         // The other direction is another stream with the same SSRC.
