@@ -129,7 +129,7 @@ fn of(flow: &Flow) -> FlowExplanation {
         last_bps: rate.and_then(|(_, series)| series.at(Time::MAX)),
         loss_ratio: lost.map(|(lost, sent)| lost / sent),
         freezes: freezes.clone().count(),
-        frozen_s: freezes.sum(),
+        frozen_s: freezes.fold(0.0, |sum, frozen| sum + frozen),
         series: flow
             .series
             .iter()
@@ -167,5 +167,22 @@ fn document(finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument
         is_ambiguous: finding.is_ambiguous(),
         evidence: finding.evidence.as_ref().map(evidence),
         others: finding.others.iter().map(|(cause, e)| OtherCause { cause, evidence: evidence(e) }).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Mark;
+    use paceline_units::TimeDelta;
+
+    #[test]
+    fn the_time_of_freezes_is_positive() {
+        let mut flow = Flow::default();
+        assert!(of(&flow).frozen_s.is_sign_positive());
+        for ms in [500, 250] {
+            flow.marks.push(Mark { at: Time::ZERO, kind: MarkKind::Freeze(TimeDelta::from_millis(ms)) });
+        }
+        assert_eq!((of(&flow).freezes, of(&flow).frozen_s), (2, 0.75));
     }
 }

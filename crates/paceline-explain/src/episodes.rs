@@ -120,7 +120,8 @@ fn smoothed(series: &Series, span: (Time, Time)) -> Grid {
             sum -= points[low].1;
             low += 1;
         }
-        (at, if high > low { sum / (high - low) as f64 } else { value })
+        // The sum may be slightly below 0 after large values.
+        (at, if high > low { (sum / (high - low) as f64).max(0.0) } else { value })
     });
     grid.collect()
 }
@@ -258,5 +259,16 @@ mod tests {
         let growth: Vec<(f64, f64)> = (0..200).map(|n| (11.0 + 0.1 * f64::from(n), 4e5 + 5e4 * f64::from(n))).collect();
         let found = find(&flow(&[&[(0.0, 2e6), (10.0, 4e5)], &growth[..]].concat(), 30));
         assert!(found.iter().all(|e| e.kind != EpisodeKind::SlowReturn), "{found:?}");
+    }
+
+    #[test]
+    fn sums_of_large_values_leave_no_negative_rate() {
+        let mut sent = Series::new(Origin::Statistics, Confidence::Coarse);
+        for second in 0..10 {
+            sent.push(Time::from_secs(second), if second < 5 { 1e6 / 3.0 + 0.1 * second as f64 } else { 0.0 });
+        }
+        let grid = smoothed(&sent, (Time::ZERO, Time::from_secs(9)));
+        assert!(grid.iter().all(|(_, value)| *value >= 0.0), "{grid:?}");
+        assert!(grid[0].1 > 3e5 && grid[grid.len() - 1].1 == 0.0, "{grid:?}");
     }
 }

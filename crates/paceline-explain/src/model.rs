@@ -168,6 +168,35 @@ pub enum Limit {
     Other,
 }
 
+/// The shortest flow that is explained. Ours: a rate needs some intervals.
+const SHORTEST: TimeDelta = TimeDelta::from_secs(1);
+/// Notes on flows that were removed.
+const SILENT: &str = "directions in which nothing was sent or received are left out";
+const SHORT: &str = "flows of less than 1 s are left out";
+
+impl Call {
+    /// Removes flows that carried nothing or are too short to be explained, and says so.
+    pub fn drop_short(&mut self) {
+        for (note, is_dropped) in [(SILENT, Flow::is_silent as fn(&Flow) -> bool), (SHORT, Flow::is_short)] {
+            let before = self.flows.len();
+            self.flows.retain(|flow| !is_dropped(flow));
+            if self.flows.len() < before {
+                self.notes.push(note.to_owned());
+            }
+        }
+    }
+
+    /// Returns why a call has no flows: what was dropped, else `otherwise`.
+    pub fn why_empty(&self, otherwise: &'static str) -> &'static str {
+        let has = |wanted: &str| self.notes.iter().any(|note| note == wanted);
+        match (has(SHORT), has(SILENT)) {
+            (true, _) => "no flow of RTP lasts for 1 s",
+            (_, true) => "no stream in it sent or received anything",
+            _ => otherwise,
+        }
+    }
+}
+
 impl Series {
     /// Creates an empty series.
     pub fn new(origin: Origin, confidence: Confidence) -> Self {
@@ -234,6 +263,17 @@ impl Flow {
         quantities.into_iter().find_map(|quantity| Some((quantity, self.get(quantity)?)))
     }
 
+    fn is_short(&self) -> bool {
+        self.span.1 - self.span.0 < SHORTEST
+    }
+
+    /// Returns whether it has series of what was carried, and nothing was.
+    fn is_silent(&self) -> bool {
+        let mut carried =
+            [Quantity::SentRate, Quantity::ReceivedRate].into_iter().filter_map(|q| self.get(q)).peekable();
+        carried.peek().is_some() && carried.all(|series| series.points.iter().all(|(_, bps)| *bps == 0.0))
+    }
+
     /// Returns the marks in `[from, to)`.
     pub fn marks(&self, from: Time, to: Time) -> impl Iterator<Item = &Mark> {
         self.marks.iter().filter(move |mark| (from..to).contains(&mark.at))
@@ -277,5 +317,32 @@ impl Quantity {
             Self::SourceFrameRate => ("frames of the source", "1/s", 1.0),
             Self::EncodeTime => ("time to encode a frame", "ms", 1e3),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_that_carried_nothing_or_are_short_are_dropped_and_named() {
+        let flow = |bps: f64, seconds: i64| {
+            let mut sent = Series::new(Origin::Sender, Confidence::Exact);
+            sent.push(Time::ZERO, bps);
+            let mut flow = Flow { span: (Time::ZERO, Time::from_secs(seconds)), ..Flow::default() };
+            flow.series.insert(Quantity::SentRate, sent);
+            flow
+        };
+        let dropped = |flows: &[Flow]| {
+            let mut call = Call { flows: flows.to_vec(), ..Call::default() };
+            call.drop_short();
+            call
+        };
+        let call = dropped(&[flow(1e6, 5), flow(0.0, 5), flow(1e6, 0)]);
+        assert_eq!((call.flows.as_slice(), call.notes.len()), (&[flow(1e6, 5)][..], 2));
+        assert_eq!(dropped(&[flow(1e6, 5)]).notes, Vec::<String>::new());
+        assert!(dropped(&[flow(0.0, 5)]).why_empty("-").contains("anything"));
+        assert!(dropped(&[flow(1e6, 0)]).why_empty("-").contains("1 s"));
+        assert_eq!(dropped(&[]).why_empty("-"), "-");
     }
 }

@@ -31,6 +31,7 @@ pub const METRICS: &[&str] = &[
     "headerBytesSent",
     "jitter",
     "kind",
+    "mediaSourceId",
     "nominated",
     "packetsLost",
     "packetsReceived",
@@ -72,9 +73,19 @@ struct Object {
     reported: bool,
 }
 
+/// The bins of a counter, and the first one that was touched: before it nothing is known.
+struct Counter {
+    first: usize,
+    bins: Vec<f64>,
+}
+
 #[derive(Default)]
 struct Direction {
-    counters: BTreeMap<Quantity, Vec<f64>>,
+    counters: BTreeMap<Quantity, Counter>,
+    /// Bytes and whether there is a target, by stream.
+    targets: BTreeMap<String, (f64, bool)>,
+    /// The media source of each stream.
+    sources: BTreeMap<String, String>,
     /// By quantity and object: the last value of each interval. NaN: none.
     states: BTreeMap<(Quantity, String), Vec<f64>>,
     round_trip: Vec<(f64, f64)>,
@@ -128,18 +139,15 @@ impl Statistics {
         match kind {
             "outbound-rtp" => {
                 let reason = text("qualityLimitationReason").map(str::to_owned);
+                if let Some(source) = text("mediaSourceId").filter(|_| self.sent.sources.len() < OBJECTS_MAX) {
+                    self.sent.sources.insert(id.to_owned(), source.to_owned());
+                }
                 outbound(&mut self.sent, id, &step, reason.as_deref(), object.reason.as_deref());
                 object.reason = reason.or(object.reason.take());
             }
             "inbound-rtp" => inbound(&mut self.received, &step),
             "remote-inbound-rtp" => {
-                // A report is repeated until the next one. One that repeats the jitter, which each packet changes, shows that
-                // none arrived.
-                let same = |name: &str| before.get(name) == numbers.get(name);
-                let is_old = same("roundTripTimeMeasurements") && same("roundTripTime");
-                let is_silent = same("jitter") && numbers.get("jitter").is_some_and(|jitter| *jitter > 0.0);
-                let repeated = !first && same("packetsLost") && (is_old || is_silent);
-                if !repeated || !object.reported {
+                if first || !(is_repeated(&before, &numbers) || is_silent(&before, &numbers)) || !object.reported {
                     remote(&mut self.sent, id, &step);
                     object.reported = true;
                 }
@@ -204,9 +212,11 @@ impl Statistics {
         if self.left_out {
             notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
         }
-        let mut flows: Vec<Flow> = [sent, received].into_iter().flatten().collect();
-        flows.iter_mut().for_each(|flow| flow.interval = TimeDelta::from_secs_f64(interval_s));
-        Call { format: format.to_owned(), flows, notes }
+        let flows = [sent, received].into_iter().flatten().collect();
+        let mut call = Call { format: format.to_owned(), flows, notes };
+        call.flows.iter_mut().for_each(|flow| flow.interval = TimeDelta::from_secs_f64(interval_s));
+        call.drop_short();
+        call
     }
 }
 
@@ -236,8 +246,10 @@ impl Direction {
         if to <= from {
             return;
         }
-        let bins = self.counters.entry(quantity).or_default();
         let (first, last) = ((from / BIN_S) as usize, ((to / BIN_S) as usize).min(BINS_MAX - 1));
+        let counter = self.counters.entry(quantity).or_insert(Counter { first, bins: Vec::new() });
+        counter.first = counter.first.min(first);
+        let bins = &mut counter.bins;
         if bins.len() <= last {
             bins.resize(last + 1, 0.0);
         }
@@ -261,7 +273,7 @@ impl Direction {
         for (part, value) in [(0, amount), (1, number)] {
             let mut one = Self::default();
             one.count(quantity, from, to, value);
-            let bins = one.counters.remove(&quantity).unwrap_or_default();
+            let bins = one.counters.remove(&quantity).map(|counter| counter.bins).unwrap_or_default();
             let pair = self.encode.entry(quantity).or_default();
             let all = if part == 0 { &mut pair.0 } else { &mut pair.1 };
             if all.len() < bins.len() {
@@ -280,12 +292,12 @@ impl Direction {
         let whole = (span_s / BIN_S) as usize;
         // Without an entry nothing was counted.
         if let Some(feedback) = self.counters.get_mut(&Quantity::Feedback) {
-            feedback.resize(whole, 0.0);
+            feedback.bins.resize(whole, 0.0);
         }
-        for (quantity, bins) in self.counters {
+        for (quantity, Counter { first, bins }) in self.counters {
             let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
             let scale = if matches!(quantity, Quantity::SentRate | Quantity::ReceivedRate) { 8.0 / BIN_S } else { 1.0 };
-            for (index, value) in bins.iter().enumerate().take(whole) {
+            for (index, value) in bins.iter().enumerate().take(whole).skip(first) {
                 series.push(time(index as f64 * BIN_S), value * scale);
             }
             flow.series.insert(quantity, series);
@@ -299,26 +311,9 @@ impl Direction {
             }
             flow.series.insert(quantity, series);
         }
-        let mut sums: BTreeMap<Quantity, Vec<f64>> = BTreeMap::new();
-        for ((quantity, _), bins) in self.states {
-            let sum = sums.entry(quantity).or_insert_with(|| vec![f64::NAN; whole]);
-            let mut last = (f64::NAN, 0);
-            for (index, total) in sum.iter_mut().enumerate() {
-                match bins.get(index).filter(|value| !value.is_nan()) {
-                    Some(value) => last = (*value, index),
-                    None if index - last.1 > HOLDS => last.0 = f64::NAN,
-                    None => {}
-                }
-                if !last.0.is_nan() {
-                    let so_far = if total.is_nan() { 0.0 } else { *total };
-                    *total = match quantity {
-                        Quantity::SourceFrameRate | Quantity::RoundTrip | Quantity::Jitter => so_far.max(last.0),
-                        _ => so_far + last.0,
-                    };
-                }
-            }
-        }
-        for (quantity, bins) in sums {
+        let has_targets = has_targets(&self.targets);
+        self.states.retain(|(quantity, _), _| *quantity != Quantity::Target || has_targets);
+        for (quantity, bins) in sums(&self.states, &self.sources, whole) {
             let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
             for (index, value) in bins.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
                 series.push(time(index as f64 * BIN_S), *value);
@@ -338,10 +333,83 @@ impl Direction {
     }
 }
 
+/// Streams without a target carry at most this share of the bytes if targets are used. Ours: audio beside video.
+const WITHOUT_TARGET: f64 = 0.1;
+
+/// Returns whether the targets of streams add up to that of the transport: up to version 96, Chromium has one for audio alone.
+fn has_targets(streams: &BTreeMap<String, (f64, bool)>) -> bool {
+    let all: f64 = streams.values().map(|(bytes, _)| bytes).sum();
+    let without: f64 = streams.values().filter(|(_, has_target)| !has_target).map(|(bytes, _)| bytes).sum();
+    without <= WITHOUT_TARGET * all
+}
+
+/// Returns the state of each quantity over all objects. NaN: unknown.
+fn sums(
+    states: &BTreeMap<(Quantity, String), Vec<f64>>,
+    sources: &BTreeMap<String, String>,
+    whole: usize,
+) -> BTreeMap<Quantity, Vec<f64>> {
+    let mut sums: BTreeMap<Quantity, Vec<f64>> = BTreeMap::new();
+    // The layers of a source, whose targets were added.
+    let mut added: BTreeMap<&str, Vec<Vec<f64>>> = BTreeMap::new();
+    for ((quantity, id), bins) in states {
+        let held = held(bins, whole);
+        let layers =
+            sources.get(id).filter(|_| *quantity == Quantity::Target).map(|source| added.entry(source).or_default());
+        let sum = sums.entry(*quantity).or_insert_with(|| vec![f64::NAN; whole]);
+        for (index, (total, value)) in sum.iter_mut().zip(&held).enumerate().filter(|(_, (_, value))| !value.is_nan()) {
+            let so_far = if total.is_nan() { 0.0 } else { *total };
+            let is_same = |layer: &Vec<f64>| layer[index] == *value;
+            *total = match quantity {
+                Quantity::SourceFrameRate | Quantity::RoundTrip | Quantity::Jitter => so_far.max(*value),
+                // Safari: each layer has the target of all.
+                _ if layers.as_ref().is_some_and(|layers| layers.iter().any(is_same)) => so_far,
+                _ => so_far + value,
+            };
+        }
+        if let Some(layers) = layers {
+            layers.push(held);
+        }
+    }
+    sums
+}
+
+/// Returns the value that holds in each interval.
+fn held(bins: &[f64], whole: usize) -> Vec<f64> {
+    let mut last = (f64::NAN, 0);
+    let values = (0..whole).map(|index| {
+        match bins.get(index).filter(|value| !value.is_nan()) {
+            Some(value) => last = (*value, index),
+            None if index - last.1 > HOLDS => last.0 = f64::NAN,
+            None => {}
+        }
+        last.0
+    });
+    values.collect()
+}
+
+/// Returns whether a report of the receiver is the last one again. Without the number of measurements, the time of the report and
+/// the jitter distinguish two reports of a path on which nothing changes.
+fn is_repeated(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> bool {
+    let same = |name: &str| before.get(name) == now.get(name);
+    let counts = ["roundTripTimeMeasurements", "packetsLost", "roundTripTime", "jitter"].into_iter().all(same);
+    counts && (now.contains_key("roundTripTimeMeasurements") || same("timestamp"))
+}
+
+/// Returns whether a report shows that nothing arrived since the last one: each packet changes the jitter, where it is not rounded
+/// to milliseconds.
+fn is_silent(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> bool {
+    let same = |name: &str| before.get(name) == now.get(name);
+    let is_exact = now.get("jitter").is_some_and(|jitter| (jitter * 1e3).fract() > 1e-6);
+    is_exact && same("jitter") && same("packetsLost")
+}
+
 fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str>, reason_before: Option<&str>) {
     let (at, from) = (step.at, step.from);
     if let Some(bytes) = step.delta("bytesSent") {
         sent.seen = true;
+        let stream = sent.targets.entry(id.to_owned()).or_default();
+        *stream = (stream.0 + bytes, stream.1 || step.now.contains_key("targetBitrate"));
         sent.count(Quantity::SentRate, from, at, bytes + step.delta("headerBytesSent").unwrap_or(0.0));
     }
     if let Some(packets) = step.delta("packetsSent") {
@@ -436,37 +504,4 @@ pub fn session_cap(sdp: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    /// A sender's statistics each `period_s`, s, for 60 s; a report for each sample with the jitter of this time, s.
-    fn sent(period_s: usize, jitter: impl Fn(usize) -> f64) -> Flow {
-        let mut statistics = Statistics::default();
-        for at in (0..=60).step_by(period_s) {
-            let mut add = |id: &str, values: Value| {
-                let Value::Object(values) = values else { panic!("{values}") };
-                statistics.add(id, if id == "out" { "outbound-rtp" } else { "remote-inbound-rtp" }, at as f64 * 1e3, &values);
-            };
-            add("out", json!({"bytesSent": 125_000 * at, "packetsSent": 100 * at}));
-            add("in", json!({"roundTripTimeMeasurements": at, "packetsLost": 0, "jitter": jitter(at)}));
-        }
-        statistics.finish("getStats", "").flows.remove(0)
-    }
-
-    #[test]
-    fn a_report_that_repeats_the_jitter_shows_that_nothing_arrived() {
-        let reports = |flow: &Flow, from, to| flow.get(Quantity::Feedback).unwrap().sum(Time::from_secs(from), Time::from_secs(to));
-        let stalls = sent(1, |at| if (30..34).contains(&at) { 0.005 } else { 0.001 + 1e-5 * at as f64 });
-        assert_eq!((reports(&stalls, 20, 30), reports(&stalls, 31, 34), reports(&stalls, 34, 44)), (10.0, 0.0, 10.0));
-        // A jitter of 0 is no measurement.
-        assert_eq!(reports(&sent(1, |_| 0.0), 20, 30), 10.0);
-    }
-
-    #[test]
-    fn the_interval_is_that_of_the_samples() {
-        for period_s in [1, 10] {
-            assert_eq!(sent(period_s, |at| 1e-5 * at as f64).interval, TimeDelta::from_secs(period_s as i64));
-        }
-    }
-}
+mod tests;

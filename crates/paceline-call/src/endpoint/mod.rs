@@ -468,10 +468,12 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
     // A Chromium that sends can mute its camera.
     let stream = &media.streams[0];
     if stream.limits_change() || local == Some(FlowEnd::Sender) && stream.changes_during_run() {
-        let hint = "leave out `max_rate`, `stop` and `suspend` of the stream; only a Chromium that sends can be `muted`";
+        let hint =
+            "leave out `max_rate`, `stop` and `suspend` of the stream; only a Chromium that sends can be `muted`";
         return refuse("a stream that changes", hint);
     }
-    if local != Some(FlowEnd::Receiver) && media.changes.iter().any(|(_, change)| matches!(change, FlowChange::Remb(_))) {
+    if local != Some(FlowEnd::Receiver) && media.changes.iter().any(|(_, change)| matches!(change, FlowChange::Remb(_)))
+    {
         return refuse("a REMB of a middlebox", "use a controller whose receive half sends REMB, such as gcc-2016");
     }
     if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {

@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_cap_lasts_until_the_next_would_be_due() {
-        let cap = RembCap(vec![(Time::from_secs(10), Rate::from_kbps(500)), (Time::from_secs(11), Rate::from_kbps(600))]);
+        let cap =
+            RembCap(vec![(Time::from_secs(10), Rate::from_kbps(500)), (Time::from_secs(11), Rate::from_kbps(600))]);
         let at = |ms: i64| {
             let mut bytes = [0; 64];
             let mut writer = CompoundWriter::new(&mut bytes);

@@ -99,9 +99,9 @@ fn rate(bps: f64) -> String {
     if bps >= 1e6 { format!("{:.2} Mbit/s", bps / 1e6) } else { format!("{:.0} kbit/s", bps / 1e3) }
 }
 
-/// Formats seconds as milliseconds.
+/// Formats seconds as milliseconds, and long times as seconds.
 fn ms(seconds: f64) -> String {
-    format!("{:.0} ms", seconds * 1e3)
+    if seconds >= 10.0 { format!("{seconds:.0} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
 /// Formats a share.
@@ -112,4 +112,15 @@ fn percent(share: f64) -> String {
 /// Returns the least rise that counts as a queue for these delays.
 fn queue_threshold(delays: &crate::facts::Delays) -> f64 {
     if delays.is_one_way { QUEUE } else { QUEUE_RTT.max(0.5 * delays.jitter) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_times_are_in_seconds() {
+        assert_eq!(
+            (super::ms(0.25), super::ms(9.0), super::ms(187.0)),
+            ("250 ms".into(), "9000 ms".into(), "187 s".into())
+        );
+    }
 }

@@ -3,26 +3,18 @@
 //! Two passes: the first finds the streams, where each is seen first and last, and the ids of header extensions; the second fills
 //! the model. SRTP leaves the RTP header, its extensions and the first 8 bytes of RTCP in clear (RFC 3711, sections 3.1 and 3.4).
 
+use super::datagram::{Datagram, INCOMING, OUTGOING, Pass, Route, each_datagram};
 use crate::error::ReadError;
-use crate::model::{Call, Flow};
+use crate::model::{Call, Flow, MarkKind};
 use crate::transport::{Ends, Transport};
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::Time;
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
-use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
-use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, Ipv6Addr};
-use std::time::Duration;
+use std::io::Read;
 
 /// Name of the format.
 pub const FORMAT: &str = "pcapng";
 
-/// The longest block that is read. Larger ones are no packets of a network.
-const BUFFER: usize = 4 << 20;
 /// Streams at most; further ones are left out.
 const STREAMS_MAX: usize = 1024;
 /// Packets of a stream from which extension ids are learnt.
@@ -30,20 +22,14 @@ const LEARN: u32 = 400;
 /// Two packets of the same SSRC at least make a stream.
 const PACKETS_MIN: u32 = 20;
 
-/// Addresses and ports of a packet.
-type Route = ((IpAddr, u16), (IpAddr, u16));
-
-/// A UDP datagram of the capture.
-struct Datagram<'a> {
-    at: Time,
-    interface: u32,
-    /// 1 in, 2 out, 0 unknown.
-    direction: u32,
-    route: Route,
-    payload: &'a [u8],
-    /// Size of the IP packet.
-    bytes: u64,
-}
+/// Routes of a stream at most, and packets for each change between them at least: copies of a stream on two routes alternate.
+const ROUTES_MAX: usize = 8;
+const PACKETS_PER_CHANGE: u32 = 20;
+/// A larger jump of sequence numbers is no loss: the stream was elsewhere, or began anew.
+const JUMP: u16 = 100;
+/// Ours: streams of which at least so many packets, and this share, are missing were not captured at the sender.
+const MISSING_MIN: u32 = 3;
+const MISSING_SHARE: f64 = 0.005;
 
 /// Reads a capture. `open` is called twice.
 ///
@@ -52,35 +38,54 @@ struct Datagram<'a> {
 pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<Call, ReadError> {
     let mut streams = BTreeMap::new();
     let mut other = Other::default();
-    let mut first = None;
-    let cut = each_datagram(open()?, &mut first, &mut |datagram| learn(&mut streams, &mut other, datagram))?;
+    let pass = each_datagram(open()?, &mut |datagram| learn(&mut streams, &mut other, datagram))?;
     let plans = plan(&streams);
     if plans.is_empty() {
-        let problem = match (other.datagrams, other.turn) {
-            (0, _) => "no UDP datagram in it",
-            (_, true) => "no RTP in it, and TURN channels, whose content is not read",
-            _ => "no RTP in it",
-        };
-        return Err(ReadError::Empty { format: FORMAT, problem: problem.to_owned() });
+        return Err(ReadError::Empty { format: FORMAT, problem: nothing(&streams, &other, &pass) });
     }
-    let mut flows: Vec<Transport> = plans.iter().map(|plan| Transport::new(plan.ends())).collect();
+    if pass.last == Time::ZERO {
+        let problem = "all packets have the same time, so nothing of it has a rate".to_owned();
+        return Err(ReadError::Empty { format: FORMAT, problem });
+    }
+    let mut filled: Vec<Filled> = plans.iter().map(Filled::new).collect();
     let mut roles: BTreeMap<(u32, Route), Vec<Role>> = BTreeMap::new();
     for (index, plan) in plans.iter().enumerate() {
         plan.roles(index, &mut roles);
     }
-    let mut first = None;
-    each_datagram(open()?, &mut first, &mut |datagram| {
+    each_datagram(open()?, &mut |datagram| {
         let Some(roles) = roles.get(&(datagram.interface, datagram.route)) else { return };
         for role in roles {
-            fill(&mut flows[role.flow], &plans[role.flow], role.what, datagram);
+            filled[role.flow].add(&plans[role.flow], role.what, datagram);
         }
     })?;
-    Ok(finish(flows, &plans, &other, cut))
+    let call = finish(filled, &plans, &other, &pass);
+    match call.flows.is_empty() {
+        true => Err(ReadError::Empty { format: FORMAT, problem: call.why_empty("no RTP in it").to_owned() }),
+        false => Ok(call),
+    }
 }
 
-fn finish(transports: Vec<Transport>, plans: &[FlowPlan], other: &Other, cut: Option<String>) -> Call {
-    let mut notes: Vec<String> = cut.into_iter().collect();
-    if other.dtls || transports.iter().any(|t| t.encrypted_reports > t.clear_reports) {
+/// Returns why there is nothing to read.
+fn nothing(streams: &Streams, other: &Other, pass: &Pass) -> String {
+    let mut problem = match (other.datagrams, streams.is_empty()) {
+        (0, _) => "no UDP datagram in it".to_owned(),
+        (_, true) => "no RTP in it".to_owned(),
+        (_, false) => format!("RTP streams with fewer than {PACKETS_MIN} packets at most"),
+    };
+    if other.turn {
+        problem += ", and TURN channels, whose content is not read";
+    }
+    unread(pass).map_or(problem.clone(), |links| format!("{problem}; {links}"))
+}
+
+fn unread(pass: &Pass) -> Option<String> {
+    let links: Vec<&str> = pass.links.iter().map(String::as_str).collect();
+    (!links.is_empty()).then(|| format!("packets of the link type {} are not read", links.join(", ")))
+}
+
+fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -> Call {
+    let mut notes: Vec<String> = pass.cut.clone().into_iter().chain(unread(pass)).collect();
+    if other.dtls || filled.iter().any(|flow| flow.transport.encrypted_reports > flow.transport.clear_reports) {
         notes.push(
             "SRTP: headers, sizes and times are clear; the content of reports is not, so losses and delays are known only at the \
              receiver or with both ends in the file"
@@ -92,17 +97,19 @@ fn finish(transports: Vec<Transport>, plans: &[FlowPlan], other: &Other, cut: Op
     }
     if plans.iter().any(|plan| plan.is_guessed) {
         notes.push(
-            "the capture does not say which packets were sent: streams count as sent, unless their send times jitter"
+            "the capture does not say which packets were sent: streams count as sent, unless their send times jitter or \
+             sequence numbers are missing"
                 .to_owned(),
         );
     }
-    let mut flows: Vec<Flow> = Vec::new();
-    for (index, transport) in transports.into_iter().enumerate() {
-        if !transport.is_empty() {
-            flows.push(transport.finish(format!("flow {}", index + 1)));
-        }
+    let flows = filled.into_iter().filter(|flow| !flow.transport.is_empty());
+    let flows = flows.map(|flow| flow.transport.finish(String::new())).collect::<Vec<Flow>>();
+    let mut call = Call { format: FORMAT.to_owned(), flows, notes };
+    call.drop_short();
+    for (index, flow) in call.flows.iter_mut().enumerate() {
+        flow.name = format!("flow {}", index + 1);
     }
-    Call { format: FORMAT.to_owned(), flows, notes }
+    call
 }
 
 /// What else is in the file.
@@ -119,7 +126,13 @@ struct Seen {
     packets: u32,
     /// Packets that came in and went out.
     directions: [u32; 2],
+    /// In order of appearance.
+    routes: Vec<Route>,
+    /// Where the last packet was, and how often that changed.
     route: Route,
+    changes: u32,
+    highest: u16,
+    missing: u32,
     ids: Learner,
 }
 
@@ -144,15 +157,67 @@ fn learn(streams: &mut Streams, other: &mut Other, datagram: &Datagram<'_>) {
         first: datagram.at,
         packets: 0,
         directions: [0; 2],
+        routes: Vec::new(),
         route: datagram.route,
+        changes: 0,
+        highest: header.sequence,
+        missing: 0,
         ids: Learner::default(),
     });
     seen.packets += 1;
-    if let Some(count) = datagram.direction.checked_sub(1).and_then(|index| seen.directions.get_mut(index as usize)) {
-        *count += 1;
+    seen.place(datagram.route);
+    seen.sequence(header.sequence);
+    match datagram.direction {
+        INCOMING => seen.directions[0] += 1,
+        OUTGOING => seen.directions[1] += 1,
+        _ => {}
     }
     if seen.packets <= LEARN {
         seen.ids.packet(datagram.at, datagram.payload);
+    }
+}
+
+impl Seen {
+    fn place(&mut self, route: Route) {
+        if self.route != route {
+            (self.route, self.changes) = (route, self.changes + 1);
+        }
+        if self.routes.len() < ROUTES_MAX && !self.routes.contains(&route) {
+            self.routes.push(route);
+        }
+    }
+
+    fn sequence(&mut self, sequence: u16) {
+        match sequence.wrapping_sub(self.highest) {
+            0 => {}
+            step if step < 1 << 15 => {
+                self.missing += u32::from(if step <= JUMP { step - 1 } else { 0 });
+                self.highest = sequence;
+            }
+            // Late, so not missing.
+            _ => self.missing = self.missing.saturating_sub(1),
+        }
+    }
+
+    /// Returns the routes on which the stream was, one after the other.
+    fn routes(&self) -> Vec<Route> {
+        let first = self.routes[0];
+        if self.changes.saturating_mul(PACKETS_PER_CHANGE) > self.packets {
+            return vec![first];
+        }
+        // The other direction is another stream with the same SSRC.
+        self.routes.iter().copied().filter(|(from, to)| (*to, *from) != first).collect()
+    }
+
+    fn at(&self, interface: u32) -> Place {
+        Place { interface, routes: self.routes() }
+    }
+
+    /// Returns whether packets are missing, or send times jitter: a path lies between the sender and the capture.
+    fn looks_received(&self) -> bool {
+        let sent = f64::from(self.packets + self.missing);
+        let has_losses = self.missing >= MISSING_MIN && f64::from(self.missing) >= MISSING_SHARE * sent;
+        has_losses || self.ids.jitter().is_some_and(|jitter| jitter > SENDER_JITTER)
     }
 }
 
@@ -237,11 +302,32 @@ impl Learner {
     }
 }
 
+/// Interface and routes.
+#[derive(Clone)]
+struct Place {
+    interface: u32,
+    routes: Vec<Route>,
+}
+
+impl Place {
+    fn meets(&self, other: &Self) -> bool {
+        self.interface == other.interface && self.routes.iter().any(|route| other.routes.contains(route))
+    }
+
+    fn add(&mut self, other: &Self) {
+        for route in &other.routes {
+            if !self.routes.contains(route) && self.routes.len() < ROUTES_MAX {
+                self.routes.push(*route);
+            }
+        }
+    }
+}
+
 /// Where the packets of a flow are.
 struct FlowPlan {
-    /// Interface, route and ids at the sender and at the receiver.
-    sender: Option<(u32, Route)>,
-    receiver: Option<(u32, Route)>,
+    /// At the sender and at the receiver.
+    sender: Option<Place>,
+    receiver: Option<Place>,
     ids: ExtensionIds,
     is_guessed: bool,
 }
@@ -279,34 +365,68 @@ fn plan(streams: &Streams) -> Vec<FlowPlan> {
         })
         .collect();
     places.sort_by_key(|(first, _)| *first);
+    let received = places.iter().filter_map(|(_, places)| guessed(places)).filter(|(seen, _)| seen.looks_received());
+    let received: Vec<Place> = received.map(|(seen, interface)| seen.at(interface)).collect();
     for (_, places) in places {
         let (first, last) = (&places[0], &places[places.len() - 1]);
-        let place = |(interface, seen): &(u32, &Seen)| (*interface, seen.route);
+        let place = |(interface, seen): &(u32, &Seen)| seen.at(*interface);
         let [came, went] = first.1.directions;
-        let is_guessed = places.len() == 1 && came + went == 0;
-        let is_sender = match (went > came, is_guessed) {
-            (_, true) => first.1.ids.jitter().is_none_or(|jitter| jitter <= SENDER_JITTER),
-            (is_sender, false) => is_sender,
-        };
+        let is_guessed = guessed(&places).is_some();
+        // All streams of a route are sent, or all are received.
+        let is_sender = if is_guessed { !received.iter().any(|other| other.meets(&place(first))) } else { went > came };
         let plan = FlowPlan {
             sender: (places.len() > 1 || is_sender).then(|| place(first)),
             receiver: (places.len() > 1 || !is_sender).then(|| place(last)),
             ids: first.1.ids.ids(),
             is_guessed,
         };
-        match plans.iter_mut().find(|other| other.sender == plan.sender && other.receiver == plan.receiver) {
-            // A stream with few packets teaches fewer ids.
-            Some(other) => {
-                other.ids.abs_send_time = other.ids.abs_send_time.max(plan.ids.abs_send_time);
-                other.ids.transport_sequence = other.ids.transport_sequence.max(plan.ids.transport_sequence);
-            }
-            None => plans.push(plan),
-        }
+        join(&mut plans, plan);
     }
     plans
 }
 
+/// Returns a stream if it is seen at one place and the capture does not say whether it was sent.
+fn guessed<'a>(places: &[(u32, &'a Seen)]) -> Option<(&'a Seen, u32)> {
+    match places {
+        [(interface, seen)] if seen.directions == [0; 2] => Some((seen, *interface)),
+        _ => None,
+    }
+}
+
+/// Adds a stream to the flow on whose routes it is.
+fn join(plans: &mut Vec<FlowPlan>, plan: FlowPlan) {
+    let mut same: Vec<usize> = (0..plans.len()).filter(|index| plans[*index].is_same(&plan)).collect();
+    let Some(kept) = same.first().copied() else { return plans.push(plan) };
+    plans[kept].add(&plan);
+    // A stream with several routes may join flows.
+    for index in same.drain(1..).rev() {
+        let joined = plans.remove(index);
+        plans[kept].add(&joined);
+    }
+}
+
 impl FlowPlan {
+    fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &Option<Place>, b: &Option<Place>| match (a, b) {
+            (Some(a), Some(b)) => a.meets(b),
+            (None, None) => true,
+            _ => false,
+        };
+        same(&self.sender, &other.sender) && same(&self.receiver, &other.receiver)
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (place, other) in [(&mut self.sender, &other.sender), (&mut self.receiver, &other.receiver)] {
+            if let (Some(place), Some(other)) = (place, other) {
+                place.add(other);
+            }
+        }
+        // A stream with few packets teaches fewer ids.
+        self.ids.abs_send_time = self.ids.abs_send_time.max(other.ids.abs_send_time);
+        self.ids.transport_sequence = self.ids.transport_sequence.max(other.ids.transport_sequence);
+        self.is_guessed |= other.is_guessed;
+    }
+
     fn ends(&self) -> Ends {
         match (self.sender.is_some(), self.receiver.is_some()) {
             (true, true) => Ends::Both,
@@ -316,142 +436,66 @@ impl FlowPlan {
     }
 
     fn roles(&self, flow: usize, roles: &mut BTreeMap<(u32, Route), Vec<Role>>) {
-        let ends =
-            [(self.sender, What::DataLeft, What::ReportArrived), (self.receiver, What::DataArrived, What::ReportLeft)];
+        let ends = [
+            (&self.sender, What::DataLeft, What::ReportArrived),
+            (&self.receiver, What::DataArrived, What::ReportLeft),
+        ];
         for (place, data, report) in ends {
-            let Some((interface, route)) = place else { continue };
-            roles.entry((interface, route)).or_default().push(Role { flow, what: data });
-            roles.entry((interface, (route.1, route.0))).or_default().push(Role { flow, what: report });
-        }
-    }
-}
-
-fn fill(flow: &mut Transport, plan: &FlowPlan, what: What, datagram: &Datagram<'_>) {
-    let (at, payload) = (datagram.at, datagram.payload);
-    match (what, is_rtcp(payload)) {
-        (What::DataLeft, true) => flow.rtcp_sent(at, payload),
-        (What::ReportLeft, true) => flow.report_sent(at, payload),
-        (What::ReportArrived, true) => flow.report_arrived(at, payload),
-        (What::DataLeft | What::DataArrived, false) => {
-            let Ok((header, _)) = RtpHeader::parse(payload, &plan.ids) else { return };
-            match what {
-                What::DataLeft => flow.rtp_sent(at, &header, datagram.bytes),
-                _ => flow.rtp_arrived(at, &header, datagram.bytes),
+            let Some(place) = place else { continue };
+            for route in &place.routes {
+                roles.entry((place.interface, *route)).or_default().push(Role { flow, what: data });
+                roles.entry((place.interface, (route.1, route.0))).or_default().push(Role { flow, what: report });
             }
         }
-        _ => {}
     }
 }
 
-/// Calls `each` with every UDP datagram. Returns a note if the file is cut or damaged after some packets.
-fn each_datagram(
-    input: Box<dyn Read>,
-    first: &mut Option<Duration>,
-    each: &mut dyn FnMut(&Datagram<'_>),
-) -> Result<Option<String>, ReadError> {
-    let mut input = input;
-    let mut magic = [0; 4];
-    input.read_exact(&mut magic).map_err(|error| damaged(0, &error.to_string()))?;
-    let input = std::io::Cursor::new(magic).chain(input);
-    let mut packets = 0u64;
-    let mut give = |since: Duration, interface, direction, link, data: &[u8]| {
-        let first = *first.get_or_insert(since);
-        let nanos = since.as_nanos() as i128 - first.as_nanos() as i128;
-        // Times before the first packet, or more than 100 days after it, are those of a damaged file.
-        let Some(nanos) = i64::try_from(nanos).ok().filter(|nanos| (0..8_640_000_000_000_000).contains(nanos)) else {
-            return;
-        };
-        packets += 1;
-        if let Some(datagram) = datagram(Time::ZERO + TimeDelta::from_nanos(nanos), interface, direction, link, data) {
-            each(&datagram);
-        }
-    };
-    let problem = if magic == [0x0A, 0x0D, 0x0D, 0x0A] {
-        let mut reader = PcapNgReader::with_capacity(input, BUFFER).map_err(|error| damaged(0, &error.to_string()))?;
-        loop {
-            let position = reader.bytes_parsed();
-            let block = match reader.next_block() {
-                None => break None,
-                Some(Err(error)) => break Some((position, error.to_string())),
-                Some(Ok((Block::EnhancedPacket(packet), state))) => {
-                    let link = state.interfaces().get(packet.interface_id as usize).map(|interface| interface.linktype);
-                    let direction = packet.options.iter().find_map(|option| match option {
-                        EnhancedPacketOption::Flags(flags) => Some(flags & 3),
-                        _ => None,
-                    });
-                    link.map(|link| (packet.timestamp, packet.interface_id, direction.unwrap_or(0), link, packet.data))
+/// A flow that is read.
+struct Filled {
+    transport: Transport,
+    /// The route of the flow, and of each stream, at its first end.
+    route: Option<Route>,
+    routes: BTreeMap<u32, Route>,
+}
+
+impl Filled {
+    fn new(plan: &FlowPlan) -> Self {
+        Self { transport: Transport::new(plan.ends()), route: None, routes: BTreeMap::new() }
+    }
+
+    fn add(&mut self, plan: &FlowPlan, what: What, datagram: &Datagram<'_>) {
+        let (at, payload) = (datagram.at, datagram.payload);
+        match (what, is_rtcp(payload)) {
+            (What::DataLeft, true) => self.transport.rtcp_sent(at, payload),
+            (What::ReportLeft, true) => self.transport.report_sent(at, payload),
+            (What::ReportArrived, true) => self.transport.report_arrived(at, payload),
+            (What::DataLeft | What::DataArrived, false) => {
+                let Ok((header, _)) = RtpHeader::parse(payload, &plan.ids) else { return };
+                if (what == What::DataLeft) == plan.sender.is_some() {
+                    self.place(at, header.ssrc, datagram.route);
                 }
-                Some(Ok(_)) => None,
-            };
-            if let Some((at, interface, direction, link, data)) = block {
-                give(at, interface, direction, link, &data);
+                match what {
+                    What::DataLeft => self.transport.rtp_sent(at, &header, datagram.bytes),
+                    _ => self.transport.rtp_arrived(at, &header, datagram.bytes),
+                }
             }
+            _ => {}
         }
-    } else {
-        let mut reader = PcapReader::with_capacity(input, BUFFER).map_err(|error| damaged(0, &error.to_string()))?;
-        let link = reader.header().datalink;
-        let mut number = 0;
-        loop {
-            match reader.next_packet() {
-                None => break None,
-                Some(Err(error)) => break Some((number, error.to_string())),
-                Some(Ok(packet)) => give(packet.timestamp(), 0, 0, link, packet.data()),
-            }
-            number += 1;
+    }
+
+    /// Marks a change of the route: once, although each stream changes on its own.
+    fn place(&mut self, at: Time, ssrc: u32, route: Route) {
+        if self.routes.len() >= STREAMS_MAX && !self.routes.contains_key(&ssrc) {
+            return;
         }
-    };
-    match problem {
-        None => Ok(None),
-        Some((at, problem)) if packets == 0 => Err(damaged(at, &problem)),
-        Some((at, problem)) => {
-            Ok(Some(format!("the file is cut or damaged after {packets} packets (at {at}: {problem})")))
+        let changed = self.routes.insert(ssrc, route).is_some_and(|before| before != route);
+        let flow = self.route.get_or_insert(route);
+        if changed && *flow != route {
+            *flow = route;
+            self.transport.mark(at, MarkKind::RouteChange);
         }
     }
 }
 
-fn damaged(at: u64, problem: &str) -> ReadError {
-    ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem: problem.to_owned() }
-}
-
-/// Finds the UDP datagram in a packet, of which only the first bytes may exist.
-fn datagram(at: Time, interface: u32, direction: u32, link: DataLink, data: &[u8]) -> Option<Datagram<'_>> {
-    let packet = match link {
-        DataLink::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => LaxSlicedPacket::from_ip(data).ok()?,
-        // Linux "cooked": the protocol in the last two of 16 bytes; version 2: in the first two of 20.
-        DataLink::LINUX_SLL => LaxSlicedPacket::from_ether_type(
-            EtherType(u16::from_be_bytes([*data.get(14)?, *data.get(15)?])),
-            data.get(16..)?,
-        ),
-        DataLink::LINUX_SLL2 => LaxSlicedPacket::from_ether_type(
-            EtherType(u16::from_be_bytes([*data.first()?, *data.get(1)?])),
-            data.get(20..)?,
-        ),
-        DataLink::NULL | DataLink::LOOP => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
-        _ => return None,
-    };
-    let Some(TransportSlice::Udp(udp)) = packet.transport else { return None };
-    let (from, to, bytes): (IpAddr, IpAddr, u64) = match packet.net? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), header.total_len().into())
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let address = |bytes: [u8; 16]| IpAddr::from(Ipv6Addr::from(bytes));
-            (address(header.source()), address(header.destination()), 40 + u64::from(header.payload_length()))
-        }
-        LaxNetSlice::Arp(_) => return None,
-    };
-    let route = ((from, udp.source_port()), (to, udp.destination_port()));
-    Some(Datagram { at, interface, direction, route, payload: udp.payload(), bytes })
-}
-
-impl From<std::io::Error> for ReadError {
-    fn from(source: std::io::Error) -> Self {
-        match source.kind() {
-            ErrorKind::UnexpectedEof => damaged(0, "the file ends too early"),
-            _ => Self::Io { path: std::path::PathBuf::new(), source },
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,13 @@
 //! Samples of getStats as JSON lines: one report a line, as an object by id, as a list, or inside an object with `stats`, `report`,
 //! `reports` or `value`; and dumps of rtcstats, whose lines are `[method, connection, value, …, time]`.
 
+use super::internals::LEGACY;
 use crate::error::ReadError;
 use crate::model::Call;
 use crate::statistics::{Statistics, number, session_cap};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 /// Name of the format.
 pub const FORMAT: &str = "getstats-lines";
@@ -24,6 +25,18 @@ struct Connection {
     statistics: Statistics,
     /// The last report, for lines that have only what changed.
     last: BTreeMap<String, Map<String, Value>>,
+    legacy: bool,
+}
+
+/// What was read.
+#[derive(Default)]
+struct Lines {
+    connections: BTreeMap<String, Connection>,
+    clock_ms: f64,
+    /// Reports with statistics.
+    understood: u64,
+    compressed: bool,
+    notes: Vec<String>,
 }
 
 /// Reads samples.
@@ -31,16 +44,12 @@ struct Connection {
 /// # Errors
 /// A line is no JSON or no report, or nothing in them sent or received RTP.
 pub fn read(mut input: impl BufRead) -> Result<Call, ReadError> {
-    let mut connections: BTreeMap<String, Connection> = BTreeMap::new();
-    let mut clock_ms = 0.0;
-    let (mut line, mut number_of_line, mut understood, mut compressed) = (Vec::new(), 0u64, 0u64, false);
-    let mut notes = Vec::new();
-    let damaged =
-        |line: u64, problem: String| ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem };
+    let mut lines = Lines::default();
+    let (mut line, mut number_of_line, mut any) = (Vec::new(), 0u64, false);
     loop {
         line.clear();
         number_of_line += 1;
-        let count = std::io::Read::take(&mut input, LINE_MAX).read_until(b'\n', &mut line)?;
+        let count = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
         if count == 0 {
             break;
         }
@@ -54,45 +63,102 @@ pub fn read(mut input: impl BufRead) -> Result<Call, ReadError> {
         let value: Value = match serde_json::from_slice(text) {
             Ok(value) => value,
             // A cut last line is usual in logs.
-            Err(error) if understood > 0 => {
-                notes.push(format!("line {number_of_line} is no JSON ({error}); the lines after it are not read"));
+            Err(error) if lines.understood > 0 => {
+                let note = format!("line {number_of_line} is no JSON ({error}); the lines after it are not read");
+                lines.notes.push(note);
+                break;
+            }
+            // One report on several lines.
+            Err(error) if error.is_eof() && !any => {
+                lines.documents(line, &mut input, number_of_line)?;
                 break;
             }
             Err(error) => return Err(damaged(number_of_line, format!("no JSON: {error}"))),
         };
-        match value {
-            Value::Array(items) if items.first().is_some_and(|first| first.is_object()) => {
-                for item in &items {
-                    understood += u64::from(object(connection(&mut connections, ""), item, None));
-                }
-            }
-            Value::Array(items) => match event(&mut connections, &items, &mut clock_ms) {
-                Event::Report => understood += 1,
-                Event::Compressed => compressed = true,
-                Event::Other => {}
-            },
-            Value::Object(members) => understood += u64::from(report(connection(&mut connections, ""), &members, None)),
-            _ => return Err(damaged(number_of_line, "neither an object nor a list".to_owned())),
+        any = true;
+        if !lines.document(value) {
+            return Err(damaged(number_of_line, "neither an object nor a list".to_owned()));
         }
     }
-    let mut call = Call { format: FORMAT.to_owned(), notes, ..Call::default() };
-    let several = connections.len() > 1;
-    for (index, connection) in connections.into_values().enumerate() {
-        let name = if several { format!("connection {}", index + 1) } else { String::new() };
-        let mut part = connection.statistics.finish(FORMAT, &name);
-        call.flows.append(&mut part.flows);
-        call.notes.append(&mut part.notes);
+    lines.finish()
+}
+
+fn damaged(line: u64, problem: String) -> ReadError {
+    ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem }
+}
+
+impl Lines {
+    /// Reads documents that have line breaks.
+    fn documents(&mut self, begun: Vec<u8>, input: &mut impl BufRead, line: u64) -> Result<(), ReadError> {
+        let mut text = begun;
+        input.take(LINE_MAX).read_to_end(&mut text)?;
+        for value in serde_json::Deserializer::from_slice(&text).into_iter::<Value>() {
+            match value {
+                Ok(value) => drop(self.document(value)),
+                Err(error) if self.understood > 0 => {
+                    self.notes.push(format!("the text is cut or damaged ({error}); what precedes is used"));
+                    break;
+                }
+                Err(error) => {
+                    return Err(damaged(line, format!("no JSON: {error}; the usual form is one report per line")));
+                }
+            }
+        }
+        Ok(())
     }
-    call.notes.sort();
-    call.notes.dedup();
-    if call.flows.is_empty() {
-        let problem = match compressed {
-            true => "the reports have abbreviated names, which are not read; export the dump without compression",
-            false => "no line has outbound-rtp or inbound-rtp statistics of two times",
-        };
-        return Err(ReadError::Empty { format: FORMAT, problem: problem.to_owned() });
+
+    /// Reads a report, several, or an event. Returns false if it is none.
+    fn document(&mut self, value: Value) -> bool {
+        match value {
+            Value::Array(items) if items.first().is_some_and(|first| first.is_object()) => {
+                let connection = connection(&mut self.connections, "");
+                for members in items.iter().filter_map(Value::as_object) {
+                    self.understood += u64::from(report(connection, members, None));
+                }
+            }
+            Value::Array(items) => match event(&mut self.connections, &items, &mut self.clock_ms) {
+                Event::Report => self.understood += 1,
+                Event::Compressed => self.compressed = true,
+                Event::Other => {}
+            },
+            Value::Object(members) => {
+                self.understood += u64::from(report(connection(&mut self.connections, ""), &members, None));
+            }
+            _ => return false,
+        }
+        true
     }
-    Ok(call)
+
+    fn finish(self) -> Result<Call, ReadError> {
+        let mut call = Call { format: FORMAT.to_owned(), notes: self.notes, ..Call::default() };
+        let legacy = self.connections.values().any(|connection| connection.legacy);
+        let parts = self.connections.into_values().map(|connection| connection.statistics.finish(FORMAT, ""));
+        let mut parts: Vec<Call> = parts.collect();
+        // Connections without flows have no number.
+        let several = parts.iter().filter(|part| !part.flows.is_empty()).count() > 1;
+        let mut number = 0;
+        for part in &mut parts {
+            number += u32::from(!part.flows.is_empty());
+            for flow in part.flows.iter_mut().filter(|_| several) {
+                flow.name = format!("connection {number} {}", flow.name);
+            }
+            call.flows.append(&mut part.flows);
+            call.notes.append(&mut part.notes);
+        }
+        call.notes.sort();
+        call.notes.dedup();
+        if call.flows.is_empty() {
+            let problem = match (legacy, self.compressed) {
+                (true, _) => LEGACY,
+                (_, true) => {
+                    "the reports have abbreviated names, which are not read; export the dump without compression"
+                }
+                _ => call.why_empty("no line has outbound-rtp or inbound-rtp statistics of two times"),
+            };
+            return Err(ReadError::Empty { format: FORMAT, problem: problem.to_owned() });
+        }
+        Ok(call)
+    }
 }
 
 fn connection<'a>(connections: &'a mut BTreeMap<String, Connection>, name: &str) -> &'a mut Connection {
@@ -114,15 +180,24 @@ const EPOCH_MS: f64 = 1e12;
 
 /// Reads an event of rtcstats.
 fn event(connections: &mut BTreeMap<String, Connection>, items: &[Value], clock_ms: &mut f64) -> Event {
-    let [method, name, value, .., time] = items else { return Event::Other };
-    if let Some(time) = number(time) {
+    let [method, name, value, after @ ..] = items else { return Event::Other };
+    // The time is last; newer dumps of Jitsi have a sequence number after it.
+    let first = after.first().and_then(number).filter(|time| *time >= EPOCH_MS);
+    if let Some(time) = first.or(after.last().and_then(number)) {
         *clock_ms = if time >= EPOCH_MS { time } else { *clock_ms + time.max(0.0) };
     }
-    let Some(method) = method.as_str() else { return Event::Compressed };
+    let Some(method) = method.as_str() else {
+        // The code of a method: a report is an object of objects.
+        let is_report = |members: &Map<String, Value>| !members.is_empty() && members.values().all(Value::is_object);
+        let is_report = name.is_string() && value.as_object().is_some_and(is_report);
+        return if is_report { Event::Compressed } else { Event::Other };
+    };
     let connection = connection(connections, name.as_str().unwrap_or_default());
     match method {
         "getStats" | "getstats" => match value.as_object() {
             Some(members) if report(connection, members, Some(*clock_ms)) => Event::Report,
+            Some(members) if members.is_empty() => Event::Other,
+            None if value.is_null() => Event::Other,
             _ => Event::Compressed,
         },
         "g" => Event::Compressed,
@@ -194,6 +269,72 @@ fn sample(connection: &mut Connection, id: &str, values: &Map<String, Value>, ti
     // Firefox and some libraries give µs.
     let at = if at > 1e14 { at / 1e3 } else { at };
     let kind = merged.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    connection.legacy |= matches!(kind.as_str(), "ssrc" | "VideoBwe") || kind.starts_with("goog");
     connection.statistics.add(id, &kind, at, merged);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(text: &str) -> String {
+        read(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    fn report(second: u64) -> Value {
+        let ms = 1_700_000_000_000 + 1000 * second;
+        serde_json::json!({"O": {"id": "O", "type": "outbound-rtp", "timestamp": ms, "bytesSent": 100_000 * second}})
+    }
+
+    #[test]
+    fn reports_with_line_breaks_are_read_like_lines() {
+        let reports: Vec<Value> = (0..20).map(report).collect();
+        let lines: String = reports.iter().map(|report| format!("{report}\n")).collect();
+        let expected = read(lines.as_bytes()).unwrap();
+        let pretty: String = reports.iter().map(|report| format!("{report:#}\n")).collect();
+        assert_eq!(read(pretty.as_bytes()).unwrap(), expected);
+        assert_eq!(read(format!("{:#}", Value::from(reports)).as_bytes()).unwrap(), expected);
+        let cut = read(&pretty.as_bytes()[..pretty.len() - 40]).unwrap();
+        assert!(cut.notes.iter().any(|note| note.contains("cut or damaged")), "{:?}", cut.notes);
+        assert!(failed("{\n\"a\": 1").contains("one report per line"));
+    }
+
+    #[test]
+    fn messages_distinguish_legacy_and_abbreviated_reports_from_none() {
+        for kind in ["ssrc", "googCandidatePair", "VideoBwe"] {
+            let text = format!("[\"getStats\",\"PC_0\",{{\"a\":{{\"type\":\"{kind}\"}}}},1700000000000]\n");
+            assert!(failed(&text).contains("legacy"), "{kind}: {}", failed(&text));
+        }
+        let abbreviated = "[7,\"PC_0\",{\"a\":{\"b\":1}},1700000000000]\n";
+        assert!(failed(abbreviated).contains("abbreviated"), "{}", failed(abbreviated));
+        let none = "[39,null,{\"a\":1},1700000000000]\n[61,null,[[\"video\",\"a\",\"b\"]],\"60-0\",1040]\n[\"close\",null,1001,2353]\n";
+        assert!(failed(none).contains("no line has"), "{}", failed(none));
+    }
+
+    #[test]
+    fn a_sequence_number_is_not_the_time() {
+        let line = |second: u64| {
+            format!(
+                "{}\n",
+                serde_json::json!(["getstats", "PC_0", report(second), 1_700_000_000_000 + 1000 * second, second])
+            )
+        };
+        let text: String = (0..20).map(line).collect();
+        let text = text.replace("\"timestamp\":17", "\"was\":17");
+        let call = read(text.as_bytes()).unwrap();
+        assert_eq!(call.flows[0].span.1, paceline_units::Time::from_secs(19));
+    }
+
+    #[test]
+    fn connections_without_flows_have_no_number() {
+        let line = |name: &str, second: u64| {
+            let report = if name == "PC_1" { serde_json::json!({}) } else { report(second) };
+            format!("{}\n", serde_json::json!(["getstats", name, report, 1_700_000_000_000 + 1000 * second]))
+        };
+        let all = (0..20).flat_map(|second| ["PC_0", "PC_1", "PC_2"].map(|name| line(name, second)));
+        let call = read(all.collect::<String>().as_bytes()).unwrap();
+        let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
+        assert_eq!(names, ["connection 1 sent", "connection 2 sent"]);
+    }
 }

@@ -1,6 +1,7 @@
 //! One file for each format, and the recognition of the format.
 
 pub mod capture;
+pub mod datagram;
 pub mod event_log;
 pub mod internals;
 pub mod lines;

@@ -46,6 +46,21 @@ fn reads_a_packed_dump_and_a_cut_one() {
 }
 
 #[test]
+fn connections_of_a_dump_are_numbered_if_they_have_flows() {
+    let mut dump: serde_json::Value = serde_json::from_str(&samples::internals()).unwrap();
+    let connection = dump["PeerConnections"]["9-1"].clone();
+    let connections = dump["PeerConnections"].as_object_mut().unwrap();
+    connections.insert("9-0".to_owned(), serde_json::json!({"stats": {}}));
+    connections.insert("9-2".to_owned(), connection);
+    let call = read_bytes(dump.to_string().as_bytes()).unwrap();
+    let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["connection 1 sent", "connection 2 sent"]);
+    let mut notes = call.notes.clone();
+    notes.dedup();
+    assert_eq!(notes, call.notes);
+}
+
+#[test]
 fn reads_lines_of_getstats_and_of_rtcstats() {
     let call = read_bytes(samples::lines().as_bytes()).unwrap();
     check_drop(&call.flows[0], 1.0);

@@ -132,12 +132,7 @@ fn figure(id: &str, flow: &Flow, (from, to): (Time, Time), only: Option<&[Quanti
     Figure { id: id.to_owned(), scenario, title, subjects: vec![subject(flow)], panels }
 }
 
-fn drawn(
-    quantity: Quantity,
-    measured: &Measured,
-    (from, to): (Time, Time),
-    seconds: &dyn Fn(Time) -> f64,
-) -> Series {
+fn drawn(quantity: Quantity, measured: &Measured, (from, to): (Time, Time), seconds: &dyn Fn(Time) -> f64) -> Series {
     let (label, _, scale) = quantity.describe();
     let kind = match measured.confidence {
         Confidence::Exact if matches!(quantity, Quantity::RoundTrip) => SeriesKind::Line,

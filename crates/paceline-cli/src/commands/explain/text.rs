@@ -42,6 +42,17 @@ pub(super) fn rate(bps: f64) -> String {
     format!("{:.2}", bps / 1e6)
 }
 
+/// Lower rates are shown in kbit/s.
+const SMALL: f64 = 1e5;
+
+fn kbps(bps: f64) -> String {
+    format!("{:.0}", bps / 1e3)
+}
+
+fn with_unit(bps: f64) -> String {
+    if bps < SMALL { format!("{} kbit/s", kbps(bps)) } else { format!("{} Mbit/s", rate(bps)) }
+}
+
 /// Formats when something happened.
 pub(super) fn when(finding: &FindingDocument) -> String {
     let (start, end) = (finding.start_s, finding.end_s);
@@ -50,11 +61,14 @@ pub(super) fn when(finding: &FindingDocument) -> String {
 
 /// Formats what happened.
 pub(super) fn what(finding: &FindingDocument) -> String {
-    let (from, to) = (rate(finding.from_bps), rate(finding.to_bps));
+    let (from, to, unit) = match finding.from_bps.max(finding.to_bps) < SMALL {
+        true => (kbps(finding.from_bps), kbps(finding.to_bps), " kbit/s"),
+        false => (rate(finding.from_bps), rate(finding.to_bps), ""),
+    };
     match finding.kind {
-        EpisodeKind::Drop | EpisodeKind::SentDrop => format!("{from} → {to}"),
-        EpisodeKind::Plateau => format!("stays {from}"),
-        EpisodeKind::SlowReturn => format!("slow, {to} of {from}"),
+        EpisodeKind::Drop | EpisodeKind::SentDrop => format!("{from} → {to}{unit}"),
+        EpisodeKind::Plateau => format!("stays {from}{unit}"),
+        EpisodeKind::SlowReturn => format!("slow, {to} of {from}{unit}"),
     }
 }
 
@@ -78,7 +92,7 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
             })
             .collect();
         let top = values.iter().copied().fold(0.0, f64::max);
-        let mut drawing = Table::new(["".to_owned(), format!("0 to {span:.0} s, full height {} Mbit/s", rate(top))], 2);
+        let mut drawing = Table::new(["".to_owned(), format!("0 to {span:.0} s, full height {}", with_unit(top))], 2);
         drawing.row(vec![quantity.describe().0.to_owned(), sparkline(&values, top)]);
         let mut marks = vec![' '; COLUMNS];
         for (index, finding) in explained.findings.iter().enumerate() {
@@ -125,4 +139,33 @@ fn why(finding: &FindingDocument) -> String {
         text += &format!("; or {}", others.join(", "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_rates_are_in_kbps() {
+        let shown = |from_bps, to_bps| {
+            let evidence = None;
+            let (kind, cause, others) = (EpisodeKind::Drop, UNKNOWN, Vec::new());
+            let (start_s, end_s, title, advice, is_ambiguous) = (0.0, 1.0, "", "", false);
+            what(&FindingDocument {
+                kind,
+                start_s,
+                end_s,
+                from_bps,
+                to_bps,
+                cause,
+                title,
+                advice,
+                is_ambiguous,
+                evidence,
+                others,
+            })
+        };
+        assert_eq!(shown(2e4, 4e3), "20 → 4 kbit/s");
+        assert_eq!(shown(2e6, 4e3), "2.00 → 0.00");
+    }
 }

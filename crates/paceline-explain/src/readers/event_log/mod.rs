@@ -129,9 +129,10 @@ pub fn read(input: &mut impl Read) -> Result<Call, ReadError> {
     if events.left_out {
         notes.push(format!("events after the first {EVENTS_MAX} are left out"));
     }
-    let call = build(events.all, notes);
+    let mut call = build(events.all, notes);
+    call.drop_short();
     match call.flows.is_empty() {
-        true => Err(ReadError::Empty { format: FORMAT, problem: "no RTP packet in it".to_owned() }),
+        true => Err(ReadError::Empty { format: FORMAT, problem: call.why_empty("no RTP packet in it").to_owned() }),
         false => Ok(call),
     }
 }

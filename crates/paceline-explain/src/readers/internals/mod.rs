@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
+use times::{Grid, milliseconds, place};
+
+mod times;
 
 /// Name of the format.
 pub const FORMAT: &str = "webrtc-internals";
@@ -41,16 +44,18 @@ pub fn read(input: impl Read) -> Result<Call, ReadError> {
     if call.flows.is_empty() {
         let problem = match call.notes.iter().any(|note| note == LEGACY) {
             true => LEGACY,
-            false => "no connection in it sent or received RTP",
+            false => call.why_empty("no connection in it sent or received RTP"),
         };
         return Err(ReadError::Empty { format: FORMAT, problem: problem.to_owned() });
     }
+    call.notes.sort();
     call.notes.dedup();
     Ok(call)
 }
 
-const LEGACY: &str = "it has legacy statistics (goog…), which are not read; save the dump with \
-     chrome://webrtc-internals set to standard getStats";
+/// Why legacy statistics give no call.
+pub const LEGACY: &str = "it has legacy statistics (goog…, ssrc), which are not read; record standard getStats, \
+     to which chrome://webrtc-internals can be set";
 
 /// The document; what is known of it goes to the call.
 struct Document<'a>(&'a mut Call);
@@ -93,13 +98,15 @@ impl<'de> Visitor<'de> for Connections<'_> {
         f.write_str("the connections of a dump")
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut number = 0;
+        // Connections without flows have no number.
+        let mut number = 1;
         while map.next_key::<IgnoredAny>()?.is_some() {
-            number += 1;
             let mut connection = Connection::default();
             let result = map.next_value_seed(&mut connection);
             // Of a cut connection, the part before the cut is used.
+            let flows = self.0.flows.len();
             connection.finish(number, self.0);
+            number += usize::from(self.0.flows.len() > flows);
             result?;
         }
         Ok(())
@@ -118,11 +125,19 @@ struct Connection {
     left_out: bool,
 }
 
+/// The series of an object.
 #[derive(Default)]
 struct Series {
     kind: String,
+    /// First and last time, and values, by metric.
     metrics: BTreeMap<String, (f64, f64, Vec<Value>)>,
+    /// The same for [`RATES`].
+    rates: BTreeMap<&'static str, Vec<Value>>,
 }
+
+/// Computed rates, and the counters of which they are. Both give the time between two samples.
+const RATES: [(&str, &str); 2] =
+    [("[bytesSent_in_bits/s]", "bytesSent"), ("[bytesReceived_in_bits/s]", "bytesReceived")];
 
 impl<'de> DeserializeSeed<'de> for &mut Connection {
     type Value = ();
@@ -178,13 +193,15 @@ impl<'de> Visitor<'de> for StatsOf<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             // Computed metrics have names in brackets; ids contain hyphens.
-            let split = if key.contains("-[") { None } else { key.rsplit_once('-') };
-            match split.filter(|(_, metric)| METRICS.contains(metric)) {
-                Some((id, metric)) => {
-                    let stored: Stored = map.next_value()?;
-                    self.0.add(id, metric, stored);
-                }
-                None => {
+            let (id, metric) = match key.split_once("-[") {
+                Some((id, _)) => (id, &key[id.len() + 1..]),
+                None => key.rsplit_once('-').unwrap_or_default(),
+            };
+            let rate = RATES.iter().find(|(rate, _)| *rate == metric);
+            match (rate, METRICS.contains(&metric)) {
+                (Some((rate, _)), _) => self.0.add_rate(id, rate, map.next_value()?),
+                (None, true) => self.0.add(id, metric, map.next_value()?),
+                (None, false) => {
                     self.0.legacy |= key.starts_with("Conn-") || key.contains("-goog");
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -194,29 +211,50 @@ impl<'de> Visitor<'de> for StatsOf<'_> {
     }
 }
 
-impl Connection {
-    fn add(&mut self, id: &str, metric: &str, stored: Stored) {
-        let kind = stored.kind.unwrap_or_else(|| kind_of(id).to_owned());
-        if !["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"]
-            .contains(&kind.as_str())
-        {
-            return;
-        }
-        let mut values: Vec<Value> = match stored.values {
-            Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
-            Value::Array(values) => values,
+impl Stored {
+    fn values(&self) -> Vec<Value> {
+        let mut values: Vec<Value> = match &self.values {
+            Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
+            Value::Array(values) => values.clone(),
             _ => Vec::new(),
         };
         values.truncate(POINTS_MAX);
-        let time = |text: Option<String>| text.as_deref().and_then(milliseconds);
-        let (Some(start), Some(end)) = (time(stored.start), time(stored.end)) else { return };
+        values
+    }
+}
+
+impl Connection {
+    fn add(&mut self, id: &str, metric: &str, stored: Stored) {
+        let values = stored.values();
+        let time = |text: &Option<String>| text.as_deref().and_then(milliseconds);
+        let (Some(start), Some(end)) = (time(&stored.start), time(&stored.end)) else { return };
+        if let Some(series) = self.series(id, stored.kind) {
+            series.metrics.insert(metric.to_owned(), (start, end, values));
+        }
+    }
+
+    fn add_rate(&mut self, id: &str, rate: &'static str, stored: Stored) {
+        let values = stored.values();
+        if let Some(series) = self.series(id, stored.kind) {
+            series.rates.insert(rate, values);
+        }
+    }
+
+    /// Returns the series of an object, if it is of a kind that is read.
+    fn series(&mut self, id: &str, kind: Option<String>) -> Option<&mut Series> {
+        let kind = kind.unwrap_or_else(|| kind_of(id).to_owned());
+        if !["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"]
+            .contains(&kind.as_str())
+        {
+            return None;
+        }
         if self.objects.len() >= OBJECTS_MAX && !self.objects.contains_key(id) {
             self.left_out = true;
-            return;
+            return None;
         }
         let series = self.objects.entry(id.to_owned()).or_default();
         series.kind = kind;
-        series.metrics.insert(metric.to_owned(), (start, end, values));
+        Some(series)
     }
 
     /// Adds the flows of the connection to a call.
@@ -226,11 +264,13 @@ impl Connection {
         }
         let mut samples: Vec<(f64, &str, &str, Map<String, Value>)> = Vec::new();
         let mut unplaced = self.unplaced;
+        let grid = Grid::new(self.objects.values());
         for (id, series) in &self.objects {
             let mut by_time: BTreeMap<u64, Map<String, Value>> = BTreeMap::new();
-            let times = times(series);
+            let times = grid.times(series);
+            let last = series.metrics.values().map(|(_, end, _)| *end).fold(0.0, f64::max);
             for (metric, (start, end, values)) in &series.metrics {
-                let Some(from) = place(&times, *start, *end, values.len()) else {
+                let Some(from) = place(&times, (*start, *end), values.len(), last) else {
                     unplaced += 1;
                     continue;
                 };
@@ -274,51 +314,6 @@ fn kind_of(id: &str) -> &'static str {
         ("RTCAudioSource", "media-source"),
     ];
     prefixes.iter().find(|(prefix, _)| id.starts_with(prefix)).map_or("", |(_, kind)| kind)
-}
-
-/// Returns the times of an object's samples: its `timestamp` (since Chromium 117), else one sample a second from the first start.
-fn times(series: &Series) -> Vec<f64> {
-    if let Some((_, _, values)) = series.metrics.get("timestamp") {
-        let times: Vec<f64> = values.iter().filter_map(number).collect();
-        if !times.is_empty() {
-            return times;
-        }
-    }
-    let start = series.metrics.values().map(|(start, _, _)| *start).fold(f64::MAX, f64::min);
-    let end = series.metrics.values().map(|(start, _, values)| start + 1e3 * values.len() as f64).fold(0.0, f64::max);
-    let count = (((end - start) / 1e3).ceil().max(0.0) as usize).min(POINTS_MAX);
-    (0..count).map(|index| start + 1e3 * index as f64).collect()
-}
-
-/// Returns the index of the first value among the times. A series that is shorter than its span has gaps and cannot be placed.
-fn place(times: &[f64], start: f64, end: f64, count: usize) -> Option<usize> {
-    let near = |wanted: f64| {
-        let at = times.partition_point(|time| *time < wanted - 500.0);
-        let candidates = at..(at + 3).min(times.len());
-        candidates.min_by(|a, b| (times[*a] - wanted).abs().total_cmp(&(times[*b] - wanted).abs()))
-    };
-    if count == times.len() {
-        return Some(0);
-    }
-    let (first, last) = (near(start)?, near(end)?);
-    (last + 1 >= first && last + 1 - first == count).then_some(first)
-}
-
-/// Reads a time such as `2026-02-03T10:20:30.123Z` (ISO 8601, UTC), ms since 1970.
-fn milliseconds(text: &str) -> Option<f64> {
-    let (date, time) = text.trim().trim_end_matches('Z').split_once('T')?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut time = time.splitn(3, ':');
-    let (hours, minutes) = (time.next()?.parse::<i64>().ok()?, time.next()?.parse::<i64>().ok()?);
-    let seconds: f64 = time.next()?.parse().ok()?;
-    if !(1970..3000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Days since 1970 in the Gregorian calendar, with years that begin in March.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some(((days * 86_400 + hours * 3600 + minutes * 60) as f64 + seconds) * 1e3)
 }
 
 struct LogOf<'a>(&'a mut Connection);
@@ -393,28 +388,5 @@ impl<R: Read> Read for LimitedText<R> {
             }
         }
         Ok(count)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_times_of_the_calendar() {
-        assert_eq!(milliseconds("1970-01-01T00:00:00.000Z"), Some(0.0));
-        assert_eq!(milliseconds("2000-02-29T12:00:00.500Z"), Some(951_825_600_500.0));
-        assert_eq!(milliseconds("2026-11-24T00:00:00Z"), Some(1_795_478_400_000.0));
-        for bad in ["", "2026-11-24", "2026-13-01T00:00:00Z", "x-11-24T00:00:00Z", "Invalid Date"] {
-            assert_eq!(milliseconds(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn places_series_that_began_later_and_refuses_gaps() {
-        let times: Vec<f64> = (0..10).map(|n| 1e12 + 1001.0 * f64::from(n)).collect();
-        assert_eq!(place(&times, times[0], times[9], 10), Some(0));
-        assert_eq!(place(&times, times[3].trunc(), times[9].trunc(), 7), Some(3));
-        assert_eq!(place(&times, times[3], times[9], 5), None);
     }
 }

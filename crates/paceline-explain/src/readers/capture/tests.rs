@@ -1,0 +1,140 @@
+//! Small captures of the classic format, written by hand.
+
+use super::*;
+use crate::model::Quantity;
+use crate::readers::read_bytes;
+
+const LINUX_SLL: u32 = 113;
+const LINUX_SLL2: u32 = 276;
+const RAW: u32 = 101;
+
+/// A packet: ms, header of the link, last byte of the sender's and of the receiver's address, SSRC, sequence number.
+struct Packet {
+    ms: u32,
+    link: Vec<u8>,
+    route: (u8, u8),
+    ssrc: u32,
+    sequence: u16,
+}
+
+fn rtp(ms: u32, route: (u8, u8), ssrc: u32, sequence: u16) -> Packet {
+    Packet { ms, link: Vec::new(), route, ssrc, sequence }
+}
+
+fn file(link: u32, packets: &[Packet]) -> Vec<u8> {
+    let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
+    for value in [0, 0, 65535, link] {
+        file.extend_from_slice(&u32::to_le_bytes(value));
+    }
+    for packet in packets {
+        let mut rtp = vec![0x80, 96];
+        rtp.extend_from_slice(&packet.sequence.to_be_bytes());
+        rtp.extend_from_slice(&[0; 4]);
+        rtp.extend_from_slice(&packet.ssrc.to_be_bytes());
+        rtp.extend_from_slice(&[0; 200]);
+        let length = (28 + rtp.len()) as u16;
+        let [high, low] = length.to_be_bytes();
+        let (from, to) = packet.route;
+        let ip = [0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to];
+        let udp: Vec<u8> = [5000u16, 6000, length - 20, 0].into_iter().flat_map(u16::to_be_bytes).collect();
+        let data = [&packet.link[..], &ip, &udp, &rtp].concat();
+        let size = data.len() as u32;
+        for value in [1_700_000_000 + packet.ms / 1000, packet.ms % 1000 * 1000, size, size] {
+            file.extend_from_slice(&u32::to_le_bytes(value));
+        }
+        file.extend_from_slice(&data);
+    }
+    file
+}
+
+fn call(link: u32, packets: &[Packet]) -> Call {
+    read_bytes(&file(link, packets)).unwrap()
+}
+
+fn route_changes(flow: &Flow) -> Vec<Time> {
+    flow.marks.iter().filter(|mark| mark.kind == MarkKind::RouteChange).map(|mark| mark.at).collect()
+}
+
+#[test]
+fn a_stream_is_followed_from_one_route_to_the_next() {
+    let packets: Vec<Packet> = (0..200u16)
+        .flat_map(|index| {
+            let route = |switch: u16| if index < switch { (1, 2) } else { (1, 3) };
+            let ms = 50 * u32::from(index);
+            [rtp(ms, route(40), 7, index), rtp(ms + 10, route(43), 8, index)]
+        })
+        .collect();
+    let call = call(RAW, &packets);
+    assert_eq!(call.flows.len(), 1, "{call:?}");
+    let flow = &call.flows[0];
+    assert!((flow.span.1 - flow.span.0).as_secs_f64() > 9.9);
+    // Once, although both streams change.
+    assert_eq!(route_changes(flow), [Time::from_secs(2)]);
+}
+
+#[test]
+fn copies_of_a_stream_on_two_routes_count_once() {
+    let packets: Vec<Packet> = (0..200u16)
+        .flat_map(|index| [(1, 2), (2, 3)].map(|route| rtp(50 * u32::from(index), route, 7, index)))
+        .collect();
+    let call = call(RAW, &packets);
+    let sent = call.flows[0].get(Quantity::SentRate).unwrap();
+    let mean = sent.mean(Time::ZERO, Time::MAX).unwrap();
+    assert!((mean - 8.0 * 240.0 * 20.0).abs() < 500.0, "{mean}");
+    assert_eq!(route_changes(&call.flows[0]), []);
+}
+
+#[test]
+fn missing_packets_mean_the_receiver() {
+    let with_gaps = |missing: u16| {
+        let packets: Vec<Packet> = (0..400u16)
+            .filter(|n| n % 100 != 50 || n / 100 >= missing)
+            .map(|n| rtp(20 * u32::from(n), (1, 2), 7, n))
+            .collect();
+        call(RAW, &packets).flows[0].is_sent
+    };
+    assert!(with_gaps(0) && with_gaps(2));
+    assert!(!with_gaps(3));
+    // A route has one direction, also if one of its streams has no losses.
+    let packets: Vec<Packet> = (0..400u16)
+        .flat_map(|n| {
+            [Some(rtp(20 * u32::from(n), (1, 2), 7, n)), (n % 50 != 25).then(|| rtp(20 * u32::from(n), (1, 2), 8, n))]
+        })
+        .flatten()
+        .collect();
+    let call = call(RAW, &packets);
+    assert_eq!(call.flows.iter().map(|flow| flow.is_sent).collect::<Vec<_>>(), [false]);
+}
+
+#[test]
+fn cooked_captures_say_which_packets_were_sent() {
+    let version_1 = |kind: u8| [&[0, kind, 0, 1, 0, 6][..], &[2; 8], &[8, 0]].concat();
+    let version_2 = |kind: u8| [&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, kind, 6][..], &[2; 8]].concat();
+    let headers: [&dyn Fn(u8) -> Vec<u8>; 2] = [&version_1, &version_2];
+    for (link, header) in [LINUX_SLL, LINUX_SLL2].into_iter().zip(headers) {
+        let packets: Vec<Packet> = (0..100u16)
+            .flat_map(|n| {
+                [(4, (1, 2), 7), (0, (2, 1), 8)]
+                    .map(|(kind, route, ssrc)| Packet { link: header(kind), ..rtp(50 * u32::from(n), route, ssrc, n) })
+            })
+            .collect();
+        let call = call(link, &packets);
+        assert_eq!(call.flows.iter().map(|flow| flow.is_sent).collect::<Vec<_>>(), [true, false], "{link}");
+        assert!(call.notes.iter().all(|note| !note.contains("does not say")), "{:?}", call.notes);
+    }
+}
+
+#[test]
+fn errors_name_what_is_there() {
+    let failed = |link: u32, packets: &[Packet]| read_bytes(&file(link, packets)).unwrap_err().to_string();
+    let stream = |count: u16, step: u32| (0..count).map(|n| rtp(step * u32::from(n), (1, 2), 7, n)).collect::<Vec<_>>();
+    for (link, count, step, part) in [
+        (RAW, 10, 100, "fewer than 20 packets"),
+        (RAW, 100, 0, "the same time"),
+        (RAW, 100, 5, "1 s"),
+        (105, 100, 100, "link type IEEE802_11 "),
+    ] {
+        let error = failed(link, &stream(count, step));
+        assert!(error.contains(part), "{error}: expected {part}");
+    }
+}

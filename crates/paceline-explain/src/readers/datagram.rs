@@ -1,0 +1,199 @@
+//! pcapng and pcap files to UDP datagrams.
+
+use super::capture::FORMAT;
+use crate::error::ReadError;
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use paceline_units::{Time, TimeDelta};
+use pcap_file::DataLink;
+use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+/// The longest block that is read. Larger ones are no packets of a network.
+const BUFFER: usize = 4 << 20;
+/// Link types at most that are named in a message.
+const LINKS_MAX: usize = 8;
+
+/// Addresses and ports of a packet.
+pub type Route = ((IpAddr, u16), (IpAddr, u16));
+
+/// Directions of a packet, as in the flags of pcapng.
+pub const INCOMING: u32 = 1;
+/// See [`INCOMING`].
+pub const OUTGOING: u32 = 2;
+
+/// A UDP datagram of the capture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Datagram<'a> {
+    /// Time since the first packet of the file.
+    pub at: Time,
+    /// Time since 1970.
+    pub since: Duration,
+    /// Index of the interface.
+    pub interface: u32,
+    /// [`INCOMING`], [`OUTGOING`], 0 unknown.
+    pub direction: u32,
+    /// From and to.
+    pub route: Route,
+    /// What there is of the payload.
+    pub payload: &'a [u8],
+    /// Size of the IP packet.
+    pub bytes: u64,
+}
+
+/// What a pass over a file met.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Packets of any kind.
+    pub packets: u64,
+    /// A note if the file is cut or damaged after some packets.
+    pub cut: Option<String>,
+    /// Link types that are not read.
+    pub links: BTreeSet<String>,
+    /// Time of the last packet.
+    pub last: Time,
+}
+
+/// Calls `each` with every UDP datagram.
+///
+/// # Errors
+/// The file is damaged before the first packet.
+pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) -> Result<Pass, ReadError> {
+    let mut input = input;
+    let mut magic = [0; 4];
+    input.read_exact(&mut magic).map_err(|error| damaged(0, &error.to_string()))?;
+    let input = std::io::Cursor::new(magic).chain(input);
+    let mut pass = Pass::default();
+    let mut first = None;
+    let mut give = |since: Duration, interface, direction, link, data: &[u8]| {
+        let first = *first.get_or_insert(since);
+        let nanos = since.as_nanos() as i128 - first.as_nanos() as i128;
+        // Times before the first packet, or more than 100 days after it, are those of a damaged file.
+        let Some(nanos) = i64::try_from(nanos).ok().filter(|nanos| (0..8_640_000_000_000_000).contains(nanos)) else {
+            return;
+        };
+        pass.packets += 1;
+        let at = Time::ZERO + TimeDelta::from_nanos(nanos);
+        pass.last = pass.last.max(at);
+        let Some(unpacked) = unpack(link, data) else {
+            if pass.links.len() < LINKS_MAX {
+                pass.links.insert(format!("{link:?}"));
+            }
+            return;
+        };
+        let direction = if direction == 0 { unpacked.direction } else { direction };
+        if let Some((route, payload, bytes)) = unpacked.packet.and_then(|packet| udp(&packet)) {
+            each(&Datagram { at, since, interface, direction, route, payload, bytes });
+        }
+    };
+    let problem = if magic == [0x0A, 0x0D, 0x0D, 0x0A] {
+        let mut reader = PcapNgReader::with_capacity(input, BUFFER).map_err(|error| damaged(0, &error.to_string()))?;
+        loop {
+            let position = reader.bytes_parsed();
+            let block = match reader.next_block() {
+                None => break None,
+                Some(Err(error)) => break Some((position, error.to_string())),
+                Some(Ok((Block::EnhancedPacket(packet), state))) => {
+                    let link = state.interfaces().get(packet.interface_id as usize).map(|interface| interface.linktype);
+                    let direction = packet.options.iter().find_map(|option| match option {
+                        EnhancedPacketOption::Flags(flags) => Some(flags & 3),
+                        _ => None,
+                    });
+                    link.map(|link| (packet.timestamp, packet.interface_id, direction.unwrap_or(0), link, packet.data))
+                }
+                Some(Ok(_)) => None,
+            };
+            if let Some((at, interface, direction, link, data)) = block {
+                give(at, interface, direction, link, &data);
+            }
+        }
+    } else {
+        let mut reader = PcapReader::with_capacity(input, BUFFER).map_err(|error| damaged(0, &error.to_string()))?;
+        let link = reader.header().datalink;
+        let mut number = 0;
+        loop {
+            match reader.next_packet() {
+                None => break None,
+                Some(Err(error)) => break Some((number, error.to_string())),
+                Some(Ok(packet)) => give(packet.timestamp(), 0, 0, link, packet.data()),
+            }
+            number += 1;
+        }
+    };
+    match problem {
+        Some((at, problem)) if pass.packets == 0 => return Err(damaged(at, &problem)),
+        Some((at, problem)) => {
+            pass.cut = Some(format!("the file is cut or damaged after {} packets (at {at}: {problem})", pass.packets));
+        }
+        None => {}
+    }
+    Ok(pass)
+}
+
+/// Returns the error of a damaged capture.
+pub fn damaged(at: u64, problem: &str) -> ReadError {
+    ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem: problem.to_owned() }
+}
+
+/// A packet without the header of its link.
+struct Unpacked<'a> {
+    packet: Option<LaxSlicedPacket<'a>>,
+    direction: u32,
+}
+
+/// Removes the header of the link. `None`: the link type is not read.
+fn unpack(link: DataLink, data: &[u8]) -> Option<Unpacked<'_>> {
+    let of_type = |at: usize, from: usize| {
+        let kind = u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?]);
+        Some(LaxSlicedPacket::from_ether_type(EtherType(kind), data.get(from..)?))
+    };
+    // The type of a packet: sent by somebody else to this host, or sent by this host.
+    let direction = |kind: Option<u16>| match kind {
+        Some(0) => INCOMING,
+        Some(4) => OUTGOING,
+        _ => 0,
+    };
+    let (packet, direction) = match link {
+        DataLink::ETHERNET => (LaxSlicedPacket::from_ethernet(data).ok(), 0),
+        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => (LaxSlicedPacket::from_ip(data).ok(), 0),
+        // Linux "cooked": the protocol in the last two of 16 bytes; version 2: in the first two of 20.
+        DataLink::LINUX_SLL => {
+            (of_type(14, 16), direction(data.first_chunk().map(|bytes: &[u8; 2]| u16::from_be_bytes(*bytes))))
+        }
+        DataLink::LINUX_SLL2 => (of_type(0, 20), direction(data.get(10).map(|byte| u16::from(*byte)))),
+        DataLink::NULL | DataLink::LOOP => (data.get(4..).and_then(|ip| LaxSlicedPacket::from_ip(ip).ok()), 0),
+        _ => return None,
+    };
+    Some(Unpacked { packet, direction })
+}
+
+/// Returns the route, the payload and the size of a packet with UDP, of which only the first bytes may exist.
+fn udp<'a>(packet: &LaxSlicedPacket<'a>) -> Option<(Route, &'a [u8], u64)> {
+    let Some(TransportSlice::Udp(udp)) = &packet.transport else { return None };
+    let (from, to, bytes): (IpAddr, IpAddr, u64) = match packet.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            (header.source_addr().into(), header.destination_addr().into(), header.total_len().into())
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let address = |bytes: [u8; 16]| IpAddr::from(Ipv6Addr::from(bytes));
+            (address(header.source()), address(header.destination()), 40 + u64::from(header.payload_length()))
+        }
+        LaxNetSlice::Arp(_) => return None,
+    };
+    Some((((from, udp.source_port()), (to, udp.destination_port())), udp.payload(), bytes))
+}
+
+impl From<std::io::Error> for ReadError {
+    fn from(source: std::io::Error) -> Self {
+        match source.kind() {
+            ErrorKind::UnexpectedEof => damaged(0, "the file ends too early"),
+            _ => Self::Io { path: std::path::PathBuf::new(), source },
+        }
+    }
+}

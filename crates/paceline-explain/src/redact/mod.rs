@@ -1,0 +1,109 @@
+//! A copy of an input that can be shared.
+//!
+//! Text formats: in every string addresses, names of hosts, URLs, user agents, labels of devices, and the identities of session
+//! descriptions are replaced, also where a string is JSON itself; everything else stays as it is, byte for byte. Captures are
+//! rewritten with other addresses and without payload. Event logs contain no addresses: libwebrtc leaves out SDES and APP.
+
+mod capture;
+mod text;
+mod words;
+
+use crate::error::ReadError;
+use crate::readers::{Format, recognise};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Cursor, Read, Write};
+use std::path::Path;
+
+/// Writes a copy. Returns what it is. If it fails, no copy is left.
+///
+/// # Errors
+/// The input cannot be read, its format is unknown, or the copy cannot be written.
+pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
+    if from.is_dir() {
+        return Err(ReadError::Empty {
+            format: "paceline-run",
+            problem: "folders of results contain nothing to redact".to_owned(),
+        });
+    }
+    let (format, input) = open(from)?;
+    // The copy would replace the input before it is read.
+    if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
+        && from == to
+    {
+        return Err(io_error(&to)(std::io::Error::other("the copy needs another name than the input")));
+    }
+    let file = File::create(to).map_err(io_error(to))?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let result = write(format, input, file, from, to);
+    if result.is_err() && is_file {
+        std::fs::remove_file(to).map_err(io_error(to))?;
+    }
+    result
+}
+
+fn io_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
+    let path = path.to_path_buf();
+    move |source| ReadError::Io { path: path.clone(), source }
+}
+
+/// Unpacks gzip and recognises the format.
+fn open(from: &Path) -> Result<(Format, Box<dyn Read>), ReadError> {
+    let mut input: Box<dyn Read> = Box::new(BufReader::new(File::open(from).map_err(io_error(from))?));
+    let mut head = Vec::new();
+    input.by_ref().take(8192).read_to_end(&mut head).map_err(io_error(from))?;
+    let mut input: Box<dyn Read> = Box::new(Cursor::new(head.clone()).chain(input));
+    if head.starts_with(&[0x1F, 0x8B]) {
+        input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
+        head.clear();
+        input.by_ref().take(8192).read_to_end(&mut head).map_err(io_error(from))?;
+        input = Box::new(Cursor::new(head.clone()).chain(input));
+    }
+    let format = recognise(&head).ok_or_else(|| ReadError::UnknownFormat { begins: "other bytes".to_owned() })?;
+    Ok((format, input))
+}
+
+fn write(format: Format, mut input: Box<dyn Read>, file: File, from: &Path, to: &Path) -> Result<String, ReadError> {
+    let mut output = BufWriter::new(file);
+    let what = match format {
+        Format::Internals | Format::Lines => {
+            text::copy(&mut input, &mut output, 0).map_err(io_error(from))?;
+            "a text copy without addresses, user agents, URLs, labels and identities".to_owned()
+        }
+        Format::Capture => match capture::copy(input, &mut output, to)? {
+            (_, 0) => "a capture with other addresses and headers alone".to_owned(),
+            (kept, left_out) => format!(
+                "a capture with other addresses and the headers of {kept} packets of RTP and RTCP; {left_out} other packets \
+                 are left out"
+            ),
+        },
+        Format::EventLog => {
+            std::io::copy(&mut input, &mut output).map_err(io_error(from))?;
+            "an unchanged copy: event logs contain no addresses".to_owned()
+        }
+    };
+    output.flush().map_err(io_error(to))?;
+    Ok(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_copy_is_left_on_an_error_and_the_input_stays() {
+        let folder = std::env::temp_dir().join(format!("paceline-redact-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (from, to) = (folder.join("in"), folder.join("out"));
+        // The header of a classic pcap without a packet.
+        let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0];
+        std::fs::write(&from, header).unwrap();
+        assert!(redact(&from, &to).is_err() && !to.exists());
+        std::fs::write(&from, "{\"a\":{\"ip\":\"10.1.2.3\"}}\n").unwrap();
+        assert!(redact(&from, &from).is_err());
+        assert!(redact(&from, &to).unwrap().contains("text copy"));
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), "{\"a\":{\"ip\":\"x\"}}\n");
+        assert!(std::fs::read_to_string(&from).unwrap().contains("10.1.2.3"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
