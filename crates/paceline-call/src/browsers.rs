@@ -30,7 +30,7 @@ const DUMP: &str = r#"(async () => {
   HTMLAnchorElement.prototype.click = () => {};
   document.getElementById("dump-checkbox").checked = false;
   document.getElementById("dump-click-target").click();
-  for (let n = 0; !dump && n < 50; n++) await new Promise((done) => setTimeout(done, 100));
+  for (let n = 0; !dump && n < 20; n++) await new Promise((done) => setTimeout(done, 100));
   return dump.text();
 })()"#;
 
@@ -59,18 +59,10 @@ pub struct CallPage {
 }
 
 impl CallPage {
-    /// Returns the webrtc-internals dump of the browser, if it is collected and this version of Chromium gives it. The
-    /// connections that are closed are not in it.
-    ///
-    /// # Errors
-    /// Chromium has ended or does not reply.
-    pub fn dump(&self) -> Result<Option<String>, Error> {
-        let Some(internals) = &self.internals else { return Ok(None) };
-        match internals.evaluate(DUMP) {
-            Ok(dump) => Ok(dump.as_str().map(str::to_owned)),
-            Err(Error::Script(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// Returns the webrtc-internals dump of the browser, if it is collected and this version of Chromium gives it. Closed
+    /// connections are not in it.
+    pub fn dump(&self) -> Option<String> {
+        self.internals.as_ref()?.evaluate(DUMP).ok()?.as_str().map(str::to_owned)
     }
 }
 

@@ -340,15 +340,23 @@ impl RunningCall<'_> {
         self.wait(self.flow.stop);
         // Without the frames since the last poll, the call would end with a gap.
         receives.map_or(Ok(()), |page| self.frames(page))?;
-        for (endpoint, end) in [(&self.call.sender, "sender"), (&self.call.receiver, "receiver")] {
-            let Some(dump) = endpoint.chromium().map(CallPage::dump).transpose()?.flatten() else { continue };
-            let name = format!("{}-{end}.webrtc-internals.txt", self.flow.id);
-            self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push((name, dump.into_bytes()));
+        if let Some(page) = sends {
+            page.evaluate("stopSending()")?;
         }
+        self.take_dumps();
         for page in [sends, receives].into_iter().flatten() {
             page.evaluate("hangUp()")?;
         }
         Ok(())
+    }
+
+    /// Takes the dump of each Chromium, which a call can do without.
+    fn take_dumps(&self) {
+        for (endpoint, end) in [(&self.call.sender, "sender"), (&self.call.receiver, "receiver")] {
+            let Some(dump) = endpoint.chromium().and_then(CallPage::dump) else { continue };
+            let name = format!("{}-{end}.webrtc-internals.txt", self.flow.id);
+            self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push((name, dump.into_bytes()));
+        }
     }
 
     /// Exchanges the session descriptions outside the link; the endpoints then connect over it.
@@ -487,4 +495,50 @@ fn sdp(page: &Page, expression: &str) -> Result<String, CallError> {
 /// Returns the text as a JavaScript string literal.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::check_supported;
+    use paceline_scenario::{Changes, Origin, load};
+
+    fn plan(more: &str) -> Plan {
+        let text = format!(
+            "id = \"a\"\ntitle = \"a\"\nduration = \"60s\"\n[path]\n[[flow]]\nid = \"a\"\ncontroller = \"gcc-2016\"\n{more}"
+        );
+        load(&Origin::from_text("a.toml", text), &Changes::default(), &Registry::standard()).unwrap().plan
+    }
+
+    const CAMERA: &str = "[[flow.stream]]\nid = \"camera\"\nencoder = { max = \"2 Mbps\" }\n";
+
+    #[test]
+    fn changes_of_a_sending_chromium_are_in_order_of_time() {
+        let limits = "max_rate = [[\"0s\", \"9 Mbps\"], [\"20s\", \"1 Mbps\"], [\"40s\", \"9 Mbps\"]]\n";
+        let muted = "muted = [[\"0s\", false], [\"10s\", true], [\"30s\", false]]\n";
+        let plan = plan(&format!("{limits}{CAMERA}{muted}"));
+        let media = plan.flows[0].media().unwrap();
+        let (_, most) = media.streams[0].source.range();
+        let changes: Vec<_> = sender_changes(media).filter(|(at, _)| *at > Time::ZERO).collect();
+        let (s, mute, limit) = (Time::from_secs, SenderChange::Mute, SenderChange::Limit);
+        let one = Rate::from_kbps(1000);
+        assert_eq!(changes, [(s(10), mute(true)), (s(20), limit(one)), (s(30), mute(false)), (s(40), limit(most))]);
+    }
+
+    #[test]
+    fn a_call_refuses_what_its_ends_cannot_do() {
+        let (muted, local) = (
+            format!("{CAMERA}muted = [[\"0s\", false], [\"10s\", true]]\n"),
+            [None, Some(FlowEnd::Receiver), Some(FlowEnd::Sender)],
+        );
+        let refused = |more: &str| {
+            let plan = plan(more);
+            local.map(|local| check_supported(&plan.flows[0], plan.flows[0].media().unwrap(), local).is_err())
+        };
+        assert_eq!(refused(CAMERA), [false, false, false]);
+        assert_eq!(refused(&muted), [false, false, true], "Paceline's encoder has no black pictures");
+        assert_eq!(refused(&format!("{CAMERA}stop = \"20s\"\n")), [true, true, true]);
+        let remb = format!("remb = [[\"10s\", \"500 kbps\"]]\n{CAMERA}");
+        assert_eq!(refused(&remb), [true, false, true], "only Paceline's receiver can lower its own REMB");
+    }
 }

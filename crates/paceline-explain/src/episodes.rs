@@ -60,7 +60,7 @@ pub struct Episode {
 pub fn find(flow: &Flow) -> Vec<Episode> {
     let Some((quantity, series)) = flow.rate() else { return Vec::new() };
     let mut found = match quantity {
-        Quantity::Target | Quantity::Estimate => drops(&stepped(series, flow.span), EpisodeKind::Drop, DROP),
+        Quantity::Target | Quantity::Estimate => drops(&stepped(series, flow.span), EpisodeKind::Drop, Fall::Target),
         _ => Vec::new(),
     };
     if let Some(sent) = flow.get(Quantity::SentRate).or(flow.get(Quantity::ReceivedRate)) {
@@ -69,7 +69,7 @@ pub fn find(flow: &Flow) -> Vec<Episode> {
         } else {
             EpisodeKind::SentDrop
         };
-        let sent = drops(&smoothed(sent, flow.span), kind, SENT_DROP);
+        let sent = drops(&smoothed(sent, flow.span), kind, Fall::Rate);
         // A fall of the sent rate beside one of the controller is the same.
         let margin = TimeDelta::from_secs(3);
         let same = |sent: &Episode| found.iter().any(|d| sent.start <= d.end + margin && d.start <= sent.end + margin);
@@ -126,7 +126,17 @@ fn smoothed(series: &Series, span: (Time, Time)) -> Grid {
     grid.collect()
 }
 
-fn drops(grid: &Grid, kind: EpisodeKind, share: f64) -> Vec<Episode> {
+/// What falls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fall {
+    /// The target or the estimate.
+    Target,
+    /// The rate of packets, which follows the content.
+    Rate,
+}
+
+fn drops(grid: &Grid, kind: EpisodeKind, fall: Fall) -> Vec<Episode> {
+    let share = if fall == Fall::Target { DROP } else { SENT_DROP };
     let mut found = Vec::new();
     let reference = (REFERENCE.as_nanos() / STEP.as_nanos()) as usize;
     let quiet = (QUIET.as_nanos() / STEP.as_nanos()) as usize;
@@ -152,7 +162,7 @@ fn drops(grid: &Grid, kind: EpisodeKind, share: f64) -> Vec<Episode> {
             at += 1;
         }
         // A sent rate that returns at once was a pause between two pictures.
-        let lasts = share == DROP
+        let lasts = fall == Fall::Target
             || grid[low..(low + 15).min(grid.len())].iter().all(|(_, value)| *value <= (share + 0.15) * grid[top].1);
         if lasts {
             // The last time of the old rate, and not the first.

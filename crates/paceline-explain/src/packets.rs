@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 pub const BIN: TimeDelta = TimeDelta::from_millis(100);
 /// Intervals of a flow at most, 29 hours: bounds the memory for any input.
 const BINS_MAX: usize = 1 << 20;
+/// Intervals before and after a report on packets in which other reports do not count, 10 s. Ours: longer gaps are rare, and a call
+/// may change to another kind of reports.
+const REPORTED: usize = 100;
 /// Packets in flight at most. Older ones count as lost.
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
@@ -243,16 +246,26 @@ impl PacketSeries {
             add(Quantity::DelayHigh, of_outcome, &|bin| Some(bin.delay?.1 - least));
             add(Quantity::ArrivalGap, of_outcome, &|bin| bin.delay.map(|_| bin.gap));
         }
-        // Receiver reports go on when nothing arrives any more. Where packets are reported, they do not count.
-        let reports = |of: fn(&Bin) -> Reports| {
-            let per_packet = whole.iter().any(|bin| of(bin).per_packet > 0);
-            move |bin: &Bin| Some(f64::from(of(bin).per_packet + if per_packet { 0 } else { of(bin).summaries }))
+        // Receiver reports go on when nothing arrives any more. While packets are reported, they do not count.
+        let mut add_reports = |quantity, origin, of: fn(&Bin) -> Reports| {
+            let per_packet: Vec<usize> = (0..whole.len()).filter(|index| of(&whole[*index]).per_packet > 0).collect();
+            let mut series = Series::new(origin, Confidence::Exact);
+            for (index, bin) in whole.iter().enumerate() {
+                let next = per_packet.partition_point(|other| *other < index);
+                let around = [next.checked_sub(1), Some(next)].into_iter().flatten();
+                let mut near = around.filter_map(|nth| per_packet.get(nth)).map(|other| other.abs_diff(index));
+                let reported = near.any(|distance| distance <= REPORTED);
+                let reports = of(bin);
+                let count = reports.per_packet + if reported { 0 } else { reports.summaries };
+                series.push(at(index), f64::from(count));
+            }
+            flow.series.insert(quantity, series);
         };
         if saw.feedback {
-            add(Quantity::Feedback, Origin::Sender, &reports(|bin| bin.feedback));
+            add_reports(Quantity::Feedback, Origin::Sender, |bin| bin.feedback);
         }
         if saw.feedback_sent {
-            add(Quantity::FeedbackSent, Origin::Receiver, &reports(|bin| bin.feedback_sent));
+            add_reports(Quantity::FeedbackSent, Origin::Receiver, |bin| bin.feedback_sent);
         }
     }
 }
@@ -262,9 +275,9 @@ mod tests {
     use super::*;
 
     /// The reports that count in each interval, with a receiver report each 500 ms and these reports on packets.
-    fn counted(per_packet: impl Fn(i64) -> bool) -> Vec<f64> {
+    fn counted(intervals: i64, per_packet: impl Fn(i64) -> bool) -> Vec<f64> {
         let mut packets = PacketSeries::default();
-        for index in 0..20 {
+        for index in 0..intervals {
             let at = Time::ZERO + BIN * index;
             packets.departed(at, 1200, false);
             if index % 5 == 0 {
@@ -281,9 +294,12 @@ mod tests {
 
     #[test]
     fn receiver_reports_do_not_hide_a_gap_of_reports_on_packets() {
-        let gap = counted(|index| !(5..15).contains(&index));
+        let gap = counted(20, |index| !(5..15).contains(&index));
         assert_eq!(gap[5..15], [0.0; 10], "receiver reports go on");
         assert_eq!((gap[4], gap[15], gap.iter().sum::<f64>()), (1.0, 1.0, 9.0));
-        assert_eq!(counted(|_| false).iter().sum::<f64>(), 4.0, "without others they count");
+        assert_eq!(counted(20, |_| false).iter().sum::<f64>(), 4.0, "without others they count");
+        let changes = counted(401, |index| index < 200);
+        assert_eq!(changes[200..300].iter().sum::<f64>(), 0.0);
+        assert_eq!(changes[300..].iter().sum::<f64>(), 20.0, "10 s after the last report on packets they count again");
     }
 }

@@ -14,6 +14,12 @@ const BINS_MAX: usize = 1 << 18;
 const OBJECTS_MAX: usize = 4096;
 /// A value holds at most for this many intervals.
 const HOLDS: usize = 5;
+/// Series of states at most, also of objects that are gone: bounds the memory.
+const STATES_MAX: usize = 4 * OBJECTS_MAX;
+/// Layers of a source whose targets are compared. Ours: twice the layers of a simulcast.
+const LAYERS_MAX: usize = 8;
+/// A shorter jitter may repeat on a quiet path, s. Ours: forty ticks of 8 kHz, the coarsest clock in use.
+const JITTER: f64 = 0.005;
 
 /// The metrics that are read. Readers may leave out all others.
 pub const METRICS: &[&str] = &[
@@ -86,8 +92,8 @@ struct Direction {
     targets: BTreeMap<String, (f64, bool)>,
     /// The media source of each stream.
     sources: BTreeMap<String, String>,
-    /// By quantity and object: the last value of each interval. NaN: none.
-    states: BTreeMap<(Quantity, String), Vec<f64>>,
+    /// By quantity and object: interval and last value in it.
+    states: BTreeMap<(Quantity, String), Vec<(usize, f64)>>,
     round_trip: Vec<(f64, f64)>,
     encode: BTreeMap<Quantity, (Vec<f64>, Vec<f64>)>,
     marks: Vec<(f64, MarkKind)>,
@@ -207,7 +213,7 @@ impl Statistics {
         let received = self.received.flow(format!("{prefix}received"), false, span_s);
         let interval_s = span_s / (self.most_samples.max(2) - 1) as f64;
         let mut notes = vec![format!(
-            "statistics have a sample each {interval_s:.0} s or so: shorter events and single packets are not visible"
+            "statistics have one sample every {interval_s:.1} s or so: shorter events and single packets are not visible"
         )];
         if self.left_out {
             notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
@@ -246,40 +252,31 @@ impl Direction {
         if to <= from {
             return;
         }
-        let (first, last) = ((from / BIN_S) as usize, ((to / BIN_S) as usize).min(BINS_MAX - 1));
+        let (first, last) = bins_of(from, to);
         let counter = self.counters.entry(quantity).or_insert(Counter { first, bins: Vec::new() });
         counter.first = counter.first.min(first);
-        let bins = &mut counter.bins;
-        if bins.len() <= last {
-            bins.resize(last + 1, 0.0);
-        }
-        for (index, bin) in bins.iter_mut().enumerate().take(last + 1).skip(first) {
-            let (start, end) = (index as f64 * BIN_S, (index + 1) as f64 * BIN_S);
-            *bin += amount * (to.min(end) - from.max(start)).max(0.0) / (to - from);
-        }
+        spread(&mut counter.bins, (first, last), (from, to), amount);
     }
 
     fn state(&mut self, quantity: Quantity, id: &str, at: f64, value: f64) {
-        let bins = self.states.entry((quantity, id.to_owned())).or_default();
-        let index = ((at / BIN_S) as usize).min(BINS_MAX - 1);
-        if bins.len() <= index {
-            bins.resize(index + 1, f64::NAN);
+        let key = (quantity, id.to_owned());
+        if self.states.len() >= STATES_MAX && !self.states.contains_key(&key) {
+            return;
         }
-        bins[index] = value;
+        let samples = self.states.entry(key).or_default();
+        let index = ((at / BIN_S) as usize).min(BINS_MAX - 1);
+        match samples.last_mut().filter(|(last, _)| *last == index) {
+            Some(last) => last.1 = value,
+            None => samples.push((index, value)),
+        }
     }
 
     /// A mean over the interval: amount and number.
     fn ratio(&mut self, quantity: Quantity, from: f64, to: f64, (amount, number): (f64, f64)) {
-        for (part, value) in [(0, amount), (1, number)] {
-            let mut one = Self::default();
-            one.count(quantity, from, to, value);
-            let bins = one.counters.remove(&quantity).map(|counter| counter.bins).unwrap_or_default();
-            let pair = self.encode.entry(quantity).or_default();
-            let all = if part == 0 { &mut pair.0 } else { &mut pair.1 };
-            if all.len() < bins.len() {
-                all.resize(bins.len(), 0.0);
-            }
-            bins.iter().zip(all.iter_mut()).for_each(|(bin, sum)| *sum += bin);
+        if to > from {
+            let (amounts, numbers) = self.encode.entry(quantity).or_default();
+            spread(amounts, bins_of(from, to), (from, to), amount);
+            spread(numbers, bins_of(from, to), (from, to), number);
         }
     }
 
@@ -333,6 +330,22 @@ impl Direction {
     }
 }
 
+/// Returns the first and the last interval of a span.
+fn bins_of(from: f64, to: f64) -> (usize, usize) {
+    ((from / BIN_S) as usize, ((to / BIN_S) as usize).min(BINS_MAX - 1))
+}
+
+/// Adds an amount to the intervals of a span, as much to each second of it.
+fn spread(bins: &mut Vec<f64>, (first, last): (usize, usize), (from, to): (f64, f64), amount: f64) {
+    if bins.len() <= last {
+        bins.resize(last + 1, 0.0);
+    }
+    for (index, bin) in bins.iter_mut().enumerate().take(last + 1).skip(first) {
+        let (start, end) = (index as f64 * BIN_S, (index + 1) as f64 * BIN_S);
+        *bin += amount * (to.min(end) - from.max(start)).max(0.0) / (to - from);
+    }
+}
+
 /// Streams without a target carry at most this share of the bytes if targets are used. Ours: audio beside video.
 const WITHOUT_TARGET: f64 = 0.1;
 
@@ -345,15 +358,15 @@ fn has_targets(streams: &BTreeMap<String, (f64, bool)>) -> bool {
 
 /// Returns the state of each quantity over all objects. NaN: unknown.
 fn sums(
-    states: &BTreeMap<(Quantity, String), Vec<f64>>,
+    states: &BTreeMap<(Quantity, String), Vec<(usize, f64)>>,
     sources: &BTreeMap<String, String>,
     whole: usize,
 ) -> BTreeMap<Quantity, Vec<f64>> {
     let mut sums: BTreeMap<Quantity, Vec<f64>> = BTreeMap::new();
     // The layers of a source, whose targets were added.
     let mut added: BTreeMap<&str, Vec<Vec<f64>>> = BTreeMap::new();
-    for ((quantity, id), bins) in states {
-        let held = held(bins, whole);
+    for ((quantity, id), samples) in states {
+        let held = held(samples, whole);
         let layers =
             sources.get(id).filter(|_| *quantity == Quantity::Target).map(|source| added.entry(source).or_default());
         let sum = sums.entry(*quantity).or_insert_with(|| vec![f64::NAN; whole]);
@@ -367,25 +380,22 @@ fn sums(
                 _ => so_far + value,
             };
         }
-        if let Some(layers) = layers {
+        if let Some(layers) = layers.filter(|layers| layers.len() < LAYERS_MAX) {
             layers.push(held);
         }
     }
     sums
 }
 
-/// Returns the value that holds in each interval.
-fn held(bins: &[f64], whole: usize) -> Vec<f64> {
-    let mut last = (f64::NAN, 0);
-    let values = (0..whole).map(|index| {
-        match bins.get(index).filter(|value| !value.is_nan()) {
-            Some(value) => last = (*value, index),
-            None if index - last.1 > HOLDS => last.0 = f64::NAN,
-            None => {}
-        }
-        last.0
-    });
-    values.collect()
+/// Returns the value that holds in each interval, from samples in order of time.
+fn held(samples: &[(usize, f64)], whole: usize) -> Vec<f64> {
+    let mut values = vec![f64::NAN; whole];
+    let ends = samples.iter().skip(1).map(|(next, _)| *next).chain([usize::MAX]);
+    for ((index, value), next) in samples.iter().zip(ends) {
+        let end = next.min(index + HOLDS + 1).min(whole);
+        values[(*index).min(end)..end].fill(*value);
+    }
+    values
 }
 
 /// Returns whether a report of the receiver is the last one again. Without the number of measurements, the time of the report and
@@ -396,11 +406,11 @@ fn is_repeated(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> b
     counts && (now.contains_key("roundTripTimeMeasurements") || same("timestamp"))
 }
 
-/// Returns whether a report shows that nothing arrived since the last one: each packet changes the jitter, where it is not rounded
-/// to milliseconds.
+/// Returns whether a report shows that nothing arrived since the last one: each packet changes a jitter of this size, where it is
+/// not rounded to milliseconds.
 fn is_silent(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> bool {
     let same = |name: &str| before.get(name) == now.get(name);
-    let is_exact = now.get("jitter").is_some_and(|jitter| (jitter * 1e3).fract() > 1e-6);
+    let is_exact = now.get("jitter").is_some_and(|jitter| *jitter >= JITTER && (jitter * 1e3).fract() > 1e-6);
     is_exact && same("jitter") && same("packetsLost")
 }
 
@@ -408,8 +418,10 @@ fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str
     let (at, from) = (step.at, step.from);
     if let Some(bytes) = step.delta("bytesSent") {
         sent.seen = true;
-        let stream = sent.targets.entry(id.to_owned()).or_default();
-        *stream = (stream.0 + bytes, stream.1 || step.now.contains_key("targetBitrate"));
+        if sent.targets.len() < STATES_MAX || sent.targets.contains_key(id) {
+            let stream = sent.targets.entry(id.to_owned()).or_default();
+            *stream = (stream.0 + bytes, stream.1 || step.now.contains_key("targetBitrate"));
+        }
         sent.count(Quantity::SentRate, from, at, bytes + step.delta("headerBytesSent").unwrap_or(0.0));
     }
     if let Some(packets) = step.delta("packetsSent") {

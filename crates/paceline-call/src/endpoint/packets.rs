@@ -149,7 +149,7 @@ mod tests {
         let sent = datagrams();
         for (what, datagram) in &sent {
             let DatagramKind::Rtp { kind, .. } = what else {
-                let out = bytes(&rtcp(datagram)).unwrap();
+                let out = bytes(&rtcp(datagram.bytes().to_vec())).unwrap();
                 assert_eq!(out, datagram.bytes());
                 assert!(parse_compound(&out).is_ok());
                 continue;

@@ -60,6 +60,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         });
     }
     let (sent, allowed) = (facts.sent(span.0, span.1)?, allowed.mean(span.0, span.1).or(allowed.at(span.0))?);
+    // The receiver may allow less than the estimate.
+    let cap = facts.flow.get(Quantity::Cap).and_then(|caps| caps.mean(span.0, span.1).or(caps.at(span.0)));
+    let allowed = cap.map_or(allowed, |cap| cap.min(allowed));
     let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
     let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
     let used = if episode.kind == EpisodeKind::SlowReturn { USED_RETURNING } else { USED };

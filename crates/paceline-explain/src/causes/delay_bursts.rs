@@ -77,6 +77,9 @@ const JITTER: f64 = 0.004;
 /// Ours: and so many times that of the rest of the call, whose jitter may always be high.
 const TIMES: f64 = 2.0;
 
+/// Ours: the jitter of other rates is looked for so long before and after a drop.
+const USUAL: TimeDelta = TimeDelta::from_secs(600);
+
 /// Ours: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
 const LONGEST: f64 = 0.4;
 
@@ -98,7 +101,8 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let from = from - TimeDelta::from_secs(2);
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let usual_per_bit = {
-        let mut all: Vec<f64> = jitter.points.iter().filter_map(|sample| per_bit(facts, *sample)).collect();
+        let near = jitter.within(from - USUAL, to + USUAL).iter();
+        let mut all: Vec<f64> = near.filter_map(|sample| per_bit(facts, *sample)).collect();
         all.sort_by(f64::total_cmp);
         all.get(all.len() / 4).copied().unwrap_or(0.0)
     };

@@ -4,7 +4,7 @@ use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
-use crate::model::{Flow, MarkKind, Quantity};
+use crate::model::{Flow, MarkKind, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
@@ -19,6 +19,8 @@ const CONSTANT: f64 = 0.005;
 const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
 /// Ours: statistics have one sample a second.
 const HOLDS_COARSE: TimeDelta = TimeDelta::from_millis(3500);
+/// Ours: estimates and caps that fall to more than this share of their value vary by themselves.
+const FELL: f64 = 0.8;
 /// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
 const NEAR: f64 = 0.12;
 
@@ -38,13 +40,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         MarkKind::CapSet(cap) if near(cap) => Some(cap),
         _ => None,
     });
-    let announced = facts.flow.get(Quantity::Cap).and_then(|caps| caps.at(to)).filter(|cap| near(*cap));
-    let is_flat = |from, to| {
-        let points = series.within(from, to);
-        let low = points.iter().map(|point| point.1).chain(series.at(from)).fold(f64::MAX, f64::min);
-        let high = points.iter().map(|point| point.1).chain(series.at(from)).fold(0.0, f64::max);
-        high - low <= CONSTANT * high
-    };
+    let announced =
+        facts.flow.get(Quantity::Cap).and_then(|caps| caps.at(to)).filter(|cap| near(*cap) || cap_fell(facts, *cap));
+    let is_flat = |from, to| stays(series, from, to);
     let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
         && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays))
         && frames::spread(facts).is_none();
@@ -56,7 +54,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             // Without reports, a rate stays as it is.
             let reported =
                 facts.flow.get(Quantity::Feedback).is_none_or(|f| f.sum(episode.end, episode.end + holds) > 0.0);
-            reported && is_flat(episode.end, episode.end + holds) && facts.flow.span.1 >= episode.end + holds
+            let until = episode.end + holds;
+            // The target of encoders follows a REMB only roughly; the estimate equals it.
+            let is_flat = is_flat(episode.end, until) || estimate_steps(facts, until);
+            reported && is_flat && facts.flow.span.1 >= until
         }
         EpisodeKind::Plateau => is_flat(episode.start + TimeDelta::from_secs(1), episode.end),
         EpisodeKind::SentDrop | EpisodeKind::SlowReturn => false,
@@ -86,7 +87,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
         return Some(evidence(Strength::Weak, text));
     }
-    let is_step = episode.end - episode.start <= TimeDelta::from_millis(400);
+    let is_step = episode.end - episode.start <= TimeDelta::from_millis(400).max(facts.flow.interval.scale(1.5));
     match (flat && clean, episode.kind) {
         (true, EpisodeKind::Plateau) => {
             Some(evidence(Strength::Weak, format!("the rate stays at exactly {}", rate(episode.to))))
@@ -97,6 +98,29 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         )),
         _ => None,
     }
+}
+
+/// Returns whether the sent rate fell with the cap, to a rate below it.
+fn cap_fell(facts: &Facts<'_>, cap: f64) -> bool {
+    let (from, end) = (facts.window().0, facts.episode.end);
+    let fell = facts.flow.get(Quantity::Cap).and_then(|caps| caps.at(from)).is_some_and(|before| cap <= FELL * before);
+    let sent = facts.sent(end, end + TimeDelta::from_secs(3));
+    fell && facts.episode.kind == EpisodeKind::SentDrop && sent.is_some_and(|sent| sent <= (1.0 + NEAR) * cap)
+}
+
+/// Returns whether a series stays at one value.
+fn stays(series: &Series, from: Time, to: Time) -> bool {
+    let values = || series.within(from, to).iter().map(|point| point.1).chain(series.at(from));
+    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    high - low <= CONSTANT * high
+}
+
+/// Returns whether the estimate fell with the target to a value at which it stays until a time.
+fn estimate_steps(facts: &Facts<'_>, until: Time) -> bool {
+    let Some(estimate) = facts.flow.get(Quantity::Estimate) else { return false };
+    let (start, end) = (facts.episode.start, facts.episode.end);
+    let fell = estimate.at(start).zip(estimate.at(end)).is_some_and(|(before, after)| after <= FELL * before);
+    fell && stays(estimate, end, until)
 }
 
 /// Returns whether this rate is near a limit that was set or announced until a time.
