@@ -19,7 +19,7 @@ pub const FORMAT: &str = "pcapng";
 const STREAMS_MAX: usize = 1024;
 /// Packets of a stream from which extension ids are learnt.
 const LEARN: u32 = 400;
-/// Two packets of the same SSRC at least make a stream.
+/// This many packets of the same SSRC at least make a stream.
 const PACKETS_MIN: u32 = 20;
 
 /// Routes of a stream at most, and packets for each change between them at least: copies of a stream on two routes alternate.

@@ -1,9 +1,10 @@
-//! Captures with other addresses, and of packets only the headers of RTP and RTCP.
+//! Captures with other addresses, and of packets only the headers of RTP and RTCP. What only looks like RTP, such as a DNS query
+//! whose id begins so, is left out: a first pass finds the streams and their routes.
 
 use super::io_error;
 use crate::error::ReadError;
 use crate::readers::capture::FORMAT;
-use crate::readers::datagram::{Datagram, each_datagram};
+use crate::readers::datagram::{Datagram, Route, each_datagram};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
@@ -11,32 +12,93 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
 
 /// Types of RTCP that name people: source description, and goodbye with its reason.
 const NAMES: [u8; 2] = [202, 203];
+/// Types of RTCP that are copied: requests for pictures and packets, reports, feedback. Of others only the header stays.
+const COPIED: [u8; 7] = [192, 193, 200, 201, 205, 206, 207];
+/// The header of an RTCP packet, in clear in SRTCP too.
+const RTCP_HEADER: usize = 8;
+/// As for the reader: streams at most, their packets at least, and routes of each at most.
+const STREAMS_MAX: usize = 1024;
+const PACKETS_MIN: u32 = 20;
+const ROUTES_MAX: usize = 8;
+/// Sequence numbers of a stream rise by at most so much.
+const STEP_MAX: u16 = 100;
 
-/// Rewrites a capture of any link type as pcapng with IP packets. Returns how many packets it has, and how many are left out.
-pub(super) fn copy(input: Box<dyn Read>, output: &mut dyn Write, to: &Path) -> Result<(u64, u64), ReadError> {
-    let mut copy = Copy { writer: None, interfaces: 0, addresses: BTreeMap::new(), kept: 0 };
+type Open<'a> = &'a mut dyn FnMut() -> Result<Box<dyn Read>, ReadError>;
+
+/// Rewrites a capture of any link type as pcapng with IP packets. `open` is called twice. Returns how many packets it has, and how many are left out.
+pub(super) fn copy(open: Open<'_>, output: &mut dyn Write, to: &Path) -> Result<(u64, u64), ReadError> {
+    let mut streams = Streams::default();
+    each_datagram(open()?, &mut |datagram| streams.add(datagram))?;
+    let routes = streams.routes();
+    let mut copy = Copy { routes, writer: None, interfaces: 0, addresses: BTreeMap::new(), kept: 0 };
     let mut result = Ok(());
-    let pass = each_datagram(input, &mut |datagram| {
+    let pass = each_datagram(open()?, &mut |datagram| {
         if result.is_ok() {
             result = copy.datagram(datagram, output).map_err(io_error(to));
         }
     })?;
     result?;
     if copy.kept == 0 {
-        let problem = "no RTP or RTCP in it, so nothing of it can be kept".to_owned();
+        let problem = "no RTP streams in it, so nothing of it can be kept".to_owned();
         return Err(ReadError::Empty { format: FORMAT, problem });
     }
     Ok((copy.kept, pass.packets - copy.kept))
 }
 
+/// What a stream of one SSRC at one interface looks like.
+#[derive(Default)]
+struct Stream {
+    packets: u32,
+    /// Sequence numbers that rose by little.
+    steps: u32,
+    highest: u16,
+    routes: BTreeSet<Route>,
+}
+
+/// Streams by SSRC and interface.
+#[derive(Default)]
+struct Streams(BTreeMap<(u32, u32), Stream>);
+
+impl Streams {
+    fn add(&mut self, datagram: &Datagram<'_>) {
+        let Some((header, _)) = rtp(datagram.payload) else { return };
+        let key = (header.ssrc, datagram.interface);
+        if self.0.len() >= STREAMS_MAX && !self.0.contains_key(&key) {
+            return;
+        }
+        let stream = self.0.entry(key).or_default();
+        let step = header.sequence.wrapping_sub(stream.highest);
+        stream.steps += u32::from(stream.packets > 0 && (1..=STEP_MAX).contains(&step));
+        if stream.packets == 0 || step < 1 << 15 {
+            stream.highest = header.sequence;
+        }
+        stream.packets += 1;
+        if stream.routes.len() < ROUTES_MAX {
+            stream.routes.insert(datagram.route);
+        }
+    }
+
+    /// Returns the interfaces and routes of streams. In a stream, of which there may be a copy, sequence numbers rise.
+    fn routes(&self) -> BTreeSet<(u32, Route)> {
+        let streams = self.0.iter().filter(|(_, stream)| {
+            stream.packets >= PACKETS_MIN && 4 * u64::from(stream.steps) >= u64::from(stream.packets)
+        });
+        let routes =
+            streams.flat_map(|((_, interface), stream)| stream.routes.iter().map(|route| (*interface, *route)));
+        routes.collect()
+    }
+}
+
 struct Copy {
+    /// Where streams are.
+    routes: BTreeSet<(u32, Route)>,
     writer: Option<PcapNgWriter<Vec<u8>>>,
     interfaces: u32,
     /// Addresses by order of appearance.
@@ -45,8 +107,16 @@ struct Copy {
 }
 
 impl Copy {
+    /// Returns what is kept of a payload: of streams, and of RTCP on their routes in both directions.
+    fn payload(&self, datagram: &Datagram<'_>) -> Option<Vec<u8>> {
+        let (from, to) = datagram.route;
+        let is_on = |route: Route| self.routes.contains(&(datagram.interface, route));
+        let is_wanted = is_on((from, to)) || is_rtcp(datagram.payload) && is_on((to, from));
+        is_wanted.then(|| kept(datagram.payload)).flatten()
+    }
+
     fn datagram(&mut self, datagram: &Datagram<'_>, output: &mut dyn Write) -> std::io::Result<()> {
-        let Some(payload) = kept(datagram.payload) else { return Ok(()) };
+        let Some(payload) = self.payload(datagram) else { return Ok(()) };
         let data = packet(datagram, &payload, &mut self.addresses);
         let failed = |error: pcap_file::pcapng::PcapNgWriteError| std::io::Error::other(error.to_string());
         let mut writer = match self.writer.take() {
@@ -85,11 +155,23 @@ fn kept(payload: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     if is_rtcp(payload) {
-        return Some(without_names(payload).unwrap_or_else(|| payload.to_vec()));
+        return Some(without_names(payload).unwrap_or_else(|| header_only(payload)));
     }
-    let none = ExtensionIds { abs_send_time: 0, transport_sequence: 0 };
-    let (_, header) = RtpHeader::parse(payload, &none).ok()?;
+    let (_, header) = rtp(payload)?;
     Some(payload[..header.min(payload.len())].to_vec())
+}
+
+/// Returns the header of RTP and its length.
+fn rtp(payload: &[u8]) -> Option<(RtpHeader, usize)> {
+    let none = ExtensionIds { abs_send_time: 0, transport_sequence: 0 };
+    if is_rtcp(payload) { None } else { RtpHeader::parse(payload, &none).ok() }
+}
+
+/// Returns RTCP with zeros after its first header: it is encrypted or cut.
+fn header_only(packet: &[u8]) -> Vec<u8> {
+    let mut out = packet.to_vec();
+    out.iter_mut().skip(RTCP_HEADER).for_each(|byte| *byte = 0);
+    out
 }
 
 /// Returns a compound without the packets that have names. `None`: it is no compound in clear.
@@ -103,8 +185,10 @@ fn without_names(compound: &[u8]) -> Option<Vec<u8>> {
             return None;
         }
         let (packet, after) = rest.split_at(length);
-        if !NAMES.contains(&kind) {
-            out.extend_from_slice(packet);
+        match (COPIED.contains(&kind), NAMES.contains(&kind)) {
+            (true, _) => out.extend_from_slice(packet),
+            (false, true) => {}
+            (false, false) => out.extend(header_only(packet)),
         }
         rest = after;
     }
@@ -153,10 +237,10 @@ mod tests {
     use crate::readers::read_bytes;
 
     /// Builds the IP packet of an RTP packet.
-    type Ip = fn(&[u8]) -> Vec<u8>;
+    type IpBuilder = fn(&[u8]) -> Vec<u8>;
 
     /// A classic pcap with 60 RTP packets in 3 s.
-    fn pcap(link: u32, link_header: &[u8], ip: Ip) -> Vec<u8> {
+    fn pcap(link: u32, link_header: &[u8], ip: IpBuilder) -> Vec<u8> {
         let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
         for value in [0, 0, 65535, link] {
             file.extend_from_slice(&u32::to_le_bytes(value));
@@ -194,8 +278,55 @@ mod tests {
 
     fn redacted(file: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        copy(Box::new(std::io::Cursor::new(file.to_vec())), &mut out, Path::new("")).unwrap();
+        copy(&mut || Ok(Box::new(std::io::Cursor::new(file.to_vec()))), &mut out, Path::new("")).unwrap();
         out
+    }
+
+    /// Adds a packet to a file of raw IP.
+    fn push(file: &mut Vec<u8>, data: &[u8]) {
+        let length = data.len() as u32;
+        for value in [1_700_000_003, 0, length, length] {
+            file.extend_from_slice(&u32::to_le_bytes(value));
+        }
+        file.extend_from_slice(data);
+    }
+
+    #[test]
+    fn queries_of_names_are_left_out_although_they_look_like_rtp() {
+        let mut file = pcap(101, &[], v4);
+        let calls = file.clone();
+        for id in [0x80C5u16, 0x8F12] {
+            // 40 of them have one SSRC, but their sequence numbers do not rise.
+            for _ in 0..40 {
+                let mut query = id.to_be_bytes().to_vec();
+                query.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 6]);
+                query.extend_from_slice(b"secret\x07example\x03org\0\0\x01\0\x01");
+                query.extend_from_slice(&[0; 60]);
+                let mut packet = v4(&query);
+                packet[22..24].copy_from_slice(&53u16.to_be_bytes());
+                push(&mut file, &packet);
+            }
+        }
+        let out = redacted(&file);
+        assert!(!out.windows(6).any(|window| window == b"secret"));
+        assert_eq!(out, redacted(&calls));
+        assert_eq!(read_bytes(&out).unwrap().flows.len(), 1);
+    }
+
+    #[test]
+    fn reports_stay_on_the_routes_of_streams_and_in_reverse() {
+        let report = [0x80, 201, 0, 1, 0, 0, 0, 99];
+        let mut file = pcap(101, &[], v4);
+        let mut packet = v4(&report);
+        let contains = |file: &[u8]| redacted(file).windows(8).any(|window| window == report);
+        // From another port.
+        packet[20..22].copy_from_slice(&7000u16.to_be_bytes());
+        push(&mut file, &packet);
+        assert!(!contains(&file));
+        let (from, to) = (packet[12..16].to_vec(), packet[16..20].to_vec());
+        packet[12..24].copy_from_slice(&[&to[..], &from, &6000u16.to_be_bytes(), &5000u16.to_be_bytes()].concat());
+        push(&mut file, &packet);
+        assert!(contains(&file));
     }
 
     #[test]
@@ -203,7 +334,7 @@ mod tests {
         let ethernet = |kind: [u8; 2]| [&[2; 12][..], &kind].concat();
         let vlan = [&[2; 12][..], &[0x81, 0, 0, 5, 8, 0]].concat();
         let cooked = [&[0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], &[8, 0]].concat();
-        let cases: [(u32, Vec<u8>, Ip); 6] = [
+        let cases: [(u32, Vec<u8>, IpBuilder); 6] = [
             (1, ethernet([8, 0]), v4),
             (1, ethernet([0x86, 0xDD]), v6),
             (1, vlan, v4),
@@ -229,14 +360,22 @@ mod tests {
         assert_eq!(kept(&[&report[..], &names].concat()).unwrap(), report);
         // SRTCP: what follows the first header is encrypted.
         let encrypted = [&report[..], &[0x13; 14]].concat();
-        assert_eq!(kept(&encrypted).unwrap(), encrypted);
+        assert_eq!(kept(&encrypted).unwrap(), [&report[..], &[0; 14]].concat());
+        // Cut after the name, or in clear with the trailer of SRTCP.
+        for end in [&[][..], &[0x80, 0, 0, 1, 7, 7, 7, 7]] {
+            let compound = [&report[..], &names[..names.len() - 2], end].concat();
+            assert_eq!(kept(&compound).unwrap(), [&report[..], &vec![0; compound.len() - 8]].concat());
+        }
+        let app = [0x80, 204, 0, 3, 0, 0, 0, 7, b'n', b'a', b'm', b'e', 1, 2, 3, 4];
+        assert_eq!(kept(&[&report[..], &app].concat()).unwrap(), [&report[..], &app[..8], &[0; 8]].concat());
         assert_eq!(kept(&[0, 1, 0, 0]), None);
     }
 
     #[test]
     fn a_capture_without_rtp_is_an_error() {
         let file = pcap(101, &[], |_| vec![0; 40]);
-        let error = copy(Box::new(std::io::Cursor::new(file)), &mut Vec::new(), Path::new("")).unwrap_err();
-        assert!(error.to_string().contains("no RTP or RTCP"), "{error}");
+        let open = &mut || -> Result<Box<dyn Read>, ReadError> { Ok(Box::new(std::io::Cursor::new(file.clone()))) };
+        let error = copy(open, &mut Vec::new(), Path::new("")).unwrap_err();
+        assert!(error.to_string().contains("no RTP streams"), "{error}");
     }
 }

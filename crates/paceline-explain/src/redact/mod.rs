@@ -12,10 +12,10 @@ use crate::error::ReadError;
 use crate::readers::{Format, recognise};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Cursor, Read, Write};
-use std::path::Path;
+use std::io::{BufReader, BufWriter, Cursor, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 
-/// Writes a copy. Returns what it is. If it fails, no copy is left.
+/// Writes a copy. Returns what it is. If it fails, no copy is left, and a file that was there stays as it was.
 ///
 /// # Errors
 /// The input cannot be read, its format is unknown, or the copy cannot be written.
@@ -33,13 +33,47 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     {
         return Err(io_error(&to)(std::io::Error::other("the copy needs another name than the input")));
     }
-    let file = File::create(to).map_err(io_error(to))?;
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    let result = write(format, input, file, from, to);
-    if result.is_err() && is_file {
-        std::fs::remove_file(to).map_err(io_error(to))?;
+    let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
+    if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        // A device or a pipe.
+        return write(format, input, File::create(to).map_err(io_error(to))?, from, to);
+    }
+    let (part, file) = beside(to).map_err(io_error(to))?;
+    let result = write(format, input, file, from, to)
+        .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(io_error(to)));
+    if result.is_err() {
+        // The error before says more than one of this would.
+        std::fs::remove_file(&part).ok();
     }
     result
+}
+
+/// Creates a file in the same folder, with the permissions of the file that it will replace.
+fn beside(to: &Path) -> std::io::Result<(PathBuf, File)> {
+    let name = to.file_name().ok_or_else(|| std::io::Error::other("the path has no name of a file"))?;
+    let name = format!(".{}.{}.part", name.to_string_lossy(), std::process::id());
+    let part = to.with_file_name(name);
+    let file = File::options().write(true).create_new(true).open(&part)?;
+    if let Ok(metadata) = to.metadata() {
+        file.set_permissions(metadata.permissions())?;
+    }
+    Ok((part, file))
+}
+
+/// Knows whether an error is one of writing.
+struct Output<W> {
+    inner: W,
+    failed: bool,
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.inner.write(bytes).inspect_err(|error| self.failed |= error.kind() != ErrorKind::Interrupted)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush().inspect_err(|_| self.failed = true)
+    }
 }
 
 fn io_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
@@ -63,22 +97,30 @@ fn open(from: &Path) -> Result<(Format, Box<dyn Read>), ReadError> {
     Ok((format, input))
 }
 
-fn write(format: Format, mut input: Box<dyn Read>, file: File, from: &Path, to: &Path) -> Result<String, ReadError> {
-    let mut output = BufWriter::new(file);
+fn write(
+    format: Format,
+    mut input: Box<dyn Read>,
+    file: impl Write,
+    from: &Path,
+    to: &Path,
+) -> Result<String, ReadError> {
+    let mut output = Output { inner: BufWriter::new(file), failed: false };
     let what = match format {
         Format::Internals | Format::Lines => {
-            text::copy(&mut input, &mut output, 0).map_err(io_error(from))?;
+            let result = text::copy(&mut input, &mut output, 0);
+            result.map_err(io_error(if output.failed { to } else { from }))?;
             "a text copy without addresses, user agents, URLs, labels and identities".to_owned()
         }
-        Format::Capture => match capture::copy(input, &mut output, to)? {
-            (_, 0) => "a capture with other addresses and headers alone".to_owned(),
+        Format::Capture => match capture::copy(&mut || Ok(open(from)?.1), &mut output, to)? {
+            (_, 0) => "a capture with other addresses and headers only".to_owned(),
             (kept, left_out) => format!(
                 "a capture with other addresses and the headers of {kept} packets of RTP and RTCP; {left_out} other packets \
                  are left out"
             ),
         },
         Format::EventLog => {
-            std::io::copy(&mut input, &mut output).map_err(io_error(from))?;
+            let result = std::io::copy(&mut input, &mut output);
+            result.map_err(io_error(if output.failed { to } else { from }))?;
             "an unchanged copy: event logs contain no addresses".to_owned()
         }
     };
@@ -105,5 +147,46 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&to).unwrap(), "{\"a\":{\"ip\":\"x\"}}\n");
         assert!(std::fs::read_to_string(&from).unwrap().contains("10.1.2.3"));
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn an_existing_file_is_replaced_only_by_a_whole_copy() {
+        let folder = std::env::temp_dir().join(format!("paceline-redact-replace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (from, to, link) = (folder.join("in"), folder.join("out"), folder.join("link"));
+        std::fs::write(&to, "before").unwrap();
+        // Nested too deeply.
+        std::fs::write(&from, "{\"a\":".repeat(600)).unwrap();
+        let error = redact(&from, &to).unwrap_err();
+        assert!(matches!(&error, ReadError::Io { path, .. } if *path == from), "{error}");
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), "before");
+        // A hard link of the input.
+        let text = "{\"a\":{\"ip\":\"10.1.2.3\"}}\n";
+        std::fs::write(&from, text).unwrap();
+        std::fs::hard_link(&from, &link).unwrap();
+        redact(&from, &link).unwrap();
+        assert_eq!(std::fs::read_to_string(&from).unwrap(), text);
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), "{\"a\":{\"ip\":\"x\"}}\n");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn an_error_of_writing_names_the_output() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("no space"))
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let (from, to) = (Path::new("in"), Path::new("out"));
+        for format in [Format::Lines, Format::EventLog] {
+            let input = Box::new(std::io::repeat(b',').take(1 << 20));
+            let error = write(format, input, Full, from, to).unwrap_err();
+            assert!(matches!(&error, ReadError::Io { path, .. } if path == to), "{error}");
+        }
     }
 }

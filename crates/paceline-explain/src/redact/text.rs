@@ -5,13 +5,19 @@ use std::io::{Error, Read, Result, Write};
 
 /// The longest string that is held.
 const TEXT_MAX: usize = 32 << 20;
+/// White space after a string that is kept; more of it is left out.
+const SPACE_MAX: usize = 1 << 16;
+/// Longer text between strings is written at the next white space.
+const BARE_MAX: usize = 1 << 20;
 /// The deepest nesting. Readers of JSON have smaller limits.
 const NESTING_MAX: usize = 512;
+/// Keys of a series that are not private, also where the series is: without them a dump cannot be read.
+const OF_SERIES: [&str; 3] = ["startTime", "endTime", "statsType"];
 
 /// An object or a list that is open.
 struct Open {
     is_list: bool,
-    /// Whether the key that leads to it is private.
+    /// Whether the key that leads to it, or one around it, is private.
     is_private: bool,
     /// How many members precede.
     index: usize,
@@ -23,36 +29,65 @@ struct Copier<'a> {
     output: &'a mut dyn Write,
     depth: usize,
     open: Vec<Open>,
-    /// Whether the key of the next string is private.
+    /// Whether the key of the next value is private.
     is_private: bool,
+    /// A string that has begun, and whether the next byte of it is escaped.
+    current: Option<(Vec<u8>, bool)>,
     /// A string of which it is not known yet whether it is a key, and the white space after it.
     held: Option<(String, Vec<u8>)>,
     /// What is between strings, not written yet.
     bare: Vec<u8>,
+    /// Whether the last byte belongs to a private number.
+    in_number: bool,
+    at_line_start: bool,
 }
 
 /// Copies JSON text. `depth`: how many strings it is in.
 pub(super) fn copy(input: &mut dyn Read, output: &mut dyn Write, depth: usize) -> Result<()> {
-    let mut copier = Copier { output, depth, open: Vec::new(), is_private: false, held: None, bare: Vec::new() };
-    let mut current: Option<(Vec<u8>, bool)> = None;
-    let mut at_line_start = true;
+    let mut copier = Copier::new(output, depth);
     let mut buffer = [0; 1 << 16];
     loop {
-        let count = input.read(&mut buffer)?;
-        if count == 0 {
-            break;
+        match input.read(&mut buffer)? {
+            0 => return copier.flush(),
+            count => copier.add(&buffer[..count])?,
         }
-        for byte in &buffer[..count] {
-            match (&mut current, *byte) {
+    }
+}
+
+/// As [`copy`], for text in memory.
+pub(super) fn copy_text(text: &str, output: &mut dyn Write, depth: usize) -> Result<()> {
+    let mut copier = Copier::new(output, depth);
+    copier.add(text.as_bytes())?;
+    copier.flush()
+}
+
+impl<'a> Copier<'a> {
+    fn new(output: &'a mut dyn Write, depth: usize) -> Self {
+        Self {
+            output,
+            depth,
+            open: Vec::new(),
+            is_private: false,
+            current: None,
+            held: None,
+            bare: Vec::new(),
+            in_number: false,
+            at_line_start: true,
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        for byte in bytes {
+            match (&mut self.current, *byte) {
                 (Some((bytes, false)), b'"') => {
                     let text = String::from_utf8_lossy(bytes).into_owned();
-                    copier.held = Some((text, Vec::new()));
-                    current = None;
+                    self.held = Some((text, Vec::new()));
+                    self.current = None;
                 }
                 // No string of JSON has a line break: the line was cut. What there is of the string is left out.
                 (Some(_), b'\n') => {
-                    current = None;
-                    copier.between(b'\n', false)?;
+                    self.current = None;
+                    self.between(b'\n')?;
                 }
                 (Some((bytes, escaped)), byte) => {
                     *escaped = byte == b'\\' && !*escaped;
@@ -62,63 +97,88 @@ pub(super) fn copy(input: &mut dyn Read, output: &mut dyn Write, depth: usize) -
                     }
                 }
                 (None, b'"') => {
-                    copier.flush()?;
-                    current = Some((Vec::new(), false));
+                    self.flush()?;
+                    self.in_number = false;
+                    self.current = Some((Vec::new(), false));
                 }
-                (None, byte) => copier.between(byte, at_line_start)?,
+                (None, byte) => self.between(byte)?,
             }
-            at_line_start = *byte == b'\n';
+            self.at_line_start = *byte == b'\n';
         }
+        Ok(())
     }
-    copier.flush()
-}
 
-impl Copier<'_> {
     /// Handles a byte outside strings.
-    fn between(&mut self, byte: u8, at_line_start: bool) -> Result<()> {
+    fn between(&mut self, byte: u8) -> Result<()> {
         if let Some((_, space)) = &mut self.held {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {
-                    space.push(byte);
+                    if space.len() < SPACE_MAX {
+                        space.push(byte);
+                    }
                     return Ok(());
                 }
                 b':' => self.write_key()?,
                 _ => self.flush()?,
             }
         }
+        self.structure(byte)?;
+        if self.is_of_number(byte) {
+            if !self.in_number {
+                self.bare.push(b'0');
+            }
+            self.in_number = true;
+            return Ok(());
+        }
+        self.in_number = false;
+        self.bare.push(byte);
+        // No address contains these.
+        let is_end = matches!(byte, b',' | b'\n') || self.bare.len() > BARE_MAX && byte.is_ascii_whitespace();
+        match self.bare.len() > TEXT_MAX {
+            true => Err(Error::other("a text between strings is too long")),
+            false if is_end => self.write_bare(),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether a byte belongs to a number that is replaced.
+    fn is_of_number(&self, byte: u8) -> bool {
+        let is_start = byte.is_ascii_digit() || byte == b'-';
+        self.is_private && (is_start || self.in_number && matches!(byte, b'+' | b'.' | b'e' | b'E'))
+    }
+
+    /// Follows lists and objects.
+    fn structure(&mut self, byte: u8) -> Result<()> {
         match byte {
             b'[' | b'{' => {
                 // A new line of JSON lines: the one before may have been cut.
-                if at_line_start {
+                if self.at_line_start {
                     self.open.clear();
                     self.is_private = false;
                 }
                 if self.open.len() >= NESTING_MAX {
                     return Err(Error::other("lists or objects are nested too deeply"));
                 }
-                let is_list = byte == b'[';
-                self.open.push(Open { is_list, is_private: self.is_private, index: 0, is_track: false });
-                self.is_private &= is_list;
+                self.open.push(Open { is_list: byte == b'[', is_private: self.is_private, index: 0, is_track: false });
             }
             b']' | b'}' => self.is_private = self.open.pop().is_some_and(|open| open.is_private),
             b',' => {
                 if let Some(open) = self.open.last_mut() {
                     open.index += 1;
-                    self.is_private &= open.is_list;
+                    self.is_private = open.is_private;
                 }
             }
             _ => {}
         }
-        self.bare.push(byte);
-        // No address contains these.
-        if matches!(byte, b',' | b'\n') { self.write_bare() } else { Ok(()) }
+        Ok(())
     }
 
     fn write_key(&mut self) -> Result<()> {
         let Some((text, space)) = self.held.take() else { return Ok(()) };
         write!(self.output, "\"{}\"", words::escaped(&text, self.depth))?;
         self.output.write_all(&space)?;
-        self.is_private = words::is_private(&text);
+        let is_inside = self.open.last().is_some_and(|open| open.is_private) && !OF_SERIES.contains(&text.as_str());
+        self.is_private = is_inside || words::is_private(&text);
         Ok(())
     }
 
@@ -195,6 +255,37 @@ mod tests {
     }
 
     #[test]
+    fn a_private_key_holds_for_objects_and_numbers() {
+        let constraints = r#"["getUserMedia",null,{"video":{"deviceId":{"exact":"5b45d15c"},"width":640}},1]"#;
+        let expected = r#"["getUserMedia",null,{"video":{"deviceId":{"exact":"x"},"width":640}},1]"#;
+        assert_eq!(copied(constraints), expected);
+        let numbers =
+            r#"{"meeting_id":81234567890,"userId":[-47.11e+3, 5],"user":{"n": 12},"isRtcp":true,"ip":null,"n":1.5}"#;
+        let expected = r#"{"meeting_id":0,"userId":[0, 0],"user":{"n": 0},"isRtcp":true,"ip":null,"n":1.5}"#;
+        assert_eq!(copied(numbers), expected);
+    }
+
+    #[test]
+    fn long_text_between_strings_is_written_before_the_end() {
+        let mut output = Vec::new();
+        let mut copier = Copier::new(&mut output, 0);
+        copier.add("{\"a\"".as_bytes()).unwrap();
+        copier.add(&vec![b' '; 3 * SPACE_MAX]).unwrap();
+        assert_eq!(copier.held.as_ref().unwrap().1.len(), SPACE_MAX);
+        copier.add(b":").unwrap();
+        copier.add("1 10.1.2.3 ".repeat(BARE_MAX / 10).as_bytes()).unwrap();
+        assert!(copier.bare.len() <= BARE_MAX + 16);
+        copier.flush().unwrap();
+        let out = String::from_utf8(output).unwrap();
+        assert!(out.starts_with("{\"a\" ") && !out.contains("10.1") && out.ends_with("1 0.0.0.0 "));
+        // A text without an end.
+        let mut output = Vec::new();
+        let mut copier = Copier::new(&mut output, 0);
+        copier.bare = vec![b'7'; TEXT_MAX];
+        assert!(copier.add(b"7").is_err());
+    }
+
+    #[test]
     fn json_within_strings_is_redacted_like_json() {
         let once = r#"{"value": "{\"tracks\":[{\"label\":\"HD Camera (1234:abcd)\",\"kind\":\"video\"}],\"n\":1}"}"#;
         check(once, &["HD Camera"], &[r#"\"label\":\"x\""#, r#"\"kind\":\"video\""#]);
@@ -229,5 +320,28 @@ mod tests {
         let out = copied(&text);
         assert!(!out.contains("cam") && !out.contains("room"), "{out}");
         assert_eq!(read(&out), read(&text));
+    }
+    #[test]
+    fn the_copy_of_a_dump_can_be_read() {
+        let series = |values: String| {
+            let (start, end) = ("2026-02-03T10:20:00.000Z", "2026-02-03T10:20:19.000Z");
+            serde_json::json!({"startTime": start, "endTime": end, "statsType": "outbound-rtp", "values": values})
+        };
+        let numbers = |each: u32| series(format!("{:?}", (0..20).map(|second| each * second).collect::<Vec<u32>>()));
+        let names = |name: &str| series(serde_json::to_string(&vec![name; 20]).unwrap());
+        let stats = serde_json::json!({
+            "OT1-bytesSent": numbers(100_000), "OT1-packetsSent": numbers(100), "I1-usernameFragment": names("abcd"),
+            "CF1-base64Certificate": names("MIIB"), "IT1-trackIdentifier": names("5b45"),
+        });
+        let connection = serde_json::json!({"url": "https://a.example", "stats": stats, "updateLog": []});
+        let dump = serde_json::json!({"PeerConnections": {"1-2": connection}, "UserAgent": "Mozilla/5.0"}).to_string();
+        let out = copied(&dump);
+        for secret in ["abcd", "MIIB", "5b45", "a.example", "Mozilla"] {
+            assert!(dump.contains(secret) && !out.contains(secret), "{secret}");
+        }
+        assert_eq!(out.matches("2026-02-03T10:20:00.000Z").count(), 5);
+        assert_eq!(out.matches("outbound-rtp").count(), 5);
+        let read = |text: &str| crate::readers::read_bytes(text.as_bytes()).unwrap();
+        assert_eq!(read(&out), read(&dump));
     }
 }

@@ -22,6 +22,8 @@ const KEYS: &[&str] = &[
     "groupid",
     "host",
     "hostname",
+    "icepwd",
+    "iceufrag",
     "ip",
     "jwt",
     "label",
@@ -33,6 +35,7 @@ const KEYS: &[&str] = &[
     "password",
     "path",
     "peer",
+    "pwd",
     "relatedaddress",
     "remoteaddresses",
     "rid_label",
@@ -44,6 +47,7 @@ const KEYS: &[&str] = &[
     "text",
     "token",
     "trackidentifier",
+    "ufrag",
     "user",
     "useragent",
     "userid",
@@ -74,6 +78,10 @@ const LINES: &[&str] = &[
     "u=",
     "e=",
     "p=",
+    "k=",
+    "a=crypto:",
+    "a=identity:",
+    "a=key-mgmt:",
     "a=ice-ufrag:",
     "a=ice-pwd:",
     "a=fingerprint:",
@@ -81,18 +89,22 @@ const LINES: &[&str] = &[
     "a=msid:",
     "a=msid-semantic:",
 ];
+/// Names in text whose value is replaced.
+const NAMES: &[&str] = &["label:", "address:"];
 /// What replaces names and addresses.
 pub(super) const REPLACED: &str = "x";
 const ADDRESS: &str = "0.0.0.0";
-/// Strings of JSON within strings of JSON are read so deep; deeper ones are replaced whole.
+/// Strings of JSON within strings of JSON are read to this depth; deeper ones are replaced whole.
 const DEPTH_MAX: usize = 6;
 /// How a user agent begins.
 const AGENT: &str = "Mozilla/";
 
-/// Returns whether the values of a key are replaced whole.
+/// Returns whether the values of a key are replaced whole. Series of webrtc-internals have an id before their key: `IT1-label`.
 pub(super) fn is_private(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    KEYS.binary_search(&key.as_str()).is_ok() || KEY_ENDS.iter().any(|end| key.ends_with(end))
+    let last = key.rsplit('-').next().unwrap_or_default();
+    [key.as_str(), last].iter().any(|key| KEYS.binary_search(key).is_ok())
+        || KEY_ENDS.iter().any(|end| key.ends_with(end))
 }
 
 /// Returns a JSON string, still escaped. A string without anything to replace stays as it is, byte for byte.
@@ -117,7 +129,7 @@ fn content(text: &str, depth: usize) -> String {
         return escape(&content(&inner, depth + 1));
     }
     let mut copied = Vec::new();
-    if text::copy(&mut text.as_bytes(), &mut copied, depth + 1).is_err() {
+    if text::copy_text(text, &mut copied, depth + 1).is_err() {
         return REPLACED.to_owned();
     }
     let copied = String::from_utf8_lossy(&copied).into_owned();
@@ -186,9 +198,31 @@ fn line(line: &str) -> String {
         return format!("{kept}{source} {name}:{REPLACED}{tail}");
     }
     match line.find(AGENT) {
-        Some(at) => format!("{}{REPLACED}{tail}", urls(&line[..at])),
-        None => urls(line),
+        Some(at) => format!("{}{REPLACED}{tail}", named(&line[..at])),
+        None => named(line),
     }
+}
+
+/// Replaces what follows a name, up to the next one: `label: my camera, ordered: true` of older dumps.
+fn named(text: &str) -> String {
+    let Some((at, name)) = NAMES.iter().filter_map(|name| Some((text.find(name)?, *name))).min() else {
+        return urls(text);
+    };
+    let (before, value) = text.split_at(at + name.len());
+    let (value, after) = value.split_at(next_name(value));
+    let start = value.len() - value.trim_start().len();
+    let replaced = if start < value.len() { REPLACED } else { "" };
+    format!("{}{}{replaced}{}", urls(before), &value[..start], named(after))
+}
+
+/// Returns the place of the first `, name:`.
+fn next_name(text: &str) -> usize {
+    let is_name = |at: &usize| {
+        let rest = text[at + 1..].trim_start();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        end > 0 && rest[end..].starts_with(':')
+    };
+    text.match_indices(',').map(|(at, _)| at).find(is_name).unwrap_or(text.len())
 }
 
 /// Replaces URLs, and in the text between them words.
@@ -260,21 +294,26 @@ fn replaced(word: &str) -> Option<String> {
     if word.trim_matches('@').contains('@') {
         return Some(REPLACED.to_owned());
     }
-    let is_host = |part: &str| {
-        part.parse::<Ipv4Addr>().is_ok() || part.trim_end_matches('.').ends_with(".local") || part == "localhost"
-    };
+    let is_host = |part: &str| is_v4(part) || part.trim_end_matches('.').ends_with(".local") || part == "localhost";
     let is_address = word.split(|c| ":/-_%[]?&+@".contains(c)).any(|part| is_host(part.trim_end_matches('.')))
         || word.split(|c| "/-_%[]?&+@".contains(c)).any(|piece| is_v6(piece) || is_mac(piece) || has_port(piece))
         || word.trim_end_matches('.').ends_with(".local");
     is_address.then(|| ADDRESS.to_owned())
 }
 
-/// Returns whether a part of a word that follows a colon, or all of it, is an IPv6 address.
+/// Returns whether a part of a word is an IPv4 address. Chromium writes `x` for its end: `203.0.113.x`.
+fn is_v4(part: &str) -> bool {
+    let known = part.strip_suffix(".x").map(|start| format!("{start}.0"));
+    known.as_deref().unwrap_or(part).parse::<Ipv4Addr>().is_ok()
+}
+
+/// Returns whether a part of a word that follows a colon, or all of it, is an IPv6 address. Its end may be hidden: `2001:db8:0:x:x:x:x:x`.
 fn is_v6(piece: &str) -> bool {
     let piece = piece.trim_end_matches('.');
     if piece.matches(':').count() < 2 || piece.len() > 100 {
         return false;
     }
+    let piece = &piece.replace(":x", ":0");
     let starts = std::iter::once(0).chain(piece.match_indices(':').flat_map(|(at, _)| [at, at + 1]));
     starts.into_iter().any(|at| {
         let suffix = &piece[at..];
@@ -320,6 +359,9 @@ mod tests {
             "localhost:3001",
             "turn.example.org:3478",
             "02:00:5e:10:20:30",
+            "203.0.113.x",
+            "203.0.113.x:50122",
+            "[2001:db8:0:x:x:x:x:x]:50122",
         ] {
             assert_eq!(words(word), ADDRESS, "{word}");
         }
@@ -330,6 +372,37 @@ mod tests {
         for word in ["10:20:30", "1.2.3", "IT01V123", "UDP/TLS/RTP/SAVPF", "a:b", "urn:ietf:params:rtp-hdrext:sdes:mid"]
         {
             assert_eq!(words(word), word);
+        }
+    }
+
+    #[test]
+    fn values_of_names_in_text_are_replaced_up_to_the_next_name() {
+        assert_eq!(lines("id:17 label:FaceTime HD Camera"), "id:17 label:x");
+        assert_eq!(lines("label: my, room, ordered: true, id: 3"), "label: x, ordered: true, id: 3");
+        let error = "url: a\naddress: 203.0.113.x\nhost_candidate: [2001:db8:0:x:x:x:x:x]:50122\nerror_code: 701";
+        assert_eq!(lines(error), "url: a\naddress: x\nhost_candidate: 0.0.0.0\nerror_code: 701");
+        for kept in ["label:", "1.2.x", "a:b:x", "labels: 3"] {
+            assert_eq!(lines(kept), kept);
+        }
+    }
+
+    #[test]
+    fn keys_of_a_session_are_replaced() {
+        let sdp = "k=base64:c2VjcmV0\r\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:c2VjcmV0\r\na=identity:c2VjcmV0\r\na=key-mgmt:mikey c2VjcmV0\r\na=mid:0\r\n";
+        assert_eq!(lines(sdp), "k=x\r\na=crypto:x\r\na=identity:x\r\na=key-mgmt:x\r\na=mid:0\r\n");
+        for key in [
+            "ufrag",
+            "pwd",
+            "iceUfrag",
+            "icePwd",
+            "CF1-base64Certificate",
+            "IT1-trackIdentifier",
+            "I1-usernameFragment",
+        ] {
+            assert!(is_private(key), "{key}");
+        }
+        for key in crate::statistics::METRICS.iter().copied().chain(["startTime", "endTime", "statsType", "values"]) {
+            assert!(!is_private(key) && !is_private(&format!("OT01-{key}")), "{key}");
         }
     }
 

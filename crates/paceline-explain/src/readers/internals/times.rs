@@ -7,7 +7,7 @@ use crate::statistics::number;
 const NEAR_MS: f64 = 1500.0;
 /// The shortest and the longest time between two samples, ms.
 const INTERVALS_MS: (f64, f64) = (20.0, 120_000.0);
-/// A series may lack this share of its samples, and one. Ours: the first of them are shown that much too late.
+/// A series may lack this share of its samples, and one. Ours. Missing first samples shift the series by this much.
 const LACKS: f64 = 0.02;
 
 /// The times of the samples of a connection, for objects without series of times (before Chromium 117).
@@ -33,6 +33,9 @@ impl Grid {
             return Vec::new();
         };
         let count = values.len().min(POINTS_MAX);
+        if count == 0 {
+            return Vec::new();
+        }
         if let Some(last) = self.0.last().filter(|_| count <= self.0.len()) {
             // All objects that are there to the end end with the same sample.
             let at_end = self.0.len() - count;
@@ -118,6 +121,10 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
     if !(1970..3000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
+    // 60 is a leap second; no number (NaN) is in no range.
+    if !(0..=24).contains(&hours) || !(0..60).contains(&minutes) || !(0.0..61.0).contains(&seconds) {
+        return None;
+    }
     // Days since 1970 in the Gregorian calendar, with years that begin in March.
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
@@ -137,6 +144,21 @@ mod tests {
         for bad in ["", "2026-11-24", "2026-13-01T00:00:00Z", "x-11-24T00:00:00Z", "Invalid Date"] {
             assert_eq!(milliseconds(bad), None, "{bad}");
         }
+        for time in ["9000000000000000:00:00", "25:00:00", "00:60:00", "00:00:NaN", "00:00:inf", "00:00:-1", "00:00:61"]
+        {
+            assert_eq!(milliseconds(&format!("2026-11-24T{time}Z")), None, "{time}");
+        }
+        assert!(milliseconds("2026-11-24T23:59:60.5Z") > milliseconds("2026-11-24T23:59:59Z"));
+    }
+
+    #[test]
+    fn series_without_values_have_no_times() {
+        let mut empty = Series::default();
+        empty.metrics.insert("bytesSent".to_owned(), (1e12, 1e12 + 1e3, Vec::new()));
+        let grid = Grid(vec![1e12, 1e12 + 1e3]);
+        assert!(grid.times(&empty).is_empty() && Grid(Vec::new()).times(&empty).is_empty());
+        empty.metrics.insert("packetsSent".to_owned(), (1e12, 1e12 + 1e3, vec![json!(1), json!(2)]));
+        assert_eq!(grid.times(&empty), [1e12, 1e12 + 1e3]);
     }
 
     #[test]
