@@ -349,7 +349,7 @@ fn spread(bins: &mut Vec<f64>, (first, last): (usize, usize), (from, to): (f64, 
 /// Streams without a target carry at most this share of the bytes if targets are used. Ours: audio beside video.
 const WITHOUT_TARGET: f64 = 0.1;
 
-/// Returns whether the targets of streams add up to that of the transport: up to version 96, Chromium has one for audio alone.
+/// Returns whether the targets of streams add up to that of the transport: up to version 96, Chromium has one for audio only.
 fn has_targets(streams: &BTreeMap<String, (f64, bool)>) -> bool {
     let all: f64 = streams.values().map(|(bytes, _)| bytes).sum();
     let without: f64 = streams.values().filter(|(_, has_target)| !has_target).map(|(bytes, _)| bytes).sum();
