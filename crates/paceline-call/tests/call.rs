@@ -181,7 +181,12 @@ fn call_between_two_chromiums_is_recorded() {
     let [Program { version, command }] = &recording.programs[..] else { panic!("{:?}", recording.programs) };
     assert!(version.contains("Chrome/"), "{version}");
     assert!(command.iter().any(|word| word == "--use-file-for-fake-video-capture={folder}/camera.y4m"), "{command:?}");
-    assert!(recording.files.len() == 2 && recording.files.values().all(|len| *len > 1000), "{:?}", recording.files);
+    // An event log and a dump of each end.
+    let names: Vec<&str> = recording.files.keys().map(String::as_str).collect();
+    let logs = ["chromium-1-near-1.rtc-event-log", "chromium-2-far-1.rtc-event-log"];
+    let dumps = ["video-receiver.webrtc-internals.txt", "video-sender.webrtc-internals.txt"];
+    assert_eq!(names, [logs, dumps].concat());
+    assert!(recording.files.values().all(|len| *len > 1000), "{:?}", recording.files);
     for row in &recording.events {
         match row {
             EventRecord::RoundTrip { rtt, .. } => assert!((45.0..=600.0).contains(&rtt.as_millis_f64()), "{row:?}"),
