@@ -9,12 +9,12 @@ use crate::model::{Flow, Quantity};
 use crate::packets::BIN;
 use paceline_units::{Time, TimeDelta};
 
-/// The time before and after an episode in which queues count. Ours: seconds, so that a queue has enough samples.
+/// The time before and after an episode in which queues count. Assumed: seconds, so that a queue has enough samples.
 const BEFORE: TimeDelta = TimeDelta::from_secs(8);
 const AFTER: TimeDelta = TimeDelta::from_secs(4);
-/// Ours: statistics have few samples.
+/// Assumed: statistics have few samples.
 const AFTER_COARSE: TimeDelta = TimeDelta::from_secs(6);
-/// Of a longer episode, only the beginning is examined. Ours: what lowers a rate is there when it begins to fall, and the work grows
+/// Of a longer episode, only the beginning is examined. Assumed: what lowers a rate is there when it begins to fall, and the work grows
 /// with the square of this.
 const EXAMINED: TimeDelta = TimeDelta::from_secs(20);
 
@@ -22,25 +22,25 @@ const EXAMINED: TimeDelta = TimeDelta::from_secs(20);
 const QUEUE: f64 = 0.012;
 const QUEUE_RTT: f64 = 0.02;
 
-/// Intervals of packet series whose mean is a sample. Ours: frames come every 33 ms, so that each sample has several.
+/// Intervals of packet series whose mean is a sample. Assumed: frames come every 33 ms, so that each sample has several.
 const INTERVALS: usize = 5;
 /// Samples of packets follow each other by one interval: so many contain intervals of both sides of a change.
 const STRADDLING: usize = INTERVALS - 1;
 /// Samples of statistics contain two intervals.
 const STRADDLING_COARSE: usize = 1;
-/// The share of the samples that is left out at each end. Ours: the first and the last of a queue are partly without it.
+/// The share of the samples that is left out at each end. Assumed: the first and the last of a queue are partly without it.
 const LEFT_OUT: f64 = 0.1;
 
 /// Intervals of packet series, 4 s, in which the floor of the delays is looked for. A path has a floor to which the delays of many
-/// intervals return; a queue that stands has none. Ours: a controller drains its own queue once in that time.
+/// intervals return; a queue that stands has none. Assumed: a controller drains its own queue once in that time.
 const FLOOR: usize = 40;
-/// From the first to the second of these shares of the delays, a floor rises by at most [`FLOOR_SPREAD`], s. Ours: the least delay may
+/// From the first to the second of these shares of the delays, a floor rises by at most [`FLOOR_SPREAD`], s. Assumed: the least delay may
 /// be a single early packet, and jitter of a path without a queue is of that size.
 const FLOOR_SHARES: (f64, f64) = (0.03, 0.2);
 const FLOOR_SPREAD: f64 = 0.004;
 
 /// Statistics do not say when a round-trip time was measured within an interval of 1 s: longer queues, and queues that grow or
-/// drain faster than this, are left out. Ours: half an interval, and a third.
+/// drain faster than this, are left out. Assumed: half an interval, and a third.
 const LONGEST: f64 = 0.5;
 const STEEPEST: f64 = 0.3;
 

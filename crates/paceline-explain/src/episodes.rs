@@ -4,28 +4,28 @@ use crate::model::{Flow, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 use serde::Serialize;
 
-/// The step at which rates are examined. Ours: the shortest interval of reports in use (RFC 8888 and transport-wide feedback).
+/// The step at which rates are examined. Assumed: the shortest interval of reports in use (RFC 8888 and transport-wide feedback).
 const STEP: TimeDelta = TimeDelta::from_millis(100);
-/// A drop ends when the rate has not fallen further for this time. Ours: longer than a round trip of most paths.
+/// A drop ends when the rate has not fallen further for this time. Assumed: longer than a round trip of most paths.
 const QUIET: TimeDelta = TimeDelta::from_millis(1000);
-/// A drop is a fall to this share of the largest rate of the last [`REFERENCE`]. Ours: GCC multiplies by 0.85, SCReAM and NADA
+/// A drop is a fall to this share of the largest rate of the last [`REFERENCE`]. Assumed: GCC multiplies by 0.85, SCReAM and NADA
 /// take smaller steps several times.
 const DROP: f64 = 0.9;
-/// Sent rates follow the content. Ours: only a large and lasting fall counts.
+/// Sent rates follow the content. Assumed: only a large and lasting fall counts.
 const SENT_DROP: f64 = 0.6;
-/// The span before a drop whose largest rate is its reference. Ours: two reports of 1 s.
+/// The span before a drop whose largest rate is its reference. Assumed: two reports of 1 s.
 const REFERENCE: TimeDelta = TimeDelta::from_millis(2000);
-/// A plateau is at least this long. Ours: shorter ones are common while a controller holds its rate.
+/// A plateau is at least this long. Assumed: shorter ones are common while a controller holds its rate.
 const PLATEAU: TimeDelta = TimeDelta::from_secs(10);
-/// Within a plateau the rate stays within this share of its first value. Ours: controllers that probe change more.
+/// Within a plateau the rate stays within this share of its first value. Assumed: controllers that probe change more.
 const FLAT: f64 = 0.03;
-/// Lower rates are not examined. Ours: 20 kbit/s is below the minimum of all controllers here.
+/// Lower rates are not examined. Assumed: 20 kbit/s is below the minimum of all controllers here.
 const LEAST: f64 = 20_000.0;
-/// A return is slow if the rate has not reached [`RETURNED`] of its former value after this time. Ours: libwebrtc waits 1 s for
+/// A return is slow if the rate has not reached [`RETURNED`] of its former value after this time. Assumed: libwebrtc waits 1 s for
 /// the result of a probe and asks for the next within 5 s (`probe_controller.cc`).
-const SLOW: TimeDelta = TimeDelta::from_secs(8);
-/// The share of the former rate that counts as returned. Ours: the former rate may have been a peak.
-const RETURNED: f64 = 0.85;
+pub(crate) const SLOW: TimeDelta = TimeDelta::from_secs(8);
+/// The share of the former rate that counts as returned. Assumed: the former rate may have been a peak.
+pub(crate) const RETURNED: f64 = 0.85;
 
 /// The kind of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,4 +1,4 @@
-//! What can be wrong with an input.
+//! What can be wrong with an input or its copy.
 
 use paceline_results::StoreError;
 use std::path::PathBuf;
@@ -7,13 +7,21 @@ use std::path::PathBuf;
 pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, a dump of chrome://webrtc-internals (text or .gz), \
      getStats samples as JSON lines, rtcstats_dump, or an RTC event log";
 
-/// An error of reading an input.
+/// An error of reading an input, or of writing a copy of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// A file operation failed.
     #[error("cannot read {}: {source}", path.display())]
     Io {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// A copy cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
         /// The file.
         path: PathBuf,
         /// The error.
@@ -75,7 +83,7 @@ impl ReadError {
                 "save or copy the file again; a cut file is read up to its last whole record".to_owned()
             }
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
-            Self::Io { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
+            Self::Io { .. } | Self::Write { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
         }
     }
 }

@@ -4,47 +4,47 @@ use crate::episodes::{Episode, EpisodeKind};
 use crate::model::{Confidence, Flow, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 
-/// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
+/// The time before a drop in which its cause is looked for. Assumed: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
-/// Series of packets may show a cause this much later than its effect. Ours: an interval for each end, and one for the grid of rates.
+/// Series of packets may show a cause this much later than its effect. Assumed: an interval for each end, and one for the grid of rates.
 const SEEN: TimeDelta = TimeDelta::from_millis(300);
-/// The longest time after a gap of packets or reports in which the rate reacts to it. Ours: two reports of 1 s and a round trip.
+/// The longest time after a gap of packets or reports in which the rate reacts to it. Assumed: two reports of 1 s and a round trip.
 pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
-/// The time before that, for comparison. Ours: several reports of 1 s.
+/// The time before that, for comparison. Assumed: several reports of 1 s.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
 /// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
-/// and as a share of its step. Ours: most queues are shorter, and jitter of a path is a few milliseconds.
+/// and as a share of its step. Assumed: most queues are shorter, and jitter of a path is a few milliseconds.
 const LONG: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
-/// Ours: a round-trip time is back near the base at this share of its rise. A queue of seconds is not, one report later.
+/// Assumed: a round-trip time is back near the base at this share of its rise. A queue of seconds is not, one report later.
 const BACK: f64 = 0.35;
-/// The time before an episode in which a queue may have stood. Ours: controllers drain their own queue in less.
+/// The time before an episode in which a queue may have stood. Assumed: controllers drain their own queue in less.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
 /// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
 /// (`send_side_bandwidth_estimation.cc`).
 pub const LOSS: f64 = 0.02;
-/// Packets without which a share of losses says nothing. Ours: two may be the losses of any path.
+/// Packets without which a share of losses says nothing. Assumed: two may be the losses of any path.
 pub const LOST_LEAST: f64 = 3.0;
-/// Ours: a smaller share is loss if it is so many times the usual one. SCReAM and NADA react to single losses.
+/// Assumed: a smaller share is loss if it is so many times the usual one. SCReAM and NADA react to single losses.
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
 
-/// Ours: near the peak is a delay of at least this share of it. A queue drops at its peak, and is seen an interval later.
+/// Assumed: near the peak is a delay of at least this share of it. A queue drops at its peak, and is seen an interval later.
 const AT_PEAK: f64 = 0.4;
-/// Ours: losses without a queue go on after it, for longer than a queue needs to drain.
+/// Assumed: losses without a queue go on after it, for longer than a queue needs to drain.
 const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
-/// Ours: losses of a queue are that much more frequent near the peak than elsewhere. Fewer packets elsewhere say nothing of a share.
+/// Assumed: losses of a queue are that much more frequent near the peak than elsewhere. Fewer packets elsewhere say nothing of a share.
 const MORE: f64 = 1.4;
 const PACKETS_ELSEWHERE: f64 = 30.0;
 
-/// Ours: what holds a plateau lasts for at least this share of it.
+/// Assumed: what holds a plateau lasts for at least this share of it.
 const HELD: f64 = 0.5;
-/// Ours: an estimate this many times the target does not limit it. Headers take less.
+/// Assumed: an estimate this many times the target does not limit it. Headers take less.
 const SPARE: f64 = 1.15;
-/// Ours: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
+/// Assumed: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
 const STEADY: f64 = 0.9;
 
 /// Lost and sent packets near the peak of the delay, and elsewhere.
@@ -57,6 +57,11 @@ pub struct LossesByQueue {
 }
 
 impl LossesByQueue {
+    /// Returns whether nothing was lost without the queue.
+    pub fn has_none_elsewhere(&self) -> bool {
+        self.elsewhere.1 >= PACKETS_ELSEWHERE && self.elsewhere.0 == 0.0
+    }
+
     /// Returns whether losses are as frequent without the queue.
     pub fn is_random(&self) -> bool {
         let share = |(lost, sent): (f64, f64)| lost / f64::max(sent, 1.0);
@@ -110,7 +115,7 @@ impl Facts<'_> {
     }
 
     /// Returns whether the rate may still react to a gap of packets or reports: a cause comes before its effect, and not long before.
-    fn may_follow(&self, gap: (Time, Time)) -> bool {
+    pub fn may_follow(&self, gap: (Time, Time)) -> bool {
         let seen = if self.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::ZERO };
         gap.0 <= self.episode.end + seen && gap.1 >= self.episode.start - REACTION
     }
@@ -200,8 +205,8 @@ impl Facts<'_> {
 
     /// Returns whether losses do not depend on a queue: with packets, whether they are as frequent without it; else whether they are
     /// as frequent at the lower rate, in the last third of a long drop or seconds after it.
-    pub fn loses_at_random(&self, delays: &Delays) -> bool {
-        if let Some(by_queue) = self.losses_by_queue(delays) {
+    pub fn loses_at_random(&self, delays: Option<&Delays>) -> bool {
+        if let Some(by_queue) = delays.and_then(|delays| self.losses_by_queue(delays)) {
             return by_queue.is_random();
         }
         let (end, second) = (self.episode.end, TimeDelta::from_secs(1));
@@ -269,7 +274,9 @@ impl Facts<'_> {
         let (coarse, start) = (self.is_coarse(), self.episode.start);
         let delay = self.flow.get(Quantity::DelayLow).or_else(|| self.flow.get(Quantity::RoundTrip))?;
         let points = delay.within(start - STOOD * if coarse { 2 } else { 1 }, start);
-        let drains = points.last()?.1 < 0.8 * points.first()?.1;
+        // A single lower delay does not show that a queue drains.
+        let low = 0.8 * points.first()?.1;
+        let drains = points.iter().rev().take(2).all(|(_, value)| *value < low);
         let least = points.iter().map(|(_, value)| value - base).fold(f64::MAX, f64::min);
         (points.len() >= 4 && !drains).then_some(least)
     }
@@ -309,7 +316,7 @@ mod tests {
                 (Quantity::DelayLow, &|_| 0.0),
                 (Quantity::DelayHigh, &|at| if (29.0..31.0).contains(&at) { 0.1 } else { 0.0 }),
             ]);
-            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(&delays(true))
+            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(Some(&delays(true)))
         };
         assert!(at_random(&|_| 1.0));
         assert!(!at_random(&|at| if (29.0..31.0).contains(&at) { 1.0 } else { 0.0 }));
@@ -323,9 +330,20 @@ mod tests {
                 (Quantity::PacketsSent, &|_| 100.0),
                 (Quantity::PacketsLost, &|at| if (25.0..until).contains(&at) { 10.0 } else { 0.0 }),
             ]);
-            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(&delays(false))
+            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.loses_at_random(Some(&delays(false)))
         };
         assert!(at_random(60.0));
         assert!(!at_random(33.0));
+    }
+
+    #[test]
+    fn a_queue_stood_before_a_drop_unless_it_was_draining() {
+        let stood = |delay: &dyn Fn(f64) -> f64| {
+            let flow = statistics(&[(Quantity::SentRate, &|_| 1e6), (Quantity::RoundTrip, delay)]);
+            Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }.stood(0.1).map(|least| (1e3 * least).round())
+        };
+        assert_eq!(stood(&|_| 0.4), Some(300.0));
+        assert_eq!(stood(&|at| if at < 29.0 { 0.4 } else { 0.2 }), Some(100.0), "one lower delay");
+        assert_eq!(stood(&|at| if at < 28.0 { 0.4 } else { 0.2 }), None, "it drains");
     }
 }

@@ -8,17 +8,17 @@ use crate::facts::Facts;
 use crate::model::Quantity;
 use paceline_units::{Time, TimeDelta};
 
-/// A smaller spread is none, s. Ours: 1228 bytes take 2 ms at 5 Mbit/s.
+/// A smaller spread is none, s. Assumed: 1228 bytes take 2 ms at 5 Mbit/s.
 const LEAST: f64 = 0.002;
-/// Ours: a high spread is this many times the usual one, and as many times the usual one per bit, because larger frames take longer on any path.
+/// Assumed: a high spread is this many times the usual one, and as many times the usual one per bit, because larger frames take longer on any path.
 const TIMES: f64 = 2.5;
-/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Ours: most queues are shorter.
+/// The spread that a quarter of the samples does not reach, so long before and after, is usual. Assumed: most queues are shorter.
 const USUAL: TimeDelta = TimeDelta::from_secs(60);
-/// Ours: the spread is high in so many seconds or reports in a row. A link that pauses raises it in one or two.
+/// Assumed: the spread is high in so many seconds or reports in a row. A link that pauses raises it in one or two.
 const SAMPLES: usize = 3;
-/// The time around an episode in which the samples lie. Ours: three of a second each.
+/// The time around an episode in which the samples lie. Assumed: three of a second each.
 const AROUND: TimeDelta = TimeDelta::from_secs(3);
-/// Ours: statistics have one report a second or less.
+/// Assumed: statistics have one report a second or less.
 const BEFORE_COARSE: TimeDelta = TimeDelta::from_secs(10);
 const SECOND: TimeDelta = TimeDelta::from_secs(1);
 

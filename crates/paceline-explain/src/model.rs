@@ -168,7 +168,7 @@ pub enum Limit {
     Other,
 }
 
-/// The shortest flow that is explained. Ours: a rate needs some intervals.
+/// The shortest flow that is explained. Assumed: a rate needs some intervals.
 const SHORTEST: TimeDelta = TimeDelta::from_secs(1);
 /// Notes on flows that were removed.
 const SILENT: &str = "directions in which nothing was sent or received are left out";

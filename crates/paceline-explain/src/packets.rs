@@ -4,11 +4,11 @@ use crate::model::{Confidence, Flow, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Length of an interval of packet series. Ours: one frame group of the delay detectors is shorter, one report is longer.
+/// Length of an interval of packet series. Assumed: one frame group of the delay detectors is shorter, one report is longer.
 pub const BIN: TimeDelta = TimeDelta::from_millis(100);
 /// Intervals of a flow at most, 29 hours: bounds the memory for any input.
 const BINS_MAX: usize = 1 << 20;
-/// Intervals before and after a report on packets in which other reports do not count, 10 s. Ours: longer gaps are rare, and a call
+/// Intervals before and after a report on packets in which other reports do not count, 10 s. Assumed: longer gaps are rare, and a call
 /// may change to another kind of reports.
 const REPORTED: usize = 100;
 /// Packets in flight at most. Older ones count as lost.

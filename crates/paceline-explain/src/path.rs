@@ -6,11 +6,11 @@
 use crate::model::{Flow, Quantity};
 use paceline_units::{Time, TimeDelta};
 
-/// Steps of the scenario. Ours.
+/// Steps of the scenario. Assumed.
 const STEP: TimeDelta = TimeDelta::from_secs(1);
-/// A delay above the smallest that counts as a queue, s. Ours, twice that of the rules.
+/// A delay above the smallest that counts as a queue, s. Assumed, twice that of the rules.
 const QUEUE_S: f64 = 0.025;
-/// What an unlimited path carries in the scenario, as a multiple of the highest rate of the call. Ours.
+/// What an unlimited path carries in the scenario, as a multiple of the highest rate of the call. Assumed.
 const UNLIMITED: f64 = 5.0;
 /// The least capacity, bit/s: a step without arrivals is an outage.
 const LEAST_BPS: f64 = 1.0;

@@ -16,9 +16,9 @@ const OBJECTS_MAX: usize = 4096;
 const HOLDS: usize = 5;
 /// Series of states at most, also of objects that are gone: bounds the memory.
 const STATES_MAX: usize = 4 * OBJECTS_MAX;
-/// Layers of a source whose targets are compared. Ours: twice the layers of a simulcast.
+/// Layers of a source whose targets are compared. Assumed: twice the layers of a simulcast.
 const LAYERS_MAX: usize = 8;
-/// A shorter jitter may repeat on a quiet path, s. Ours: forty ticks of 8 kHz, the coarsest clock in use.
+/// A shorter jitter may repeat on a quiet path, s. Assumed: forty ticks of 8 kHz, the coarsest clock in use.
 const JITTER: f64 = 0.005;
 
 /// The metrics that are read. Readers may leave out all others.
@@ -317,9 +317,11 @@ impl Direction {
             }
             flow.series.insert(quantity, series);
         }
+        // A report has a round-trip time for each stream, of which the longest counts.
+        self.round_trip.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        self.round_trip.dedup_by_key(|(at, _)| *at);
         // Times of RTCP are better than those of STUN, which come late.
         if self.round_trip.len() >= 3 {
-            self.round_trip.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
             self.round_trip.iter().for_each(|(at, rtt)| series.push(time(*at), *rtt));
             flow.series.insert(Quantity::RoundTrip, series);
@@ -346,7 +348,7 @@ fn spread(bins: &mut Vec<f64>, (first, last): (usize, usize), (from, to): (f64, 
     }
 }
 
-/// Streams without a target carry at most this share of the bytes if targets are used. Ours: audio beside video.
+/// Streams without a target carry at most this share of the bytes if targets are used. Assumed: audio beside video.
 const WITHOUT_TARGET: f64 = 0.1;
 
 /// Returns whether the targets of streams add up to that of the transport: up to version 96, Chromium has one for audio only.

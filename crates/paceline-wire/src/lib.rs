@@ -51,6 +51,7 @@ pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
 pub use nack::LostPackets;
 pub use reception::ReceptionStats;
+pub use remb::lower_rembs;
 pub use report::{ReportBlock, ReportBlocks};
 pub use rtcp::{Compound, Rtcp, RtcpPackets, Ssrcs, parse_compound};
 pub use rtp::{AbsSendTime, ExtensionIds, RtpHeader, clear_stamps, is_rtcp, padding_len};

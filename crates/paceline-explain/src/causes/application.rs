@@ -13,13 +13,13 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours, close to libwebrtc's detector of application-limited regions, which fires when 80 % of the budget is left over after
+/// Assumed, close to libwebrtc's detector of application-limited regions, which fires when 80 % of the budget is left over after
 /// sending below 65 % (`alr_detector.cc`).
 const USED: f64 = 0.75;
 
-/// Ours: a longer queue than this may lower a rate to nearly nothing, s.
+/// Assumed: a longer queue than this may lower a rate to nearly nothing, s.
 const SHORT: f64 = 0.1;
-/// Ours: while the rate returns, encoders follow late, so that less counts.
+/// Assumed: while the rate returns, encoders follow late, so that less counts.
 const USED_RETURNING: f64 = 0.5;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {

@@ -13,10 +13,10 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: at least this share of the losses happens near the peak of the delay. The rest may be losses of the path.
+/// Assumed: at least this share of the losses happens near the peak of the delay. The rest may be losses of the path.
 const SHARE: f64 = 0.5;
 
-/// Ours: a queue up to this length is short, s. Controllers by delay react before a longer one is full.
+/// Assumed: a queue up to this length is short, s. Controllers by delay react before a longer one is full.
 const SHORT: f64 = 0.1;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -39,7 +39,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // With packets, the losses must be where the queue is.
-    if facts.loses_at_random(&delays) || facts.losses_by_queue(&delays).is_some_and(|by| by.at_peak.0 < SHARE * lost) {
+    if facts.loses_at_random(Some(&delays))
+        || facts.losses_by_queue(&delays).is_some_and(|by| by.at_peak.0 < SHARE * lost)
+    {
         return None;
     }
     Some(Evidence {

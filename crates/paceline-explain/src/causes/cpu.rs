@@ -12,7 +12,7 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: encoding takes this share of the time between two frames. libwebrtc's overuse detector has 0.85 as its high threshold
+/// Assumed: encoding takes this share of the time between two frames. libwebrtc's overuse detector has 0.85 as its high threshold
 /// (`overuse_frame_detector.cc`).
 const BUSY: f64 = 0.85;
 

@@ -14,19 +14,19 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
+/// Assumed: libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
 /// shorter gaps than 25 ms rarely matter.
 const SPIKE: f64 = 0.025;
-/// Ours: nearly the whole delay arises between two packets; a queue grows packet by packet.
+/// Assumed: nearly the whole delay arises between two packets; a queue grows packet by packet.
 const AT_ONCE: f64 = 0.65;
-/// Ours: the delay is gone again after this time. A queue needs longer to drain.
+/// Assumed: the delay is gone again after this time. A queue needs longer to drain.
 const GONE: TimeDelta = TimeDelta::from_millis(800);
-/// Ours: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
+/// Assumed: the time in which a link at the highest delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
-/// Ours: such a gap is one also beside losses, s. A short queue explains no gap of this length.
+/// Assumed: such a gap is one also beside losses, s. A short queue explains no gap of this length.
 const LARGE: f64 = 0.08;
-/// The time before and after the drop. Ours: gaps that come again do so within seconds.
+/// The time before and after the drop. Assumed: gaps that come again do so within seconds.
 const SPAN: TimeDelta = TimeDelta::from_millis(4000);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -72,15 +72,15 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     })
 }
 
-/// Ours: jitter of statistics. A queue that grows packet by packet has less.
+/// Assumed: jitter of statistics. A queue that grows packet by packet has less.
 const JITTER: f64 = 0.004;
-/// Ours: and so many times that of the rest of the call, whose jitter may always be high.
+/// Assumed: and so many times that of the rest of the call, whose jitter may always be high.
 const TIMES: f64 = 2.0;
 
-/// Ours: the jitter of other rates is looked for so long before and after a drop.
+/// Assumed: the jitter of other rates is looked for so long before and after a drop.
 const USUAL: TimeDelta = TimeDelta::from_secs(600);
 
-/// Ours: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
+/// Assumed: a longer rise of the round-trip time is a queue, s. Longer gaps are outages.
 const LONGEST: f64 = 0.4;
 
 /// Returns jitter over the sent rate, because the packets of larger frames wait longer for each other on any path.

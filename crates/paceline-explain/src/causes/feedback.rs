@@ -13,11 +13,11 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// A gap of reports. Ours: ten times the longest usual interval of transport feedback (100 ms in libwebrtc's default of about 10
+/// A gap of reports. Assumed: ten times the longest usual interval of transport feedback (100 ms in libwebrtc's default of about 10
 /// reports per second); with statistics, three reports of 1 s.
 const GAP: TimeDelta = TimeDelta::from_millis(1000);
 const GAP_COARSE: TimeDelta = TimeDelta::from_millis(3000);
-/// At most this share of the packets of the gap is lost. Ours: as `outage::LOST`.
+/// At most this share of the packets of the gap is lost. Assumed: as `outage::LOST`.
 const LOST: f64 = 0.3;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {

@@ -2,8 +2,8 @@
 //!
 //! A cause examines an episode and returns its evidence, or nothing. The order of [`CAUSES`] decides between causes with evidence
 //! of equal strength: first what stops packets or reports, then what changes the path, then what limits the rate from above, then
-//! what fills or drops. Named thresholds have their source, or are marked as ours; factors within expressions are ours too.
-//! Ours were chosen on generated captures (`tests/it/generator`), without the test half.
+//! what fills or drops. Named thresholds have their source, or are marked as assumed; factors within expressions are assumed too.
+//! Assumed values were chosen on generated captures (`tests/it/generator`), without the test half.
 
 mod application;
 mod congestive_loss;
@@ -86,13 +86,16 @@ pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
-/// A rise of the lower end of delays above this is a queue. Ours: twice the delay that libwebrtc's detector tolerates at least
+/// A rise of the lower end of delays above this is a queue. Assumed: twice the delay that libwebrtc's detector tolerates at least
 /// (threshold 6 ms, `trendline_estimator.cc`).
 const QUEUE: f64 = 0.012;
-/// For round-trip times of statistics. Ours: they also contain the delays of RTCP at both ends.
+/// For round-trip times of statistics. Assumed: they also contain the delays of RTCP at both ends.
 const QUEUE_RTT: f64 = 0.02;
-/// A source that pauses or is muted leaves at most this share of the rate. Ours: audio and black pictures beside video.
+/// A source that pauses or is muted leaves at most this share of the rate. Assumed: audio and black pictures beside video.
 const PAUSED: f64 = 0.15;
+
+/// The share of lost packets from which libwebrtc's loss-based control lowers the rate (`send_side_bandwidth_estimation.cc`).
+const MUCH: f64 = 0.1;
 
 /// Formats a rate.
 fn rate(bps: f64) -> String {

@@ -17,21 +17,21 @@ pub(super) const CAUSE: Cause = Cause {
 /// A gap in arrivals of RTP (libwebrtc, `rtc_event_log_visualizer/alerts.cc`: 500 ms), and of RTCP (2 s).
 const RTP_GAP: TimeDelta = TimeDelta::from_millis(500);
 const RTCP_GAP: TimeDelta = TimeDelta::from_millis(2000);
-/// Of the packets of a gap, at least this share is lost. Ours: a queue may keep the rest.
+/// Of the packets of a gap, at least this share is lost. Assumed: a queue may keep the rest.
 const LOST: f64 = 0.3;
 
-/// Ours: statistics spread losses over the time since the last report, so that less is lost in the gap, but several times as much
+/// Assumed: statistics spread losses over the time since the last report, so that less is lost in the gap, but several times as much
 /// as around it.
 const LOST_COARSE: f64 = 0.02;
 const LOST_TIMES: f64 = 4.0;
-/// Ours: the receiver measures jitter from arrivals (RFC 3550, section 6.4.1). Packets that a gap held up raise it; reports that are
+/// Assumed: the receiver measures jitter from arrivals (RFC 3550, section 6.4.1). Packets that a gap held up raise it; reports that are
 /// lost do not.
 const JITTER: f64 = 0.004;
 const JITTER_TIMES: f64 = 4.0;
-/// Ours: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
+/// Assumed: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
 const LONGER: f64 = 0.7;
 
-/// Ours: packets that were sent when a gap began waited for at least this share of it.
+/// Assumed: packets that were sent when a gap began waited for at least this share of it.
 const LATE: f64 = 0.5;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -70,6 +70,14 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             span: gap,
         });
     }
+    if let Some((gap, rise)) = released(facts, from, to) {
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("a report was held up for {}, the next was not: no queue drains so fast", ms(rise)),
+            series: vec![Quantity::RoundTrip, Quantity::Jitter, Quantity::PacketsLost],
+            span: gap,
+        });
+    }
     // At the sender, reports are missing, and later ones say that the packets of the gap were lost or came late.
     let gap = facts.silence(Quantity::Feedback, from, to + TimeDelta::from_secs(1))?;
     let lasted = (gap.1 - gap.0).as_secs_f64();
@@ -96,6 +104,24 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::DelayHigh],
         span: gap,
     })
+}
+
+/// Returns the time before a report that was held up, and for how long, s: its round trip was long, and the next was shorter by more
+/// than the time between the two. A queue of one second takes a second to drain.
+fn released(facts: &Facts<'_>, from: Time, to: Time) -> Option<((Time, Time), f64)> {
+    if !facts.is_coarse() || facts.episode.kind == EpisodeKind::Plateau {
+        return None;
+    }
+    let reports = facts.flow.get(Quantity::RoundTrip)?.within(from, to + RTCP_GAP);
+    let slack = facts.flow.interval.as_secs_f64();
+    let threes = reports.windows(3).map(|three| (three[0], three[1], three[2]));
+    let released = threes.filter_map(|(before, held, after)| {
+        let (gap, rise) = ((before.0, held.0), held.1 - before.1.max(after.1));
+        let is_released = rise >= RTCP_GAP.as_secs_f64() && rise >= (after.0 - held.0).as_secs_f64() + slack;
+        (is_released && facts.may_follow(gap)).then_some((gap, rise))
+    });
+    let longest = released.max_by(|a, b| a.1.total_cmp(&b.1));
+    longest.filter(|(gap, _)| media_stopped(facts, *gap))
 }
 
 /// Returns whether statistics say that the media of a gap of reports was lost or held up.
@@ -149,6 +175,29 @@ mod tests {
         assert!(stopped(&|at| if in_gap(at) { 20.0 } else { 0.0 }, &|_| 0.001));
         assert!(!stopped(&|_| 20.0, &|_| 0.001), "as much is lost all the time");
         assert!(!stopped(&|_| 0.0, &|_| 0.001), "nothing is lost");
+    }
+
+    #[test]
+    fn a_queue_of_seconds_takes_seconds_to_drain() {
+        // Reports every 3 s.
+        let found = |kind, held_s: f64, drop: (f64, f64)| {
+            let held = |at: f64| if (33.0..36.0).contains(&at) { held_s } else { 0.12 };
+            let mut flow = statistics(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::RoundTrip, &held),
+                (Quantity::Jitter, &|at| if at < 33.0 { 0.008 } else { 0.07 }),
+            ]);
+            flow.interval = TimeDelta::from_secs(1);
+            let reports = flow.series.get_mut(&Quantity::RoundTrip).unwrap();
+            reports.points.retain(|(at, _)| at.as_secs_f64() % 3.0 < 0.5);
+            let episode = crate::episodes::Episode { kind, ..crate::test_flow::drop_between(drop.0, drop.1) };
+            examine(&Facts { flow: &flow, episode: &episode }).map(|evidence| evidence.text)
+        };
+        let text = "a report was held up for 4080 ms, the next was not: no queue drains so fast";
+        assert_eq!(found(EpisodeKind::Drop, 4.2, (31.0, 33.0)).as_deref(), Some(text));
+        assert_eq!(found(EpisodeKind::Drop, 4.0, (31.0, 33.0)), None, "3 s and a sample later a queue may be gone");
+        assert_eq!(found(EpisodeKind::Drop, 4.2, (37.0, 38.0)), None, "long before");
+        assert_eq!(found(EpisodeKind::Plateau, 4.2, (31.0, 45.0)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! More was sent than the bottleneck carries: its queue grew, and drained after the drop.
 
-use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
+use super::{Cause, Evidence, MUCH, Strength, ms, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
@@ -13,11 +13,8 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: frames spread the delays of their own packets; their lower end varies less.
+/// Assumed: frames spread the delays of their own packets; their lower end varies less.
 const JITTER: f64 = 0.3;
-
-/// The share of lost packets from which libwebrtc's loss-based control lowers the rate (`send_side_bandwidth_estimation.cc`).
-const MUCH: f64 = 0.1;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.episode.kind == EpisodeKind::SlowReturn {
@@ -41,7 +38,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // A single sample of statistics may also be a burst of delay.
     let single = facts.isolated_round_trip().is_some() && spread.is_none();
     // Losses that do not depend on the queue lower the rate by themselves.
-    let lossy = facts.loses_at_random(&delays) && facts.loss().is_some_and(|(share, _)| share >= MUCH);
+    let lossy = facts.loses_at_random(Some(&delays)) && facts.loss().is_some_and(|(share, _)| share >= MUCH);
     let rise = ms(delays.rise);
     let text = match facts.episode.kind {
         EpisodeKind::Plateau => format!("packets wait {rise} in a queue that stands{carried}"),

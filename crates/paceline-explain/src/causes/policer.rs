@@ -14,26 +14,26 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// The span that is examined. Ours: a policer is there for long.
+/// The span that is examined. Assumed: a policer is there for long.
 const BEFORE: TimeDelta = TimeDelta::from_secs(20);
 const AFTER: TimeDelta = TimeDelta::from_secs(15);
-/// Ours: a packet that waited longer than jitter explains, s.
+/// Assumed: a packet that waited longer than jitter explains, s.
 const SPIKE: f64 = 0.04;
-/// Ours: fewer seconds with loss, or without it below the rate, may be chance.
+/// Assumed: fewer seconds with loss, or without it below the rate, may be chance.
 const SECONDS: usize = 2;
-/// Ours: a policer drops again and again. Few losses need a third time: two may meet the largest rates by chance.
+/// Assumed: a policer drops again and again. Few losses need a third time: two may meet the largest rates by chance.
 const TIMES: usize = 2;
 const TIMES_SMALL: usize = 3;
-/// Ours: a single loss says nothing about the rate.
+/// Assumed: a single loss says nothing about the rate.
 const LEAST: f64 = 2.0;
-/// Ours: at most this share of all seconds is on the wrong side of the rate. Bursts pass a policer while it has tokens.
+/// Assumed: at most this share of all seconds is on the wrong side of the rate. Bursts pass a policer while it has tokens.
 const WRONG: f64 = 0.2;
 
-/// Ours: reports count losses up to a second after what was sent, so that so many intervals are taken together.
+/// Assumed: reports count losses up to a second after what was sent, so that so many intervals are taken together.
 const POOLED: usize = 3;
-/// Ours: fewer samples say nothing about a correlation.
+/// Assumed: fewer samples say nothing about a correlation.
 const SAMPLES: usize = 5;
-/// Quantile of the normal distribution: one-sided 1 %. Ours: the rule examines many drops.
+/// Quantile of the normal distribution: one-sided 1 %. Assumed: the rule examines many drops.
 const CLEAR: f64 = 2.326;
 
 /// A second of the call.

@@ -13,13 +13,13 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: a smaller step is hard to tell from a queue.
+/// Assumed: a smaller step is hard to tell from a queue.
 const STEP: f64 = 0.015;
-/// Ours: after the step, delays vary by at most this share of it; a queue drains or grows.
+/// Assumed: after the step, delays vary by at most this share of it; a queue drains or grows.
 const FLAT: f64 = 0.25;
-/// Ours: the step takes at most this time; a queue needs longer to grow.
+/// Assumed: the step takes at most this time; a queue needs longer to grow.
 const EDGE: TimeDelta = TimeDelta::from_millis(300);
-/// Ours: a sent rate that the controller did not lower falls with the change of the route, not later.
+/// Assumed: a sent rate that the controller did not lower falls with the change of the route, not later.
 const SOON: TimeDelta = TimeDelta::from_secs(2);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -72,7 +72,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     })
 }
 
-/// Ours: rates that differ by at most this share are equal, but for rounding.
+/// Assumed: rates that differ by at most this share are equal, but for rounding.
 const EQUAL: f64 = 0.0001;
 
 /// Returns the start rate of the call, if the rate fell to it at once. Controllers begin anew on another network route (libwebrtc,
@@ -88,7 +88,7 @@ fn restarted(facts: &Facts<'_>) -> Option<f64> {
     (known && at_once && !is_limit && (episode.to - start).abs() <= EQUAL * start).then_some(start)
 }
 
-/// Ours: a sample that rises by this share of the largest rise lies between the two paths.
+/// Assumed: a sample that rises by this share of the largest rise lies between the two paths.
 const BETWEEN: f64 = 0.3;
 
 /// Statistics have round-trip times only: all samples after lie close together, and above all before.

@@ -15,14 +15,14 @@ pub(super) const CAUSE: Cause = Cause {
 /// libwebrtc lowers its estimate to 0.8 every second while the round-trip time exceeds 3 s (`RttBasedBackoff`,
 /// `send_side_bandwidth_estimation.cc`).
 const LIMIT: f64 = 3.0;
-/// Ours: two samples, because one follows every gap of reports.
+/// Assumed: two samples, because one follows every gap of reports.
 const SAMPLES: usize = 2;
 
-/// Ours, for statistics: the time between the first and the last long round trip. Samples of one report are less far apart.
+/// Assumed for statistics: the time between the first and the last long round trip. Samples of one report are less far apart.
 const LASTS: TimeDelta = TimeDelta::from_secs(3);
-/// Ours: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
+/// Assumed: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
 const BINS: usize = 25;
-/// Ours: the lowest delays of a path spread by at most this, s. A queue of seconds changes by more.
+/// Assumed: the lowest delays of a path spread by at most this, s. A queue of seconds changes by more.
 const FLAT: f64 = 0.01;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {

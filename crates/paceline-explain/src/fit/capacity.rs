@@ -7,37 +7,37 @@
 use super::observation::Packet;
 use super::statistics::{median, quantile};
 
-/// By how much a packet must have been early, s. Ours: above the noise of kernel timestamps.
+/// By how much a packet must have been early, s. Assumed: above the noise of kernel timestamps.
 const MARGIN_S: f64 = 100e-6;
 
-/// Pairs of packets that make one sample of the capacity, at least. Ours.
+/// Pairs of packets that make one sample of the capacity, at least. Assumed.
 const PAIRS: usize = 20;
 
-/// Samples, at most: the search for steps takes the square of this. Ours.
+/// Samples, at most: the search for steps takes the square of this. Assumed.
 const SAMPLES_MAX: usize = 4000;
 
-/// The longest pause between two pairs of a sample, s. Ours.
+/// The longest pause between two pairs of a sample, s. Assumed.
 const PAUSE_S: f64 = 1.0;
 
-/// Samples below which the capacity counts as not seen. Ours.
+/// Samples below which the capacity counts as not seen. Assumed.
 const SAMPLES_MIN: usize = 3;
 
-/// The smallest change of the capacity that counts as a step, as a ratio. Ours.
+/// The smallest change of the capacity that counts as a step, as a ratio. Assumed.
 const STEP: f64 = 1.1;
 
-/// What a further step must explain, as a multiple of the variance of samples. Ours: far beyond chance, because every place is tried.
+/// What a further step must explain, as a multiple of the variance of samples. Assumed: far beyond chance, because every place is tried.
 const STEP_PENALTY: f64 = 64.0;
 
-/// Standard deviation of samples, as a ratio, below which differences do not count. Ours.
+/// Standard deviation of samples, as a ratio, below which differences do not count. Assumed.
 const NOISE_MIN: f64 = 0.01;
 
-/// Samples on each side of a step, at least. Ours.
+/// Samples on each side of a step, at least. Assumed.
 const STEP_SAMPLES: usize = 4;
 
-/// Share of the samples that must be within [`STEP`] of the capacity for it to count as clear. Ours.
+/// Share of the samples that must be within [`STEP`] of the capacity for it to count as clear. Assumed.
 const CLEAR: f64 = 0.8;
 
-/// Packets whose rate is the lower bound if the capacity was not seen. Ours.
+/// Packets whose rate is the lower bound if the capacity was not seen. Assumed.
 const TRAIN: usize = 10;
 
 /// What is known of the capacity.

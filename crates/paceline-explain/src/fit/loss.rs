@@ -6,16 +6,16 @@
 
 use paceline_records::{Z_95, score_interval};
 
-/// Share of the longest wait from which a queue counts as near its maximum. Ours.
+/// Share of the longest wait from which a queue counts as near its maximum. Assumed.
 const NEAR_FULL: f64 = 0.8;
 
-/// Losses near the maximum below which a queue does not count as full. Ours.
+/// Losses near the maximum below which a queue does not count as full. Assumed.
 const FULL_LOSSES: u64 = 5;
 
-/// Quantile of the normal distribution for comparisons: two-sided 0.1 %. Ours.
+/// Quantile of the normal distribution for comparisons: two-sided 0.1 %. Assumed.
 const Z_CLEAR: f64 = 3.290_527;
 
-/// Pairs of adjacent losses below which losses count as independent. Ours.
+/// Pairs of adjacent losses below which losses count as independent. Assumed.
 const BURSTS_MIN: f64 = 5.0;
 
 /// A packet, in order of sending: whether it was lost, and its wait relative to the longest one; `None` if lost.

@@ -26,13 +26,13 @@ const REPORT_BITS: f64 = (28.0 + 28.0 + 28.0) * 8.0;
 /// most 5 s × 1.5, and a round trip.
 const REPORT_AGE_S: f64 = 8.0;
 
-/// Wait above which a queue that lost packets counts as seen full, s. Ours.
+/// Wait above which a queue that lost packets counts as seen full, s. Assumed.
 const FULL_WAIT_S: f64 = 0.005;
 
-/// Share of the expected growth of the delay with the size of packets below which packets do not take their own time on the link. Ours.
+/// Share of the expected growth of the delay with the size of packets below which packets do not take their own time on the link. Assumed.
 const GROWTH: f64 = 0.5;
 
-/// The expected growth from which this is judged, s. Ours.
+/// The expected growth from which this is judged, s. Assumed.
 const GROWTH_S: f64 = 0.001;
 
 /// What is known of a path.

@@ -27,7 +27,7 @@ const ROUTES_MAX: usize = 8;
 const PACKETS_PER_CHANGE: u32 = 20;
 /// A larger jump of sequence numbers is no loss: the stream was elsewhere, or began anew.
 const JUMP: u16 = 100;
-/// Ours: streams of which at least so many packets, and this share, are missing were not captured at the sender.
+/// Assumed: streams of which at least so many packets, and this share, are missing were not captured at the sender.
 const MISSING_MIN: u32 = 3;
 const MISSING_SHARE: f64 = 0.005;
 
@@ -346,7 +346,7 @@ struct Role {
     what: What,
 }
 
-/// Larger jitter of send times than this is that of a path. Ours.
+/// Larger jitter of send times than this is that of a path. Assumed.
 const SENDER_JITTER: f64 = 0.002;
 
 fn plan(streams: &Streams) -> Vec<FlowPlan> {

@@ -1,7 +1,7 @@
 //! Captures with other addresses, and of packets only the headers of RTP and RTCP. What only looks like RTP, such as a DNS query
 //! whose id begins so, is left out: a first pass finds the streams and their routes.
 
-use super::io_error;
+use super::write_error;
 use crate::error::ReadError;
 use crate::readers::capture::FORMAT;
 use crate::readers::datagram::{Datagram, Route, each_datagram};
@@ -41,7 +41,7 @@ pub(super) fn copy(open: Open<'_>, output: &mut dyn Write, to: &Path) -> Result<
     let mut result = Ok(());
     let pass = each_datagram(open()?, &mut |datagram| {
         if result.is_ok() {
-            result = copy.datagram(datagram, output).map_err(io_error(to));
+            result = copy.datagram(datagram, output).map_err(write_error(to));
         }
     })?;
     result?;

@@ -31,16 +31,16 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
         && from == to
     {
-        return Err(io_error(&to)(std::io::Error::other("the copy needs another name than the input")));
+        return Err(write_error(&to)(std::io::Error::other("the copy needs another name than the input")));
     }
     let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
     if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A device or a pipe.
-        return write(format, input, File::create(to).map_err(io_error(to))?, from, to);
+        return write(format, input, File::create(to).map_err(write_error(to))?, from, to);
     }
-    let (part, file) = beside(to).map_err(io_error(to))?;
+    let (part, file) = beside(to).map_err(write_error(to))?;
     let result = write(format, input, file, from, to)
-        .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(io_error(to)));
+        .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(write_error(to)));
     if result.is_err() {
         // The error before says more than one of this would.
         std::fs::remove_file(&part).ok();
@@ -76,21 +76,26 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-fn io_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
+fn read_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
     let path = path.to_path_buf();
     move |source| ReadError::Io { path: path.clone(), source }
 }
 
+fn write_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
+    let path = path.to_path_buf();
+    move |source| ReadError::Write { path: path.clone(), source }
+}
+
 /// Unpacks gzip and recognises the format.
 fn open(from: &Path) -> Result<(Format, Box<dyn Read>), ReadError> {
-    let mut input: Box<dyn Read> = Box::new(BufReader::new(File::open(from).map_err(io_error(from))?));
+    let mut input: Box<dyn Read> = Box::new(BufReader::new(File::open(from).map_err(read_error(from))?));
     let mut head = Vec::new();
-    input.by_ref().take(8192).read_to_end(&mut head).map_err(io_error(from))?;
+    input.by_ref().take(8192).read_to_end(&mut head).map_err(read_error(from))?;
     let mut input: Box<dyn Read> = Box::new(Cursor::new(head.clone()).chain(input));
     if head.starts_with(&[0x1F, 0x8B]) {
         input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
         head.clear();
-        input.by_ref().take(8192).read_to_end(&mut head).map_err(io_error(from))?;
+        input.by_ref().take(8192).read_to_end(&mut head).map_err(read_error(from))?;
         input = Box::new(Cursor::new(head.clone()).chain(input));
     }
     let format = recognise(&head).ok_or_else(|| ReadError::UnknownFormat { begins: "other bytes".to_owned() })?;
@@ -108,7 +113,7 @@ fn write(
     let what = match format {
         Format::Internals | Format::Lines => {
             let result = text::copy(&mut input, &mut output, 0);
-            result.map_err(io_error(if output.failed { to } else { from }))?;
+            result.map_err(|source| if output.failed { write_error(to)(source) } else { read_error(from)(source) })?;
             "a text copy without addresses, user agents, URLs, labels and identities".to_owned()
         }
         Format::Capture => match capture::copy(&mut || Ok(open(from)?.1), &mut output, to)? {
@@ -120,11 +125,11 @@ fn write(
         },
         Format::EventLog => {
             let result = std::io::copy(&mut input, &mut output);
-            result.map_err(io_error(if output.failed { to } else { from }))?;
+            result.map_err(|source| if output.failed { write_error(to)(source) } else { read_error(from)(source) })?;
             "an unchanged copy: event logs contain no addresses".to_owned()
         }
     };
-    output.flush().map_err(io_error(to))?;
+    output.flush().map_err(write_error(to))?;
     Ok(what)
 }
 
@@ -186,7 +191,7 @@ mod tests {
         for format in [Format::Lines, Format::EventLog] {
             let input = Box::new(std::io::repeat(b',').take(1 << 20));
             let error = write(format, input, Full, from, to).unwrap_err();
-            assert!(matches!(&error, ReadError::Io { path, .. } if path == to), "{error}");
+            assert!(matches!(&error, ReadError::Write { path, .. } if path == to), "{error}");
         }
     }
 }

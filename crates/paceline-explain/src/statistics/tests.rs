@@ -146,3 +146,18 @@ fn the_interval_is_that_of_the_samples() {
         assert_eq!(sampled(period, |at| 1e-5 * f64::from(at)).interval, TimeDelta::from_secs(i64::from(period)));
     }
 }
+
+#[test]
+fn a_report_has_one_round_trip_time_for_all_of_its_streams() {
+    let mut statistics = Statistics::default();
+    for second in 0..20 {
+        let at = f64::from(second);
+        add(&mut statistics, "O", "outbound-rtp", at, &json!({"bytesSent": 1000 * second}));
+        for (id, rtt) in [("A", 0.05), ("V", 0.2), ("W", 0.1)] {
+            add(&mut statistics, id, "remote-inbound-rtp", at, &json!({"roundTripTime": rtt, "jitter": 1e-3 * at}));
+        }
+    }
+    let points = points(&flow(statistics), Quantity::RoundTrip);
+    assert_eq!(points.len(), 20, "{points:?}");
+    assert!(points.iter().all(|(_, rtt)| *rtt == 0.2), "{points:?}");
+}

@@ -9,11 +9,11 @@ use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// The lowest target: the default of scenarios.
 const MIN: Rate = Rate::from_kbps(30);
-/// The highest target, as a multiple of the highest recorded rate: the controller may want more than was sent. Ours.
+/// The highest target, as a multiple of the highest recorded rate: the controller may want more than was sent. Assumed.
 const MAX: f64 = 2.0;
 /// Packets of an interval at most.
 const PACKETS_MAX: u32 = 2000;
-/// The length of the first part that does not count: the controller starts. Ours.
+/// The length of the first part that does not count: the controller starts. Assumed.
 const STARTS: TimeDelta = TimeDelta::from_secs(5);
 
 /// Returns the mean target of a controller, bit/s; `None` if the input has no delays or reports, or the controller needs messages of

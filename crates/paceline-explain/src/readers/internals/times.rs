@@ -7,7 +7,7 @@ use crate::statistics::number;
 const NEAR_MS: f64 = 1500.0;
 /// The shortest and the longest time between two samples, ms.
 const INTERVALS_MS: (f64, f64) = (20.0, 120_000.0);
-/// A series may lack this share of its samples, and one. Ours. Missing first samples shift the series by this much.
+/// A series may lack this share of its samples, and one. Assumed. Missing first samples shift the series by this much.
 const LACKS: f64 = 0.02;
 
 /// The times of the samples of a connection, for objects without series of times (before Chromium 117).
