@@ -91,12 +91,14 @@ fn repeated(flow: &Flow, first: Episode, last: &Finding, now: Finding) -> Findin
         series: vec![quantity],
         span: (first.start, now.episode.end),
     };
+    // A queue that is not full any more is still a queue.
+    let loses = Facts { flow, episode: &now.episode }.loss().is_some_and(|(_, lost)| lost > 0.0);
+    let cause = if last.cause == "congestive-loss" && !loses { "own-queue" } else { last.cause };
     let own = now.evidence.map(|evidence| (now.cause, evidence));
-    let (same, others): (Vec<_>, Vec<_>) =
-        own.into_iter().chain(now.others).partition(|(cause, _)| *cause == last.cause);
+    let (same, others): (Vec<_>, Vec<_>) = own.into_iter().chain(now.others).partition(|(other, _)| *other == cause);
     // What the drop shows by itself says more.
     let evidence = same.into_iter().next().map_or(evidence, |(_, evidence)| evidence);
-    Finding { episode: now.episode, cause: last.cause, evidence: Some(evidence), others }
+    Finding { episode: now.episode, cause, evidence: Some(evidence), others }
 }
 
 fn explain(flow: &Flow, episode: Episode) -> Finding {

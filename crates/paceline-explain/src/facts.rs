@@ -278,7 +278,9 @@ impl Facts<'_> {
         let low = 0.8 * points.first()?.1;
         let drains = points.iter().rev().take(2).all(|(_, value)| *value < low);
         let least = points.iter().map(|(_, value)| value - base).fold(f64::MAX, f64::min);
-        (points.len() >= 4 && !drains).then_some(least)
+        // Statistics have a report every second or two.
+        let enough = if coarse { 3 } else { 4 };
+        (points.len() >= enough && !drains).then_some(least)
     }
 
     /// Returns the estimate, if it is steady and well above the rate that the episode ends with.

@@ -89,7 +89,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
         return Some(evidence(Strength::Weak, text));
     }
-    let is_step = episode.end - episode.start <= TimeDelta::from_millis(400).max(facts.flow.interval.scale(1.5));
+    let is_step = episode.end - episode.start <= step(facts) || estimate_steps(facts, episode.end + HOLDS);
     match (flat && clean, episode.kind) {
         (true, EpisodeKind::Plateau) => {
             Some(evidence(Strength::Weak, format!("the rate stays at exactly {}", rate(episode.to))))
@@ -144,7 +144,12 @@ fn estimate_steps(facts: &Facts<'_>, until: Time) -> bool {
     let Some(estimate) = facts.flow.get(Quantity::Estimate) else { return false };
     let (start, end) = (facts.episode.start, facts.episode.end);
     let fell = estimate.at(start).zip(estimate.at(end)).is_some_and(|(before, after)| after <= FELL * before);
-    fell && stays(estimate, end, until)
+    fell && stays(estimate, end.min(start + step(facts)), until)
+}
+
+/// Returns how long a step takes at most.
+fn step(facts: &Facts<'_>) -> TimeDelta {
+    TimeDelta::from_millis(400).max(facts.flow.interval.scale(1.5))
 }
 
 /// Returns whether this rate is near a limit that was set or announced until a time.
