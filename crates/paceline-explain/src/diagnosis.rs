@@ -173,9 +173,9 @@ mod tests {
     #[test]
     fn the_rate_is_back_where_it_was_before_the_first_drop() {
         // Before the third drop it is as high as before the second, which is half of what it was before the first.
-        let rate = steps(&[(20.0, 1e6), (27.0, 6e5), (30.0, 1e6), (34.0, 6e5)]);
-        assert_eq!(causes(&coarse, &rate, 27.0), ["own-queue", "own-queue", "own-queue"]);
-        let rate = steps(&[(20.0, 1e6), (23.0, 2e6), (27.0, 1e6), (30.0, 1.9e6), (34.0, 6e5)]);
-        assert_eq!(causes(&coarse, &rate, 27.0), ["own-queue", "own-queue", "unknown"]);
+        let rate = steps(&[(20.0, 1e6), (30.0, 6e5), (33.0, 1e6), (37.0, 6e5)]);
+        assert_eq!(causes(&coarse, &rate, 30.0), ["own-queue", "own-queue", "own-queue"]);
+        let rate = steps(&[(20.0, 1e6), (23.0, 2e6), (30.0, 1e6), (33.0, 1.9e6), (37.0, 6e5)]);
+        assert_eq!(causes(&coarse, &rate, 30.0), ["own-queue", "own-queue", "unknown"]);
     }
 }
