@@ -9,7 +9,7 @@ use generator::{CAPTURES, Format, TEMPLATES, generate};
 use std::collections::BTreeSet;
 
 /// The number of further captures, and of those to check.
-const MORE: u64 = 2800;
+const MORE: u64 = 3600;
 const CHECK: u64 = 800;
 
 fn main() {

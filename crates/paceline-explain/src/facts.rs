@@ -37,7 +37,7 @@ const AT_PEAK: f64 = 0.4;
 /// Assumed: losses without a queue go on after it, for longer than a queue needs to drain.
 const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
 /// Assumed: losses of a queue are that much more frequent near the peak than elsewhere. Fewer packets elsewhere say nothing of a share.
-const MORE: f64 = 1.4;
+const MORE: f64 = 2.0;
 const PACKETS_ELSEWHERE: f64 = 30.0;
 
 /// Assumed: what holds a plateau lasts for at least this share of it.

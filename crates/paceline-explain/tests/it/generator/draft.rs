@@ -33,6 +33,8 @@ pub struct Draft {
     tcp: Option<(f64, f64, u32)>,
     /// See [`Generated::cpu`](super::Generated::cpu).
     pub cpu: Option<(bool, f64)>,
+    /// See [`Generated::cap`](super::Generated::cap).
+    pub cap: Option<f64>,
 }
 
 /// Capacity without any cause, bit/s: far above what any call here needs.
@@ -76,6 +78,7 @@ impl Draft {
             route_change: None,
             tcp: None,
             cpu: None,
+            cap: None,
         }
     }
 
@@ -195,8 +198,10 @@ pub fn application(draft: &mut Draft, _: &mut RandomStream) {
 /// Both ends learn of a lower limit.
 pub fn rate_cap(draft: &mut Draft, random: &mut RandomStream) {
     let mut steps = vec![(0.0, draft.rate)];
-    draft.within(&mut steps, draft.rate * random.uniform(0.25, 0.65));
+    let cap = draft.rate * random.uniform(0.25, 0.65);
+    draft.within(&mut steps, cap);
     draft.max_rate = steps;
+    draft.cap = Some(cap);
 }
 
 /// Reports are lost, or held up.

@@ -15,7 +15,7 @@ use paceline_units::{RandomStream, RandomStreams};
 /// The number of captures.
 pub const CAPTURES: u64 = 400;
 /// Of the test half, the seeds are the numbers and this. It changes when rules were changed after a look at the test half.
-const TEST_SEEDS: u64 = 700_000;
+const TEST_SEEDS: u64 = 800_000;
 /// The duration of each, s.
 pub const DURATION_S: f64 = 45.0;
 
@@ -74,6 +74,8 @@ pub struct Generated {
     pub text: String,
     /// Whether the encoder says that the CPU limits it, and its time per frame there, s. Only statistics show them.
     pub cpu: Option<(bool, f64)>,
+    /// The limit of `rate-cap`, bit/s. It explains no drop of a rate that is below it before.
+    pub cap: Option<f64>,
     /// Whether thresholds may be chosen on it.
     pub is_training: bool,
     /// The format.
@@ -142,6 +144,7 @@ pub fn generate(number: u64) -> Generated {
         reacts_until_s: draft.window_s.1 + LAG_S + 2.0 * draft.longest_rtt_s(),
         text: draft.text(),
         cpu: draft.cpu,
+        cap: draft.cap,
         is_training,
         causes,
         format,

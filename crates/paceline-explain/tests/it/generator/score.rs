@@ -33,6 +33,8 @@ pub struct Scored {
 
 /// The truth of a finding outside every window.
 pub const NONE: &str = "none";
+/// A rate up to this multiple of a limit is not above it. Assumed: rates of packets contain headers.
+const ABOVE: f64 = 1.1;
 
 /// Makes the capture and reads it in its format.
 pub fn call(generated: &Generated) -> Call {
@@ -77,9 +79,9 @@ fn scored(generated: &Generated, flow: &Flow, overflows: &[f64], finding: Findin
         1 | 2 => &["own-queue", "congestive-loss"],
         _ => &["congestive-loss"],
     };
-    let causes: Vec<&'static str> = generated
-        .causes
-        .iter()
+    let is_below = generated.cap.is_some_and(|cap| finding.episode.from <= ABOVE * cap);
+    let acting = generated.causes.iter().filter(|cause| !(is_below && **cause == "rate-cap"));
+    let causes: Vec<&'static str> = acting
         .flat_map(|cause| match *cause {
             "own-queue" | "congestive-loss" | "probe" => of_queue.to_vec(),
             cause => vec![cause],
@@ -90,7 +92,7 @@ fn scored(generated: &Generated, flow: &Flow, overflows: &[f64], finding: Findin
     let named = causes.iter().copied().find(|cause| *cause == said);
     let truth = match finding.episode.kind {
         EpisodeKind::SlowReturn => named.filter(|_| acts_in_return).unwrap_or("probe"),
-        _ if acts => named.unwrap_or(causes[0]),
+        _ if acts => named.or(causes.first().copied()).unwrap_or(NONE),
         _ => NONE,
     };
     Scored {
