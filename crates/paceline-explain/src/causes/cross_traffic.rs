@@ -30,6 +30,8 @@ const LASTS: TimeDelta = TimeDelta::from_secs(10);
 const LASTS_SHARE: f64 = 0.5;
 /// Assumed: and most of the time it is longer by this share of the rise at least.
 const VARIES: f64 = 0.05;
+/// Assumed: fewer reports do not show how a queue varies.
+const REPORTS: usize = 4;
 /// Above this share of lost packets TCP would not keep a queue: at 5 % and a round trip of 200 ms its rate is below 300 kbit/s
 /// (RFC 5348, equation 1).
 const TCP_LOSS: f64 = 0.05;
@@ -74,7 +76,8 @@ fn stands(facts: &Facts<'_>, delays: &Delays) -> Option<f64> {
     let margin = facts.flow.interval.max(TimeDelta::from_secs(1)).scale(2.5);
     let least = |from| {
         let (to, points) = (from + LASTS, delay.within(from, from + LASTS));
-        let is_covered = points.first()?.0 - from <= margin && to - points.last()?.0 <= margin;
+        let is_covered =
+            points.len() >= REPORTS && points.first()?.0 - from <= margin && to - points.last()?.0 <= margin;
         // Most delays of a longer path are near the least.
         let (median, least) = (delay.quantile(from, to, 0.5)?, delay.min(from, to)?);
         (is_covered && median - least >= VARIES * delays.rise).then_some(least - delays.base)

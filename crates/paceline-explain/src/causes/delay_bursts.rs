@@ -14,7 +14,7 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Assumed: libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
+/// Assumed, because libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
 /// shorter gaps than 25 ms rarely matter.
 const SPIKE: f64 = 0.025;
 /// Assumed: nearly the whole delay arises between two packets; a queue grows packet by packet.

@@ -24,7 +24,7 @@ const LOST: f64 = 0.3;
 /// as around it.
 const LOST_COARSE: f64 = 0.02;
 const LOST_TIMES: f64 = 4.0;
-/// Assumed: the receiver measures jitter from arrivals (RFC 3550, section 6.4.1). Packets that a gap held up raise it; reports that are
+/// Assumed. The receiver measures jitter from arrivals (RFC 3550, section 6.4.1). Packets that a gap held up raise it; reports that are
 /// lost do not.
 const JITTER: f64 = 0.004;
 const JITTER_TIMES: f64 = 4.0;

@@ -101,7 +101,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         (false, EpisodeKind::Drop) if flat && is_step && drained(facts) && holds(facts, series, LONG) => {
             Some(evidence(
                 Strength::Strong,
-                format!("the rate stepped to exactly {} and stayed there without loss or delay", rate(episode.to)),
+                format!("the rate stepped to exactly {} and stayed there after the queue was empty", rate(episode.to)),
             ))
         }
         _ => None,
@@ -117,7 +117,7 @@ fn holds(facts: &Facts<'_>, series: &Series, time: TimeDelta) -> bool {
     reported && facts.flow.span.1 >= until && (stays(series, end, until) || estimate_steps(facts, until))
 }
 
-/// Returns whether a queue was gone soon after the drop. It does not hold a rate at one value.
+/// Returns whether a queue was gone soon after the drop. A queue that is gone does not hold a rate at one value.
 fn drained(facts: &Facts<'_>) -> bool {
     facts.loss().is_none_or(|(share, _)| share < LOSS)
         && facts.delays().is_none_or(|delays| delays.after < queue_threshold(&delays))
@@ -198,7 +198,7 @@ mod tests {
             let episode = crate::test_flow::drop_between(29.9, 30.0);
             examine(&Facts { flow: &flow, episode: &episode }).map(|evidence| evidence.text)
         };
-        let text = "the rate stepped to exactly 1.00 Mbit/s and stayed there without loss or delay";
+        let text = "the rate stepped to exactly 1.00 Mbit/s and stayed there after the queue was empty";
         assert_eq!(found(50.0, true).as_deref(), Some(text));
         assert_eq!(found(35.0, true), None, "a controller raises its rate after a queue");
         assert_eq!(found(50.0, false), None, "the queue is still there");

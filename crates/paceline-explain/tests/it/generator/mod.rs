@@ -55,7 +55,7 @@ pub enum Format {
     Statistics,
 }
 
-/// Ours: a rate reacts to what has ended up to this long after, s, besides a round trip.
+/// Assumed: a rate reacts to what has ended up to this long after, s, besides a round trip.
 const LAG_S: f64 = 3.0;
 
 /// A generated capture.
@@ -74,7 +74,7 @@ pub struct Generated {
     pub text: String,
     /// Whether the encoder says that the CPU limits it, and its time per frame there, s. Only statistics show them.
     pub cpu: Option<(bool, f64)>,
-    /// The limit of `rate-cap`, bit/s. It explains no drop of a rate that is below it before.
+    /// The limit of `rate-cap`, bit/s. It explains no drop from a rate that is already below it.
     pub cap: Option<f64>,
     /// Whether thresholds may be chosen on it.
     pub is_training: bool,
