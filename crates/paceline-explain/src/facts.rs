@@ -62,7 +62,7 @@ impl LossesByQueue {
         self.elsewhere.1 >= PACKETS_ELSEWHERE && self.elsewhere.0 == 0.0
     }
 
-    /// Returns whether losses near the peak are less than [`MORE`] times as frequent as elsewhere.
+    /// Returns whether losses near the peak are less than twice as frequent as elsewhere.
     pub fn is_random(&self) -> bool {
         let share = |(lost, sent): (f64, f64)| lost / f64::max(sent, 1.0);
         self.elsewhere.1 >= PACKETS_ELSEWHERE && share(self.at_peak) < MORE * share(self.elsewhere)
