@@ -254,7 +254,7 @@ fn load(arguments: &Arguments) -> Result<(Scenario, String)> {
         None => bare(&arguments.duration),
     };
     let text = origin.text.clone();
-    let changes = Changes { settings: settings(arguments)?, case: arguments.variation.label(), ..Changes::default() };
+    let changes = Changes { settings: settings(arguments)?, ..arguments.variation.changes(None) };
     let mut scenario = paceline_scenario::load(&origin, &changes, registries(&Registry::standard()))?;
     let all = paceline_scenario::load(&bare("1s"), &Changes::default(), registries(&Registry::standard()))?;
     let mut traffic = all.plan.flows.into_iter().next().expect("the bare link has one flow");

@@ -124,6 +124,9 @@ pub struct Selection {
 pub struct RunOptions {
     #[command(flatten)]
     variation: Variation,
+    /// Lets the scenario file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
+    #[arg(long)]
+    allow_exec: bool,
     /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     pub world: String,
@@ -145,14 +148,21 @@ pub struct Variation {
     /// scenario as written if absent.
     #[arg(long = "case", value_name = "NAME=VALUE")]
     case: Vec<Label>,
-    /// Lets the scenario file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
-    #[arg(long)]
-    allow_exec: bool,
 }
 
 impl Variation {
+    /// Returns the changes of the scenario, under a controller or under its own.
+    pub fn changes(&self, controller: Option<&str>) -> Changes {
+        Changes {
+            case: self.label(),
+            settings: self.settings.clone(),
+            controller: controller.map(str::to_owned),
+            ..Changes::default()
+        }
+    }
+
     /// Returns the label of the selected case.
-    pub fn label(&self) -> Label {
+    fn label(&self) -> Label {
         self.case.iter().fold(Label::default(), |case, more| case.with(more))
     }
 }
@@ -173,7 +183,8 @@ impl RunOptions {
     /// Returns the options of a simulated run of a case.
     fn of_case(case: Label, seed: u64) -> Self {
         Self {
-            variation: Variation { settings: Vec::new(), case: vec![case], allow_exec: false },
+            variation: Variation { settings: Vec::new(), case: vec![case] },
+            allow_exec: false,
             world: "sim".to_owned(),
             seed,
             json: false,
@@ -185,7 +196,7 @@ impl Selection {
     /// Returns the controllers of the backend, and the external ones that the arguments name; with `--allow-exec` also those of
     /// the scenario file.
     pub fn registry(&self, controllers: &[String]) -> Result<Registry> {
-        let text = match self.options.variation.allow_exec {
+        let text = match self.options.allow_exec {
             true => Catalogue.find(&self.scenario)?.text,
             false => String::new(),
         };
@@ -204,12 +215,7 @@ impl Selection {
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
     /// under another controller than its own.
     pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
-        let changes = Changes {
-            case: self.options.variation.label(),
-            settings: self.options.variation.settings.clone(),
-            controller: controller.map(str::to_owned),
-            ..Changes::default()
-        };
+        let changes = self.options.variation.changes(controller);
         Ok(paceline_lab::load(&Catalogue.find(&self.scenario)?, &changes, registry)?)
     }
 
@@ -226,7 +232,7 @@ impl Selection {
     /// Returns the `paceline` command of this name that repeats the runs. `controller` is the option that names controllers,
     /// with its value.
     pub fn command(&self, name: &str, controller: Option<(&str, &str)>, repeats: usize) -> String {
-        let RunOptions { variation, world, seed, .. } = &self.options;
+        let RunOptions { variation, allow_exec, world, seed, .. } = &self.options;
         let mut words = vec!["paceline".to_owned(), name.to_owned(), self.scenario.clone()];
         let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
         for (key, value) in variation.case.iter().flat_map(|case| case.pairs()) {
@@ -243,7 +249,7 @@ impl Selection {
         }
         option("seed", seed.to_string());
         option("repeats", repeats.to_string());
-        if variation.allow_exec {
+        if *allow_exec {
             words.push("--allow-exec".to_owned());
         }
         words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")

@@ -74,7 +74,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
 fn registry(arguments: &Arguments) -> Result<Registry> {
     let registry = external::add(Registry::standard(), &arguments.controllers, &arguments.options.changes(), "")?;
     let files: std::result::Result<Vec<_>, _> = arguments.scenarios.iter().map(|name| Catalogue.find(name)).collect();
-    external::add_of_files(registry, arguments.options.variation.allow_exec, &files?)
+    external::add_of_files(registry, arguments.options.allow_exec, &files?)
 }
 
 /// Loads each scenario under each controller.

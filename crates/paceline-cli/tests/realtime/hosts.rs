@@ -368,9 +368,19 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
             assert!(message.contains(part), "no {part} for {flows}: {message}");
         }
     }
-    let wrong = ["--scenario", "mmsys16/table1", "--controller", "nada"];
-    let output = paceline(&["send", "127.0.0.1:9"]).args(wrong).output().unwrap();
-    assert!(stderr(&output).contains("--controller"), "{}", stderr(&output));
+    for (wrong, part) in [
+        (&["--scenario", "mmsys16/table1", "--flows", "2"][..], "--flows"),
+        (&["--set", "duration=9 s"], "add --scenario"),
+        (&["--case", "a=1"], "add --scenario"),
+        (&["--scenario", "l4s/dualpi2", "--case", "beside=cubi"], "beside"),
+        (&["--scenario", "zoo/outage", "--controller", "nad"], "nada"),
+        (&["--scenario", "zoo/outage", "--compare", "nada,googc"], "googcc"),
+        (&["--scenario", "zoo/outage", "--compare", "nada,googcc", "--set", "flow.x.count=2"], "flow.x.count"),
+    ] {
+        let output = paceline(&["send", "127.0.0.1:9"]).args(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(stderr(&output).contains(part), "{wrong:?}: {}", stderr(&output));
+    }
     let long = ["--scenario", file.to_str().unwrap(), "--duration", "2h"];
     fs::write(&file, format!("id = \"long\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\n{}", all(""))).unwrap();
     let output = paceline(&["send", "127.0.0.1:9"]).args(long).output().unwrap();
@@ -428,6 +438,55 @@ fn a_comparison_has_every_controller_once_in_each_round() {
         let output = paceline(&["send", &receiver.address, "--compare", wrong]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong}: {}", stderr(&output));
     }
+    signal("-INT", receiver.child.id());
+}
+
+/// A scenario with a case of other rates.
+const CASES: &str = r#"
+id = "mine/cases"
+title = "Cases"
+duration = "9 s"
+[path]
+[[flow]]
+id = "video"
+controller = "fixed"
+start_rate = "200 kbps"
+encoder = { source = "ideal", max = "200 kbps" }
+[[case]]
+label = { size = "large" }
+set = { "flow.video.start_rate" = "2 Mbps", "flow.video.encoder.max" = "2 Mbps" }
+[[assert]]
+id = "fast"
+metric = "sending_rate_bps"
+case = { size = "large" }
+bounds = [1.8e6, 2.2e6]
+flow = "video"
+"#;
+
+#[test]
+fn a_case_under_another_controller_keeps_its_rates_and_bounds() {
+    let (out, file) = (folder("hosts-cases-out"), folder("hosts-cases.toml"));
+    fs::write(&file, CASES).unwrap();
+    let receiver = Background::start(&["recv", "--json", "--bind", "127.0.0.1:0"], "listening at ");
+    let scenario = ["--scenario", file.to_str().unwrap(), "--set", "duration=2 s"];
+    let sent = |more: &[&str]| send(&receiver.address.clone(), &[&scenario, more].concat());
+    let plain = sent(&[]);
+    assert_eq!(plain["terms"]["flows"][0]["max_bps"], 200_000);
+    assert!(plain["assertions"].is_null(), "the bound belongs to a case: {}", plain["assertions"]);
+    let large = sent(&["--case", "size=large", "--out", out.to_str().unwrap()]);
+    assert_eq!(large["assertions"][0]["id"], "fast");
+    assert_eq!(large["terms"]["flows"][0]["controller"], "fixed");
+    let manifest = Manifest::read(&out).unwrap();
+    let about = out.join(RUNS).join(&manifest.runs[0].directory).join("about.json");
+    let about = json(&fs::read_to_string(about).unwrap());
+    assert_eq!(about["run"]["changes"], serde_json::json!(["case.size=large", "duration=2 s"]));
+    let other = sent(&["--case", "size=large", "--controller", "googcc"]);
+    assert_eq!(other["terms"]["flows"][0]["controller"], "googcc");
+    // Both turns send the case, each under its controller; `googcc` starts at the rate of the scenario.
+    let turns = sent(&["--case", "size=large", "--compare", "fixed,scream-v2", "--turns", "2", "--duration", "1s"]);
+    assert_eq!((&turns["rounds"], json_list(&turns["turns"]).len()), (&2.into(), 4));
+    let rates = turns["quantities"][0]["values"][0]["mean"].as_f64().unwrap();
+    assert!((1.7e6..2.3e6).contains(&rates), "{rates}");
     signal("-INT", receiver.child.id());
 }
 

@@ -7,7 +7,7 @@ mod survey;
 
 use super::host_session::{self, PORT, SOURCES};
 use super::metrics_server::{Metric, MetricsServer, gauge};
-use super::{reject_external, user};
+use super::{Variation, reject_external, user};
 use crate::environment::environment;
 use crate::output;
 use crate::progress::StatusLine;
@@ -48,12 +48,15 @@ use std::sync::atomic::AtomicBool;
 pub struct Arguments {
     /// Host on which `paceline recv` runs: a name or an address, with a UDP port if that is not 9777.
     host: String,
-    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds; its path does not apply.
-    #[arg(long, value_name = "SCENARIO", conflicts_with_all = ["controller", "source", "max_rate", "start_rate", "min_rate", "flows", "both", "compare"])]
+    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds, without --compare; its path does not
+    /// apply.
+    #[arg(long, value_name = "SCENARIO", conflicts_with_all = ["source", "max_rate", "start_rate", "min_rate", "flows", "both"])]
     scenario: Option<String>,
-    /// Controller; `paceline list controllers` shows all.
-    #[arg(long, default_value = "googcc", value_name = "NAME")]
-    controller: String,
+    #[command(flatten)]
+    variation: Variation,
+    /// Controller, googcc or those of the scenario if absent; `paceline list controllers` shows all.
+    #[arg(long, value_name = "NAME")]
+    controller: Option<String>,
     /// Sends under several controllers in turns, in random order, and reports which differences from the first one are larger than the
     /// variation of the path.
     #[arg(long, value_name = "A,B[,…]", value_delimiter = ',', conflicts_with_all = ["controller", "out", "both", "pcap", "metrics"])]
@@ -126,10 +129,14 @@ Examples:
   paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps --json
   paceline send 192.0.2.7 --max-rate 10Mbps --with tcp
   paceline send 192.0.2.7 --scenario call.toml --out results
-  paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps";
+  paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps
+  paceline send 192.0.2.7 --scenario call.toml --compare googcc,scream-v2";
 
 /// Why external controllers are refused.
 const NAMED: &str = "two hosts run controllers that both have by name";
+
+/// The controller without a scenario.
+const CONTROLLER: &str = "googcc";
 
 /// Duration of a session, and of a turn of a comparison.
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
@@ -151,12 +158,15 @@ struct Stored<'a> {
 
 /// Sends media and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode> {
-    let named: Vec<String> = [&arguments.controller].into_iter().chain(&arguments.compare).cloned().collect();
+    let named: Vec<String> = arguments.controller.iter().chain(&arguments.compare).cloned().collect();
     let hint =
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
     reject_external(&named, NAMED, hint)?;
     let registry = Registry::standard();
-    let planned = plan(arguments, &registry)?;
+    survey::check(arguments, &registry)?;
+    let controller = arguments.compare.first().or(arguments.controller.as_ref());
+    let planned = plan(arguments, controller.map(String::as_str), arguments.seed, &registry)?;
+    planned.notes.iter().for_each(|note| eprintln!("{}: {note}", planned.scenario.plan.id));
     let stop = host_session::stop_flag()?;
     let peer = resolve(&arguments.host)?;
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
@@ -164,7 +174,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     user::become_named(arguments.user.as_deref())?;
     let way = Way { socket: &socket, peer, secret: secret.as_ref(), stop: &stop };
     if !arguments.compare.is_empty() {
-        return survey::survey(arguments, &registry, way, &line);
+        return survey::survey(arguments, &planned, &registry, way, &line);
     }
     let Planned { terms, scenario, inputs, .. } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
@@ -261,18 +271,28 @@ struct Planned {
     inputs: Inputs,
     /// Bounds that it cannot measure.
     unmeasured: Vec<Unmeasured>,
+    /// What the user should know about the scenario.
+    notes: Vec<String>,
 }
 
-/// Returns what the arguments say.
-fn plan(arguments: &Arguments, registry: &Registry) -> Result<Planned> {
-    if let Some(name) = &arguments.scenario {
-        let Arguments { duration, seed, with, .. } = arguments;
-        return scenario::load(name, *duration, (*seed, with.is_some()), registry);
+/// Returns what a session under a controller sends; under those of the scenario, or the default, if `None`.
+fn plan(arguments: &Arguments, controller: Option<&str>, seed: u64, registry: &Registry) -> Result<Planned> {
+    let Arguments { scenario, variation, duration, with, compare, .. } = arguments;
+    let mut changes = variation.changes(controller);
+    if let Some(name) = scenario {
+        let duration =
+            duration.map(|duration| format!("duration={duration}").parse().expect("it is a key and a value"));
+        changes.settings.extend(duration);
+        return scenario::load(name, changes, (seed, with.is_some()), registry);
     }
-    let terms = terms(arguments, &arguments.controller, arguments.duration.unwrap_or(DURATION), registry)?;
+    if !changes.settings.is_empty() || !changes.case.is_empty() {
+        return Err(miette!(help = "add --scenario", "--set and --case change a scenario, and there is none"));
+    }
+    let default = if compare.is_empty() { DURATION } else { TURN };
+    let terms = terms(arguments, controller.unwrap_or(CONTROLLER), (duration.unwrap_or(default), seed), registry)?;
     let (scenario, scenario_text) = host_session::scenario(&terms, false, registry)?;
     let inputs = Inputs { environment: environment().clone(), scenario_text, ..Inputs::default() };
-    Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new() })
+    Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new(), notes: Vec::new() })
 }
 
 /// Judges the bounds of a session.
@@ -376,8 +396,13 @@ impl Session<'_> {
     }
 }
 
-fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry: &Registry) -> Result<Terms> {
-    let Arguments { source, max_rate, start_rate, min_rate, seed, flows, both, with, .. } = arguments;
+fn terms(
+    arguments: &Arguments,
+    controller: &str,
+    (duration, seed): (TimeDelta, u64),
+    registry: &Registry,
+) -> Result<Terms> {
+    let Arguments { source, max_rate, start_rate, min_rate, flows, both, with, .. } = arguments;
     if registry.get(controller).is_none() {
         let names: Vec<&str> = registry.iter().map(|entry| entry.name()).collect();
         return Err(miette!(help = paceline_scenario::suggestion(controller, &names), "no controller `{controller}`"));
@@ -408,7 +433,7 @@ fn terms(arguments: &Arguments, controller: &str, duration: TimeDelta, registry:
     let terms = Terms {
         flows: [flow].into_iter().chain(back).collect(),
         duration_ms: (duration.as_nanos() / 1_000_000).max(0) as u64,
-        seed: *seed,
+        seed,
         tcp: *with == Some(Beside::Tcp),
     };
     match terms.problem() {

@@ -79,20 +79,12 @@ impl Unmeasured {
     }
 }
 
-/// Loads the scenario of this name for a session, with another duration if one is given. `tcp` adds a TCP flow. Says on stderr what does not
-/// apply.
+/// Loads the scenario of this name for a session, with changes. `tcp` adds a TCP flow. The notes say what does not apply.
 ///
 /// # Errors
 /// The scenario has an error, or something that a session cannot have.
-pub(super) fn load(
-    name: &str,
-    duration: Option<TimeDelta>,
-    (seed, tcp): (u64, bool),
-    registry: &Registry,
-) -> Result<Planned> {
+pub(super) fn load(name: &str, changes: Changes, (seed, tcp): (u64, bool), registry: &Registry) -> Result<Planned> {
     let origin = Catalogue.find(name)?;
-    let settings = duration.map(|duration| format!("duration={duration}").parse().expect("it is a key and a value"));
-    let changes = Changes { settings: settings.into_iter().collect(), ..Changes::default() };
     let scenario = paceline_scenario::load(&origin, &changes, paceline_lab::registries(registry));
     let scenario = scenario.map_err(|error| match error.offending() {
         Some(name) if is_external(name.trim_matches('"')) => error.help(NAMED),
@@ -108,16 +100,15 @@ pub(super) fn load(
     loaded.check(false, &session)?;
     let unmeasured = loaded.describe(&mut session, terms.tcp);
     let beside = if has_tcp { ", and the TCP of this system that of its TCP flow" } else { "" };
-    let id = &session.plan.id;
-    eprintln!("{id}: the real path, hosts and clocks take the place of those of the scenario{beside}");
-    loaded.scenario.notes.iter().for_each(|note| eprintln!("{id}: {note}"));
+    let mut notes = vec![format!("the real path, hosts and clocks take the place of those of the scenario{beside}")];
+    notes.extend(loaded.scenario.notes);
     let inputs = Inputs {
         environment: environment().clone(),
         scenario_text: loaded.origin.text,
         changes: loaded.changes.settings.iter().map(ToString::to_string).collect(),
         ..Inputs::default()
     };
-    Ok(Planned { terms, scenario: session, inputs, unmeasured })
+    Ok(Planned { terms, scenario: session, inputs, unmeasured, notes })
 }
 
 /// A scenario, and what it was loaded from.
@@ -305,6 +296,7 @@ impl Loaded<'_> {
     fn describe(&self, session: &mut Scenario, tcp: bool) -> Vec<Unmeasured> {
         let Scenario { plan, asserts, measure, constants, .. } = &self.scenario;
         session.plan.id.clone_from(&plan.id);
+        session.plan.case.clone_from(&plan.case);
         session.plan.title.clone_from(&plan.title);
         session.plan.source.clone_from(&plan.source);
         (session.measure, session.constants) = (*measure, constants.clone());
@@ -448,7 +440,7 @@ mod tests {
         let registry = Registry::standard();
         let (mut loaded, mut refused) = (0, 0);
         for id in Catalogue.ids() {
-            match load(id, None, (1, false), &registry) {
+            match load(id, Changes::default(), (1, false), &registry) {
                 Ok(Planned { terms, scenario, .. }) => {
                     assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
                     let flows = host_session::flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();

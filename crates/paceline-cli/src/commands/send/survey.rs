@@ -6,8 +6,7 @@
 
 use super::document::{Document, Judged, document};
 use super::live::live_text;
-use super::{Arguments, Session, TURN, WORLD, Way, highest, terms};
-use crate::commands::host_session;
+use super::{Arguments, Planned, Session, WORLD, Way, highest, plan};
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -17,7 +16,7 @@ use paceline_hosts::sender::{End, Progress};
 use paceline_lab::compare::difference;
 use paceline_records::{Better, MetricKind, Summary};
 use paceline_results::{ComparedDifference, DifferenceVerdict};
-use paceline_units::RandomStreams;
+use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -109,24 +108,34 @@ struct Turn {
     values: Vec<Option<f64>>,
 }
 
-/// Sends under each controller in turns and prints the comparison.
-pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, line: &StatusLine) -> Result<ExitCode> {
+/// Checks the controllers of a comparison, and the session of each of them, before the first turn.
+pub(super) fn check(arguments: &Arguments, registry: &Registry) -> Result<()> {
     let controllers = &arguments.compare;
     let duplicate = controllers.iter().enumerate().find(|(index, name)| controllers[..*index].contains(name));
-    if controllers.len() < 2 || duplicate.is_some() {
+    if controllers.len() == 1 || duplicate.is_some() {
         return Err(miette!(help = "for example --compare googcc,scream-v2", "--compare needs different controllers"));
     }
-    let duration = arguments.duration.unwrap_or(TURN);
+    controllers.iter().try_for_each(|name| plan(arguments, Some(name), arguments.seed, registry).map(drop))
+}
+
+/// Sends under each controller in turns and prints the comparison. `first` is the session of the first controller.
+pub(super) fn survey(
+    arguments: &Arguments,
+    first: &Planned,
+    registry: &Registry,
+    way: Way<'_>,
+    line: &StatusLine,
+) -> Result<ExitCode> {
+    let controllers = &arguments.compare;
     let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
     let mut turns: Vec<Turn> = Vec::new();
-    let compared = quantities(arguments.with.is_some());
+    let compared = quantities(first.terms.tcp);
     let count = usize::from(arguments.turns) * controllers.len();
     'rounds: for round in 0..usize::from(arguments.turns) {
         for controller in shuffled(controllers, &mut || random.unit()) {
-            let mut terms = terms(arguments, controller, duration, registry)?;
             // All controllers of a round have the same frames.
-            terms.seed = terms.seed.wrapping_add(round as u64);
-            let (scenario, _) = host_session::scenario(&terms, false, registry)?;
+            let seed = arguments.seed.wrapping_add(round as u64);
+            let Planned { terms, scenario, .. } = plan(arguments, Some(controller), seed, registry)?;
             let session = Session { way, terms: &terms, registry };
             let number = turns.len() + 1;
             let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
@@ -164,7 +173,8 @@ pub(super) fn survey(arguments: &Arguments, registry: &Registry, way: Way<'_>, l
     let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
     let document = SurveyDocument { world: WORLD, peer: way.peer, controllers, rounds, quantities, turns };
-    output::print_results(arguments.json, &document, || describe(&document, &compared, &duration.to_string()))?;
+    let duration = TimeDelta::from_millis(first.terms.duration_ms as i64).to_string();
+    output::print_results(arguments.json, &document, || describe(&document, &compared, &duration))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
 }
 
