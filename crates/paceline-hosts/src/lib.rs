@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod caller;
+pub mod drift;
 pub mod flow_number;
 #[cfg(target_os = "linux")]
 mod link;

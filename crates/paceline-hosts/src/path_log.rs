@@ -2,9 +2,10 @@
 //!
 //! The clocks of the two hosts are not synchronised. The packet with the smallest difference between arrival and sending is taken as one
 //! that waited nowhere; the delay of every other packet is known as its variation above that one (RFC 3393, section 4.5). A drift of
-//! the clocks adds to it: 20 ppm are 1.2 ms in a minute.
+//! the clocks adds to it: 20 ppm are 1.2 ms in a minute ([`crate::drift`]).
 
 use crate::arrivals::{Arrival, PacketKey, Report};
+use crate::drift::Minima;
 use crate::message::Totals;
 use crate::statistics::Sample;
 use crate::window::Window;
@@ -36,7 +37,7 @@ struct Sent {
 }
 
 /// What is known of a flow.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct FlowLog {
     /// Packets and bytes that were sent.
     pub sent: Totals,
@@ -46,6 +47,13 @@ pub struct FlowLog {
     pub up_to_latest: u64,
     /// Differences between arrival and sending.
     differences: Sample,
+}
+
+impl Default for FlowLog {
+    fn default() -> Self {
+        let (sent, received) = (Totals::default(), Totals::default());
+        Self { sent, received, up_to_latest: 0, differences: Sample::coarse() }
+    }
 }
 
 /// Joins packets and arrivals.
@@ -73,8 +81,9 @@ pub struct PathLog {
     /// Send time of the latest packet that arrived, and the number of packets up to it.
     latest: Option<Time>,
     up_to_latest: u64,
-    /// Differences of all packets.
+    /// Differences of all packets, and the smallest of each interval.
     differences: Sample,
+    minima: Minima,
     /// Events that wait for the fate of earlier packets, in order of time.
     events: BTreeMap<(Time, u64), EventRecord>,
     event_number: u64,
@@ -102,6 +111,7 @@ impl PathLog {
             latest: None,
             up_to_latest: 0,
             differences: Sample::default(),
+            minima: Minima::default(),
             events: BTreeMap::new(),
             event_number: 0,
             unknown: 0,
@@ -216,6 +226,7 @@ impl PathLog {
         self.latest = Some(self.latest.map_or(sent.at, |latest| latest.max(sent.at)));
         self.up_to_latest = self.up_to_latest.max(sent.record.packet + 1);
         self.differences.push(difference);
+        self.minima.push(sent.at, difference);
         let flow = &mut self.flows[usize::from(sent.record.flow.0)];
         flow.received.packets += 1;
         flow.received.bytes += sent.record.size.as_bytes();
@@ -280,6 +291,11 @@ impl PathLog {
     /// Returns the delays above the smallest one.
     pub fn variation(&self) -> Sample {
         self.differences.above(self.smallest.unwrap_or(TimeDelta::ZERO))
+    }
+
+    /// Returns the smallest differences between arrival and sending.
+    pub fn minima(&self) -> &Minima {
+        &self.minima
     }
 
     /// Returns what is known of a flow.

@@ -1,6 +1,7 @@
 //! The flows that an end sends, without socket and clock.
 
 use crate::arrivals::Report;
+use crate::drift::{Drift, Minima, drift};
 use crate::flow_number::Ssrcs;
 use crate::message::{SessionId, Totals};
 use crate::path_log::PathLog;
@@ -67,6 +68,8 @@ pub struct SendSide {
     pub lateness: Lateness,
     /// Round-trip times of receiver reports, of all flows.
     pub rtt: Sample,
+    /// The smallest of them in each interval.
+    round_trips: Minima,
     /// Packets that the system did not accept.
     pub send_failures: u64,
     /// Malformed datagrams.
@@ -118,7 +121,7 @@ impl SendSide {
             flow,
             start: start + begins,
             end: end.min(start + stop),
-            rtt: Sample::default(),
+            rtt: Sample::coarse(),
             latest_rtt: None,
             loss: 0.0,
             targets: Targets::new(start, duration),
@@ -133,6 +136,7 @@ impl SendSide {
             liveness: Liveness::new(start),
             lateness: lateness::empty(),
             rtt: Sample::default(),
+            round_trips: Minima::default(),
             send_failures: 0,
             malformed: 0,
             taps: None,
@@ -246,6 +250,7 @@ impl SendSide {
                 EventRecord::RoundTrip { rtt, .. } => {
                     flow.rtt.push(rtt);
                     self.rtt.push(rtt);
+                    self.round_trips.push(now, rtt);
                     flow.latest_rtt = Some(rtt);
                 }
                 EventRecord::Decision { at, target, .. } => flow.targets.push(at, target),
@@ -255,6 +260,11 @@ impl SendSide {
             self.log.push(event);
         }
         self.timers.set(index, flow.poll_timeout(now));
+    }
+
+    /// Returns the drift between the clocks of the two hosts; `None` if none is seen.
+    pub fn drift(&self) -> Option<Drift> {
+        drift(self.log.minima(), &self.round_trips)
     }
 
     /// Returns the sum of the targets.

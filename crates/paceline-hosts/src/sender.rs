@@ -1,6 +1,7 @@
 //! The sender of a session, over a UDP socket in real time.
 
 use crate::caller::{Caller, Status};
+use crate::drift::Drift;
 use crate::link::Link;
 use crate::message::{self, Message, Refusal, SessionId, Totals};
 use crate::receive_side::ReceiveSide;
@@ -103,6 +104,8 @@ pub struct SendReport {
     pub variation: Sample,
     /// Round-trip times of receiver reports.
     pub rtt: Sample,
+    /// The drift between the clocks of the two hosts; `None` if none was seen.
+    pub drift: Option<Drift>,
     /// Each flow.
     pub flows: Vec<FlowReport>,
     /// The flows of the other direction; `None` if there are none.
@@ -223,6 +226,7 @@ impl Sender<'_> {
             confirmed: goodbye.is_some(),
             variation: side.log.variation(),
             rtt: side.rtt.above(TimeDelta::ZERO),
+            drift: side.drift(),
             flows: side.finish(Time::ZERO + lasted),
             back: back.map(|back| BackReport { flows: back.flow_totals(), measured }),
             tcp: tcp.map(|sent| TcpReport { received: tcp_bytes.map(|bytes| bytes.min(sent.bytes)), sent }),

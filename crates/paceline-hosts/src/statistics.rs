@@ -9,11 +9,13 @@ const UNIT_NS: i64 = 1000;
 /// Largest distance of a value from the first one, in units: an hour. Larger ones count as this.
 const MAX_UNITS: u64 = 3_600_000_000;
 
-/// A sample of times relative to the first one, with a resolution of 1 µs and an error of at most 0.1 %.
+/// A sample of times relative to the first one, with a resolution of 1 µs and an error of at most 0.1 %, or 1 % if it is coarse.
 ///
-/// It is small until it has values, because a session may have many.
-#[derive(Clone, Default)]
+/// It is small until it has values, because a session may have many. With values up to 100 ms it needs 33 KB, and 6 KB if it is coarse.
+#[derive(Clone)]
 pub struct Sample {
+    /// Significant decimal digits.
+    digits: u8,
     /// The first value, which becomes the origin.
     origin: Option<TimeDelta>,
     /// Values above and below the origin, if there are any.
@@ -21,22 +23,33 @@ pub struct Sample {
     below: Option<Histogram<u32>>,
 }
 
+impl Default for Sample {
+    fn default() -> Self {
+        Self { digits: 3, origin: None, above: None, below: None }
+    }
+}
+
 impl Sample {
+    /// Creates a coarse sample, for one flow of many.
+    pub fn coarse() -> Self {
+        Self { digits: 2, ..Self::default() }
+    }
+
     /// Adds a value.
     pub fn push(&mut self, value: TimeDelta) {
         let units = (value - *self.origin.get_or_insert(value)).as_nanos() / UNIT_NS;
         let side = if units < 0 { &mut self.below } else { &mut self.above };
-        record(side, units.unsigned_abs(), 1);
+        record(side, self.digits, units.unsigned_abs(), 1);
     }
 
     /// Returns a sample of the differences to `least`, the smallest value.
     pub fn above(&self, least: TimeDelta) -> Self {
         let shift = self.origin.map_or(0, |origin| (origin - least).as_nanos() / UNIT_NS);
-        let mut shifted = Self { origin: Some(TimeDelta::ZERO), ..Self::default() };
+        let mut shifted = Self { digits: self.digits, origin: Some(TimeDelta::ZERO), ..Self::default() };
         for (side, sign) in [(&self.below, -1), (&self.above, 1)] {
             for value in side.iter().flat_map(Histogram::iter_recorded) {
                 let units = (sign * value.value_iterated_to() as i64 + shift).max(0);
-                record(&mut shifted.above, units as u64, value.count_at_value());
+                record(&mut shifted.above, self.digits, units as u64, value.count_at_value());
             }
         }
         shifted
@@ -53,8 +66,8 @@ impl Sample {
     }
 }
 
-fn record(histogram: &mut Option<Histogram<u32>>, units: u64, count: u32) {
-    let histogram = histogram.get_or_insert_with(|| Histogram::new(3).expect("three digits are possible"));
+fn record(histogram: &mut Option<Histogram<u32>>, digits: u8, units: u64, count: u32) {
+    let histogram = histogram.get_or_insert_with(|| Histogram::new(digits).expect("two or three digits are possible"));
     histogram.record_n(units.min(MAX_UNITS), count).expect("it grows");
 }
 
@@ -64,15 +77,16 @@ mod tests {
 
     #[test]
     fn quantiles_are_relative_to_the_smallest_value() {
-        let mut sample = Sample::default();
-        assert_eq!(sample.quantile(0.5), None);
-        for ms in [50, 10, 90, 30, 70] {
-            sample.push(TimeDelta::from_millis(-5_000_000 + ms));
-        }
-        let above = sample.above(TimeDelta::from_millis(-5_000_000 + 10));
-        for (quantile, ms) in [(0.0, 0.0), (0.5, 40.0), (1.0, 80.0)] {
-            let measured = above.quantile(quantile).unwrap().as_millis_f64();
-            assert!((measured - ms).abs() <= 0.1, "{quantile}: {measured}");
+        for (mut sample, error_ms) in [(Sample::default(), 0.1), (Sample::coarse(), 0.9)] {
+            assert_eq!(sample.quantile(0.5), None);
+            for ms in [50, 10, 90, 30, 70] {
+                sample.push(TimeDelta::from_millis(-5_000_000 + ms));
+            }
+            let above = sample.above(TimeDelta::from_millis(-5_000_000 + 10));
+            for (quantile, ms) in [(0.0, 0.0), (0.5, 40.0), (1.0, 80.0)] {
+                let measured = above.quantile(quantile).unwrap().as_millis_f64();
+                assert!((measured - ms).abs() <= error_ms, "{quantile}: {measured}");
+            }
         }
     }
 }

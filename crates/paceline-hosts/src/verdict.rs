@@ -1,5 +1,6 @@
 //! The verdict on a session: the first rule that applies, with its evidence.
 
+use crate::drift::Drift;
 use serde::Serialize;
 
 /// Share of lost packets above which loss limits: the loss-based controller of draft-ietf-rmcat-gcc-02, section 6, increases its rate
@@ -27,6 +28,8 @@ pub enum Verdict {
     SenderTooSlow,
     /// Loss is above 2 %.
     LossLimited,
+    /// Delay seems to vary by more than 150 ms, but at least half of that is the drift of the clocks.
+    ClockDrift,
     /// The target stayed below the highest rate although loss was low, or delay varied by more than 150 ms.
     DelayLimited,
     /// None of the others.
@@ -46,6 +49,8 @@ pub struct Evidence {
     pub target_share: f64,
     /// 95th percentile of the delay variation, ms.
     pub variation_p95_ms: f64,
+    /// Drift of the clocks that the delay variation includes; `None` if none was seen.
+    pub drift: Option<Drift>,
     /// 99th percentile of the lateness of timers, ms.
     pub late_p99_ms: f64,
     /// Packets that the system did not accept.
@@ -57,6 +62,9 @@ pub struct Evidence {
 /// Returns the verdict and its evidence as a sentence.
 pub fn judge(evidence: &Evidence) -> (Verdict, String) {
     let (verdict, mut why) = judge_media(evidence);
+    if let Some(drift) = evidence.drift.filter(|_| verdict != Verdict::ClockDrift) {
+        why += &format!("; {}: {:.1} ms of the delay variation", describe(&drift), drift.change_ms.abs());
+    }
     if let Some(tcp) = evidence.tcp_bps {
         why += &format!("; the TCP flow beside it received {:.2} Mbit/s", tcp / 1e6);
     }
@@ -65,7 +73,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, String) {
 
 fn judge_media(evidence: &Evidence) -> (Verdict, String) {
     let Evidence { received_packets, silent, loss_ratio, target_share, variation_p95_ms, .. } = *evidence;
-    let Evidence { late_p99_ms, send_failures, .. } = *evidence;
+    let Evidence { late_p99_ms, send_failures, drift, .. } = *evidence;
     let (loss, target) = (loss_ratio * 100.0, target_share * 100.0);
     match () {
         () if received_packets == 0 => (Verdict::NothingArrived, "no packet was reported as received".to_owned()),
@@ -78,6 +86,17 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
         }
         () if loss_ratio > LOSS_LIMIT => {
             (Verdict::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
+        }
+        () if variation_p95_ms > VARIATION_LIMIT_MS
+            && let Some(drift) = drift.filter(|drift| 2.0 * drift.change_ms.abs() >= variation_p95_ms) =>
+        {
+            let change = drift.change_ms.abs();
+            let why = format!(
+                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), but {} and \
+                 changed all delays by {change:.0} ms",
+                describe(&drift)
+            );
+            (Verdict::ClockDrift, why)
         }
         () if variation_p95_ms > VARIATION_LIMIT_MS => (
             Verdict::DelayLimited,
@@ -100,6 +119,11 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
     }
 }
 
+fn describe(drift: &Drift) -> String {
+    let way = if drift.ppm > 0.0 { "fast" } else { "slow" };
+    format!("the receiver's clock is {:.0} ppm {way}", drift.ppm.abs())
+}
+
 impl Verdict {
     /// Returns its name.
     pub fn name(self) -> &'static str {
@@ -108,6 +132,7 @@ impl Verdict {
             Self::FeedbackLost => "feedback lost",
             Self::SenderTooSlow => "sender too slow",
             Self::LossLimited => "loss-limited",
+            Self::ClockDrift => "clock drift seen",
             Self::DelayLimited => "delay-limited",
             Self::Steady => "steady",
         }
@@ -126,16 +151,21 @@ mod tests {
             loss_ratio: LOSS_LIMIT,
             target_share: TARGET_LIMIT,
             variation_p95_ms: VARIATION_LIMIT_MS,
+            drift: None,
             late_p99_ms: LATE_LIMIT_MS,
             send_failures: 0,
             tcp_bps: None,
         };
         assert_eq!(judge(&good).0, Verdict::Steady, "every value is at its limit");
+        let drift = |change_ms: f64| Some(Drift { ppm: change_ms, change_ms });
         for (evidence, verdict, word) in [
             (Evidence { received_packets: 0, ..good }, Verdict::NothingArrived, "no packet"),
             (Evidence { silent: true, ..good }, Verdict::FeedbackLost, "10 s"),
             (Evidence { loss_ratio: 0.021, ..good }, Verdict::LossLimited, "2.1 %"),
             (Evidence { variation_p95_ms: 151.0, ..good }, Verdict::DelayLimited, "151 ms"),
+            (Evidence { variation_p95_ms: 160.0, drift: drift(-80.0), ..good }, Verdict::ClockDrift, "80 ppm slow"),
+            (Evidence { variation_p95_ms: 160.0, drift: drift(79.9), ..good }, Verdict::DelayLimited, "80 ppm fast"),
+            (Evidence { drift: drift(100.0), ..good }, Verdict::Steady, "100.0 ms of the delay variation"),
             (Evidence { target_share: 0.89, ..good }, Verdict::DelayLimited, "89 %"),
             (Evidence { late_p99_ms: 5.1, ..good }, Verdict::SenderTooSlow, "5.1 ms"),
             // A TCP flow does not change the verdict.

@@ -178,6 +178,7 @@ pub(super) fn document<'a>(
         loss_ratio,
         target_share: late_target / max.as_bps_f64(),
         variation_p95_ms: variation.p95.unwrap_or(0.0),
+        drift: report.drift,
         late_p99_ms: lateness::percentiles(&report.lateness).p99 / 1e3,
         send_failures: report.send_failures,
         tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
