@@ -408,6 +408,37 @@ mod tests {
     }
 
     #[test]
+    fn the_drift_of_the_receivers_clock_is_seen() {
+        for ppm in [100, 0, -100] {
+            let length = TimeDelta::from_secs(30);
+            let flow = || vec![testing::flow(ID, 0, "googcc")];
+            let mut side = SendSide::new(ID, flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
+            let mut receiver = ReceiveSide::new(ID, flow(), 0, Time::ZERO);
+            let (mut media, mut rtcp): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
+            let mut reports: Vec<Report> = Vec::new();
+            for now in (0..29_000).step_by(5).map(Time::from_millis) {
+                let there = now + TimeDelta::from_nanos((now - Time::ZERO).as_nanos() / 1_000_000 * ppm);
+                // Everything takes 5 ms.
+                rtcp.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
+                for report in reports.drain(..) {
+                    side.log.handle_report(&report);
+                }
+                let answer = &mut |output: Output<'_>| match output {
+                    Output::Rtcp(bytes, _) => rtcp.push(bytes.to_vec()),
+                    Output::Arrivals(bytes) => reports.push(Report::read(bytes).unwrap()),
+                };
+                for packet in media.drain(..) {
+                    receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer);
+                }
+                receiver.handle_timeout(there, answer);
+                side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+            }
+            let seen = side.drift().map_or(0.0, |drift| drift.ppm);
+            assert!((seen - ppm as f64).abs() < 2.0, "{ppm}: {seen}");
+        }
+    }
+
+    #[test]
     fn a_flow_sends_from_its_start_to_its_end() {
         let ms = TimeDelta::from_millis;
         let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, 0, "fixed") };

@@ -28,7 +28,7 @@ pub enum Verdict {
     SenderTooSlow,
     /// Loss is above 2 %.
     LossLimited,
-    /// Delay seems to vary by more than 150 ms, but at least half of that is the drift of the clocks.
+    /// Delay seems to vary by more than 150 ms, but does not without the drift of the clocks, and the target did not stay low.
     ClockDrift,
     /// The target stayed below the highest rate although loss was low, or delay varied by more than 150 ms.
     DelayLimited,
@@ -63,7 +63,7 @@ pub struct Evidence {
 pub fn judge(evidence: &Evidence) -> (Verdict, String) {
     let (verdict, mut why) = judge_media(evidence);
     if let Some(drift) = evidence.drift.filter(|_| verdict != Verdict::ClockDrift) {
-        why += &format!("; {}: {:.1} ms of the delay variation", describe(&drift), drift.change_ms.abs());
+        why += &format!("; {}", describe(&drift));
     }
     if let Some(tcp) = evidence.tcp_bps {
         why += &format!("; the TCP flow beside it received {:.2} Mbit/s", tcp / 1e6);
@@ -88,12 +88,12 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
             (Verdict::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
         }
         () if variation_p95_ms > VARIATION_LIMIT_MS
-            && let Some(drift) = drift.filter(|drift| 2.0 * drift.change_ms.abs() >= variation_p95_ms) =>
+            && target_share >= TARGET_LIMIT
+            && let Some(drift) =
+                drift.filter(|drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS) =>
         {
-            let change = drift.change_ms.abs();
             let why = format!(
-                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), but {} and \
-                 changed all delays by {change:.0} ms",
+                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), but {}",
                 describe(&drift)
             );
             (Verdict::ClockDrift, why)
@@ -120,8 +120,11 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
 }
 
 fn describe(drift: &Drift) -> String {
-    let way = if drift.ppm > 0.0 { "fast" } else { "slow" };
-    format!("the receiver's clock is {:.0} ppm {way}", drift.ppm.abs())
+    let way = if drift.ppm > 0.0 { "faster" } else { "slower" };
+    let (ppm, change) = (drift.ppm.abs(), drift.change_ms.abs());
+    format!(
+        "the receiver's clock is {ppm:.0} ppm {way} than this one, which changed the delays by {change:.1} ms over the session"
+    )
 }
 
 impl Verdict {
@@ -163,9 +166,14 @@ mod tests {
             (Evidence { silent: true, ..good }, Verdict::FeedbackLost, "10 s"),
             (Evidence { loss_ratio: 0.021, ..good }, Verdict::LossLimited, "2.1 %"),
             (Evidence { variation_p95_ms: 151.0, ..good }, Verdict::DelayLimited, "151 ms"),
-            (Evidence { variation_p95_ms: 160.0, drift: drift(-80.0), ..good }, Verdict::ClockDrift, "80 ppm slow"),
-            (Evidence { variation_p95_ms: 160.0, drift: drift(79.9), ..good }, Verdict::DelayLimited, "80 ppm fast"),
-            (Evidence { drift: drift(100.0), ..good }, Verdict::Steady, "100.0 ms of the delay variation"),
+            (Evidence { variation_p95_ms: 200.0, drift: drift(-50.0), ..good }, Verdict::ClockDrift, "50 ppm slower"),
+            (Evidence { variation_p95_ms: 200.0, drift: drift(49.0), ..good }, Verdict::DelayLimited, "49 ppm faster"),
+            (
+                Evidence { variation_p95_ms: 200.0, drift: drift(90.0), target_share: 0.3, ..good },
+                Verdict::DelayLimited,
+                "200 ms or more",
+            ),
+            (Evidence { drift: drift(100.0), ..good }, Verdict::Steady, "by 100.0 ms over"),
             (Evidence { target_share: 0.89, ..good }, Verdict::DelayLimited, "89 %"),
             (Evidence { late_p99_ms: 5.1, ..good }, Verdict::SenderTooSlow, "5.1 ms"),
             // A TCP flow does not change the verdict.

@@ -48,13 +48,13 @@ use std::sync::atomic::AtomicBool;
 pub struct Arguments {
     /// Host on which `paceline recv` runs: a name or an address, with a UDP port if that is not 9777.
     host: String,
-    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds, without --compare; its path does not
-    /// apply.
+    /// Sends the media flows of this scenario, an id or a file, and evaluates its bounds unless --compare is given; its path
+    /// does not apply. --set and --case change it.
     #[arg(long, value_name = "SCENARIO", conflicts_with_all = ["source", "max_rate", "start_rate", "min_rate", "flows", "both"])]
     scenario: Option<String>,
     #[command(flatten)]
     variation: Variation,
-    /// Controller, googcc or those of the scenario if absent; `paceline list controllers` shows all.
+    /// Controller of the media flows; if absent, those of the scenario, or googcc. `paceline list controllers` shows all.
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
     /// Sends under several controllers in turns, in random order, and reports which differences from the first one are larger than the
@@ -85,7 +85,7 @@ pub struct Arguments {
     /// Runs a flow of the kernel's TCP from this host to the receiver beside the media, to the TCP port with the receiver's number.
     #[arg(long, value_enum, value_name = "KIND")]
     with: Option<Beside>,
-    /// Duration of the media, up to 1h; that of the scenario or 20s if absent. With --compare: of each turn; 10s if absent.
+    /// Duration of the media, up to 1h, with --compare of each turn. If absent, that of the scenario; without one 20s, with --compare 10s.
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
     /// File with a secret of at least 16 bytes that both ends have: the session is encrypted. The environment variable
@@ -163,7 +163,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
     reject_external(&named, NAMED, hint)?;
     let registry = Registry::standard();
-    survey::check(arguments, &registry)?;
+    let turns = survey::turns(arguments, &registry)?;
     let controller = arguments.compare.first().or(arguments.controller.as_ref());
     let planned = plan(arguments, controller.map(String::as_str), arguments.seed, &registry)?;
     planned.notes.iter().for_each(|note| eprintln!("{}: {note}", planned.scenario.plan.id));
@@ -173,8 +173,8 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let (socket, line) = (socket(peer)?, StatusLine::default());
     user::become_named(arguments.user.as_deref())?;
     let way = Way { socket: &socket, peer, secret: secret.as_ref(), stop: &stop };
-    if !arguments.compare.is_empty() {
-        return survey::survey(arguments, &planned, &registry, way, &line);
+    if !turns.is_empty() {
+        return survey::survey(arguments, &turns, &registry, way, &line);
     }
     let Planned { terms, scenario, inputs, .. } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;

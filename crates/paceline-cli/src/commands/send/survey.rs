@@ -82,6 +82,9 @@ fn quantities(tcp: bool) -> Vec<&'static Quantity> {
 struct SurveyDocument<'a> {
     world: &'static str,
     peer: SocketAddr,
+    /// The scenario that every turn sends, if one is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario: Option<&'a str>,
     controllers: &'a [String],
     /// Complete rounds: turns of each controller that count.
     rounds: usize,
@@ -108,71 +111,83 @@ struct Turn {
     values: Vec<Option<f64>>,
 }
 
-/// Checks the controllers of a comparison, and the session of each of them, before the first turn.
-pub(super) fn check(arguments: &Arguments, registry: &Registry) -> Result<()> {
+/// A turn, planned.
+pub(super) struct PlannedTurn {
+    round: usize,
+    controller: String,
+    planned: Planned,
+}
+
+/// Plans every turn, in random order within each round: all errors come before the first turn. Empty without a comparison.
+pub(super) fn turns(arguments: &Arguments, registry: &Registry) -> Result<Vec<PlannedTurn>> {
     let controllers = &arguments.compare;
     let duplicate = controllers.iter().enumerate().find(|(index, name)| controllers[..*index].contains(name));
     if controllers.len() == 1 || duplicate.is_some() {
         return Err(miette!(help = "for example --compare googcc,scream-v2", "--compare needs different controllers"));
     }
-    controllers.iter().try_for_each(|name| plan(arguments, Some(name), arguments.seed, registry).map(drop))
+    let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
+    let mut turns = Vec::new();
+    for round in 0..usize::from(arguments.turns) {
+        // All controllers of a round have the same frames.
+        let seed = arguments.seed.wrapping_add(round as u64);
+        for controller in shuffled(controllers, &mut || random.unit()) {
+            let planned = plan(arguments, Some(controller), seed, registry)?;
+            turns.push(PlannedTurn { round, controller: controller.clone(), planned });
+        }
+    }
+    Ok(turns)
 }
 
-/// Sends under each controller in turns and prints the comparison. `first` is the session of the first controller.
+/// Makes the turns and prints the comparison.
 pub(super) fn survey(
     arguments: &Arguments,
-    first: &Planned,
+    planned: &[PlannedTurn],
     registry: &Registry,
     way: Way<'_>,
     line: &StatusLine,
 ) -> Result<ExitCode> {
-    let controllers = &arguments.compare;
-    let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
+    let (controllers, first) = (&arguments.compare, &planned[0].planned);
     let mut turns: Vec<Turn> = Vec::new();
     let compared = quantities(first.terms.tcp);
-    let count = usize::from(arguments.turns) * controllers.len();
-    'rounds: for round in 0..usize::from(arguments.turns) {
-        for controller in shuffled(controllers, &mut || random.unit()) {
-            // All controllers of a round have the same frames.
-            let seed = arguments.seed.wrapping_add(round as u64);
-            let Planned { terms, scenario, .. } = plan(arguments, Some(controller), seed, registry)?;
-            let session = Session { way, terms: &terms, registry };
-            let number = turns.len() + 1;
-            let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
-            let report = session.run(false, &mut (), show);
-            line.clear();
-            let report = match report {
-                Ok(report) => report,
-                Err(error) if turns.is_empty() => return Err(error),
-                Err(error) => {
-                    eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
-                    break 'rounds;
-                }
-            };
-            if way.stop.load(Ordering::Relaxed) {
-                break 'rounds;
+    let count = planned.len();
+    for PlannedTurn { round, controller, planned: Planned { terms, scenario, .. } } in planned {
+        let session = Session { way, terms, registry };
+        let number = turns.len() + 1;
+        let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
+        let report = session.run(false, &mut (), show);
+        line.clear();
+        let report = match report {
+            Ok(report) => report,
+            Err(error) if turns.is_empty() => return Err(error),
+            Err(error) => {
+                eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
+                break;
             }
-            if report.end != End::Complete {
-                eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
-                break 'rounds;
-            }
-            let turn = document(&report, way.peer, &terms, highest(&scenario.plan), &[], Judged::default());
-            if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
-                eprintln!(
-                    "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
-                );
-                break 'rounds;
-            }
-            let rate = MetricKind::Rate.show(turn.received_bps);
-            eprintln!("turn {number} of {count}: {controller}, {rate}");
-            let values = compared.iter().map(|quantity| (quantity.value)(&turn)).collect();
-            turns.push(Turn { round, controller: controller.clone(), values });
+        };
+        if way.stop.load(Ordering::Relaxed) {
+            break;
         }
+        if report.end != End::Complete {
+            eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
+            break;
+        }
+        let turn = document(&report, way.peer, terms, highest(&scenario.plan), &[], Judged::default());
+        if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
+            eprintln!(
+                "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
+            );
+            break;
+        }
+        let rate = MetricKind::Rate.show(turn.received_bps);
+        eprintln!("turn {number} of {count}: {controller}, {rate}");
+        let values = compared.iter().map(|quantity| (quantity.value)(&turn)).collect();
+        turns.push(Turn { round: *round, controller: controller.clone(), values });
     }
     let rounds = turns.len() / controllers.len();
     let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
-    let document = SurveyDocument { world: WORLD, peer: way.peer, controllers, rounds, quantities, turns };
+    let scenario = arguments.scenario.is_some().then_some(first.scenario.plan.id.as_str());
+    let document = SurveyDocument { world: WORLD, peer: way.peer, scenario, controllers, rounds, quantities, turns };
     let duration = TimeDelta::from_millis(first.terms.duration_ms as i64).to_string();
     output::print_results(arguments.json, &document, || describe(&document, &compared, &duration))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
@@ -215,8 +230,9 @@ fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&T
 }
 
 fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &str) -> String {
-    let SurveyDocument { peer, controllers, rounds, quantities, .. } = document;
-    let mut text = format!("{} to {peer}: {rounds} turns of {duration} each\n\n", output::bold("hosts"));
+    let SurveyDocument { peer, scenario, controllers, rounds, quantities, .. } = document;
+    let what = scenario.map_or(String::new(), |id| format!("{id}, "));
+    let mut text = format!("{} to {peer}: {what}{rounds} turns of {duration} each\n\n", output::bold("hosts"));
     for (quantity, row) in compared.iter().zip(quantities) {
         let mut table = Table::new([quantity.label, "mean", "difference", "interval", ""], 1);
         for (index, controller) in controllers.iter().enumerate() {
