@@ -17,10 +17,10 @@ const CHANGE_MIN_MS: f64 = 1.0;
 /// Largest drift, as a ratio: Linux adjusts the frequency of a clock by at most 500 ppm (`MAXFREQ` in `linux/timex.h`), and there are two.
 const RATIO_MAX: f64 = 1000e-6;
 
-/// Assumed: a drift is steady, so in each third of a session one interval of so many is near the line: nearer than this share of the
+/// Assumed: a drift is steady, so in each third of the intervals at least a quarter is near the line: nearer than this share of the
 /// change over the session.
 const NEAR: f64 = 0.15;
-const ONE_OF: usize = 4;
+const NEAR_SHARE: f64 = 0.25;
 
 /// Fewest intervals with delays, and with round-trip times, in which a drift is seen. Assumed: in fewer, noise looks like a drift.
 const INTERVALS_MIN: usize = 15;
@@ -102,7 +102,8 @@ fn steady_slope(points: &[(f64, f64)], fewest: usize, change_ms: Option<f64>) ->
     let Line { at_s, value_ms, slope } = lower_line(points).filter(|_| points.len() >= fewest)?;
     let limit = NEAR * change_ms.unwrap_or(slope * span_s(points)).abs();
     let is_near = |(t, v): &&(f64, f64)| v - (value_ms + slope * (t - at_s)) <= limit;
-    let is_steady = |third: &[(f64, f64)]| ONE_OF * third.iter().filter(is_near).count() >= third.len();
+    let is_steady =
+        |third: &[(f64, f64)]| third.iter().filter(is_near).count() as f64 >= NEAR_SHARE * third.len() as f64;
     points.chunks(points.len().div_ceil(3)).all(is_steady).then_some(slope)
 }
 
@@ -189,6 +190,16 @@ mod tests {
         assert_eq!(drift(&seconds(14, grows), &seconds(14, flat)), None, "a short session");
         assert!(drift(&minute(grows), &seconds(45, flat)).is_some());
         assert_eq!(drift(&minute(grows), &seconds(40, flat)), None, "no round trip at the end");
+        // A round-trip time each six seconds makes ten, each seven nine.
+        let every = |period: i64| {
+            let mut minima = Minima::default();
+            (0..60).step_by(period as usize).for_each(|s| minima.push(Time::from_secs(s), TimeDelta::from_millis(30)));
+            minima
+        };
+        assert!(drift(&minute(grows), &every(6)).is_some());
+        assert_eq!(drift(&minute(grows), &every(7)), None, "few round trips");
+        assert!(drift(&minute(grows), &minute(|t| 30.0 + t * 0.04)).is_some());
+        assert_eq!(drift(&minute(grows), &minute(|t| 30.0 + t * 0.06)), None, "more than half of it is a queue");
         let wild = |t: f64| 30.0 + 20.0 * (t * t).sin();
         assert_eq!(
             drift(&minute(grows), &minute(|t| if t < 20.0 { 20.0 + wild(t) } else { 10.0 })),

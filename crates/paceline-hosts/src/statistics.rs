@@ -10,7 +10,7 @@ const UNIT_NS: i64 = 1000;
 const MAX_UNITS: u64 = 3_600_000_000;
 
 /// A sample of times relative to the first one, with a resolution of 1 µs and an error of at most 0.1 % of the distance from that, or 1 % if
-/// it is coarse.
+/// it is coarse. What [`above`](Self::above) returns has the same error again, of the result.
 ///
 /// It is small until it has values, because a session may have many. With values up to 100 ms it needs 33 KB, and 6 KB if it is coarse.
 #[derive(Clone)]

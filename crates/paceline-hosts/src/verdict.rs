@@ -28,8 +28,8 @@ pub enum Verdict {
     SenderTooSlow,
     /// Loss is above 2 %.
     LossLimited,
-    /// Delay seems to vary by more than 150 ms, but does not without the drift of the clocks, and the target did not stay low.
-    ClockDrift,
+    /// Delay seems to vary by more than 150 ms, but the drift of the clocks may explain what is above that, and the target did not stay low.
+    ClockDriftSeen,
     /// The target stayed below the highest rate although loss was low, or delay varied by more than 150 ms.
     DelayLimited,
     /// None of the others.
@@ -62,7 +62,7 @@ pub struct Evidence {
 /// Returns the verdict and its evidence as a sentence.
 pub fn judge(evidence: &Evidence) -> (Verdict, String) {
     let (verdict, mut why) = judge_media(evidence);
-    if let Some(drift) = evidence.drift.filter(|_| verdict != Verdict::ClockDrift) {
+    if let Some(drift) = evidence.drift.filter(|_| verdict != Verdict::ClockDriftSeen) {
         why += &format!("; {}", describe(&drift));
     }
     if let Some(tcp) = evidence.tcp_bps {
@@ -93,10 +93,10 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
                 drift.filter(|drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS) =>
         {
             let why = format!(
-                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), but {}",
+                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), which a drift may explain: {}",
                 describe(&drift)
             );
-            (Verdict::ClockDrift, why)
+            (Verdict::ClockDriftSeen, why)
         }
         () if variation_p95_ms > VARIATION_LIMIT_MS => (
             Verdict::DelayLimited,
@@ -123,7 +123,7 @@ fn describe(drift: &Drift) -> String {
     let way = if drift.ppm > 0.0 { "faster" } else { "slower" };
     let (ppm, change) = (drift.ppm.abs(), drift.change_ms.abs());
     format!(
-        "the receiver's clock is {ppm:.0} ppm {way} than this one, which changed the delays by {change:.1} ms over the session"
+        "the receiver's clock is {ppm:.1} ppm {way} than this one, which changed the delays by {change:.1} ms over the session"
     )
 }
 
@@ -135,7 +135,7 @@ impl Verdict {
             Self::FeedbackLost => "feedback lost",
             Self::SenderTooSlow => "sender too slow",
             Self::LossLimited => "loss-limited",
-            Self::ClockDrift => "clock drift seen",
+            Self::ClockDriftSeen => "clock drift seen",
             Self::DelayLimited => "delay-limited",
             Self::Steady => "steady",
         }
@@ -166,8 +166,16 @@ mod tests {
             (Evidence { silent: true, ..good }, Verdict::FeedbackLost, "10 s"),
             (Evidence { loss_ratio: 0.021, ..good }, Verdict::LossLimited, "2.1 %"),
             (Evidence { variation_p95_ms: 151.0, ..good }, Verdict::DelayLimited, "151 ms"),
-            (Evidence { variation_p95_ms: 200.0, drift: drift(-50.0), ..good }, Verdict::ClockDrift, "50 ppm slower"),
-            (Evidence { variation_p95_ms: 200.0, drift: drift(49.0), ..good }, Verdict::DelayLimited, "49 ppm faster"),
+            (
+                Evidence { variation_p95_ms: 200.0, drift: drift(-50.0), ..good },
+                Verdict::ClockDriftSeen,
+                "50.0 ppm slower",
+            ),
+            (
+                Evidence { variation_p95_ms: 200.0, drift: drift(49.0), ..good },
+                Verdict::DelayLimited,
+                "49.0 ppm faster",
+            ),
             (
                 Evidence { variation_p95_ms: 200.0, drift: drift(90.0), target_share: 0.3, ..good },
                 Verdict::DelayLimited,

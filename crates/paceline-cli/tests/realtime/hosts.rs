@@ -475,7 +475,8 @@ fn a_case_under_another_controller_keeps_its_rates_and_bounds() {
     assert!(plain["assertions"].is_null(), "the bound belongs to a case: {}", plain["assertions"]);
     let large = sent(&["--case", "size=large", "--out", out.to_str().unwrap()]);
     assert_eq!(large["assertions"][0]["id"], "sends");
-    assert_eq!(large["terms"]["flows"][0]["controller"], "fixed");
+    assert_eq!((&large["terms"]["flows"][0]["controller"], &large["case"]), (&"fixed".into(), &"size=large".into()));
+    assert!(plain["case"].is_null());
     let manifest = Manifest::read(&out).unwrap();
     let about = out.join(RUNS).join(&manifest.runs[0].directory).join("about.json");
     let about = json(&fs::read_to_string(about).unwrap());
@@ -487,7 +488,7 @@ fn a_case_under_another_controller_keeps_its_rates_and_bounds() {
     // Both turns send the case, each under its controller: `fixed` has the highest rate, `gcc-2016` grows from the first one.
     let turns = sent(&["--case", "size=large", "--compare", "fixed,gcc-2016", "--turns", "2", "--duration", "2s"]);
     assert_eq!((&turns["rounds"], json_list(&turns["turns"]).len()), (&2.into(), 4));
-    assert_eq!(turns["scenario"], "mine/cases");
+    assert_eq!((&turns["scenario"], &turns["case"]), (&"mine/cases".into(), &"size=large".into()));
     let rate = |index: usize| turns["quantities"][0]["values"][index]["mean"].as_f64().unwrap();
     assert!((5.5e6..7e6).contains(&rate(0)) && (4e5..3e6).contains(&rate(1)), "{} and {}", rate(0), rate(1));
     signal("-INT", receiver.child.id());

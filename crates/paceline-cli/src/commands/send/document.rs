@@ -78,6 +78,9 @@ pub(super) struct Judged<'a> {
     /// Its id; `None` without a scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scenario: Option<&'a str>,
+    /// Its case, as `--case` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) case: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) assertions: Vec<Assertion>,
     /// Bounds that were not measured.
@@ -303,7 +306,7 @@ pub(super) fn describe(document: &Document<'_>) -> String {
         }
     }
     let Terms { flows, seed, .. } = document.terms;
-    let mut what: Vec<&str> = document.judged.scenario.into_iter().collect();
+    let mut what: Vec<&str> = document.judged.scenario.into_iter().chain(document.judged.case.as_deref()).collect();
     for name in flows.iter().map(|flow| &*flow.controller).chain(flows.iter().map(|flow| &*flow.source)) {
         if !what.contains(&name) {
             what.push(name);

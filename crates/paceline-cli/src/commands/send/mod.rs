@@ -85,7 +85,8 @@ pub struct Arguments {
     /// Runs a flow of the kernel's TCP from this host to the receiver beside the media, to the TCP port with the receiver's number.
     #[arg(long, value_enum, value_name = "KIND")]
     with: Option<Beside>,
-    /// Duration of the media, up to 1h, with --compare of each turn. If absent, that of the scenario; without one 20s, with --compare 10s.
+    /// Duration of the media, up to 1h, with --compare of each turn. If absent, that of the scenario; without a scenario 20s, or 10s for
+    /// each turn of --compare.
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
     /// File with a secret of at least 16 bytes that both ends have: the session is encrypted. The environment variable
@@ -304,12 +305,12 @@ fn judge<'a>(
     (windows, seconds): (Vec<WindowResult>, Vec<Vec<u64>>),
 ) -> Judged<'a> {
     let Planned { terms, scenario, unmeasured, .. } = planned;
-    let id = has_file.then_some(scenario.plan.id.as_str());
+    let (id, case) = (has_file.then_some(scenario.plan.id.as_str()), case(scenario));
     if report.end != End::Complete {
         // Windows of bounds may lie after the end.
         let measurable = scenario.asserts.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
         let unmeasured = measurable.chain(unmeasured.iter().cloned()).collect();
-        return Judged { scenario: id, assertions: Vec::new(), unmeasured };
+        return Judged { scenario: id, case, assertions: Vec::new(), unmeasured };
     }
     let delivered = report.received.packets;
     let run = RunResult {
@@ -326,7 +327,13 @@ fn judge<'a>(
         seconds,
         outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
     };
-    Judged { scenario: id, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }
+    Judged { scenario: id, case, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }
+}
+
+/// Returns the case of a scenario, as `--case` has it; `None` without one.
+fn case(scenario: &Scenario) -> Option<String> {
+    let case = &scenario.plan.case;
+    (!case.is_empty()).then(|| case.to_string())
 }
 
 /// Creates a socket of the address family of the peer.

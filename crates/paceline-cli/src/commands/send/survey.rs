@@ -6,7 +6,7 @@
 
 use super::document::{Document, Judged, document};
 use super::live::live_text;
-use super::{Arguments, Planned, Session, WORLD, Way, highest, plan};
+use super::{Arguments, Planned, Session, WORLD, Way, case, highest, plan};
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -85,6 +85,9 @@ struct SurveyDocument<'a> {
     /// The scenario that every turn sends, if one is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario: Option<&'a str>,
+    /// Its case, as `--case` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    case: Option<String>,
     controllers: &'a [String],
     /// Complete rounds: turns of each controller that count.
     rounds: usize,
@@ -187,7 +190,9 @@ pub(super) fn survey(
     let complete: Vec<&Turn> = turns.iter().filter(|turn| turn.round < rounds).collect();
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
     let scenario = arguments.scenario.is_some().then_some(first.scenario.plan.id.as_str());
-    let document = SurveyDocument { world: WORLD, peer: way.peer, scenario, controllers, rounds, quantities, turns };
+    let case = case(&first.scenario);
+    let document =
+        SurveyDocument { world: WORLD, peer: way.peer, scenario, case, controllers, rounds, quantities, turns };
     let duration = TimeDelta::from_millis(first.terms.duration_ms as i64).to_string();
     output::print_results(arguments.json, &document, || describe(&document, &compared, &duration))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
@@ -230,8 +235,8 @@ fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&T
 }
 
 fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &str) -> String {
-    let SurveyDocument { peer, scenario, controllers, rounds, quantities, .. } = document;
-    let what = scenario.map_or(String::new(), |id| format!("{id}, "));
+    let SurveyDocument { peer, scenario, case, controllers, rounds, quantities, .. } = document;
+    let what: String = scenario.iter().copied().chain(case.as_deref()).map(|part| format!("{part}, ")).collect();
     let mut text = format!("{} to {peer}: {what}{rounds} turns of {duration} each\n\n", output::bold("hosts"));
     for (quantity, row) in compared.iter().zip(quantities) {
         let mut table = Table::new([quantity.label, "mean", "difference", "interval", ""], 1);
