@@ -1,0 +1,4 @@
+//! Tests of the public interface.
+#![cfg(target_os = "linux")]
+
+mod fuzz;
