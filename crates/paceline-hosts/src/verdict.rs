@@ -62,8 +62,8 @@ pub struct Evidence {
 /// Returns the verdict and its evidence as a sentence.
 pub fn judge(evidence: &Evidence) -> (Verdict, String) {
     let (verdict, mut why) = judge_media(evidence);
-    if let Some(drift) = evidence.drift.filter(|_| verdict != Verdict::ClockDriftSeen) {
-        why += &format!("; {}", describe(&drift));
+    if let Some(drift) = &evidence.drift {
+        why += &format!("; {}", describe(drift));
     }
     if let Some(tcp) = evidence.tcp_bps {
         why += &format!("; the TCP flow beside it received {:.2} Mbit/s", tcp / 1e6);
@@ -75,6 +75,8 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
     let Evidence { received_packets, silent, loss_ratio, target_share, variation_p95_ms, .. } = *evidence;
     let Evidence { late_p99_ms, send_failures, drift, .. } = *evidence;
     let (loss, target) = (loss_ratio * 100.0, target_share * 100.0);
+    let explains = |drift: Drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS;
+    let may_be_drift = target_share >= TARGET_LIMIT && drift.is_some_and(explains);
     match () {
         () if received_packets == 0 => (Verdict::NothingArrived, "no packet was reported as received".to_owned()),
         () if silent => (Verdict::FeedbackLost, "no feedback arrived for 10 s".to_owned()),
@@ -87,19 +89,8 @@ fn judge_media(evidence: &Evidence) -> (Verdict, String) {
         () if loss_ratio > LOSS_LIMIT => {
             (Verdict::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
         }
-        () if variation_p95_ms > VARIATION_LIMIT_MS
-            && target_share >= TARGET_LIMIT
-            && let Some(drift) =
-                drift.filter(|drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS) =>
-        {
-            let why = format!(
-                "5 % of packets seem to be {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms), which a drift may explain: {}",
-                describe(&drift)
-            );
-            (Verdict::ClockDriftSeen, why)
-        }
         () if variation_p95_ms > VARIATION_LIMIT_MS => (
-            Verdict::DelayLimited,
+            if may_be_drift { Verdict::ClockDriftSeen } else { Verdict::DelayLimited },
             format!("5 % of packets were {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms)"),
         ),
         () if target_share < TARGET_LIMIT => (
