@@ -1,5 +1,5 @@
 //! Both ends of a session with datagrams of a hostile peer. An input is a list of steps: time passes and what the ends send is delivered,
-//! or one of them gets bytes that nobody sent.
+//! or one of them gets forged bytes.
 
 use paceline::Registry;
 use paceline_hosts::caller::Caller;
@@ -147,7 +147,7 @@ pub fn check(bytes: &[u8]) -> usize {
         match kind % 8 {
             0 => ends.pass(TimeDelta::from_millis((*words).into())),
             1 => match ends.listener.handle(ends.now, from, &datagram) {
-                // Nobody has proved an address.
+                // No address has been proved.
                 Action::Reply(reply) => {
                     assert!(reply.len() <= datagram.len(), "an answer is no longer than the question")
                 }
