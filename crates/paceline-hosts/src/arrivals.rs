@@ -1,13 +1,15 @@
-//! Reports of arrivals: for every RTP packet its stream, sequence number, arrival time and ECN field, whatever the controller's own
-//! feedback is. The receiver sends them ten times per second, each twice, so that single losses do no harm.
+//! Reports of arrivals: for every RTP packet its stream, sequence number, arrival time and ECN field, and for every rendered frame its
+//! time, whatever the controller's own feedback is. The receiver sends them ten times per second, each twice, so that single losses do no
+//! harm.
 //!
 //! A report has a number (4 bytes), the totals so far (packets, bytes and marked packets, 8 bytes each), the time of the first entry
-//! (8 bytes, ns on the receiver's clock), and entries of 6 bytes: stream and ECN field (2), sequence number (2), and time since the
-//! first entry (2) in units of 4 µs.
+//! (8 bytes, ns on the receiver's clock), the number of frames (1), and entries: frames of 13 bytes with stream (2), RTP timestamp (4), size (3),
+//! frames given up before it (2) and time (2); then packets of 6 bytes with stream and ECN field (2), sequence number (2) and time (2).
+//! Times are those since the first entry in units of 4 µs.
 
 use crate::message::Totals;
 use paceline_flow::IP_UDP_HEADERS;
-use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 
 /// Interval of reports while packets arrive.
 pub const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
@@ -22,13 +24,16 @@ const UNIT: TimeDelta = TimeDelta::from_micros(4);
 const SPAN: TimeDelta = TimeDelta::from_nanos(UNIT.as_nanos() * u16::MAX as i64);
 
 /// Length of the part before the entries.
-const HEADER: usize = 4 + 3 * 8 + 8;
+const HEADER: usize = 4 + 3 * 8 + 8 + 1;
 
-/// Length of an entry.
+/// Length of the entry of a packet.
 const ENTRY: usize = 6;
 
-/// Maximum number of entries: with headers, a report has less than 1200 bytes.
-const ENTRIES_MAX: usize = 183;
+/// Length of the entry of a frame.
+const FRAME: usize = 13;
+
+/// Maximum length of all entries: with headers, a report has less than 1200 bytes.
+const ENTRIES_LEN_MAX: usize = 1098;
 
 /// A packet of a session ([`crate::flow_number::Ssrcs::key`]): the number of its stream and its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,11 +55,27 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
-/// Collects arrivals and writes reports.
+/// A frame that was rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RenderedFrame {
+    /// Number of its stream, as of its packets.
+    pub stream: u16,
+    /// Its RTP timestamp.
+    pub timestamp: u32,
+    /// Its encoded size, at most 16 MB.
+    pub size: DataSize,
+    /// Number of frames that were given up since the previous one.
+    pub dropped: u16,
+    /// The time at which it was rendered, on the receiver's clock.
+    pub at: Time,
+}
+
+/// Collects arrivals and frames, and writes reports.
 pub struct Recorder {
     number: u32,
     totals: Totals,
     entries: Vec<Arrival>,
+    frames: Vec<RenderedFrame>,
     /// Reports that were sent since the last interval, to repeat at the next.
     repeat: Vec<Vec<u8>>,
     next: Time,
@@ -68,7 +89,8 @@ impl Recorder {
         Self {
             number: 0,
             totals: Totals::default(),
-            entries: Vec::with_capacity(ENTRIES_MAX),
+            entries: Vec::with_capacity(ENTRIES_LEN_MAX / ENTRY),
+            frames: Vec::new(),
             repeat: Vec::new(),
             next: now + INTERVAL,
             last: now,
@@ -85,11 +107,32 @@ impl Recorder {
         self.totals.packets += 1;
         self.totals.bytes += payload_len as u64 + IP_UDP_HEADERS.as_bytes();
         self.totals.marked += u64::from(arrival.ecn == Ecn::Ce);
-        let is_far = self.entries.first().is_some_and(|first| arrival.at - first.at > SPAN);
-        let full = (is_far || self.entries.len() == ENTRIES_MAX).then(|| self.write(arrival.at));
+        // A frame that this packet completes is in the same report.
+        let full = self.make_room(arrival.at, ENTRY + FRAME);
         self.entries.push(arrival);
+        full
+    }
+
+    /// Records a rendered frame. Returns a report to send if it is full.
+    pub fn record_frame(&mut self, frame: RenderedFrame) -> Option<Vec<u8>> {
+        let full = self.make_room(frame.at, FRAME);
+        self.frames.push(frame);
+        full
+    }
+
+    /// Returns a report if there is no room for so many bytes at this time.
+    fn make_room(&mut self, at: Time, len: usize) -> Option<Vec<u8>> {
+        let is_far = self.first().is_some_and(|first| at - first > SPAN);
+        let used = ENTRY * self.entries.len() + FRAME * self.frames.len();
+        let full = (is_far || used + len > ENTRIES_LEN_MAX).then(|| self.write(at));
         self.repeat.extend(full.clone());
         full
+    }
+
+    /// Returns the time of the first entry.
+    fn first(&self) -> Option<Time> {
+        let frame = self.frames.first().map(|frame| frame.at);
+        self.entries.first().map(|entry| entry.at).into_iter().chain(frame).min()
     }
 
     /// Returns the time of the next report.
@@ -104,7 +147,7 @@ impl Recorder {
         }
         self.next = now + INTERVAL;
         let mut due = std::mem::take(&mut self.repeat);
-        if !self.entries.is_empty() || now - self.last >= IDLE_INTERVAL {
+        if self.first().is_some() || now - self.last >= IDLE_INTERVAL {
             let report = self.write(now);
             if report.len() > HEADER {
                 self.repeat.push(report.clone());
@@ -129,14 +172,22 @@ impl Recorder {
         for count in [self.totals.packets, self.totals.bytes, self.totals.marked] {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
-        let first = self.entries.first().map_or(now, |entry| entry.at);
+        let first = self.first().unwrap_or(now);
         bytes.extend_from_slice(&first.as_nanos().to_be_bytes());
+        bytes.push(self.frames.len() as u8);
+        // The kernel's timestamps of two packets may be in the wrong order by some microseconds.
+        let units = |at: Time| ((at - first).as_nanos() / UNIT.as_nanos()).clamp(0, u16::MAX.into()) as u16;
+        for RenderedFrame { stream, timestamp, size, dropped, at } in self.frames.drain(..) {
+            bytes.extend_from_slice(&stream.to_be_bytes());
+            bytes.extend_from_slice(&timestamp.to_be_bytes());
+            bytes.extend_from_slice(&(size.as_bytes().min(0xFF_FFFF) as u32).to_be_bytes()[1..]);
+            bytes.extend_from_slice(&dropped.to_be_bytes());
+            bytes.extend_from_slice(&units(at).to_be_bytes());
+        }
         for Arrival { key, at, ecn } in self.entries.drain(..) {
-            // The kernel's timestamps of two packets may be in the wrong order by some microseconds.
-            let units = ((at - first).as_nanos() / UNIT.as_nanos()).clamp(0, u16::MAX.into());
             bytes.extend_from_slice(&(key.stream << 2 | ecn as u16).to_be_bytes());
             bytes.extend_from_slice(&key.sequence.to_be_bytes());
-            bytes.extend_from_slice(&(units as u16).to_be_bytes());
+            bytes.extend_from_slice(&units(at).to_be_bytes());
         }
         bytes
     }
@@ -151,6 +202,8 @@ pub struct Report {
     pub totals: Totals,
     /// Its arrivals.
     pub arrivals: Vec<Arrival>,
+    /// Its frames.
+    pub frames: Vec<RenderedFrame>,
 }
 
 impl Report {
@@ -161,18 +214,35 @@ impl Report {
         let (counts, _) = rest.as_chunks::<8>();
         let count = |index: usize| u64::from_be_bytes(counts[index]);
         let totals = Totals { packets: count(0), bytes: count(1), marked: count(2), ..Totals::default() };
+        let (frames, entries) = entries.split_at_checked(FRAME * usize::from(header[HEADER - 1]))?;
         let (entries, rest) = entries.as_chunks::<ENTRY>();
         // A reading of more than some centuries would overflow.
         let first = count(3) as i64;
-        if !rest.is_empty() || entries.len() > ENTRIES_MAX || !(i64::MIN / 4..i64::MAX / 4).contains(&first) {
+        if !rest.is_empty()
+            || frames.len() + ENTRY * entries.len() > ENTRIES_LEN_MAX
+            || !(i64::MIN / 4..i64::MAX / 4).contains(&first)
+        {
             return None;
         }
+        let at = |units: [u8; 2]| Time::from_nanos(first + i64::from(u16::from_be_bytes(units)) * UNIT.as_nanos());
         let arrival = |[c0, c1, s0, s1, t0, t1]: &[u8; ENTRY]| Arrival {
             key: PacketKey { stream: u16::from_be_bytes([*c0, *c1]) >> 2, sequence: u16::from_be_bytes([*s0, *s1]) },
-            at: Time::from_nanos(first + i64::from(u16::from_be_bytes([*t0, *t1])) * UNIT.as_nanos()),
+            at: at([*t0, *t1]),
             ecn: Ecn::from_bits(c1 & 3),
         };
-        Some(Self { number: u32::from_be_bytes(*number), totals, arrivals: entries.iter().map(arrival).collect() })
+        let frame = |[s0, s1, r0, r1, r2, r3, b0, b1, b2, d0, d1, t0, t1]: &[u8; FRAME]| RenderedFrame {
+            stream: u16::from_be_bytes([*s0, *s1]),
+            timestamp: u32::from_be_bytes([*r0, *r1, *r2, *r3]),
+            size: DataSize::from_bytes(u32::from_be_bytes([0, *b0, *b1, *b2]).into()),
+            dropped: u16::from_be_bytes([*d0, *d1]),
+            at: at([*t0, *t1]),
+        };
+        Some(Self {
+            number: u32::from_be_bytes(*number),
+            totals,
+            arrivals: entries.iter().map(arrival).collect(),
+            frames: frames.as_chunks::<FRAME>().0.iter().map(frame).collect(),
+        })
     }
 }
 
@@ -187,27 +257,45 @@ mod tests {
         Arrival { key: PacketKey { stream: n * 31 % (1 << 14), sequence: n }, at, ecn: Ecn::from_bits((n % 4) as u8) }
     }
 
+    fn frame(n: u16, at: Time) -> RenderedFrame {
+        let size = DataSize::from_bytes(u64::from(n) * 16_000);
+        RenderedFrame { stream: n, timestamp: u32::from(n) << 17, size, dropped: n % 3, at }
+    }
+
     #[test]
-    fn every_arrival_is_reported_twice_within_two_intervals() {
+    fn every_arrival_and_frame_is_reported_twice_within_two_intervals() {
         let mut recorder = Recorder::new(Time::ZERO);
-        let (mut sent, mut reports) = (Vec::new(), Vec::new());
+        let (mut sent, mut rendered, mut reports) = (Vec::new(), Vec::new(), Vec::new());
         for n in 0..1000u16 {
             let now = Time::ZERO + TimeDelta::from_micros(i64::from(n) * 301);
             sent.push(arrival(n, now));
             reports.extend(recorder.poll_transmit(now));
             reports.extend(recorder.record(arrival(n, now), 1000));
+            // Sometimes one packet completes several frames.
+            for frame in (0..n % 5 / 2 * (n % 7)).map(|_| frame(n, now)) {
+                rendered.push(frame);
+                reports.extend(recorder.record_frame(frame));
+            }
         }
+        assert!(rendered.len() > 900);
         reports.extend(recorder.finish(Time::from_secs(1)));
         assert!(reports.iter().all(|report| report.len() < 1200));
         for copy in 0..2 {
-            let mut seen: Vec<Arrival> = Vec::new();
+            let (mut seen, mut frames) = (Vec::<Arrival>::new(), Vec::<RenderedFrame>::new());
             let mut numbers: Vec<u32> = Vec::new();
             for report in reports.iter().map(|bytes| Report::read(bytes).unwrap()) {
                 let before = numbers.iter().filter(|number| **number == report.number).count();
                 numbers.push(report.number);
                 if before == copy {
                     seen.extend(report.arrivals);
+                    frames.extend(report.frames);
                 }
+            }
+            frames.sort_by_key(|frame| frame.stream);
+            assert_eq!(frames.len(), rendered.len(), "copy {copy}");
+            for (seen, sent) in frames.iter().zip(&rendered) {
+                assert_eq!(RenderedFrame { at: sent.at, ..*seen }, *sent);
+                assert!(seen.at <= sent.at && sent.at - seen.at < UNIT, "{} {}", seen.at, sent.at);
             }
             seen.sort_by_key(|arrival| arrival.key.sequence);
             assert_eq!(seen.len(), sent.len(), "copy {copy}");
@@ -232,9 +320,9 @@ mod tests {
         #[test]
         fn random_bytes_do_not_panic(body in prop::collection::vec(any::<u8>(), 0..1500)) {
             if let Some(report) = Report::read(&body) {
-                prop_assert!(report.arrivals.len() <= ENTRIES_MAX);
+                prop_assert!(report.arrivals.len() * ENTRY + report.frames.len() * FRAME <= ENTRIES_LEN_MAX);
             }
-            let _ = Ssrcs::new(SessionId([1; 8]), 2).key(&body);
+            let _ = Ssrcs::new(SessionId([1; 8]), [1, 2]).key(&body);
         }
     }
 }

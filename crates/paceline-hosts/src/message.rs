@@ -7,7 +7,7 @@ use crate::seal;
 use crate::token::Token;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 
 /// First bytes of every message.
 const MAGIC: [u8; 4] = *b"PLHO";

@@ -87,6 +87,8 @@ pub struct PathLog {
     /// Events that wait for the fate of earlier packets, in order of time.
     events: BTreeMap<(Time, u64), EventRecord>,
     event_number: u64,
+    /// Time of the latest event that was returned.
+    returned: Time,
     /// Reported packets that were never sent, whose fate was known, or that cannot have arrived then.
     unknown: u64,
     /// Mean variation of the last report.
@@ -114,6 +116,7 @@ impl PathLog {
             minima: Minima::default(),
             events: BTreeMap::new(),
             event_number: 0,
+            returned: Time::ZERO,
             unknown: 0,
             recent: None,
         }
@@ -130,6 +133,15 @@ impl PathLog {
     fn insert(&mut self, event: EventRecord) {
         self.events.insert((event.at(), self.event_number), event);
         self.event_number += 1;
+    }
+
+    /// Returns the time on this host's clock of something that happened at the receiver at `at`, on the receiver's clock; as for arrivals, the
+    /// smallest delay counts as half of the round-trip time. It is not before the events that were returned. `None` if it is not known, or if it
+    /// cannot have happened before `now`.
+    pub fn time_of(&self, at: Time, now: Time) -> Option<Time> {
+        let (first, _) = self.span?;
+        let here = at + (self.base - self.origin?);
+        (first..=now + ARRIVAL_SLACK).contains(&here).then_some(here.min(now).max(self.returned))
     }
 
     /// Records a sent RTP packet.
@@ -152,6 +164,11 @@ impl PathLog {
         if self.pending.len() > PENDING_MAX {
             self.lose_oldest();
         }
+    }
+
+    /// Returns whether no such report was handled.
+    pub fn is_new(&self, report: &Report) -> bool {
+        self.seen.is_new(report.number.into())
     }
 
     /// Handles a report. Returns whether it says that a packet of ours arrived that was not reported before.
@@ -262,6 +279,7 @@ impl PathLog {
     pub fn poll_event(&mut self, now: Time) -> Option<EventRecord> {
         let open = self.pending.first_key_value().map_or(now, |(_, sent)| sent.at.min(now));
         let first = self.events.first_entry().filter(|first| first.key().0 < open)?;
+        self.returned = self.returned.max(first.key().0);
         Some(first.remove())
     }
 
@@ -337,7 +355,12 @@ mod tests {
 
     fn report(number: u32, arrivals: Vec<Arrival>) -> Report {
         let packets = arrivals.len() as u64;
-        Report { number, totals: Totals { packets, bytes: packets * 1000, ..Totals::default() }, arrivals }
+        Report {
+            number,
+            totals: Totals { packets, bytes: packets * 1000, ..Totals::default() },
+            arrivals,
+            frames: Vec::new(),
+        }
     }
 
     fn arrival(n: u16, sent: Time, delay_ms: i64) -> Arrival {

@@ -1,17 +1,17 @@
 //! The flows that an end receives, without socket and clock.
 
-use crate::arrivals::{Arrival, Recorder};
+use crate::arrivals::{Arrival, Recorder, RenderedFrame};
 use crate::flow_number::Ssrcs;
-use crate::message::{SessionId, Totals};
+use crate::message::Totals;
 use crate::session_flow::SessionFlow;
 use crate::silence::Liveness;
 use crate::timers::Timers;
 use crate::window::SeenNumbers;
-use paceline_flow::{Datagram, IP_UDP_HEADERS};
+use paceline_flow::{Datagram, IP_UDP_HEADERS, ReceiverEvent};
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
-use paceline_records::EventRecord;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
+use std::collections::BTreeMap;
 
 /// What to send: RTCP, or the body of a report of arrivals.
 pub enum Output<'a> {
@@ -28,8 +28,6 @@ pub type Transmit<'a> = dyn FnMut(Output<'_>) + 'a;
 struct ReceiveFlow {
     flow: MediaFlow,
     totals: Totals,
-    /// The packets that were seen, of media and of retransmissions.
-    seen: [SeenNumbers; 2],
 }
 
 /// The flows that an end receives.
@@ -39,6 +37,8 @@ pub struct ReceiveSide {
     /// Number of the first flow in the session.
     first: usize,
     ssrcs: Ssrcs,
+    /// The packets that were seen of each stream; retransmissions are a stream of their own.
+    seen: BTreeMap<u16, SeenNumbers>,
     recorder: Recorder,
     first_arrival: Option<Time>,
     /// The time of the last packet.
@@ -46,15 +46,13 @@ pub struct ReceiveSide {
 }
 
 impl ReceiveSide {
-    /// Creates the side of flows of this session that start now. `first` is the number of the first one in the session.
-    pub fn new(id: SessionId, flows: Vec<SessionFlow>, first: usize, now: Time) -> Self {
-        let ssrcs = Ssrcs::new(id, first + flows.len());
-        let flow =
-            |flow: SessionFlow| ReceiveFlow { flow: flow.flow, totals: Totals::default(), seen: Default::default() };
+    /// Creates the side of flows of the session with these SSRCs that start now. `first` is the number of the first one in the session.
+    pub fn new(ssrcs: Ssrcs, flows: Vec<SessionFlow>, first: usize, now: Time) -> Self {
+        let flow = |flow: SessionFlow| ReceiveFlow { flow: flow.flow, totals: Totals::default() };
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
-        let timers = Timers::new(flows.iter().map(|flow| flow.poll_timeout(now)));
+        let timers = Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(now, FlowEnd::Receiver)));
         let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
-        Self { flows, timers, first, ssrcs, recorder, first_arrival: None, liveness }
+        Self { flows, timers, first, ssrcs, seen: BTreeMap::new(), recorder, first_arrival: None, liveness }
     }
 
     /// Handles a packet that arrived at `at`; `now` is not before an earlier call. Returns whether it is of one of the flows.
@@ -65,7 +63,7 @@ impl ReceiveSide {
         let flow = &mut self.flows[index];
         // A packet that the network has duplicated counts once. The flow gets it like any other.
         let key = self.ssrcs.key(bytes);
-        if let Some(key) = key.filter(|key| flow.seen[usize::from(key.stream % 2)].insert(key.sequence)) {
+        if let Some(key) = key.filter(|key| self.seen.entry(key.stream).or_default().insert(key.sequence)) {
             self.first_arrival.get_or_insert(at);
             self.liveness.handle_news(at);
             flow.totals.packets += 1;
@@ -76,18 +74,16 @@ impl ReceiveSide {
             }
         }
         flow.flow.handle_packet(now, FlowEnd::Receiver, now, bytes, size, ecn);
-        flow.drain(now, transmit);
-        self.timers.set(index, flow.poll_timeout(now));
+        self.drain(now, index, transmit);
         true
     }
 
     /// Handles timers that are due, and sends what is due.
     pub fn handle_timeout(&mut self, now: Time, transmit: &mut Transmit<'_>) {
-        for (index, flow) in self.flows.iter_mut().enumerate() {
+        for index in 0..self.flows.len() {
             if self.timers.due(index, now).is_some() {
-                flow.flow.handle_timeout(now, FlowEnd::Receiver);
-                flow.drain(now, transmit);
-                self.timers.set(index, flow.poll_timeout(now));
+                self.flows[index].flow.handle_timeout(now, FlowEnd::Receiver);
+                self.drain(now, index, transmit);
             }
         }
         self.recorder.poll_transmit(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
@@ -120,26 +116,29 @@ impl ReceiveSide {
     pub fn finish(&mut self, now: Time, transmit: &mut Transmit<'_>) {
         self.recorder.finish(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
     }
-}
 
-impl ReceiveFlow {
-    fn poll_timeout(&self, now: Time) -> Option<Time> {
-        self.flow.poll_timeout(now, FlowEnd::Receiver)
-    }
-
-    fn drain(&mut self, now: Time, transmit: &mut Transmit<'_>) {
+    /// Sends what a flow has due, and records the frames that it rendered.
+    fn drain(&mut self, now: Time, index: usize, transmit: &mut Transmit<'_>) {
+        let ReceiveFlow { flow, totals } = &mut self.flows[index];
         let mut datagram = Datagram::new();
-        let reading = self.flow.clock.at(now);
-        if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
-            while self.flow.receiver.poll_transmit(reading, &mut datagram) {
+        let reading = flow.clock.at(now);
+        if flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
+            while flow.receiver.poll_transmit(reading, &mut datagram) {
                 transmit(Output::Rtcp(datagram.bytes(), datagram.ecn));
             }
         }
-        while let Some(event) = self.flow.receiver.poll_event() {
-            if let EventRecord::Frame { dropped, .. } = self.flow.receiver_event(now, event) {
-                self.totals.frames += 1;
-                self.totals.frames_dropped += u64::from(dropped);
+        while let Some(event) = flow.receiver.poll_event() {
+            if let ReceiverEvent::Frame { stream, timestamp, size, dropped } = event {
+                totals.frames += 1;
+                totals.frames_dropped += u64::from(dropped);
+                let stream = self.ssrcs.stream_number(self.first + index, stream);
+                if let Some(full) =
+                    self.recorder.record_frame(RenderedFrame { stream, timestamp, size, dropped, at: now })
+                {
+                    transmit(Output::Arrivals(&full));
+                }
             }
         }
+        self.timers.set(index, flow.poll_timeout(now, FlowEnd::Receiver));
     }
 }

@@ -1,5 +1,6 @@
 //! The receiver, over a UDP socket in real time: one session after the other.
 
+use crate::flow_number::Ssrcs;
 use crate::link::Link;
 use crate::listener::{Action, Counters, Listener};
 use crate::message::{self, Message, Refusal, SessionId, Totals};
@@ -14,6 +15,7 @@ use crate::terms::Terms;
 use paceline_live::clock::Monotonic;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
+use paceline_records::EventRecord;
 use paceline_units::{Ecn, Time, TimeDelta};
 use std::io;
 use std::net::SocketAddr;
@@ -64,6 +66,8 @@ pub struct ReceiveReport {
     pub tcp: Option<TcpTotals>,
     /// Time from the first to the last packet.
     pub lasted: TimeDelta,
+    /// Time for which media were sent: from the start of the session to its end, at most the agreed duration.
+    pub media: TimeDelta,
 }
 
 /// What a receiver needs.
@@ -74,8 +78,10 @@ pub struct Receiver<'a> {
     pub key: [u8; 32],
     /// The secret, if sessions are sealed.
     pub secret: Option<Secret>,
-    /// Creates the flows of a session with this identifier at this time of the receiver's clock, or refuses it.
-    pub build: &'a dyn Fn(SessionId, &Terms, Time) -> Result<Flows, Refusal>,
+    /// Creates the flows of a session with this identifier, or refuses it. It starts at time zero of its own clock.
+    pub build: &'a dyn Fn(SessionId, &Terms) -> Result<Flows, Refusal>,
+    /// Receives the events of the flows that this end sends, on the clock of the session.
+    pub on_event: &'a dyn Fn(&EventRecord),
     /// Set to end the session and the receiver.
     pub stop: &'a AtomicBool,
 }
@@ -175,7 +181,7 @@ impl<'a> Server<'a> {
         let reply = match self.listener.handle(now, from, bytes) {
             Action::Drop => return None,
             Action::Reply(bytes) => bytes,
-            Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms, now) {
+            Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms) {
                 Ok(flows) => {
                     let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
                     let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
@@ -194,7 +200,7 @@ impl<'a> Server<'a> {
                 Err(reason) => self.listener.refuse(id, reason),
             },
             Action::Leave => {
-                let is_early = self.session.as_ref()?.media_end() - now > END_TOLERANCE;
+                let is_early = self.session.as_ref()?.media_left(now) > END_TOLERANCE;
                 let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete })?;
                 if let (Some((link, _)), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
                     link.transmit(&goodbye, Ecn::NotEct);
@@ -218,7 +224,7 @@ impl<'a> Server<'a> {
     /// Handles timers that are due. Returns the result of a session that is over.
     fn handle_timeout(&mut self, now: Time, is_over: bool) -> Option<ReceiveReport> {
         let running = self.session.as_mut()?;
-        running.handle_timeout(now);
+        running.handle_timeout(now, self.receiver.on_event);
         let end = running.end(now).or(is_over.then_some(End::Interrupted))?;
         let report = self.end(now, end);
         // The sender learns of it; if this is lost, its silence rule applies.
@@ -232,7 +238,7 @@ impl<'a> Server<'a> {
     fn end(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let mut over = self.session.take()?;
         // A lost answer to the start does no harm to the next session, whose keys are others.
-        let report = over.finish(now, end);
+        let report = over.finish(now, end, self.receiver.on_event);
         let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
         self.listener.end(now, over.side.totals(), closing.to_bytes());
         self.over = Some((over.link, over.open));
@@ -256,7 +262,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// A session that runs.
+/// A session that runs. Its methods take times of the receiver's clock; its flows have a clock that starts with it.
 struct Session<'a> {
     link: Link<'a>,
     /// Opens sealed datagrams; `None` if the session is not sealed.
@@ -272,15 +278,23 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(link: Link<'a>, open: Option<Open>, terms: Terms, flows: Flows, tcp: Option<TcpSession>, now: Time) -> Self {
-        let (id, count, duration) = (link.id, flows.forward.len(), terms.duration());
-        let back =
-            (!flows.back.is_empty()).then(|| SendSide::new(id, flows.back, count, now, duration, TimeDelta::ZERO));
-        Self { link, open, terms, side: ReceiveSide::new(id, flows.forward, 0, now), back, tcp, started: now }
+        let (count, duration) = (flows.forward.len(), terms.duration());
+        let ssrcs = || Ssrcs::of_session(link.id, &terms);
+        let back = (!flows.back.is_empty())
+            .then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, TimeDelta::ZERO));
+        let side = ReceiveSide::new(ssrcs(), flows.forward, 0, Time::ZERO);
+        Self { link, open, terms, side, back, tcp, started: now }
+    }
+
+    /// Returns a time on the clock of the session.
+    fn time(&self, at: Time) -> Time {
+        Time::ZERO + (at - self.started)
     }
 
     /// Handles a datagram of the peer that arrived at `at`; `now` is not before an earlier call. Returns whether it is RTP, RTCP or a
     /// report of arrivals of this session.
     fn handle(&mut self, now: Time, at: Time, bytes: &[u8], ecn: Ecn) -> bool {
+        let (now, at) = (self.time(now), self.time(at));
         if message::is_message(bytes) {
             let (Some(back), Ok((other, Message::Arrivals(body)))) = (&mut self.back, message::read(bytes)) else {
                 return false;
@@ -301,45 +315,55 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn handle_timeout(&mut self, now: Time) {
-        let link = &self.link;
+    fn handle_timeout(&mut self, now: Time, on_event: &dyn Fn(&EventRecord)) {
+        let (now, link) = (self.time(now), &self.link);
         self.side.handle_timeout(now, &mut |output| link.transmit_output(output));
         if let Some(back) = &mut self.back {
             back.handle_timeout(now, &mut |bytes, ecn| link.transmit(bytes, ecn));
-            // The receiver does not store events.
-            while back.log.poll_event(now).is_some() {}
+            while let Some(event) = back.log.poll_event(now) {
+                on_event(&event);
+            }
         }
     }
 
-    fn media_end(&self) -> Time {
-        self.started + self.terms.duration()
+    /// Returns the time until the media end; negative after that.
+    fn media_left(&self, now: Time) -> TimeDelta {
+        self.started + self.terms.duration() - now
     }
 
     fn timeout(&self, now: Time) -> Time {
-        let back = self.back.as_ref().filter(|_| now < self.media_end());
+        let back = self.back.as_ref().filter(|_| self.media_left(now).is_positive());
         let due = self.side.poll_timeout();
-        back.and_then(SendSide::poll_timeout).map_or(due, |back| due.min(back))
+        let due = back.and_then(SendSide::poll_timeout).map_or(due, |back| due.min(back));
+        self.started + (due - Time::ZERO)
     }
 
     /// Returns why the session is over; `None` if it is not.
     fn end(&self, now: Time) -> Option<End> {
-        let is_unheard = self.back.as_ref().is_some_and(|back| now < self.media_end() && back.liveness.is_silent(now));
+        let (left, now) = (self.media_left(now), self.time(now));
+        let is_unheard = self.back.as_ref().is_some_and(|back| left.is_positive() && back.liveness.is_silent(now));
         if self.side.liveness.is_silent(now) || is_unheard {
             return Some(End::Silence);
         }
-        (now >= self.media_end() + OVERTIME).then_some(End::Complete)
+        (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)
+    }
+
+    /// Returns the time for which media were sent.
+    fn media(&self, now: Time) -> TimeDelta {
+        (self.time(now) - Time::ZERO).min(self.terms.duration())
     }
 
     /// Returns what was measured of the flows that this end sent; `None` if there are none.
     fn summary(&mut self, now: Time) -> Option<Summary> {
-        let end = now.min(self.media_end());
+        let end = Time::ZERO + self.media(now);
         self.back.as_mut().map(|back| back.summary(end))
     }
 
-    fn finish(&mut self, now: Time, end: End) -> ReceiveReport {
-        let link = &self.link;
-        self.side.finish(now, &mut |output| link.transmit_output(output));
+    fn finish(&mut self, now: Time, end: End, on_event: &dyn Fn(&EventRecord)) -> ReceiveReport {
+        let (time, link) = (self.time(now), &self.link);
+        self.side.finish(time, &mut |output| link.transmit_output(output));
         let summary = self.summary(now);
+        self.back.iter_mut().flat_map(|back| back.log.finish()).for_each(|event| on_event(&event));
         ReceiveReport {
             peer: self.link.peer,
             terms: self.terms.clone(),
@@ -349,6 +373,7 @@ impl<'a> Session<'a> {
             back: summary.zip(self.back.as_ref().map(|back| *back.log.received())),
             tcp: self.tcp.as_mut().map(TcpSession::finish),
             lasted: self.side.lasted(),
+            media: self.media(now),
         }
     }
 }
@@ -406,11 +431,18 @@ mod tests {
 
     /// Serves sessions until `count` are over. Returns why each ended.
     fn serve(socket: &Socket, count: usize, on_build: &dyn Fn()) -> Vec<End> {
-        let build = |id, _: &Terms, _| {
+        let build = |id, _: &Terms| {
             on_build();
             Ok(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
         };
-        let receiver = Receiver { socket, key: [1; 32], secret: None, build: &build, stop: &AtomicBool::new(false) };
+        let receiver = Receiver {
+            socket,
+            key: [1; 32],
+            secret: None,
+            build: &build,
+            on_event: &|_| (),
+            stop: &AtomicBool::new(false),
+        };
         let mut ends = Vec::new();
         receiver.run(&mut |report| (ends.push(report.end), ends.len() < count).1, &mut |_| ()).unwrap();
         ends

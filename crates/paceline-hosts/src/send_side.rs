@@ -1,16 +1,16 @@
 //! The flows that an end sends, without socket and clock.
 
-use crate::arrivals::Report;
+use crate::arrivals::{RenderedFrame, Report};
 use crate::drift::{Drift, Minima, drift};
 use crate::flow_number::Ssrcs;
-use crate::message::{SessionId, Totals};
+use crate::message::Totals;
 use crate::path_log::PathLog;
 use crate::session_flow::SessionFlow;
 use crate::silence::Liveness;
 use crate::statistics::Sample;
 use crate::summary::Summary;
 use crate::timers::Timers;
-use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS};
+use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS, ReceiverEvent};
 use paceline_live::lateness::{self, Lateness};
 use paceline_live::media_endpoint;
 use paceline_netsim::media_flow::{MediaFlow, packet_class};
@@ -106,10 +106,10 @@ impl Tapped {
 }
 
 impl SendSide {
-    /// Creates the side of flows of this session that start at `start` and last for `duration`. `first` is the number of the first one in
+    /// Creates the side of flows of the session with these SSRCs that start at `start` and last for `duration`. `first` is the number of the first one in
     /// the session, and `rtt` the round-trip time of the handshake, or zero.
     pub fn new(
-        id: SessionId,
+        ssrcs: Ssrcs,
         flows: Vec<SessionFlow>,
         first: usize,
         start: Time,
@@ -131,7 +131,7 @@ impl SendSide {
             timers: Timers::new(flows.iter().map(|flow| Some(flow.poll_timeout(start)?.max(flow.start)))),
             flows,
             first,
-            ssrcs: Ssrcs::new(id, first + count),
+            ssrcs,
             log: PathLog::new(rtt, count),
             liveness: Liveness::new(start),
             lateness: lateness::empty(),
@@ -198,11 +198,29 @@ impl SendSide {
 
     /// Handles the body of a report of arrivals.
     pub fn handle_report(&mut self, now: Time, body: &[u8]) {
-        match Report::read(body) {
-            Some(report) if self.log.handle_report(&report) => self.liveness.handle_news(now),
-            Some(_) => {}
-            None => self.malformed += 1,
+        let Some(report) = Report::read(body) else {
+            self.malformed += 1;
+            return;
+        };
+        if !self.log.is_new(&report) {
+            return;
         }
+        if self.log.handle_report(&report) {
+            self.liveness.handle_news(now);
+        }
+        report.frames.iter().for_each(|frame| self.handle_frame(now, frame));
+    }
+
+    /// Handles a frame that the receiver rendered; one of another session or of an impossible time is malformed.
+    fn handle_frame(&mut self, now: Time, frame: &RenderedFrame) {
+        let place = self.ssrcs.stream_of(frame.stream);
+        let place = place.and_then(|(flow, stream)| Some((self.flows.get(flow.checked_sub(self.first)?)?, stream)));
+        let (Some((flow, stream)), Some(at)) = (place, self.log.time_of(frame.at, now)) else {
+            self.malformed += 1;
+            return;
+        };
+        let RenderedFrame { timestamp, size, dropped, .. } = *frame;
+        self.log.push(flow.flow.receiver_event(at, ReceiverEvent::Frame { stream, timestamp, size, dropped }));
     }
 
     /// Returns the time of the next timer of a flow.
@@ -362,8 +380,10 @@ impl Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::SessionId;
     use crate::receive_side::{Output, ReceiveSide};
     use crate::testing;
+    use paceline_units::StreamId;
 
     const ID: SessionId = SessionId([4; 8]);
 
@@ -371,14 +391,14 @@ mod tests {
     fn nothing_is_sent_or_decided_after_the_end_however_late_the_wake_up_is() {
         let ms = Time::from_millis;
         let mut side = SendSide::new(
-            ID,
+            testing::ssrcs(ID),
             vec![testing::flow(ID, 0, "googcc")],
             0,
             ms(0),
             TimeDelta::from_millis(1999),
             TimeDelta::ZERO,
         );
-        let mut receiver = ReceiveSide::new(ID, vec![testing::flow(ID, 0, "googcc")], 0, ms(0));
+        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), vec![testing::flow(ID, 0, "googcc")], 0, ms(0));
         let (mut media, mut feedback) = (Vec::new(), Vec::new());
         for now in (0..1990).step_by(10).map(ms) {
             side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
@@ -412,8 +432,8 @@ mod tests {
         for ppm in [100, 0, -100] {
             let length = TimeDelta::from_secs(30);
             let flow = || vec![testing::flow(ID, 0, "googcc")];
-            let mut side = SendSide::new(ID, flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
-            let mut receiver = ReceiveSide::new(ID, flow(), 0, Time::ZERO);
+            let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
+            let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO);
             let (mut media, mut rtcp): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
             let mut reports: Vec<Report> = Vec::new();
             for now in (0..29_000).step_by(5).map(Time::from_millis) {
@@ -439,10 +459,73 @@ mod tests {
     }
 
     #[test]
+    fn rendered_frames_become_events_in_order_of_time() {
+        let (length, offset) = (TimeDelta::from_secs(3), TimeDelta::from_secs(1000));
+        let flow = || vec![testing::flow(ID, 0, "googcc")];
+        let rtt = TimeDelta::from_millis(40);
+        let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, rtt);
+        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset);
+        let (mut media, mut reports): (Vec<(Time, Vec<u8>)>, Vec<Vec<u8>>) = Default::default();
+        let mut frames = Vec::new();
+        let mut latest = Time::ZERO;
+        let mut collect = |event: &EventRecord| {
+            assert!(event.at() >= latest, "{event:?} follows one at {latest}");
+            latest = event.at();
+            if let EventRecord::Frame { at, captured, flow: FlowId(0), stream: StreamId(0), size, .. } = *event {
+                frames.push((at, captured, size));
+            }
+        };
+        for now in (0..3000).map(Time::from_millis) {
+            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
+            let answer = &mut |output: Output<'_>| {
+                if let Output::Arrivals(bytes) = output {
+                    reports.push(bytes.to_vec());
+                }
+            };
+            // Everything takes 20 ms.
+            while media.first().is_some_and(|(sent, _)| *sent + TimeDelta::from_millis(20) <= now) {
+                let (_, packet) = media.remove(0);
+                receiver.handle_packet(now + offset, now + offset, &packet, Ecn::NotEct, answer);
+            }
+            receiver.handle_timeout(now + offset, answer);
+            reports.drain(..).for_each(|bytes| side.handle_report(now, &bytes));
+            while let Some(event) = side.log.poll_event(now) {
+                collect(&event);
+            }
+        }
+        side.log.finish().iter().for_each(&mut collect);
+        let rendered = receiver.totals().frames as usize;
+        assert!(rendered > 80 && frames.len() + 5 > rendered, "{} of {rendered}", frames.len());
+        for (at, captured, size) in &frames {
+            let delay = *at - *captured;
+            assert!((TimeDelta::from_millis(19)..TimeDelta::from_millis(60)).contains(&delay), "{delay}");
+            assert!(size.as_bytes() > 100);
+        }
+        assert_eq!(side.malformed, 0);
+        // Those of other streams or of impossible times do not count.
+        let at = Time::ZERO + offset + TimeDelta::from_secs(1);
+        let frame = RenderedFrame { stream: 0, timestamp: 7, size: DataSize::from_bytes(9), dropped: u16::MAX, at };
+        let stream = |stream| RenderedFrame { stream, ..frame };
+        let time = |at| RenderedFrame { at, ..frame };
+        for (wrong, malformed) in [
+            (frame, 0),
+            (stream(1), 1),
+            (stream(2), 2),
+            (stream(u16::MAX), 3),
+            (time(Time::ZERO), 4),
+            (time(at + offset), 5),
+        ] {
+            side.handle_frame(Time::ZERO + length, &wrong);
+            assert_eq!(side.malformed, malformed, "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn a_flow_sends_from_its_start_to_its_end() {
         let ms = TimeDelta::from_millis;
         let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, 0, "fixed") };
-        let mut side = SendSide::new(ID, vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
+        let mut side =
+            SendSide::new(testing::ssrcs(ID), vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
         let mut sent = Vec::new();
         while let Some(due) = side.poll_timeout().filter(|due| *due < Time::from_secs(9)) {
             side.handle_timeout(due, &mut |_, _| (sent.push(due), true).1);
@@ -463,14 +546,14 @@ mod tests {
         let now = Time::from_millis(1);
         for (id, is_ours) in [(ID, true), (SessionId([5; 8]), false)] {
             let mut side = SendSide::new(
-                ID,
+                testing::ssrcs(ID),
                 vec![testing::flow(ID, 0, "googcc")],
                 0,
                 now,
                 TimeDelta::from_secs(9),
                 TimeDelta::ZERO,
             );
-            let mut receiver = ReceiveSide::new(id, vec![testing::flow(id, 0, "googcc")], 0, now);
+            let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, 0, "googcc")], 0, now);
             let mut media = Vec::new();
             for ms in 1..100 {
                 side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
@@ -480,7 +563,7 @@ mod tests {
                 assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_| ()), is_ours);
             }
             assert_eq!(receiver.totals().packets > 0, is_ours);
-            let [.., ssrc] = Ssrcs::new(id, 1).of(0);
+            let ssrc = testing::ssrcs(id).of(0).receiver;
             let report = [vec![0x80, 201, 0, 1], ssrc.to_be_bytes().to_vec()].concat();
             side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| true);
             assert_eq!(side.malformed == 0, is_ours);

@@ -2,6 +2,7 @@
 
 use crate::caller::{Caller, Status};
 use crate::drift::Drift;
+use crate::flow_number::Ssrcs;
 use crate::link::Link;
 use crate::message::{self, Message, Refusal, SessionId, Totals};
 use crate::receive_side::ReceiveSide;
@@ -150,6 +151,8 @@ pub struct Sender<'a> {
     pub id: SessionId,
     /// The secret, if the session is sealed.
     pub secret: Option<&'a Secret>,
+    /// The accuracy with which packets leave.
+    pub timing: Timing,
     /// Set to end the session.
     pub stop: &'a AtomicBool,
 }
@@ -186,12 +189,13 @@ impl Sender<'_> {
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let count = flows.forward.len();
-        let back = (!flows.back.is_empty()).then(|| ReceiveSide::new(self.id, flows.back, count, Time::ZERO));
+        let ssrcs = || Ssrcs::of_session(self.id, self.terms);
+        let back = (!flows.back.is_empty()).then(|| ReceiveSide::new(ssrcs(), flows.back, count, Time::ZERO));
         let mut session = Session {
             sender: self,
             link: Link { socket: self.socket, peer: self.peer, id: self.id, seal },
             open,
-            side: SendSide::new(self.id, flows.forward, 0, Time::ZERO, self.terms.duration(), rtt),
+            side: SendSide::new(ssrcs(), flows.forward, 0, Time::ZERO, self.terms.duration(), rtt),
             back,
             goodbye: None,
             closing: None,
@@ -333,7 +337,7 @@ impl Session<'_> {
             }
             let back = self.back.as_ref().map_or(stop, ReceiveSide::poll_timeout);
             let due = self.side.poll_timeout().unwrap_or(stop).min(back).min(stop).min(now + POLL_INTERVAL);
-            Timing::Sleep.wait(&[sender.socket.fd()], due - clock.now());
+            sender.timing.wait(&[sender.socket.fd()], due - clock.now());
         }
     }
 
@@ -434,15 +438,18 @@ mod tests {
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
-            let (build, stop) = (|id, _: &Terms, _| Ok(flows(id)), AtomicBool::new(false));
-            let receiver = Receiver { socket: &there, key: [1; 32], secret: None, build: &build, stop: &stop };
+            let (build, stop) = (|id, _: &Terms| Ok(flows(id)), AtomicBool::new(false));
+            let on_event = &|_: &EventRecord| ();
+            let receiver =
+                Receiver { socket: &there, key: [1; 32], secret: None, build: &build, on_event, stop: &stop };
             let mut reports = Vec::new();
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();
             (reports, counters)
         });
         let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, ..terms() });
         let stop = AtomicBool::new(false);
-        let sender = Sender { socket: &socket, peer, terms: &terms, id, secret: None, stop: &stop };
+        let sender =
+            Sender { socket: &socket, peer, terms: &terms, id, secret: None, timing: Timing::Sleep, stop: &stop };
         let sent = sender.run(flows(id), &mut (), &mut |_| ()).unwrap();
         let (reports, counters) = receiver.join().unwrap();
         let ([received], Some(back)) = (&*reports, &sent.back) else { panic!("one session, both ways") };

@@ -10,6 +10,11 @@ use paceline_scenario::{Changes, Origin, Registries};
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 
+/// Returns the SSRCs of a session of one flow with one stream.
+pub(crate) fn ssrcs(id: SessionId) -> Ssrcs {
+    Ssrcs::new(id, [1])
+}
+
 /// Returns flow number `number` of this session that starts at time zero, with this controller and a source of 1 Mbit/s.
 pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> SessionFlow {
     let text = format!(
@@ -25,8 +30,9 @@ pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> SessionFlo
     let entry = media_flow::controller(plan, media, &registry).expect("the controller exists");
     let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
     let mut streams = prepared.stream_infos().to_vec();
-    let [ssrc, rtx_ssrc, receiver_ssrc] = Ssrcs::new(id, number + 1).of(number);
-    (streams[0].ssrc, streams[0].rtx_ssrc) = (ssrc, rtx_ssrc);
+    let ssrcs = Ssrcs::new(id, vec![1; number + 1]);
+    let receiver_ssrc = ssrcs.of(number).receiver;
+    [streams[0].ssrc, streams[0].rtx_ssrc] = ssrcs.of(number).streams[0];
     let extensions = ExtensionIds::default();
     let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
     let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");

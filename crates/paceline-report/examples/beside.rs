@@ -20,6 +20,10 @@ const WITHIN_POINTS: f64 = 5.0;
 const WITHIN_MS: f64 = 30.0;
 const WITHIN_SHARE: f64 = 0.25;
 
+/// A start is over when the packets of one second fill this share of the link; in steps of this time, s.
+const START_SHARE: f64 = 0.9;
+const STEP_S: f64 = 0.1;
+
 const COLORS: [&str; 2] = ["#3b6fb6", "#d1622b"];
 
 /// The figures of a call.
@@ -27,6 +31,8 @@ struct Call {
     /// Received share of the capacity, %.
     used: f64,
     queue_p95_ms: f64,
+    /// The time at which the start is over, s; `None` for never.
+    start_s: Option<f64>,
     /// Received rate in each bin, Mbit/s.
     rate: Vec<f64>,
     /// Longest wait in the queue in each bin, ms.
@@ -44,8 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut cases: Vec<_> = fs::read_dir(runs)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     cases.retain(|case| case.is_dir());
     cases.sort();
-    println!("| link | utilisation: {first} | {second} | points | queue, p95: {first} | {second} | ms | n |");
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| link | utilisation: {first} | {second} | points | queue, p95: {first} | {second} | ms | start: {first} | {second} | n |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for case in cases {
         let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let calls = [calls(&case, controllers[0])?, calls(&case, controllers[1])?];
@@ -83,6 +91,7 @@ fn call(run: &Run) -> Result<Call, Box<dyn Error>> {
     let queue_p95_ms = number(&run.result["links"][0]["queue_ms"]["p95"])?;
     let duration_s = run.duration_s();
     let bins = (duration_s / BIN_S).ceil() as usize;
+    let mut steps = vec![0.0; (duration_s / STEP_S).ceil() as usize];
     let (mut rate, mut queue) = (vec![0.0; bins], vec![0.0f64; bins]);
     run.tables().packets(|rows| {
         for row in rows {
@@ -90,6 +99,8 @@ fn call(run: &Run) -> Result<Call, Box<dyn Error>> {
             match row.event {
                 Event::Arrived { .. } if row.is_forward && row.flow == 0 => {
                     rate[bin] += f64::from(row.size_bytes) * 8e-6 / BIN_S;
+                    let step = ((row.time_ns as f64 * 1e-9 / STEP_S) as usize).min(steps.len() - 1);
+                    steps[step] += f64::from(row.size_bytes) * 8.0;
                 }
                 Event::Crossed { hop: 0, waited_ns, .. } => queue[bin] = queue[bin].max(waited_ns as f64 * 1e-6),
                 _ => {}
@@ -98,7 +109,17 @@ fn call(run: &Run) -> Result<Call, Box<dyn Error>> {
     })?;
     let description = run.description().ok_or("a folder of an older version")?;
     let capacity = description.hops[0].capacity.clone().unwrap_or_default();
-    Ok(Call { used, queue_p95_ms, rate, queue, capacity, duration_s })
+    let goal = START_SHARE * capacity.first().map_or(f64::INFINITY, |(_, bps)| *bps);
+    let second = (1.0 / STEP_S).round() as usize;
+    let start = steps.windows(second).position(|bits| bits.iter().sum::<f64>() >= goal);
+    let start_s = start.map(|first| (first + second) as f64 * STEP_S);
+    Ok(Call { used, queue_p95_ms, start_s, rate, queue, capacity, duration_s })
+}
+
+/// Returns the times at which the starts are over, as text.
+fn starts(calls: &[Call]) -> String {
+    let times = calls.iter().map(|call| call.start_s.map_or("never".to_owned(), |time| format!("{time:.1}")));
+    times.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns mean, smallest and largest value as text, and the mean.
@@ -116,13 +137,15 @@ fn row(name: &str, calls: &[Vec<Call>; 2]) -> String {
     let (points, ms) = (other_used.1 - used.1, other_queue.1 - queue.1);
     let mark = |outside: bool| if outside { " outside" } else { "" };
     format!(
-        "| {name} | {} % | {} % | {points:+.1}{} | {} ms | {} ms | {ms:+.0}{} | {}, {} |",
+        "| {name} | {} % | {} % | {points:+.1}{} | {} ms | {} ms | {ms:+.0}{} | {} s | {} s | {}, {} |",
         used.0,
         other_used.0,
         mark(points.abs() > WITHIN_POINTS),
         queue.0,
         other_queue.0,
         mark(ms.abs() > WITHIN_MS.max(WITHIN_SHARE * queue.1)),
+        starts(&calls[0]),
+        starts(&calls[1]),
         calls[0].len(),
         calls[1].len()
     )

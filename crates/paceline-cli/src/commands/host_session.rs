@@ -7,7 +7,7 @@ use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::{SECRET_MIN, Secret};
 use paceline_hosts::sender::Flows;
 use paceline_hosts::session_flow::SessionFlow;
-use paceline_hosts::terms::{FlowTerms, Terms};
+use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_lab::registries;
 use paceline_netsim::backend::EPOCH;
 use paceline_netsim::media_flow::{self, PreparedFlow};
@@ -25,12 +25,23 @@ use std::sync::atomic::AtomicBool;
 /// The UDP port, if no other is given. It is below the range from which systems choose ports of clients.
 pub const PORT: u16 = 9777;
 
-/// Sources that need no files, which the other host would not have.
+/// The name of this world in results.
+pub const WORLD: &str = "hosts";
+
+/// Sources of video that need no files.
 pub const SOURCES: [&str; 3] = ["encoder", "ideal", "screen"];
+
+/// The side of a flow that an end has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Sends,
+    /// It needs no more of a stream than its kind and its highest rate.
+    Receives,
+}
 
 /// The scenario of the flows of one direction, over a path of which nothing is known; `None` if a parameter of a source is not
 /// acceptable.
-fn scenario_text(terms: &Terms, back: bool) -> Option<String> {
+fn scenario_text(terms: &Terms, back: bool, role: Role) -> Option<String> {
     let mut text = format!(
         "id = \"hosts\"\ntitle = \"Media between two hosts\"\nduration = \"{} ms\"\n[path.forward]\n[path.reverse]\n",
         terms.duration_ms
@@ -38,26 +49,20 @@ fn scenario_text(terms: &Terms, back: bool) -> Option<String> {
     let each = terms.direction(back).flat_map(|flow| (0..flow.count).map(move |_| flow));
     for (index, flow) in each.enumerate() {
         let id = if terms.count(back) == 1 { "media".to_owned() } else { format!("media-{}", index + 1) };
-        text += &flow_text(&id, flow)?;
+        text += &flow_text(&id, flow, role)?;
     }
     Some(text)
 }
 
-fn flow_text(id: &str, terms: &FlowTerms) -> Option<String> {
+fn flow_text(id: &str, terms: &FlowTerms, role: Role) -> Option<String> {
     let rate = |bps| Rate::from_bps(bps).to_string();
-    let FlowTerms { controller, config, source, source_config, start_bps, min_bps, max_bps, .. } = terms;
+    let FlowTerms { controller, config, streams, start_bps, min_bps, .. } = terms;
     let FlowTerms { retransmit, fec, resend_budget, start_ms, stop_ms, count: _, back: _, .. } = terms;
     let named = |key: &str, name: &Option<String>| name.as_ref().map(|name| format!("{key} = \"{name}\""));
     let protection: Vec<String> = named("fec", fec).into_iter().chain(named("resend_budget", resend_budget)).collect();
     let stop = stop_ms.map_or(String::new(), |ms| format!("stop = \"{ms} ms\"\n"));
-    let entry = source::SOURCES.iter().find(|entry| entry.name == source && SOURCES.contains(&entry.name))?;
     let config: Vec<String> = config.iter().map(|(name, number)| format!("\"{name}\" = {number:?}")).collect();
-    let parameter = |(name, number): (&String, &f64)| {
-        let parameter = entry.parameters.iter().find(|parameter| parameter.name == name)?;
-        Some(format!(", {name} = {}", source_text(parameter.kind, *number)?))
-    };
-    let parameters = source_config.iter().map(parameter).collect::<Option<String>>()?;
-    Some(format!(
+    let mut text = format!(
         r#"[[flow]]
 id = "{id}"
 controller = "{controller}"
@@ -67,14 +72,58 @@ start = "{start_ms} ms"
 min_rate = "{}"
 retransmit = {retransmit}
 protection = {{ {} }}
-encoder = {{ source = "{source}", max = "{}"{parameters} }}
 "#,
         config.join(", "),
         rate(*start_bps),
         rate(*min_bps),
         protection.join(", "),
-        rate(*max_bps)
-    ))
+    );
+    for (number, stream) in streams.iter().enumerate() {
+        let StreamTerms { priority, suspends, .. } = stream;
+        let keys = match role {
+            Role::Sends => {
+                format!("priority = {priority:?}\nsuspend = {suspends}\nencoder = {{ {} }}", source_table(stream)?)
+            }
+            Role::Receives => format!("encoder = {{ {} }}", kind_table(stream)),
+        };
+        text += &format!("[[flow.stream]]\nid = \"stream-{}\"\n{keys}\n", number + 1);
+    }
+    Some(text)
+}
+
+/// Returns the source of a stream that this end sends, without braces; `None` if it needs files or has other parameters.
+fn source_table(stream: &StreamTerms) -> Option<String> {
+    let StreamTerms { source, config, max_bps, .. } = stream;
+    let entry = source::SOURCES.iter().find(|entry| entry.name == source && needs_no_files(source))?;
+    let parameter = |(name, number): (&String, &f64)| {
+        let parameter = entry.parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(format!(", {name} = {}", source_text(parameter.kind, *number)?))
+    };
+    let parameters = config.iter().map(parameter).collect::<Option<String>>()?;
+    Some(format!("source = \"{source}\", {} = \"{}\"{parameters}", rate_key(source), Rate::from_bps(*max_bps)))
+}
+
+/// Returns a source of the kind and the highest rate of a stream that this end receives.
+fn kind_table(stream: &StreamTerms) -> String {
+    let max = Rate::from_bps(stream.max_bps);
+    if stream.source == AUDIO {
+        format!("source = \"{AUDIO}\", rate = \"{max}\"")
+    } else {
+        format!("source = \"ideal\", min = \"{max}\", max = \"{max}\"")
+    }
+}
+
+/// The source of audio.
+const AUDIO: &str = "audio";
+
+/// Returns whether this source needs no files, which the other host would not have.
+pub fn needs_no_files(source: &str) -> bool {
+    source == AUDIO || SOURCES.contains(&source)
+}
+
+/// Returns the parameter of a source that is its highest rate.
+pub fn rate_key(source: &str) -> &'static str {
+    if source == AUDIO { "rate" } else { "max" }
 }
 
 /// Returns the number of a parameter's value in terms; `None` if terms cannot have it.
@@ -112,53 +161,99 @@ pub fn source_text(kind: ParameterKind, number: f64) -> Option<String> {
     })
 }
 
-/// Loads the scenario of the flows of one direction; its text is in the second place.
+/// Loads the scenario of the flows of one direction that this end sends; its text is in the second place.
 ///
 /// # Errors
 /// The controller or the source does not accept the terms.
 pub fn scenario(terms: &Terms, back: bool, registry: &Registry) -> Result<(Scenario, String)> {
-    let text = scenario_text(terms, back).ok_or_else(|| miette!("a source does not accept its parameters"))?;
+    load(terms, back, Role::Sends, registry)
+}
+
+/// Loads the scenario of the flows of one direction that this end receives.
+///
+/// # Errors
+/// The controller does not accept the terms.
+pub fn received_scenario(terms: &Terms, back: bool, registry: &Registry) -> Result<Scenario> {
+    load(terms, back, Role::Receives, registry).map(|(scenario, _)| scenario)
+}
+
+fn load(terms: &Terms, back: bool, role: Role, registry: &Registry) -> Result<(Scenario, String)> {
+    let text = scenario_text(terms, back, role).ok_or_else(|| miette!("a source does not accept its parameters"))?;
     let origin = Origin::from_text("hosts", text);
     let scenario = paceline_scenario::load(&origin, &Changes::default(), registries(registry))?;
     Ok((scenario, origin.text))
 }
 
-/// Builds the flows of a session that starts at `start`. Both ends derive the same stream identifiers from that of the session.
+/// Builds the flows that the sender of a session sends, with these plans, and those that it receives. The session starts at time zero.
 ///
 /// # Errors
 /// The controller or the source cannot be built.
-pub fn flows(id: SessionId, terms: &Terms, start: Time, registry: &Registry, signals: bool) -> Result<Flows> {
-    let ssrcs = Ssrcs::new(id, terms.count(false) + terms.count(true));
-    let build = |first: usize, back: bool| -> Result<Vec<SessionFlow>> {
-        if terms.count(back) == 0 {
-            return Ok(Vec::new());
-        }
-        let (scenario, _) = scenario(terms, back, registry)?;
+pub fn sender_flows(
+    id: SessionId,
+    terms: &Terms,
+    plans: &[FlowPlan],
+    registry: &Registry,
+    signals: bool,
+) -> Result<Flows> {
+    let build = Build { ssrcs: Ssrcs::of_session(id, terms), seed: terms.seed, registry };
+    let back = match terms.count(true) {
+        0 => Vec::new(),
+        _ => build.flows(&received_scenario(terms, true, registry)?.plan.flows, plans.len(), false)?,
+    };
+    Ok(Flows { forward: build.flows(plans, 0, signals)?, back })
+}
+
+/// Builds the flows that the receiver of a session receives, and those that it sends, with these plans.
+///
+/// # Errors
+/// The controller or the source cannot be built.
+pub fn receiver_flows(
+    id: SessionId,
+    terms: &Terms,
+    plans: &[FlowPlan],
+    registry: &Registry,
+    signals: bool,
+) -> Result<Flows> {
+    let build = Build { ssrcs: Ssrcs::of_session(id, terms), seed: terms.seed, registry };
+    let forward = build.flows(&received_scenario(terms, false, registry)?.plan.flows, 0, false)?;
+    let back = build.flows(plans, forward.len(), signals)?;
+    Ok(Flows { forward, back })
+}
+
+/// What flows are built from besides their plans. Both ends derive the same stream identifiers from that of the session.
+struct Build<'a> {
+    ssrcs: Ssrcs,
+    seed: u64,
+    registry: &'a Registry,
+}
+
+impl Build<'_> {
+    /// Builds the flows of one direction, of which the first one has this number in the session.
+    fn flows(&self, plans: &[FlowPlan], first: usize, signals: bool) -> Result<Vec<SessionFlow>> {
         // The other direction has other frames.
-        let streams = RandomStreams::new(terms.seed.wrapping_add(back.into()));
+        let streams = RandomStreams::new(self.seed.wrapping_add(u64::from(first > 0)));
         let flow = |(index, plan): (usize, &FlowPlan)| {
-            let media = plan.media().expect("the scenario has media flows");
-            let entry = media_flow::controller(plan, media, registry).into_diagnostic()?;
-            let prepared = PreparedFlow::new(index, plan, media, entry, &streams, signals && !back);
-            let prepared = prepared.into_diagnostic()?;
+            let media = plan.media().expect("a session has media flows");
+            let entry = media_flow::controller(plan, media, self.registry).into_diagnostic()?;
+            let prepared = PreparedFlow::new(index, plan, media, entry, &streams, signals).into_diagnostic()?;
             let mut infos = prepared.stream_infos().to_vec();
-            let [info] = &mut *infos else { return Err(miette!("a flow between hosts has one stream")) };
-            let [ssrc, rtx_ssrc, receiver_ssrc] = ssrcs.of(first + index);
-            (info.ssrc, info.rtx_ssrc) = (ssrc, rtx_ssrc);
+            let ssrcs = self.ssrcs.of(first + index);
+            for (info, [media, rtx]) in infos.iter_mut().zip(&ssrcs.streams) {
+                (info.ssrc, info.rtx_ssrc) = (*media, *rtx);
+            }
             let terms = media_flow::Terms {
                 extensions: ExtensionIds::default(),
                 streams: infos,
                 source: None,
                 wall_clock: EPOCH,
-                receiver_ssrc,
+                receiver_ssrc: ssrcs.receiver,
             };
             let [begins, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
-            let flow = prepared.begin(start + begins, terms).into_diagnostic()?;
+            let flow = prepared.begin(plan.start, terms).into_diagnostic()?;
             Ok(SessionFlow { flow, start: begins, stop })
         };
-        scenario.plan.flows.iter().enumerate().map(flow).collect()
-    };
-    Ok(Flows { forward: build(0, false)?, back: build(terms.count(false), true)? })
+        plans.iter().enumerate().map(flow).collect()
+    }
 }
 
 /// The environment variable with the secret, if no file is given.
@@ -197,6 +292,7 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline::MediaKind;
     use paceline_hosts::send_side::SendSide;
     use std::collections::BTreeMap;
 
@@ -204,14 +300,12 @@ mod tests {
         let flow = FlowTerms {
             controller: controller.to_owned(),
             config: BTreeMap::new(),
-            source: source.to_owned(),
-            source_config: BTreeMap::new(),
+            streams: vec![StreamTerms::new(source, 1_234_567)],
             retransmit: true,
             fec: None,
             resend_budget: None,
             start_bps: 300_000,
             min_bps: 30_000,
-            max_bps: 1_234_567,
             start_ms: 0,
             stop_ms: None,
             count: 2,
@@ -225,13 +319,22 @@ mod tests {
     fn every_source_and_controller_makes_a_flow() {
         let registry = Registry::standard();
         let all = registry.iter().map(|entry| terms(entry.name(), SOURCES[0]));
-        for terms in all.chain(SOURCES.map(|source| terms("fixed", source))) {
+        for terms in all.chain(SOURCES.into_iter().chain([AUDIO]).map(|source| terms("fixed", source))) {
             let (scenario, _) = scenario(&terms, false, &registry).unwrap();
-            let flows = flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
-            assert_eq!((flows.forward.len(), flows.back.len()), (2, 1), "{terms:?}");
+            let id = SessionId([1; 8]);
+            let sender = sender_flows(id, &terms, &scenario.plan.flows, &registry, false).unwrap();
+            let (there, _) = super::scenario(&terms, true, &registry).unwrap();
+            let receiver = receiver_flows(id, &terms, &there.plan.flows, &registry, false).unwrap();
+            for flows in [sender, receiver] {
+                assert_eq!((flows.forward.len(), flows.back.len()), (2, 1), "{terms:?}");
+            }
             assert_eq!(scenario.plan.duration, terms.duration());
-            let media = scenario.plan.flows[0].media().unwrap();
-            assert_eq!(media.streams[0].source.range().1, terms.flows[0].max(), "text keeps the rate exactly");
+            let received = received_scenario(&terms, false, &registry).unwrap();
+            for scenario in [scenario, received] {
+                let media = scenario.plan.flows[0].media().unwrap();
+                assert_eq!(media.streams[0].source.range().1, terms.flows[0].max(), "text keeps the rate exactly");
+                assert_eq!(media.streams[0].kind == MediaKind::Audio, terms.flows[0].streams[0].source == AUDIO);
+            }
         }
     }
 
@@ -253,7 +356,7 @@ mod tests {
             let flow = &mut terms.flows[0];
             for _ in 0..draw(4) {
                 let name = parameters[draw(parameters.len())].name;
-                flow.source_config.insert(name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+                flow.streams[0].config.insert(name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
             }
             let fields = entry.fields();
             for _ in 0..draw(3).min(fields.len()) {
@@ -261,19 +364,22 @@ mod tests {
             }
             let mut rates = [0; 3].map(|_| RATES[draw(RATES.len())]);
             rates.sort_unstable();
-            [flow.min_bps, flow.start_bps, flow.max_bps] = rates;
+            [flow.min_bps, flow.start_bps, flow.streams[0].max_bps] = rates;
             flow.count = 1;
             if draw(2) == 0 {
                 flow.fec = Some("ulpfec".to_owned());
             }
             assert_eq!(terms.problem(), None);
-            let Ok(flows) = flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false) else {
+            let id = SessionId([1; 8]);
+            let own = scenario(&terms, false, &registry).ok();
+            let flows = own.and_then(|(own, _)| sender_flows(id, &terms, &own.plan.flows, &registry, false).ok());
+            let Some(Flows { forward, .. }) = flows else {
                 refused += 1;
                 continue;
             };
             built += 1;
-            let (id, forward) = (SessionId([1; 8]), flows.forward);
-            let mut side = SendSide::new(id, forward, 0, Time::ZERO, terms.duration(), TimeDelta::ZERO);
+            let mut side =
+                SendSide::new(Ssrcs::of_session(id, &terms), forward, 0, Time::ZERO, terms.duration(), TimeDelta::ZERO);
             for _ in 0..50 {
                 let Some(due) = side.poll_timeout() else { break };
                 side.handle_timeout(due, &mut |_, _| (sent += 1, true).1);
@@ -288,7 +394,7 @@ mod tests {
         let with = |controller: &str, name: &str, number: f64| {
             let mut terms = terms("googcc", "encoder");
             let flow = &mut terms.flows[0];
-            let numbers = if controller.is_empty() { &mut flow.source_config } else { &mut flow.config };
+            let numbers = if controller.is_empty() { &mut flow.streams[0].config } else { &mut flow.config };
             numbers.insert(name.to_owned(), number);
             flow.controller = if controller.is_empty() { "googcc" } else { controller }.to_owned();
             scenario(&terms, false, &registry).map(|(scenario, _)| scenario)

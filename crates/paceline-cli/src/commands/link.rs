@@ -1,11 +1,11 @@
 //! `paceline link`: emulates a link for any program.
 
+use super::release::Release;
 use super::{Variation, user};
 use crate::environment::environment;
 use crate::errors::backend_error;
 use crate::output;
 use crate::table::{Table, value_text};
-use clap::ValueEnum;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Collector, LinkResult};
@@ -13,7 +13,6 @@ use paceline_lab::registries;
 use paceline_live::command_user::CommandUser;
 use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::relay::Relay;
-use paceline_live::timing::Timing;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
 use paceline_records::{MetricKind, Percentiles};
@@ -97,12 +96,6 @@ Examples:
   sudo paceline link --down trace.down --queue 50packets --nat -- firefox
   paceline link mmsys16/table1 --relay 127.0.0.1:5004=127.0.0.1:6004";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Release {
-    Precise,
-    Sleep,
-}
-
 /// Exit status if the time is over before the command ends, as with `timeout`.
 const TIMED_OUT: u8 = 124;
 
@@ -160,14 +153,10 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     for signal in signals {
         signal_hook::flag::register(signal, stop.clone()).into_diagnostic()?;
     }
-    let timing = match arguments.timing {
-        Release::Precise => Timing::Precise,
-        Release::Sleep => Timing::Sleep,
-    };
     let emulation = LinkEmulator {
         plan: &scenario.plan,
         seed: arguments.seed,
-        timing,
+        timing: arguments.timing.into(),
         stop: &stop,
         to_stderr: arguments.json,
         nat: arguments.nat,

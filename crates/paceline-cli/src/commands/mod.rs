@@ -8,6 +8,8 @@ pub mod diff;
 pub mod explain;
 pub mod fit;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
+mod host_recording;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
 mod host_session;
 mod http;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
@@ -20,6 +22,8 @@ pub mod play;
 mod python_module;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod recv;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+mod release;
 pub mod report;
 pub mod reproduce;
 pub mod run;

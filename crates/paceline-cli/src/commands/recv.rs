@@ -1,5 +1,6 @@
 //! `paceline recv`.
 
+use super::host_recording::Recording;
 use super::host_session::{self, PORT};
 use super::metrics_server::{Metric, MetricsServer, counter, gauge};
 use super::user;
@@ -13,9 +14,12 @@ use paceline_hosts::sender::End;
 use paceline_hosts::summary::Summary;
 use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_live::socket::Socket;
-use paceline_records::MetricKind;
-use paceline_units::{DataSize, Rate, Time};
+use paceline_records::{EventRecord, MetricKind};
+use paceline_results::Store;
+use paceline_scenario::Scenario;
+use paceline_units::{DataSize, Rate};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,6 +49,9 @@ pub struct Arguments {
     /// Ends after the first session.
     #[arg(long)]
     once: bool,
+    /// Writes events, results and manifest of the flows that this end sends (`send --both`) into this folder.
+    #[arg(long, value_name = "DIR", requires = "once")]
+    out: Option<PathBuf>,
     /// Prints one JSON document for each session, and one with the counted datagrams at the end.
     #[arg(long)]
     json: bool,
@@ -122,17 +129,37 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
     user::become_named(arguments.user.as_deref())?;
     let registry = Registry::standard();
-    let build = |id: SessionId, terms: &Terms, start: Time| {
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    let recording: RefCell<Option<Recording<'_>>> = RefCell::default();
+    let build = |id: SessionId, terms: &Terms| {
         if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
             return Err(Refusal::Terms);
         }
         let is_known = terms.flows.iter().all(|flow| registry.get(&flow.controller).is_some());
-        let built = is_known.then(|| host_session::flows(id, terms, start, &registry, false).ok()).flatten();
-        let flows = built.ok_or(Refusal::Unknown)?;
+        let planned = match is_known && terms.count(true) > 0 {
+            true => Some(host_session::scenario(terms, true, &registry).map_err(|_| Refusal::Unknown)?),
+            false => None,
+        };
+        let plans = planned.as_ref().map_or(&[][..], |(scenario, _)| &scenario.plan.flows);
+        let built = host_session::receiver_flows(id, terms, plans, &registry, store.is_some());
+        let flows = built.map_err(|_| Refusal::Unknown)?;
+        if let (Some(store), Some((scenario, text))) = (&store, planned) {
+            // The command has one session, so the scenario lives as long as the command.
+            let scenario: &Scenario = Box::leak(Box::new(scenario));
+            recording.take();
+            match Recording::start(store, (scenario, text), terms.seed, &registry) {
+                Ok(started) => recording.replace(Some(started)),
+                Err(error) => {
+                    eprintln!("nothing is stored: {error}");
+                    None
+                }
+            };
+        }
         let flow = |flow: &FlowTerms| {
             let back = if flow.back { "back: " } else { "" };
             let each = if flow.count > 1 { format!("{} flows, each ", flow.count) } else { String::new() };
-            format!("{back}{}, {}, {each}up to {}", flow.controller, flow.source, flow.max())
+            let sources: Vec<&str> = flow.streams.iter().map(|stream| &*stream.source).collect();
+            format!("{back}{}, {}, {each}up to {}", flow.controller, sources.join(" + "), flow.max())
         };
         let each: Vec<String> = terms.flows.iter().map(flow).collect();
         let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
@@ -144,11 +171,19 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     let stop = host_session::stop_flag()?;
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
     eprintln!("listening at {}; Ctrl-C ends", socket.address().into_diagnostic()?);
-    let receiver = Receiver { socket: &socket, key, secret, build: &build, stop: &stop };
-    let mut printed = Ok(());
+    let on_event = |event: &EventRecord| {
+        if let Some(recording) = &mut *recording.borrow_mut() {
+            recording.push(event);
+        }
+    };
+    let receiver = Receiver { socket: &socket, key, secret, build: &build, on_event: &on_event, stop: &stop };
+    let (mut printed, mut is_stored) = (Ok(()), false);
     let mut on_end = |report: &ReceiveReport| {
         let document = document(report);
-        printed = output::print_result(arguments.json, &document, || describe(&document));
+        let recording = recording.take();
+        is_stored = recording.is_some();
+        let stored = recording.map(|recording| recording.finish(report.media, &document)).transpose();
+        printed = stored.and(output::print_result(arguments.json, &document, || describe(&document)));
         !arguments.once && printed.is_ok()
     };
     let counters = receiver.run(&mut on_end, &mut |state| {
@@ -157,6 +192,13 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         }
     });
     printed?;
+    match &arguments.out {
+        Some(dir) if is_stored => {
+            eprintln!("events and results of the flows that this end sent are in {}", dir.display())
+        }
+        Some(_) => eprintln!("nothing is stored: this end sent no flows"),
+        None => {}
+    }
     let counters = counters.into_diagnostic()?;
     match arguments.json {
         true => output::print_json(&Counted { datagrams: counters })?,

@@ -95,7 +95,13 @@ fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
     let stored = fs::read_to_string(out.join(RUNS).join(&manifest.runs[0].directory).join("run.json")).unwrap();
     let stored = json(&stored);
     assert_eq!((&stored["duration_s"], &stored["session"]), (&sent["lasted_s"], &without_environment(&sent)));
-    assert_eq!(stored["flows"][0]["streams"].as_array().map(Vec::len), Some(0), "frames are not known");
+    let stream = &stored["flows"][0]["streams"][0];
+    let count = |value: &Value| value.as_u64().unwrap();
+    // The last ones may be rendered after the end.
+    let (stored_frames, frames) = (count(&stream["frames"]), count(&sent["frames"]));
+    assert!((frames - 3..=frames).contains(&stored_frames), "{stored_frames} of {frames}");
+    assert_eq!(stream["freeze_ratio"], sent["freeze_ratio"]);
+    assert!(sent["freeze_ratio"].as_f64().is_some_and(|frozen| frozen < 0.2), "{stream:#}");
     let rate = stored["flows"][0]["throughput_bps"].as_f64().unwrap() / sent["received_bps"].as_f64().unwrap();
     assert!((rate - 1.0).abs() < 0.01, "events give {rate} of the rate of the totals");
     let explained = paceline(&["explain", pcap.to_str().unwrap(), "--json"]).output().unwrap();
@@ -241,7 +247,8 @@ encoder = { source = "screenshare", max = "400 kbps" }
 id = "back"
 controller = "scream-v2"
 direction = "reverse"
-encoder = { source = "ideal", max = "300 kbps" }
+encoder = { max = "300 kbps", fps = 25, reaction_delay = "100 ms" }
+audio = {}
 [[flow]]
 id = "bulk"
 kind = "tcp"
@@ -289,7 +296,10 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     assert_eq!(sent["terms"], received["terms"]);
     let terms = &sent["terms"];
     assert_eq!((&terms["duration_ms"], &terms["seed"], &terms["tcp"]), (&2000.into(), &7.into(), &true.into()));
-    assert_eq!(terms["flows"][0]["source_config"], serde_json::json!({"fps": 25.0, "reaction_delay": 0.1}));
+    let config = |flow: usize| &terms["flows"][flow]["streams"][0]["config"];
+    // Only the end that sends a stream needs the parameters of its source.
+    assert_eq!((config(0), config(2)), (&Value::Null, &serde_json::json!({"fps": 25.0, "reaction_delay": 0.1})));
+    assert_eq!(terms["flows"][2]["streams"][1]["source"], "audio");
     assert_eq!((&terms["flows"][1]["retransmit"], &terms["flows"][1]["fec"]), (&false.into(), &"ulpfec".into()));
     assert_eq!((&terms["flows"][1]["start_ms"], &terms["flows"][1]["stop_ms"]), (&500.into(), &1500.into()));
     assert_eq!((&terms["flows"][0]["count"], &terms["flows"][2]["back"]), (&2.into(), &true.into()));
@@ -305,10 +315,10 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     let names = |key: &str| -> Vec<String> {
         json_list(&sent[key]).iter().map(|bound| bound["id"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names("assertions"), ["arrives", "lossless", "impossible"]);
-    assert_eq!(names("unmeasured"), ["smooth", "returns", "full"]);
+    assert_eq!(names("assertions"), ["arrives", "lossless", "impossible", "smooth"]);
+    assert_eq!(names("unmeasured"), ["returns", "full"]);
     let holds: Vec<&Value> = json_list(&sent["assertions"]).iter().map(|bound| &bound["holds"]).collect();
-    assert_eq!(holds, [true, true, false]);
+    assert_eq!(holds, [true, true, false, true]);
     assert_eq!(sent["assertions"][1]["flow"], "video-1");
     let manifest = Manifest::read(&out).unwrap();
     assert_eq!(manifest.runs.len(), 1);
@@ -321,21 +331,103 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
 }
 
 #[test]
+fn a_receiver_stores_the_flows_that_it_sends() {
+    let out = folder("hosts-recv-out");
+    let dir = out.to_str().unwrap();
+    let arguments = ["recv", "--once", "--json", "--bind", "127.0.0.1:0", "--out", dir];
+    let receiver = Background::start(&arguments, "listening at ");
+    send(&receiver.address, &["--duration", "3s", "--both", "--flows", "2"]);
+    let received = json(&receiver.output());
+    let manifest = Manifest::read(&out).unwrap();
+    assert_eq!(manifest.runs.len(), 1);
+    let run = out.join(RUNS).join(&manifest.runs[0].directory);
+    let stored = json(&fs::read_to_string(run.join("run.json")).unwrap());
+    assert_eq!(json_list(&stored["flows"]).len(), 2);
+    assert_eq!((&stored["duration_s"], &stored["session"]["peer"]), (&3.0.into(), &received["peer"]));
+    let back = &received["back"];
+    let bytes: u64 = json_list(&stored["flows"]).iter().map(|flow| flow["received_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(back["received_packets"], back["sent_packets"]);
+    assert_eq!(back["received_bytes"], bytes);
+    assert!(json_list(&stored["flows"]).iter().all(|flow| flow["target_bps"].as_f64() > Some(100e3)), "{stored:#}");
+    let report = paceline(&["report", dir]).output().unwrap();
+    assert!(report.status.success(), "{}", stderr(&report));
+}
+
+#[test]
+fn layers_audio_recorded_frames_and_schedules_of_streams_are_sent() {
+    let file = folder("hosts-streams.toml");
+    let frames = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/real/frames");
+    let text = format!(
+        r#"
+id = "mine/streams"
+title = "Streams"
+duration = "4 s"
+[path]
+rtt = "20 ms"
+[[flow]]
+id = "call"
+controller = "googcc"
+start_rate = "1 Mbps"
+available = [["0 s", true], ["3 s", false]]
+[[flow.stream]]
+id = "camera"
+encoder = {{ frames = "{frames}", max = "400 kbps" }}
+muted = [["1 s", true]]
+[[flow.stream]]
+id = "speech"
+encoder = {{ source = "audio" }}
+[[flow]]
+id = "layers"
+controller = "nada"
+start_rate = "2 Mbps"
+encoder = {{ source = "simulcast-720p" }}
+[[flow]]
+id = "stage"
+controller = "scream-v2"
+direction = "reverse"
+start_rate = "2 Mbps"
+encoder = {{ source = "simulcast-720p" }}
+audio = {{ source = "audio-32k" }}
+"#
+    );
+    fs::write(&file, text).unwrap();
+    let receiver = receiver();
+    let sent = send(&receiver.address, &["--scenario", file.to_str().unwrap()]);
+    let received = json(&receiver.output());
+    assert_eq!(sent["terms"], received["terms"]);
+    let streams = |flow: usize| json_list(&sent["terms"]["flows"][flow]["streams"]).len();
+    assert_eq!([streams(0), streams(1), streams(2)], [2, 3, 4]);
+    let counts = |document: &Value, key: &str| -> Vec<u64> {
+        json_list(&document["flows"]).iter().map(|flow| flow[key].as_u64().unwrap()).collect()
+    };
+    assert_eq!(counts(&sent, "sent_packets"), counts(&received, "received_packets"));
+    // 3 s of audio in packets of 20 ms, and of 30 frames per second; then 4 s of three layers.
+    let frames = counts(&received, "frames");
+    assert!((200..=242).contains(&frames[0]), "{frames:?}");
+    assert!((250..=364).contains(&frames[1]), "{frames:?}");
+    assert!(counts(&sent["back"], "received_packets")[0] > 300, "{sent:#}");
+}
+
+#[test]
 fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
     let file = folder("hosts-wrong-scenario.toml");
     let video = "id = \"video\"\ncontroller = \"googcc\"\n";
     let tcp = "id = \"bulk\"\nkind = \"tcp\"\n";
     let all = |keys: &str| format!("[[flow]]\n{video}{keys}\n");
     let beside = |keys: &str| format!("[[flow]]\n{tcp}{keys}\n[[flow]]\n{video}");
+    let back = |keys: &str| {
+        let back = video.replace("video", "back");
+        format!("[[flow]]\n{video}[[flow]]\n{back}direction = \"reverse\"\n{keys}\n")
+    };
+    let paused = "[[flow.stream]]\nid = \"pause\"\nmax_rate = [[\"0 s\", \"1 Mbps\"], [\"3 s\", \"0 bps\"]]".to_owned();
+    let frames = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/real/frames");
     for (flows, underlined, hint) in [
-        (all("audio = {}"), "{}", "one stream"),
-        (all("encoder = { source = \"simulcast-720p\" }"), "simulcast-720p", "one stream"),
-        (
-            all("min_rate = \"9 kbps\"\nstart_rate = \"9 kbps\"\nencoder = { source = \"audio\" }"),
-            "\"audio\"",
-            "encoder, ideal, screen",
-        ),
-        (all("encoder = { key_frames = 9000, key_ratio = 2000 }"), "2000", "up to 1000"),
+        (back(&format!("encoder = {{ frames = \"{frames}\" }}")), "`frames` of `back`", "needs no files"),
+        (back("encoder = { key_frames = 9000, key_ratio = 2000 }"), "2000", "up to 1000"),
+        (back("available = [[\"0 s\", true], [\"3 s\", false]]"), "false", "stay as they are"),
+        (back(&paused), "pause", "a stream that the receiver sends"),
+        (all(&paused), "more than 5", "another stream"),
+        (all("available = [[\"0 s\", true], [\"3 s\", false]]"), "more than 5", "another stream"),
         (all("encoder = { max = \"20 Gbps\" }"), "\"20 Gbps\"", "lower `max`"),
         (all("encoder = { max = \"6 Gbps\" }\ncount = 2"), "\"6 Gbps\"", "lower `max`"),
         (all("start = \"6 s\""), "\"6 s\"", "or the duration"),

@@ -31,7 +31,7 @@ mod results;
 mod run_data;
 mod utilization;
 
-pub use accumulators::Distribution;
+pub use accumulators::{Distribution, Freezes};
 pub use collector::Collector;
 pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};

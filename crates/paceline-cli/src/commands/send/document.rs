@@ -1,16 +1,18 @@
 //! The result of `paceline send`: as JSON, and as text.
 
-use super::WORLD;
 use super::scenario::{Unmeasured, describe_unmeasured};
+use crate::commands::host_session::WORLD;
 use crate::commands::run::describe_assertion;
 use crate::output;
 use crate::table::Table;
+use paceline::MediaKind;
 use paceline_hosts::message::Totals;
 use paceline_hosts::send_side::FlowReport;
 use paceline_hosts::sender::{BackReport, End, SendReport};
 use paceline_hosts::summary::Summary;
 use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
+use paceline_lab::metrics::WindowResult;
 use paceline_live::lateness;
 use paceline_records::{MetricKind, ratio_interval};
 use paceline_results::Assertion;
@@ -52,6 +54,8 @@ pub(super) struct Document<'a> {
     pub(super) marked_packets: u64,
     pub(super) frames: Option<u64>,
     pub(super) frames_dropped: Option<u64>,
+    /// Duration of freezes over that of the media, of the video stream with the most; `null` without video.
+    pub(super) freeze_ratio: Option<f64>,
     /// Whether the receiver confirmed its totals at the end.
     pub(super) confirmed: bool,
     /// Reported arrivals that match no packet, and datagrams that are not of the session.
@@ -150,13 +154,13 @@ struct BackMeasured {
     loss_interval: (f64, f64),
 }
 
-/// Returns the result; `max` is the highest rate on the network over the second half, headers included.
+/// Returns the result; `max` is the highest rate on the network over the second half, headers included, and `measured` what events show.
 pub(super) fn document<'a>(
     report: &SendReport,
     peer: SocketAddr,
     terms: &'a Terms,
     max: Rate,
-    ids: &[String],
+    (ids, measured): (&[String], &WindowResult),
     judged: Judged<'a>,
 ) -> Document<'a> {
     let SendReport { sent, received, lasted, .. } = report;
@@ -206,6 +210,7 @@ pub(super) fn document<'a>(
         marked_packets: received.marked,
         frames: report.confirmed.then_some(received.frames),
         frames_dropped: report.confirmed.then_some(received.frames_dropped),
+        freeze_ratio: freeze_ratio(measured),
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
@@ -217,6 +222,12 @@ pub(super) fn document<'a>(
         evidence,
         judged,
     }
+}
+
+/// Returns the largest share of freezes of a video stream.
+fn freeze_ratio(measured: &WindowResult) -> Option<f64> {
+    let streams = measured.flows.iter().flat_map(|flow| &flow.streams);
+    streams.filter(|stream| stream.kind == MediaKind::Video.name()).filter_map(|s| s.freeze_ratio).reduce(f64::max)
 }
 
 fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {
@@ -291,6 +302,9 @@ pub(super) fn describe(document: &Document<'_>) -> String {
     if let (Some(frames), Some(dropped)) = (document.frames, document.frames_dropped) {
         row("frames, given up", one(format!("{frames}, {dropped}")));
     }
+    if let Some(frozen) = document.freeze_ratio {
+        row("frozen", one(percent(frozen)));
+    }
     if let Some(tcp) = &document.tcp {
         let name = tcp.congestion.as_ref().map_or("TCP: received".to_owned(), |name| format!("TCP ({name}): received"));
         row(&name, one(tcp.received_bps.map_or("–".to_owned(), rate)));
@@ -307,7 +321,8 @@ pub(super) fn describe(document: &Document<'_>) -> String {
     }
     let Terms { flows, seed, .. } = document.terms;
     let mut what: Vec<&str> = document.judged.scenario.into_iter().chain(document.judged.case.as_deref()).collect();
-    for name in flows.iter().map(|flow| &*flow.controller).chain(flows.iter().map(|flow| &*flow.source)) {
+    let sources = flows.iter().flat_map(|flow| &flow.streams).map(|stream| &*stream.source);
+    for name in flows.iter().map(|flow| &*flow.controller).chain(sources) {
         if !what.contains(&name) {
             what.push(name);
         }

@@ -1,28 +1,48 @@
 //! The line that a terminal shows during a session.
 
+use paceline::MediaKind;
 use paceline_hosts::sender::Progress;
+use paceline_lab::metrics::Freezes;
+use paceline_netsim::plan::Plan;
 use paceline_records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
-use paceline_units::{FlowId, Rate, TimeDelta};
-use std::cell::Cell;
+use paceline_units::{FlowId, Rate, StreamId, TimeDelta};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 /// Width of a terminal.
 const COLUMNS: usize = 80;
 
-/// The state of the first flow's controller, as far as its send half has one.
-pub(super) struct ControllerState {
+/// The state of the first flow's controller, as far as its send half has one, and the freezes of all flows.
+pub(super) struct LiveState {
     signal: Option<usize>,
     names: Vec<String>,
     latest: Cell<Option<usize>>,
+    /// Those of each stream of video whose pauses, if it makes any, are not planned.
+    freezes: RefCell<BTreeMap<(FlowId, StreamId), Freezes>>,
 }
 
-impl ControllerState {
+impl LiveState {
     /// Chooses the signal: that of the over-use detector, or else the first one that is a state.
-    pub(super) fn new(description: &RunDescription) -> Self {
+    pub(super) fn new(plan: &Plan, description: &RunDescription) -> Self {
         let signals: &[SignalDescription] = description.flows.first().map_or(&[], |flow| &flow.signals[0]);
         let states = || signals.iter().enumerate().filter(|(_, signal)| !signal.states.is_empty());
         let chosen = states().find(|(_, signal)| signal.name == "usage").or_else(|| states().next());
         let names = chosen.map_or(Vec::new(), |(_, signal)| signal.states.clone());
-        Self { signal: chosen.map(|(index, _)| index), names, latest: Cell::new(None) }
+        let mut freezes = BTreeMap::new();
+        for (flow, media) in plan.flows.iter().enumerate().filter_map(|(index, flow)| Some((index, flow.media()?))) {
+            for (index, stream) in media.streams.iter().enumerate() {
+                if stream.kind == MediaKind::Video && !stream.changes_during_run() {
+                    freezes.insert((FlowId(flow as u16), StreamId(index as u8)), Freezes::default());
+                }
+            }
+        }
+        let signal = chosen.map(|(index, _)| index);
+        Self { signal, names, latest: Cell::new(None), freezes: RefCell::new(freezes) }
+    }
+
+    /// Returns the number of freezes so far.
+    pub(super) fn freezes(&self) -> u64 {
+        self.freezes.borrow().values().map(|freezes| freezes.count).sum()
     }
 
     /// Returns the name of the latest state; empty if it is not known.
@@ -31,8 +51,13 @@ impl ControllerState {
     }
 }
 
-impl EventObserver for &ControllerState {
+impl EventObserver for &LiveState {
     fn on_event(&mut self, event: &EventRecord) {
+        if let EventRecord::Frame { at, flow, stream, .. } = *event
+            && let Some(freezes) = self.freezes.borrow_mut().get_mut(&(flow, stream))
+        {
+            freezes.rendered(at);
+        }
         if let EventRecord::Signal { flow: FlowId(0), half: HalfName::Send, signal, value, .. } = *event
             && self.signal == Some(signal.into())
         {
@@ -42,18 +67,20 @@ impl EventObserver for &ControllerState {
 }
 
 /// Returns the state of a session as a line of at most 80 columns.
-pub(super) fn live_text(now: &Progress, state: &str) -> String {
+pub(super) fn live_text(now: &Progress, freezes: u64, state: &str) -> String {
     let mega = |rate: Rate| format!("{:.2}", rate.as_bps_f64() / 1e6);
     let ms = |time: Option<TimeDelta>| time.map_or("–".to_owned(), |time| format!("{:.0}", time.as_millis_f64()));
+    let some = |count: u64, text: String| if count > 0 { text } else { String::new() };
+    let marked = some(now.marked, format!("  CE {}", now.marked));
+    let frozen = some(freezes, format!("  frozen {freezes}x"));
     let text = format!(
-        "{:4.0}s  {:>6}/{:>6} Mbit/s  +{:>4} ms  rtt {:>4} ms  loss {:>4.1}%  CE {:>3}  {state}",
+        "{:4.0}s {:>6}/{:>6} Mbit/s  +{:>4} ms  rtt {:>4} ms  loss {:>4.1}%{marked}{frozen}  {state}",
         now.elapsed.as_secs_f64(),
         mega(now.received),
         mega(now.target),
         ms(now.variation),
         ms(now.rtt),
         now.loss * 100.0,
-        now.marked,
     );
     text.trim_end().chars().take(COLUMNS).collect()
 }
@@ -78,10 +105,12 @@ mod tests {
 
     #[test]
     fn the_line_fits_a_terminal() {
-        let usual = live_text(&progress(Rate::from_kbps(1930), TimeDelta::from_millis(12), 0.021), "underuse");
-        assert_eq!(usual.chars().count(), COLUMNS, "{usual}");
-        assert!(usual.contains("+  12 ms") && usual.ends_with("CE 120  underuse"), "{usual}");
-        let most = live_text(&progress(Rate::from_kbps(9_999_990), TimeDelta::from_secs(99), 1.0), "fast increase");
+        let now = progress(Rate::from_kbps(1930), TimeDelta::from_millis(12), 0.021);
+        let usual = live_text(&Progress { marked: 0, ..now }, 3, "hold");
+        assert!(usual.contains("+  12 ms") && usual.ends_with("loss  2.1%  frozen 3x  hold"), "{usual}");
+        let marked = live_text(&now, 0, "underuse");
+        assert!(marked.chars().count() <= COLUMNS && marked.ends_with("loss  2.1%  CE 120  underuse"), "{marked}");
+        let most = live_text(&progress(Rate::from_kbps(9_999_990), TimeDelta::from_secs(99), 1.0), 10, "fast increase");
         assert_eq!(most.chars().count(), COLUMNS, "{most}");
     }
 
@@ -95,7 +124,7 @@ mod tests {
         let signals = &description.flows[0].signals[0];
         let usage = signals.iter().position(|signal| signal.name == "usage").unwrap();
         let overuse = signals[usage].states.iter().position(|state| state == "overuse").unwrap();
-        let state = ControllerState::new(&description);
+        let state = LiveState::new(&scenario.plan, &description);
         for (flow, signal, expected) in
             [(1, usage, ""), (0, usage + 1, ""), (0, usage, "overuse"), (1, usage, "overuse")]
         {

@@ -5,26 +5,29 @@ mod live;
 mod scenario;
 mod survey;
 
-use super::host_session::{self, PORT, SOURCES};
+use super::host_recording::{Stored, measures};
+use super::host_session::{self, PORT, SOURCES, WORLD};
 use super::metrics_server::{Metric, MetricsServer, gauge};
+use super::release::Release;
 use super::{Variation, reject_external, user};
 use crate::environment::environment;
 use crate::output;
 use crate::progress::StatusLine;
 use clap::ValueEnum;
-use document::{Document, Judged, describe, document};
-use live::{ControllerState, live_text};
+use document::{Judged, describe, document};
+use live::{LiveState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_capture::Capture;
 use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::Secret;
 use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
-use paceline_hosts::terms::{FlowTerms, Terms};
+use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_lab::metrics::{Collector, WindowResult};
 use paceline_lab::run::{RunResult, summarise, windows};
 use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
+use paceline_live::timing::Timing;
 use paceline_netsim::backend::Outcome;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
@@ -34,7 +37,6 @@ use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
 use paceline_watch::{LiveObserver, WatchServer, WatchedRun};
 use scenario::Unmeasured;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -97,6 +99,10 @@ pub struct Arguments {
     /// priority.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// How packets are released: `sleep` uses kernel timers; `precise` polls the clock shortly before the due time, which uses part of a
+    /// core.
+    #[arg(long, value_enum, default_value_t = Release::Sleep)]
+    timing: Release,
     /// Seed of the random streams of both ends.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -143,20 +149,6 @@ const CONTROLLER: &str = "googcc";
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
 const TURN: TimeDelta = TimeDelta::from_secs(10);
 
-/// The name of this world in results.
-const WORLD: &str = "hosts";
-
-/// What `--out` stores: the fields of every run, as far as a sender knows them, and the result of the session.
-#[derive(Serialize)]
-struct Stored<'a> {
-    world: &'static str,
-    seed: u64,
-    duration_s: f64,
-    session: &'a Document<'a>,
-    #[serde(flatten)]
-    whole: &'a WindowResult,
-}
-
 /// Sends media and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let named: Vec<String> = arguments.controller.iter().chain(&arguments.compare).cloned().collect();
@@ -173,7 +165,8 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
     let (socket, line) = (socket(peer)?, StatusLine::default());
     user::become_named(arguments.user.as_deref())?;
-    let way = Way { socket: &socket, peer, secret: secret.as_ref(), stop: &stop };
+    let timing = arguments.timing.into();
+    let way = Way { socket: &socket, peer, secret: secret.as_ref(), timing, stop: &stop };
     if !turns.is_empty() {
         return survey::survey(arguments, &turns, &registry, way, &line);
     }
@@ -185,11 +178,11 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let pcap = arguments.pcap.as_deref();
     let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
     let mut collector = Collector::new(scenario, &windows(scenario), &|| ());
-    let session = Session { way, terms, registry: &registry };
+    let session = Session { way, terms, plan: &scenario.plan, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
-    let state = ControllerState::new(&scenario.plan.describe(&registry));
+    let state = LiveState::new(&scenario.plan, &scenario.plan.describe(&registry));
     let show = &mut |now: &Progress| {
-        line.show(&live_text(now, state.name()));
+        line.show(&live_text(now, state.freezes(), state.name()));
         if let Some(server) = &server {
             server.set(&metrics(now));
         }
@@ -207,14 +200,10 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    let (mut results, seconds) = collector.finish_at(Time::ZERO + report.lasted);
-    // The sender does not know when frames were rendered: without them, all time would count as a freeze.
-    results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
-    let mut results = results.into_iter();
-    let whole = results.next().expect("the whole run is always measured");
-    let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (results.collect(), seconds));
+    let (whole, windows, seconds) = measures(collector, report.lasted);
+    let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (windows, seconds));
     let holds = judged.assertions.iter().all(|assertion| assertion.holds);
-    let document = document(&report, peer, terms, highest(&scenario.plan), &header.flows, judged);
+    let document = document(&report, peer, terms, highest(&scenario.plan), (&header.flows, &whole), judged);
     if let Some(events) = events {
         let stored = Stored {
             world: document.world,
@@ -361,17 +350,20 @@ fn metrics(now: &Progress) -> Vec<Metric> {
 /// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
 fn highest(plan: &Plan) -> Rate {
     let half = plan.duration.scale(0.5);
-    let share = |flow: &FlowPlan| {
-        let active = flow.stop.min(Time::ZERO + plan.duration) - flow.start.max(Time::ZERO + half);
-        active.max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64()
+    let highest = |flow: &FlowPlan| {
+        let (from, to) = (flow.start.max(Time::ZERO + half), flow.stop.min(Time::ZERO + plan.duration));
+        let share = (to - from).max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64();
+        Some(flow.media()?.mean_max_rate(from, to.max(from)).scale(share))
     };
-    plan.flows.iter().filter_map(|flow| Some(flow.max_rate()?.scale(share(flow)))).sum()
+    plan.flows.iter().filter_map(highest).sum()
 }
 
 /// What a session needs.
 struct Session<'a> {
     way: Way<'a>,
     terms: &'a Terms,
+    /// The flows that this host sends.
+    plan: &'a Plan,
     registry: &'a Registry,
 }
 
@@ -381,6 +373,7 @@ struct Way<'a> {
     socket: &'a Socket,
     peer: SocketAddr,
     secret: Option<&'a Secret>,
+    timing: Timing,
     /// Set to end the session.
     stop: &'a AtomicBool,
 }
@@ -393,12 +386,12 @@ impl Session<'_> {
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<SendReport> {
-        let Self { way: Way { socket, peer, secret, stop }, terms, registry } = *self;
+        let Self { way: Way { socket, peer, secret, timing, stop }, terms, plan, registry } = *self;
         let mut id = [0; 8];
         getrandom::fill(&mut id).map_err(|error| miette!("the system has no random numbers: {error}"))?;
         let id = SessionId(id);
-        let flows = host_session::flows(id, terms, Time::ZERO, registry, signals)?;
-        let sender = Sender { socket, peer, terms, id, secret, stop };
+        let flows = host_session::sender_flows(id, terms, &plan.flows, registry, signals)?;
+        let sender = Sender { socket, peer, terms, id, secret, timing, stop };
         sender.run(flows, observer, progress).map_err(|error| start_error(&error))
     }
 }
@@ -423,14 +416,12 @@ fn terms(
     let flow = FlowTerms {
         controller: controller.to_owned(),
         config: BTreeMap::new(),
-        source: source.clone(),
-        source_config: BTreeMap::new(),
+        streams: vec![StreamTerms::new(source, max_rate.as_bps())],
         retransmit: true,
         fec: None,
         resend_budget: None,
         start_bps: (*start_rate).min(*max_rate).as_bps(),
         min_bps: (*min_rate).as_bps(),
-        max_bps: max_rate.as_bps(),
         start_ms: 0,
         stop_ms: None,
         count: *flows,

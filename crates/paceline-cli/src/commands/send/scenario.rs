@@ -4,13 +4,13 @@
 //! session cannot have are refused.
 
 use super::{NAMED, Planned};
-use crate::commands::host_session::{self, SOURCES};
+use crate::commands::host_session;
 use crate::environment::environment;
 use crate::external::is_external;
 use miette::Result;
 use paceline::{FecScheme, Registry, ResendRule};
 use paceline_hosts::message::TERMS_MAX;
-use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, Terms};
+use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, StreamTerms, Terms};
 use paceline_lab::storage::Inputs;
 use paceline_netsim::plan::{Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, Plan, StreamPlan};
 use paceline_netsim::sim;
@@ -19,11 +19,14 @@ use paceline_scenario::{
 };
 use paceline_units::{Dscp, RandomStreams, Time, TimeDelta};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Metrics that a sender knows: those of its packets, their arrivals and marks, its targets, and the RTCP that it receives. It knows neither
-/// the capacity of the path nor when frames were rendered. Queuing delay is the delay variation.
-const KNOWN: [&str; 31] = [
+/// Metrics that a sender knows: those of its packets, their arrivals and marks, its targets, the RTCP that it receives, and the rendered
+/// frames that the receiver reports. It knows neither the capacity of the path nor one-way delays. Queuing delay is the delay variation.
+const KNOWN: [&str; 34] = [
+    "freeze_duration_s",
+    "freeze_ratio",
+    "discard_ratio",
     "fec_share",
     "rtx_share",
     "fec_over_target_max",
@@ -61,7 +64,14 @@ const KNOWN: [&str; 31] = [
 const OF_ALL: [&str; 3] = ["share", "jain", "active_jain"];
 
 /// Those that are of the media flows alone if no flow is named.
-const OF_MEDIA: [&str; 4] = ["loss_ratio", "ce_ratio", "media_jain", "max_min_ratio"];
+const OF_MEDIA: [&str; 7] =
+    ["loss_ratio", "ce_ratio", "media_jain", "max_min_ratio", "freeze_duration_s", "freeze_ratio", "discard_ratio"];
+
+/// Longest pause of all flows of this host: an end that hears nothing for twice as long leaves the session.
+const PAUSE_MAX: TimeDelta = TimeDelta::from_secs(5);
+
+/// Those that a bound may have of a stream.
+const OF_STREAMS: [&str; 3] = ["freeze_duration_s", "freeze_ratio", "discard_ratio"];
 
 /// A bound that a sender cannot measure.
 #[derive(Clone, Debug, Serialize)]
@@ -96,8 +106,9 @@ pub(super) fn load(name: &str, changes: Changes, (seed, tcp): (u64, bool), regis
     if terms.count(true) > 0 {
         loaded.check(true, &host_session::scenario(&terms, true, registry)?.0)?;
     }
-    let (mut session, _) = host_session::scenario(&terms, false, registry)?;
+    let mut session = host_session::received_scenario(&terms, false, registry)?;
     loaded.check(false, &session)?;
+    loaded.check_pauses()?;
     let unmeasured = loaded.describe(&mut session, terms.tcp);
     let beside = if has_tcp { ", and the TCP of this system that of its TCP flow" } else { "" };
     let mut notes = vec![format!("the real path, hosts and clocks take the place of those of the scenario{beside}")];
@@ -223,49 +234,23 @@ impl Loaded<'_> {
     }
 
     fn flow_terms(&self, flow: &FlowPlan, media: &MediaPlan, back: bool) -> Result<FlowTerms, ScenarioError> {
-        let id = &flow.id;
-        let [stream] = &*media.streams else {
-            let message = format!("`{id}` has {} streams", media.streams.len());
-            return self.refuse(flow, &["stream", "audio"], message, "a flow between two hosts has one stream");
-        };
-        let source = &stream.source;
-        if !SOURCES.contains(&source.entry.name) {
-            let message = format!("the source `{}` of `{id}` does not work between two hosts", source.entry.name);
-            let help = format!("use one of {}, which need no files", SOURCES.join(", "));
-            return self.refuse(flow, &["encoder.source", "encoder", "stream"], message, &help);
-        }
-        let mut source_config = BTreeMap::new();
-        for parameter in source.entry.parameters.iter().filter(|parameter| parameter.name != "max") {
-            let Some(value) = source.values.get(parameter.name).filter(|value| Some(*value) != parameter.default)
-            else {
-                continue;
-            };
-            let number = host_session::source_number(value);
-            let Some(number) = number.filter(|number| host_session::source_text(parameter.kind, *number).is_some())
-            else {
-                let message = format!("`{}` of `{id}` is too large between two hosts", parameter.name);
-                let help = "a receiver accepts rates up to 10 Gbit/s, numbers up to 1000 and whole ones up to 10000";
-                return self.refuse(flow, &[&format!("encoder.{}", parameter.name)], message, help);
-            };
-            source_config.insert(parameter.name.to_owned(), number);
-        }
-        let max_bps = source.range().1.as_bps();
-        let terms = FlowTerms {
+        let streams = media.streams.iter().map(|stream| self.stream_terms(flow, stream, back));
+        let mut terms = FlowTerms {
             controller: media.controller.name.clone(),
             config: media.controller.config.iter().cloned().collect(),
-            source: source.entry.name.to_owned(),
-            source_config,
+            streams: streams.collect::<Result<_, _>>()?,
             retransmit: media.retransmit,
             fec: name_of(&FecScheme::NAMES, media.protection.fec),
             resend_budget: name_of(&ResendRule::NAMES, media.protection.resend),
-            start_bps: media.start_rate.as_bps().min(max_bps),
+            start_bps: media.start_rate.as_bps(),
             min_bps: media.min_rate.as_bps(),
-            max_bps,
             start_ms: 0,
             stop_ms: None,
             count: 1,
             back,
         };
+        terms.start_bps = terms.start_bps.min(terms.max().as_bps());
+        let id = &flow.id;
         match terms.problem() {
             None => Ok(terms),
             Some(problem) => {
@@ -280,11 +265,69 @@ impl Loaded<'_> {
         }
     }
 
-    /// Compares the flows of one direction with those that both ends build from the terms.
+    /// Returns the terms of a stream. Only the host that sends it needs the parameters and the files of its source.
+    fn stream_terms(&self, flow: &FlowPlan, stream: &StreamPlan, back: bool) -> Result<StreamTerms, ScenarioError> {
+        let (id, source) = (&flow.id, &stream.source);
+        let mut config = BTreeMap::new();
+        if back && !host_session::needs_no_files(source.entry.name) {
+            let message = format!("the source `{}` of `{id}` does not work at the other host", source.entry.name);
+            let help = format!("the receiver sends `{id}`: use a source that needs no files, such as encoder");
+            return self.refuse(flow, &["encoder.source", "encoder", "stream"], message, &help);
+        }
+        let max = host_session::rate_key(source.entry.name);
+        for parameter in source.entry.parameters.iter().filter(|parameter| back && parameter.name != max) {
+            let Some(value) = source.values.get(parameter.name).filter(|value| Some(*value) != parameter.default)
+            else {
+                continue;
+            };
+            let number = host_session::source_number(value);
+            let Some(number) = number.filter(|number| host_session::source_text(parameter.kind, *number).is_some())
+            else {
+                let message = format!("`{}` of `{id}` is too large for the other host", parameter.name);
+                let help = "a receiver accepts rates up to 10 Gbit/s, numbers up to 1000 and whole ones up to 10000";
+                return self.refuse(flow, &[&format!("encoder.{}", parameter.name)], message, help);
+            };
+            config.insert(parameter.name.to_owned(), number);
+        }
+        let terms = StreamTerms::new(source.entry.name, source.range().1.as_bps());
+        Ok(if back {
+            StreamTerms { config, priority: stream.priority, suspends: stream.suspends, ..terms }
+        } else {
+            terms
+        })
+    }
+
+    /// Checks that this host is never silent for so long that an end would leave the session.
+    fn check_pauses(&self) -> Result<(), ScenarioError> {
+        let end = Time::ZERO + self.scenario.plan.duration;
+        let mut times: BTreeSet<Time> = self
+            .media_flows(false)
+            .flat_map(|(_, flow, media)| {
+                let streams = media.streams.iter().flat_map(StreamPlan::changes);
+                streams.chain(media.changes.iter().map(|(at, _)| *at)).chain([flow.start, flow.stop])
+            })
+            .filter(|at| *at < end)
+            .collect();
+        times.extend([Time::ZERO, end]);
+        let mut since = Time::ZERO;
+        for (from, to) in times.iter().zip(times.iter().skip(1)) {
+            if self.media_flows(false).any(|(_, flow, media)| sends_at(flow, media, *from)) {
+                since = *to;
+            } else if *to - since > PAUSE_MAX {
+                let (_, flow, _) = self.media_flows(false).next().expect("this host sends");
+                let message = format!("this host sends nothing for more than {PAUSE_MAX} from {} on", since);
+                let help = "both ends would take it for a failure; let another stream send, such as audio";
+                return self.refuse(flow, &["stream", "available"], message, help);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the flows of one direction with those that the receiver builds from the terms.
     fn check(&self, back: bool, session: &Scenario) -> Result<(), ScenarioError> {
         for ((_, flow, media), there) in self.media_flows(back).zip(&session.plan.flows) {
             let there = there.media().expect("a session has media flows");
-            if let Some((keys, help)) = difference(flow, media, there) {
+            if let Some((keys, help)) = difference(flow, media, there, back) {
                 let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
                 return self.refuse(flow, keys, message, help);
             }
@@ -292,7 +335,7 @@ impl Loaded<'_> {
         Ok(())
     }
 
-    /// Gives a session the names and the bounds of the scenario. Returns those bounds that a sender cannot measure.
+    /// Gives a session the flows, the names and the bounds of the scenario. Returns those bounds that a sender cannot measure.
     fn describe(&self, session: &mut Scenario, tcp: bool) -> Vec<Unmeasured> {
         let Scenario { plan, asserts, measure, constants, .. } = &self.scenario;
         session.plan.id.clone_from(&plan.id);
@@ -301,8 +344,9 @@ impl Loaded<'_> {
         session.plan.source.clone_from(&plan.source);
         (session.measure, session.constants) = (*measure, constants.clone());
         let sent: Vec<usize> = self.media_flows(false).map(|(index, ..)| index).collect();
-        for (flow, index) in session.plan.flows.iter_mut().zip(&sent) {
-            flow.id.clone_from(&plan.flows[*index].id);
+        for (flow, (_, own, media)) in session.plan.flows.iter_mut().zip(self.media_flows(false)) {
+            flow.id.clone_from(&own.id);
+            flow.kind = FlowKind::Media(media.clone());
         }
         let known = Known { scenario: &self.scenario, sent: &sent, tcp };
         let mut unmeasured = Vec::new();
@@ -322,8 +366,26 @@ fn name_of<T: PartialEq + Default>(names: &[(&str, T)], value: T) -> Option<Stri
     name.map(|(name, _)| (*name).to_owned())
 }
 
-/// Returns the keys in which a flow differs from the one that both ends build, and a hint.
-fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&'static [&'static str], &'static str)> {
+/// Returns whether a flow has media to send at this time.
+fn sends_at(flow: &FlowPlan, media: &MediaPlan, at: Time) -> bool {
+    let availability = media.changes.iter().filter_map(|(from, change)| match change {
+        FlowChange::Availability(available) => Some((*from, *available)),
+        _ => None,
+    });
+    let is_available = availability.take_while(|(from, _)| *from <= at).last().is_none_or(|(_, available)| available);
+    (flow.start..flow.stop).contains(&at)
+        && is_available
+        && media.streams.iter().any(|stream| !stream.max_at(at).is_zero())
+}
+
+/// Returns the keys in which a flow differs from the one that the receiver builds, and a hint. What the sender alone must know counts only
+/// if the receiver is the one that sends.
+fn difference(
+    flow: &FlowPlan,
+    here: &MediaPlan,
+    there: &MediaPlan,
+    back: bool,
+) -> Option<(&'static [&'static str], &'static str)> {
     // Terms have these, or the real path, hosts and clocks take their place.
     let MediaPlan {
         controller: _,
@@ -341,7 +403,9 @@ fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&
         changes,
     } = here;
     const DEFAULT: &str = "leave it out";
-    let changed: &[&str] = match changes.iter().find(|change| !there.changes.contains(change)) {
+    let is_refused =
+        |(_, change): &&(Time, FlowChange)| back || matches!(change, FlowChange::Bounds(_) | FlowChange::Route(_));
+    let changed: &[&str] = match changes.iter().find(is_refused) {
         None => &[],
         Some((_, FlowChange::Bounds(_))) => &["max_rate", "min_rate"],
         Some((_, FlowChange::Route(_))) => &["route_change_at"],
@@ -351,6 +415,7 @@ fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&
     };
     let limits =
         "`max` of the encoder limits the rate, and limits stay as they are at the start; leave out what changes";
+    let is_steady = |stream: &StreamPlan| !StreamPlan { suspends: false, ..stream.clone() }.changes_during_run();
     [
         (
             flow.dscp != Dscp::DEFAULT,
@@ -358,11 +423,15 @@ fn difference(flow: &FlowPlan, here: &MediaPlan, there: &MediaPlan) -> Option<(&
             "packets between two hosts have the default codepoint; leave it out",
         ),
         (coupling.is_some(), &["coupling"], "flows between two hosts are not coupled; leave it out"),
-        (streams.iter().any(StreamPlan::changes_during_run), &["stream"], "a stream stays as it is at the start"),
+        (
+            back && !streams.iter().all(is_steady),
+            &["stream"],
+            "a stream that the receiver sends stays as it is at the start",
+        ),
         (*packet_size != there.packet_size, &["packet_size"], DEFAULT),
         (*rtcp_interval != there.rtcp_interval, &["rtcp_interval"], DEFAULT),
         (*feedback_interval != there.feedback_interval, &["feedback_interval"], DEFAULT),
-        (*pacer_limit != there.pacer_limit, &["pacer_limit"], DEFAULT),
+        (back && *pacer_limit != there.pacer_limit, &["pacer_limit"], DEFAULT),
         (!changed.is_empty(), changed, limits),
     ]
     .into_iter()
@@ -393,7 +462,7 @@ impl Known<'_> {
         let metric = quantity.metric.as_str();
         // The delay variation takes the place of the queue of a packet, and of no other queue.
         let is_known = KNOWN.contains(&metric)
-            && quantity.stream.is_none()
+            && (quantity.stream.is_none() || OF_STREAMS.contains(&metric))
             && (!metric.starts_with("queue_") || measure.queue == QueueMeasure::Packet);
         let media = plan.flows.iter().filter(|flow| flow.media().is_some()).count();
         // Without a name it is of all flows, or of the first one.
@@ -443,8 +512,20 @@ mod tests {
             match load(id, Changes::default(), (1, false), &registry) {
                 Ok(Planned { terms, scenario, .. }) => {
                     assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
-                    let flows = host_session::flows(SessionId([1; 8]), &terms, Time::ZERO, &registry, false).unwrap();
-                    assert_eq!((flows.forward.len(), scenario.plan.id.as_str()), (scenario.plan.flows.len(), id));
+                    let (session, plan) = (SessionId([1; 8]), &scenario.plan);
+                    let here = host_session::sender_flows(session, &terms, &plan.flows, &registry, false).unwrap();
+                    let back = (terms.count(true) > 0)
+                        .then(|| host_session::scenario(&terms, true, &registry).unwrap().0.plan.flows)
+                        .unwrap_or_default();
+                    let there = host_session::receiver_flows(session, &terms, &back, &registry, false).unwrap();
+                    for flows in [here, there] {
+                        assert_eq!(
+                            (flows.forward.len(), flows.back.len()),
+                            (plan.flows.len(), terms.count(true)),
+                            "{id}"
+                        );
+                    }
+                    assert_eq!(plan.id.as_str(), id);
                     loaded += 1;
                 }
                 Err(error) => {
@@ -477,6 +558,10 @@ mod tests {
             (two.clone(), "target_bps", "each = \"2 s\"", true),
             (two.clone(), "target_bps", "each = \"change\"", false),
             (two.clone(), "queue_p95_ms", "", true),
+            (two.clone(), "freeze_ratio", "", true),
+            (two.clone(), "freeze_ratio", "flow = \"b\"\nstream = \"video\"", true),
+            (two.clone(), "frame_delay_p95_ms", "flow = \"b\"", false),
+            (two.clone() + &back, "freeze_ratio", "", false),
             (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"one-way\"", false),
             (two.clone(), "queue_p95_ms", "[measure]\nqueue = \"rtcp\"", false),
             (two.clone(), "share", "flow = \"a\"", true),
@@ -493,7 +578,7 @@ mod tests {
             let scenario = paceline_scenario::load(&origin, &Changes::default(), registries).unwrap();
             let loaded = Loaded { origin, changes: Changes::default(), registry: &registry, scenario };
             let terms = loaded.terms(1, loaded.has_tcp().unwrap()).unwrap();
-            let (mut session, _) = host_session::scenario(&terms, false, &registry).unwrap();
+            let mut session = host_session::received_scenario(&terms, false, &registry).unwrap();
             let unmeasured = loaded.describe(&mut session, terms.tcp);
             assert_eq!(
                 (session.asserts.len(), unmeasured.len()),
@@ -505,7 +590,7 @@ mod tests {
 
     #[test]
     fn known_metrics_exist() {
-        for metric in KNOWN.iter().chain(&OF_MEDIA).chain(&OF_ALL) {
+        for metric in KNOWN.iter().chain(&OF_MEDIA).chain(&OF_ALL).chain(&OF_STREAMS) {
             assert!(paceline_lab::metrics::find(metric).is_some() && KNOWN.contains(metric), "{metric}");
         }
     }

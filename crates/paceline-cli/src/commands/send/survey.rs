@@ -7,6 +7,7 @@
 use super::document::{Document, Judged, document};
 use super::live::live_text;
 use super::{Arguments, Planned, Session, WORLD, Way, case, highest, plan};
+use crate::commands::host_recording::measures;
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -14,6 +15,7 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_hosts::sender::{End, Progress};
 use paceline_lab::compare::difference;
+use paceline_lab::metrics::Collector;
 use paceline_records::{Better, MetricKind, Summary};
 use paceline_results::{ComparedDifference, DifferenceVerdict};
 use paceline_units::{RandomStreams, TimeDelta};
@@ -31,7 +33,7 @@ struct Quantity {
     value: fn(&Document<'_>) -> Option<f64>,
 }
 
-const QUANTITIES: [Quantity; 5] = [
+const QUANTITIES: [Quantity; 6] = [
     Quantity {
         name: "received_bps",
         label: "received",
@@ -59,6 +61,13 @@ const QUANTITIES: [Quantity; 5] = [
         kind: MetricKind::Loss,
         better: Better::Lower,
         value: |turn| Some(turn.loss_ratio),
+    },
+    Quantity {
+        name: "freeze_ratio",
+        label: "frozen",
+        kind: MetricKind::Share,
+        better: Better::Lower,
+        value: |turn| turn.freeze_ratio,
     },
     Quantity {
         name: TCP,
@@ -154,10 +163,11 @@ pub(super) fn survey(
     let compared = quantities(first.terms.tcp);
     let count = planned.len();
     for PlannedTurn { round, controller, planned: Planned { terms, scenario, .. } } in planned {
-        let session = Session { way, terms, registry };
+        let session = Session { way, terms, plan: &scenario.plan, registry };
         let number = turns.len() + 1;
-        let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, "")));
-        let report = session.run(false, &mut (), show);
+        let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
+        let mut collector = Collector::new(scenario, &[], &|| ());
+        let report = session.run(false, &mut collector, show);
         line.clear();
         let report = match report {
             Ok(report) => report,
@@ -174,7 +184,8 @@ pub(super) fn survey(
             eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
             break;
         }
-        let turn = document(&report, way.peer, terms, highest(&scenario.plan), &[], Judged::default());
+        let (whole, ..) = measures(collector, report.lasted);
+        let turn = document(&report, way.peer, terms, highest(&scenario.plan), (&[], &whole), Judged::default());
         if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
             eprintln!(
                 "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"

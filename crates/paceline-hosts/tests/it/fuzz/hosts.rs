@@ -11,7 +11,7 @@ use paceline_hosts::seal::Secret;
 use paceline_hosts::send_side::SendSide;
 use paceline_hosts::session_flow::SessionFlow;
 use paceline_hosts::summary::Closing;
-use paceline_hosts::terms::{FlowTerms, Terms};
+use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_netsim::backend::EPOCH;
 use paceline_netsim::media_flow::{self, PreparedFlow};
 use paceline_scenario::{Changes, Origin, Registries, Scenario};
@@ -42,6 +42,11 @@ static SCENARIOS: LazyLock<[Scenario; 3]> = LazyLock::new(|| {
     })
 });
 
+/// The SSRCs of its one flow.
+fn ssrcs() -> Ssrcs {
+    Ssrcs::new(ID, [1])
+}
+
 /// Returns one end of the flow.
 fn flow(scenario: &Scenario) -> SessionFlow {
     let plan = &scenario.plan.flows[0];
@@ -49,8 +54,9 @@ fn flow(scenario: &Scenario) -> SessionFlow {
     let entry = media_flow::controller(plan, media, &REGISTRY).expect("the controller exists");
     let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
     let mut streams = prepared.stream_infos().to_vec();
-    let [ssrc, rtx_ssrc, receiver_ssrc] = Ssrcs::new(ID, 1).of(0);
-    (streams[0].ssrc, streams[0].rtx_ssrc) = (ssrc, rtx_ssrc);
+    let ssrcs = ssrcs();
+    let receiver_ssrc = ssrcs.of(0).receiver;
+    [streams[0].ssrc, streams[0].rtx_ssrc] = ssrcs.of(0).streams[0];
     let extensions = ExtensionIds::default();
     let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
     let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");
@@ -62,14 +68,12 @@ fn terms() -> Terms {
     let flow = FlowTerms {
         controller: CONTROLLERS[0].to_owned(),
         config: Default::default(),
-        source: "encoder".to_owned(),
-        source_config: Default::default(),
+        streams: vec![StreamTerms::new("encoder", MAX_BPS)],
         retransmit: true,
         fec: None,
         resend_budget: None,
         start_bps: 500_000,
         min_bps: 30_000,
-        max_bps: MAX_BPS,
         start_ms: 0,
         stop_ms: None,
         count: 1,
@@ -126,14 +130,15 @@ pub fn check(bytes: &[u8]) -> usize {
     let length = TimeDelta::from_secs(60);
     let mut ends = Ends {
         now: Time::ZERO,
-        sender: SendSide::new(ID, vec![flow(scenario)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
-        receiver: ReceiveSide::new(ID, vec![flow(scenario)], 0, Time::ZERO),
+        sender: SendSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
+        receiver: ReceiveSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO),
         listener: Listener::new([3; 32], None),
         media: Vec::new(),
         rtcp: Vec::new(),
         reports: Vec::new(),
     };
-    let [media_ssrc, _, receiver_ssrc] = Ssrcs::new(ID, 1).of(0).map(u32::to_be_bytes);
+    let (ssrcs, to_bytes) = (ssrcs(), u32::to_be_bytes);
+    let (media_ssrc, receiver_ssrc) = (to_bytes(ssrcs.of(0).streams[0][0]), to_bytes(ssrcs.of(0).receiver));
     let from: SocketAddr = (Ipv4Addr::LOCALHOST, 9).into();
     let secret = Secret::new(&[1; 32]).expect("it is long enough");
     let mut datagrams = 0;

@@ -8,20 +8,24 @@ const MEMORY: usize = 30;
 /// A gap of this length is a freeze, whatever the mean is.
 const LONG: TimeDelta = TimeDelta::from_secs(1);
 
+/// The freezes of a stream, up to its last frame.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Freezes {
+pub struct Freezes {
     last: Option<Time>,
     /// Ring of the last gaps, zero where unused, and their sum.
     gaps: [TimeDelta; MEMORY],
     sum: TimeDelta,
     seen: usize,
+    /// Their number.
     pub count: u64,
+    /// Their total duration.
     pub total: TimeDelta,
     /// The begin of the first and of the last freeze.
     begins: Option<(Time, Time)>,
 }
 
 impl Freezes {
+    /// Handles a frame that was rendered at this time.
     pub fn rendered(&mut self, at: Time) {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;

@@ -12,7 +12,7 @@ mod tracks;
 
 pub(super) use delays::Delays;
 pub use delays::Distribution;
-pub(super) use freezes::Freezes;
+pub use freezes::Freezes;
 pub(super) use playout::PlayoutBuffer;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
 pub(super) use spans::{Spans, contains};
