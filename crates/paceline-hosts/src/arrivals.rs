@@ -122,17 +122,20 @@ impl Recorder {
 
     /// Returns a report if there is no room for so many bytes at this time.
     fn make_room(&mut self, at: Time, len: usize) -> Option<Vec<u8>> {
-        let is_far = self.first().is_some_and(|first| at - first > SPAN);
+        let (first, last) = self.span(at);
+        let is_far = last - first > SPAN;
         let used = ENTRY * self.entries.len() + FRAME * self.frames.len();
         let full = (is_far || used + len > ENTRIES_LEN_MAX).then(|| self.write(at));
         self.repeat.extend(full.clone());
         full
     }
 
-    /// Returns the time of the first entry.
-    fn first(&self) -> Option<Time> {
-        let frame = self.frames.first().map(|frame| frame.at);
-        self.entries.first().map(|entry| entry.at).into_iter().chain(frame).min()
+    /// Returns the times of the first and the last entry and of this one. Those of frames and of packets are each in order, but for some
+    /// microseconds.
+    fn span(&self, at: Time) -> (Time, Time) {
+        let packets = self.entries.first().into_iter().chain(self.entries.last()).map(|entry| entry.at);
+        let frames = self.frames.first().into_iter().chain(self.frames.last()).map(|frame| frame.at);
+        packets.chain(frames).fold((at, at), |(first, last), at| (first.min(at), last.max(at)))
     }
 
     /// Returns the time of the next report.
@@ -147,7 +150,7 @@ impl Recorder {
         }
         self.next = now + INTERVAL;
         let mut due = std::mem::take(&mut self.repeat);
-        if self.first().is_some() || now - self.last >= IDLE_INTERVAL {
+        if !(self.entries.is_empty() && self.frames.is_empty()) || now - self.last >= IDLE_INTERVAL {
             let report = self.write(now);
             if report.len() > HEADER {
                 self.repeat.push(report.clone());
@@ -172,7 +175,7 @@ impl Recorder {
         for count in [self.totals.packets, self.totals.bytes, self.totals.marked] {
             bytes.extend_from_slice(&count.to_be_bytes());
         }
-        let first = self.first().unwrap_or(now);
+        let (first, _) = self.span(now);
         bytes.extend_from_slice(&first.as_nanos().to_be_bytes());
         bytes.push(self.frames.len() as u8);
         // The kernel's timestamps of two packets may be in the wrong order by some microseconds.

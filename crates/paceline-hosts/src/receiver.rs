@@ -191,7 +191,7 @@ impl<'a> Server<'a> {
                                 self.listener.keys(id, &token).map(|keys| (keys.seal, keys.open)).unzip();
                             let link = Link { socket, peer: from, id, seal };
                             let port = tcp.as_ref().map_or(0, TcpSession::port);
-                            self.session = Some(Session::new(link, open, terms, flows, tcp, now));
+                            self.session = Some(Session::new(link, open, terms, flows, tcp, (now, token.age(now))));
                             self.listener.accept(from, id, port)
                         }
                         Err(_) => self.listener.refuse(id, Refusal::Tcp),
@@ -277,11 +277,19 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(link: Link<'a>, open: Option<Open>, terms: Terms, flows: Flows, tcp: Option<TcpSession>, now: Time) -> Self {
+    /// Creates a session that starts now, after a handshake with this round-trip time.
+    fn new(
+        link: Link<'a>,
+        open: Option<Open>,
+        terms: Terms,
+        flows: Flows,
+        tcp: Option<TcpSession>,
+        (now, rtt): (Time, TimeDelta),
+    ) -> Self {
         let (count, duration) = (flows.forward.len(), terms.duration());
         let ssrcs = || Ssrcs::of_session(link.id, &terms);
-        let back = (!flows.back.is_empty())
-            .then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, TimeDelta::ZERO));
+        let back =
+            (!flows.back.is_empty()).then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, rtt));
         let side = ReceiveSide::new(ssrcs(), flows.forward, 0, Time::ZERO);
         Self { link, open, terms, side, back, tcp, started: now }
     }

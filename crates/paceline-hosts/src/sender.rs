@@ -420,7 +420,8 @@ impl Session<'_> {
 mod tests {
     use super::*;
     use crate::receiver::Receiver;
-    use crate::terms::tests::terms;
+    use crate::terms::FlowTerms;
+    use crate::terms::tests::{flow, terms};
     use crate::testing;
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::thread;
@@ -431,6 +432,11 @@ mod tests {
 
     fn flows(id: SessionId) -> Flows {
         Flows { forward: vec![testing::flow(id, 0, "googcc")], back: vec![testing::flow(id, 1, "googcc")] }
+    }
+
+    fn two_ways() -> Terms {
+        let back = FlowTerms { back: true, ..flow() };
+        Terms { flows: vec![flow(), back], duration_ms: 1000, ..terms() }
     }
 
     #[test]
@@ -446,7 +452,7 @@ mod tests {
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();
             (reports, counters)
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), Terms { duration_ms: 1000, ..terms() });
+        let (socket, id, terms) = (socket(), SessionId([8; 8]), two_ways());
         let stop = AtomicBool::new(false);
         let sender =
             Sender { socket: &socket, peer, terms: &terms, id, secret: None, timing: Timing::Sleep, stop: &stop };

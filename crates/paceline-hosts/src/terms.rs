@@ -199,7 +199,7 @@ impl Terms {
     }
 
     /// Returns the number of streams of all flows of one direction.
-    fn stream_count(&self, back: bool) -> usize {
+    pub fn stream_count(&self, back: bool) -> usize {
         self.direction(back).map(|flow| usize::from(flow.count) * flow.streams.len()).sum()
     }
 

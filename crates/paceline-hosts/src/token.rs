@@ -17,6 +17,11 @@ pub struct Token {
 }
 
 impl Token {
+    /// Returns the time since it was made: the round-trip time, or more if its answer was repeated.
+    pub(crate) fn age(self, now: Time) -> TimeDelta {
+        (now - Time::from_nanos(self.made)).max(TimeDelta::ZERO)
+    }
+
     /// Length in messages.
     pub const LEN: usize = 8 + blake3::OUT_LEN;
 

@@ -131,7 +131,10 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     let registry = Registry::standard();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let recording: RefCell<Option<Recording<'_>>> = RefCell::default();
+    let not_stored = RefCell::new(None);
     let build = |id: SessionId, terms: &Terms| {
+        // That of a session that was refused after it was built.
+        recording.take();
         if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
             return Err(Refusal::Terms);
         }
@@ -144,13 +147,12 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         let built = host_session::receiver_flows(id, terms, plans, &registry, store.is_some());
         let flows = built.map_err(|_| Refusal::Unknown)?;
         if let (Some(store), Some((scenario, text))) = (&store, planned) {
-            // The command has one session, so the scenario lives as long as the command.
+            // The command ends after one session, so scenarios live as long as the command.
             let scenario: &Scenario = Box::leak(Box::new(scenario));
-            recording.take();
             match Recording::start(store, (scenario, text), terms.seed, &registry) {
                 Ok(started) => recording.replace(Some(started)),
                 Err(error) => {
-                    eprintln!("nothing is stored: {error}");
+                    not_stored.replace(Some(error));
                     None
                 }
             };
@@ -192,6 +194,9 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         }
     });
     printed?;
+    if let Some(error) = not_stored.take() {
+        return Err(error);
+    }
     match &arguments.out {
         Some(dir) if is_stored => {
             eprintln!("events and results of the flows that this end sent are in {}", dir.display())

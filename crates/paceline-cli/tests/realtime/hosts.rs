@@ -336,7 +336,7 @@ fn a_receiver_stores_the_flows_that_it_sends() {
     let dir = out.to_str().unwrap();
     let arguments = ["recv", "--once", "--json", "--bind", "127.0.0.1:0", "--out", dir];
     let receiver = Background::start(&arguments, "listening at ");
-    send(&receiver.address, &["--duration", "3s", "--both", "--flows", "2"]);
+    let sent = send(&receiver.address, &["--duration", "3s", "--both", "--flows", "2"]);
     let received = json(&receiver.output());
     let manifest = Manifest::read(&out).unwrap();
     assert_eq!(manifest.runs.len(), 1);
@@ -348,6 +348,12 @@ fn a_receiver_stores_the_flows_that_it_sends() {
     let bytes: u64 = json_list(&stored["flows"]).iter().map(|flow| flow["received_bytes"].as_u64().unwrap()).sum();
     assert_eq!(back["received_packets"], back["sent_packets"]);
     assert_eq!(back["received_bytes"], bytes);
+    // The last frames may be rendered after the end.
+    let frames = |flow: &Value| flow["streams"][0]["frames"].as_u64().unwrap();
+    let stored_frames: Vec<u64> = json_list(&stored["flows"]).iter().map(frames).collect();
+    let all = sent["back"]["frames"].as_u64().unwrap();
+    assert!(stored_frames.iter().all(|frames| *frames > 60), "{stored_frames:?}");
+    assert!((all - 6..=all).contains(&stored_frames.iter().sum()), "{stored_frames:?}, {all}");
     assert!(json_list(&stored["flows"]).iter().all(|flow| flow["target_bps"].as_f64() > Some(100e3)), "{stored:#}");
     let report = paceline(&["report", dir]).output().unwrap();
     assert!(report.status.success(), "{}", stderr(&report));
@@ -392,9 +398,10 @@ audio = {{ source = "audio-32k" }}
     );
     fs::write(&file, text).unwrap();
     let receiver = receiver();
-    let sent = send(&receiver.address, &["--scenario", file.to_str().unwrap()]);
+    let out = folder("hosts-streams-out");
+    let sent = send(&receiver.address, &["--scenario", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     let received = json(&receiver.output());
-    assert_eq!(sent["terms"], received["terms"]);
+    assert_eq!((&sent["terms"], &sent["stranger_datagrams"]), (&received["terms"], &0.into()));
     let streams = |flow: usize| json_list(&sent["terms"]["flows"][flow]["streams"]).len();
     assert_eq!([streams(0), streams(1), streams(2)], [2, 3, 4]);
     let counts = |document: &Value, key: &str| -> Vec<u64> {
@@ -406,6 +413,21 @@ audio = {{ source = "audio-32k" }}
     assert!((200..=242).contains(&frames[0]), "{frames:?}");
     assert!((250..=364).contains(&frames[1]), "{frames:?}");
     assert!(counts(&sent["back"], "received_packets")[0] > 300, "{sent:#}");
+    let manifest = Manifest::read(&out).unwrap();
+    let stored = json(&fs::read_to_string(out.join(RUNS).join(&manifest.runs[0].directory).join("run.json")).unwrap());
+    let of_flow = |flow: &Value| -> Vec<(String, u64)> {
+        let stream = |s: &Value| (s["id"].as_str().unwrap().to_owned(), s["frames"].as_u64().unwrap());
+        json_list(&flow["streams"]).iter().map(stream).collect()
+    };
+    let stored: Vec<_> = json_list(&stored["flows"]).iter().map(of_flow).collect();
+    let [call, layers] = &*stored else { panic!("two flows: {stored:?}") };
+    let [(camera, pictures), (speech, sounds)] = &**call else { panic!("two streams: {call:?}") };
+    assert_eq!((&**camera, &**speech, layers.len()), ("camera", "speech", 3));
+    assert!((80..=91).contains(pictures) && (140..=151).contains(sounds), "{call:?}");
+    for (flow, frames) in stored.iter().zip(&frames) {
+        let all: u64 = flow.iter().map(|(_, frames)| frames).sum();
+        assert!((frames - 9..=*frames).contains(&all), "{all} of {frames}");
+    }
 }
 
 #[test]
@@ -439,6 +461,7 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         (all("packet_size = \"1000 B\""), "\"1000 B\"", "leave it out"),
         (all("feedback_interval = \"50 ms\""), "\"50 ms\"", "leave it out"),
         (all("count = 300"), "300", "lower `count`"),
+        (all("count = 100\nencoder = { source = \"simulcast-720p\" }"), "100", "fewer streams"),
         (all("direction = \"reverse\""), "\"reverse\"", "this host must send"),
         (all("controller = \"chromium\"").replacen("controller = \"googcc\"\n", "", 1), "\"chromium\"", "browser"),
         (

@@ -1,5 +1,6 @@
 //! The result of `paceline send`: as JSON, and as text.
 
+use super::highest;
 use super::scenario::{Unmeasured, describe_unmeasured};
 use crate::commands::host_session::WORLD;
 use crate::commands::run::describe_assertion;
@@ -14,9 +15,9 @@ use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
 use paceline_lab::metrics::WindowResult;
 use paceline_live::lateness;
+use paceline_netsim::plan::Plan;
 use paceline_records::{MetricKind, ratio_interval};
 use paceline_results::Assertion;
-use paceline_units::Rate;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -54,7 +55,8 @@ pub(super) struct Document<'a> {
     pub(super) marked_packets: u64,
     pub(super) frames: Option<u64>,
     pub(super) frames_dropped: Option<u64>,
-    /// Duration of freezes over that of the media, of the video stream with the most; `null` without video.
+    /// Duration of freezes over that of the media, of the video stream with the most, without layers of simulcast that may pause; `null`
+    /// without video, and if feedback was lost.
     pub(super) freeze_ratio: Option<f64>,
     /// Whether the receiver confirmed its totals at the end.
     pub(super) confirmed: bool,
@@ -154,12 +156,12 @@ struct BackMeasured {
     loss_interval: (f64, f64),
 }
 
-/// Returns the result; `max` is the highest rate on the network over the second half, headers included, and `measured` what events show.
+/// Returns the result of the flows of this plan; `measured` is what events show.
 pub(super) fn document<'a>(
     report: &SendReport,
     peer: SocketAddr,
     terms: &'a Terms,
-    max: Rate,
+    plan: &Plan,
     (ids, measured): (&[String], &WindowResult),
     judged: Judged<'a>,
 ) -> Document<'a> {
@@ -183,7 +185,7 @@ pub(super) fn document<'a>(
         received_packets: received.packets,
         silent: report.end == End::Silence,
         loss_ratio,
-        target_share: late_target / max.as_bps_f64(),
+        target_share: late_target / highest(plan).as_bps_f64(),
         variation_p95_ms: variation.p95.unwrap_or(0.0),
         drift: report.drift,
         late_p99_ms: lateness::percentiles(&report.lateness).p99 / 1e3,
@@ -210,7 +212,8 @@ pub(super) fn document<'a>(
         marked_packets: received.marked,
         frames: report.confirmed.then_some(received.frames),
         frames_dropped: report.confirmed.then_some(received.frames_dropped),
-        freeze_ratio: freeze_ratio(measured),
+        // Without reports it is not known when frames were rendered.
+        freeze_ratio: (report.end != End::Silence).then(|| freeze_ratio(plan, measured)).flatten(),
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
@@ -224,10 +227,12 @@ pub(super) fn document<'a>(
     }
 }
 
-/// Returns the largest share of freezes of a video stream.
-fn freeze_ratio(measured: &WindowResult) -> Option<f64> {
-    let streams = measured.flows.iter().flat_map(|flow| &flow.streams);
-    streams.filter(|stream| stream.kind == MediaKind::Video.name()).filter_map(|s| s.freeze_ratio).reduce(f64::max)
+/// Returns the largest share of freezes of a video stream, without layers that may pause.
+fn freeze_ratio(plan: &Plan, measured: &WindowResult) -> Option<f64> {
+    let planned = plan.flows.iter().filter_map(|flow| flow.media()).flat_map(|media| &media.streams);
+    let streams = planned.zip(measured.flows.iter().flat_map(|flow| &flow.streams));
+    let video = streams.filter(|(planned, _)| planned.kind == MediaKind::Video && !planned.suspends);
+    video.filter_map(|(_, stream)| stream.freeze_ratio).reduce(f64::max)
 }
 
 fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {

@@ -203,7 +203,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let (whole, windows, seconds) = measures(collector, report.lasted);
     let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (windows, seconds));
     let holds = judged.assertions.iter().all(|assertion| assertion.holds);
-    let document = document(&report, peer, terms, highest(&scenario.plan), (&header.flows, &whole), judged);
+    let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &whole), judged);
     if let Some(events) = events {
         let stored = Stored {
             world: document.world,

@@ -108,7 +108,7 @@ pub(super) fn load(name: &str, changes: Changes, (seed, tcp): (u64, bool), regis
     }
     let mut session = host_session::received_scenario(&terms, false, registry)?;
     loaded.check(false, &session)?;
-    loaded.check_pauses()?;
+    loaded.check_pauses(&session)?;
     let unmeasured = loaded.describe(&mut session, terms.tcp);
     let beside = if has_tcp { ", and the TCP of this system that of its TCP flow" } else { "" };
     let mut notes = vec![format!("the real path, hosts and clocks take the place of those of the scenario{beside}")];
@@ -217,6 +217,11 @@ impl Loaded<'_> {
                 let largest = flows.iter().find(|flow| flow.group.is_some());
                 self.refuse(largest.unwrap_or(&flows[0]), &["count"], problem, "lower `count`")
             }
+            Some(problem) if [false, true].iter().any(|back| terms.stream_count(*back) > usize::from(FLOWS_MAX)) => {
+                let largest = flows.iter().find(|flow| flow.group.is_some());
+                let help = "lower `count`, or let flows have fewer streams";
+                self.refuse(largest.unwrap_or(&flows[0]), &["count", "stream"], problem, help)
+            }
             Some(problem) if terms.to_bytes().len() > TERMS_MAX => {
                 let help = "equal flows that follow each other in the file count once";
                 self.refuse(&flows[flows.len() - 1], &["id"], problem, help)
@@ -298,20 +303,20 @@ impl Loaded<'_> {
     }
 
     /// Checks that this host is never silent for so long that an end would leave the session.
-    fn check_pauses(&self) -> Result<(), ScenarioError> {
+    fn check_pauses(&self, session: &Scenario) -> Result<(), ScenarioError> {
         let end = Time::ZERO + self.scenario.plan.duration;
-        let mut times: BTreeSet<Time> = self
-            .media_flows(false)
-            .flat_map(|(_, flow, media)| {
-                let streams = media.streams.iter().flat_map(StreamPlan::changes);
-                streams.chain(media.changes.iter().map(|(at, _)| *at)).chain([flow.start, flow.stop])
-            })
-            .filter(|at| *at < end)
-            .collect();
+        // The session has the start times that the seed draws.
+        let flows = || self.media_flows(false).zip(&session.plan.flows).map(|((.., media), flow)| (flow, media));
+        let changes = |(flow, media): (&FlowPlan, &MediaPlan)| {
+            let streams = media.streams.iter().flat_map(StreamPlan::changes);
+            let times = streams.chain(media.changes.iter().map(|(at, _)| *at)).chain([flow.start, flow.stop]);
+            times.collect::<Vec<_>>()
+        };
+        let mut times: BTreeSet<Time> = flows().flat_map(changes).filter(|at| *at < end).collect();
         times.extend([Time::ZERO, end]);
         let mut since = Time::ZERO;
         for (from, to) in times.iter().zip(times.iter().skip(1)) {
-            if self.media_flows(false).any(|(_, flow, media)| sends_at(flow, media, *from)) {
+            if flows().any(|(flow, media)| sends_at(flow, media, *from)) {
                 since = *to;
             } else if *to - since > PAUSE_MAX {
                 let (_, flow, _) = self.media_flows(false).next().expect("this host sends");

@@ -6,7 +6,7 @@
 
 use super::document::{Document, Judged, document};
 use super::live::live_text;
-use super::{Arguments, Planned, Session, WORLD, Way, case, highest, plan};
+use super::{Arguments, Planned, Session, WORLD, Way, case, plan};
 use crate::commands::host_recording::measures;
 use crate::output;
 use crate::progress::StatusLine;
@@ -185,7 +185,7 @@ pub(super) fn survey(
             break;
         }
         let (whole, ..) = measures(collector, report.lasted);
-        let turn = document(&report, way.peer, terms, highest(&scenario.plan), (&[], &whole), Judged::default());
+        let turn = document(&report, way.peer, terms, &scenario.plan, (&[], &whole), Judged::default());
         if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
             eprintln!(
                 "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
