@@ -104,7 +104,7 @@ impl Ssrcs {
     pub fn stream_of(&self, number: u16) -> Option<(usize, StreamId)> {
         let flow = self.first_streams.partition_point(|first| *first <= number).checked_sub(1)?;
         let position = number - self.first_streams[flow];
-        let is_media = position % 2 == 0 && usize::from(position) < 2 * self.flows[flow].streams.len();
+        let is_media = position.is_multiple_of(2) && usize::from(position) < 2 * self.flows[flow].streams.len();
         is_media.then_some((flow, StreamId((position / 2) as u8)))
     }
 

@@ -478,7 +478,8 @@ mod tests {
         let rtt = TimeDelta::from_millis(40);
         let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, rtt);
         let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset);
-        let (mut media, mut reports): (Vec<(Time, Vec<u8>)>, Vec<Vec<u8>>) = Default::default();
+        let mut media: Vec<(Time, Vec<u8>)> = Vec::new();
+        let mut reports: Vec<Vec<u8>> = Vec::new();
         let mut frames = Vec::new();
         let mut latest = Time::ZERO;
         let mut collect = |event: &EventRecord| {

@@ -64,10 +64,10 @@ const NARROW: &str = "capacity = \"100Mbps\"\ndelay = \"10ms\"";
 
 #[rustfmt::skip]
 const TRIALS: &[Trial] = &[
-    Trial { name: "1 Gbit/s of 1500 B", rate: 83_333, size: 1500, burst: 16, path: WIDE, timing: Timing::Precise },
-    Trial { name: "1 Gbit/s of 1500 B, fq-codel", rate: 83_333, size: 1500, burst: 16, path: FAIR, timing: Timing::Precise },
-    Trial { name: "200,000 a second of 100 B", rate: 200_000, size: 100, burst: 32, path: UNLIMITED, timing: Timing::Precise },
-    Trial { name: "5,000 a second, precise", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Precise },
+    Trial { name: "1 Gbit/s of 1500 B", rate: 83_333, size: 1500, burst: 16, path: WIDE, timing: Timing::PRECISE },
+    Trial { name: "1 Gbit/s of 1500 B, fq-codel", rate: 83_333, size: 1500, burst: 16, path: FAIR, timing: Timing::PRECISE },
+    Trial { name: "200,000 a second of 100 B", rate: 200_000, size: 100, burst: 32, path: UNLIMITED, timing: Timing::PRECISE },
+    Trial { name: "5,000 a second, precise", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::PRECISE },
     Trial { name: "5,000 a second, sleep", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Sleep },
 ];
 
@@ -92,7 +92,7 @@ fn main() {
         );
     }
     println!("\ntrial | arrived | timers late p50, µs | p99, µs | max, µs | link p99, µs | machine");
-    for timing in [Timing::Precise, Timing::Sleep] {
+    for timing in [Timing::PRECISE, Timing::Sleep] {
         endpoints(seconds, timing);
     }
 }

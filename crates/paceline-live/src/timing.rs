@@ -12,14 +12,11 @@ use thread_priority::{ThreadPriority, ThreadPriorityValue, thread_native_id};
 /// The accuracy with which a thread waits for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Sleeps until shortly before the time, then polls the clock: exact, at the cost of part of a core.
-    Precise,
+    /// Sleeps until so long before the time, then polls the clock: exact unless the wake-up takes longer, at the cost of part of a core.
+    Polls(TimeDelta),
     /// Sleeps until the time; the kernel wakes the thread some tens of microseconds later.
     Sleep,
 }
-
-/// The time before a deadline at which a precise thread stops sleeping: longer than the usual latency of a wake-up.
-const SPIN: TimeDelta = TimeDelta::from_micros(60);
 
 /// The role of a thread; its value is the real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +38,13 @@ pub fn enter_realtime(role: Role) {
 }
 
 impl Timing {
+    /// For thousands of packets a second: polls for a time that is longer than the usual latency of a wake-up.
+    pub const PRECISE: Self = Self::Polls(TimeDelta::from_micros(60));
+
     /// Waits until a descriptor is readable or `left` has passed. May return earlier: call in a loop.
     pub fn wait(self, descriptors: &[BorrowedFd<'_>], left: TimeDelta) {
         let sleep = match self {
-            Self::Precise => left - SPIN,
+            Self::Polls(time) => left - time,
             Self::Sleep => left,
         };
         if sleep <= TimeDelta::ZERO {

@@ -23,12 +23,23 @@ pub struct Stored<'a, D> {
     pub whole: &'a WindowResult,
 }
 
-/// Returns the measures of a session that lasted so long: of the whole, then of each window, and the packets of each second.
-pub fn measures(collector: Collector<'_>, lasted: TimeDelta) -> (WindowResult, Vec<WindowResult>, Vec<Vec<u64>>) {
-    let (results, seconds) = collector.finish_at(Time::ZERO + lasted);
-    let mut results = results.into_iter();
-    let whole = results.next().expect("the whole run is always measured");
-    (whole, results.collect(), seconds)
+/// What a collector measured of a session.
+pub struct Measures {
+    pub whole: WindowResult,
+    /// Those of the windows of bounds.
+    pub windows: Vec<WindowResult>,
+    /// Received bits of each flow in each second.
+    pub seconds: Vec<Vec<u64>>,
+}
+
+impl Measures {
+    /// Returns those of a session that lasted so long.
+    pub fn of(collector: Collector<'_>, lasted: TimeDelta) -> Self {
+        let (results, seconds) = collector.finish_at(Time::ZERO + lasted);
+        let mut results = results.into_iter();
+        let whole = results.next().expect("the whole run is always measured");
+        Self { whole, windows: results.collect(), seconds }
+    }
 }
 
 /// A session while its receiver stores the flows that it sends.
@@ -67,7 +78,7 @@ impl<'a> Recording<'a> {
     /// A file cannot be written.
     pub fn finish(self, lasted: TimeDelta, session: &impl Serialize) -> Result<()> {
         let Self { events, collector, seed } = self;
-        let (whole, ..) = measures(collector, lasted);
+        let Measures { whole, .. } = Measures::of(collector, lasted);
         let stored = Stored { world: WORLD, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
         events.finish(&serde_json::to_value(&stored).into_diagnostic()?).map(drop).into_diagnostic()
     }

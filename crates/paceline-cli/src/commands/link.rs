@@ -13,6 +13,7 @@ use paceline_lab::registries;
 use paceline_live::command_user::CommandUser;
 use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::relay::Relay;
+use paceline_live::timing::Timing;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
 use paceline_records::{MetricKind, Percentiles};
@@ -156,7 +157,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let emulation = LinkEmulator {
         plan: &scenario.plan,
         seed: arguments.seed,
-        timing: arguments.timing.into(),
+        timing: arguments.timing.timing(Timing::PRECISE),
         stop: &stop,
         to_stderr: arguments.json,
         nat: arguments.nat,

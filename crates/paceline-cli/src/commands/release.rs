@@ -10,11 +10,12 @@ pub enum Release {
     Sleep,
 }
 
-impl From<Release> for Timing {
-    fn from(release: Release) -> Self {
-        match release {
-            Release::Precise => Self::Precise,
-            Release::Sleep => Self::Sleep,
+impl Release {
+    /// Returns the timing, with this one for `precise`.
+    pub fn timing(self, precise: Timing) -> Timing {
+        match self {
+            Self::Precise => precise,
+            Self::Sleep => Timing::Sleep,
         }
     }
 }

@@ -1,23 +1,23 @@
 //! The result of `paceline send`: as JSON, and as text.
 
+use super::frozen::FrozenStreams;
 use super::highest;
 use super::scenario::{Unmeasured, describe_unmeasured};
 use crate::commands::host_session::WORLD;
 use crate::commands::run::describe_assertion;
 use crate::output;
 use crate::table::Table;
-use paceline::MediaKind;
 use paceline_hosts::message::Totals;
 use paceline_hosts::send_side::FlowReport;
 use paceline_hosts::sender::{BackReport, End, SendReport};
 use paceline_hosts::summary::Summary;
 use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
-use paceline_lab::metrics::WindowResult;
 use paceline_live::lateness;
 use paceline_netsim::plan::Plan;
 use paceline_records::{MetricKind, ratio_interval};
 use paceline_results::Assertion;
+use paceline_units::Time;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -55,8 +55,8 @@ pub(super) struct Document<'a> {
     pub(super) marked_packets: u64,
     pub(super) frames: Option<u64>,
     pub(super) frames_dropped: Option<u64>,
-    /// Duration of freezes over that of the media, of the video stream with the most, without layers of simulcast that may pause; `null`
-    /// without video, and if feedback was lost.
+    /// Duration of freezes over that of the media, of the video stream with the most, without streams that may pause; `null` if there is no
+    /// such stream, and if feedback was lost.
     pub(super) freeze_ratio: Option<f64>,
     /// Whether the receiver confirmed its totals at the end.
     pub(super) confirmed: bool,
@@ -156,13 +156,13 @@ struct BackMeasured {
     loss_interval: (f64, f64),
 }
 
-/// Returns the result of the flows of this plan; `measured` is what events show.
+/// Returns the result of the flows of this plan, and of their streams.
 pub(super) fn document<'a>(
     report: &SendReport,
     peer: SocketAddr,
     terms: &'a Terms,
     plan: &Plan,
-    (ids, measured): (&[String], &WindowResult),
+    (ids, frozen): (&[String], &FrozenStreams),
     judged: Judged<'a>,
 ) -> Document<'a> {
     let SendReport { sent, received, lasted, .. } = report;
@@ -213,7 +213,7 @@ pub(super) fn document<'a>(
         frames: report.confirmed.then_some(received.frames),
         frames_dropped: report.confirmed.then_some(received.frames_dropped),
         // Without reports it is not known when frames were rendered.
-        freeze_ratio: (report.end != End::Silence).then(|| freeze_ratio(plan, measured)).flatten(),
+        freeze_ratio: frozen.ratio(Time::ZERO + *lasted).filter(|_| report.end != End::Silence),
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
@@ -225,14 +225,6 @@ pub(super) fn document<'a>(
         evidence,
         judged,
     }
-}
-
-/// Returns the largest share of freezes of a video stream, without layers that may pause.
-fn freeze_ratio(plan: &Plan, measured: &WindowResult) -> Option<f64> {
-    let planned = plan.flows.iter().filter_map(|flow| flow.media()).flat_map(|media| &media.streams);
-    let streams = planned.zip(measured.flows.iter().flat_map(|flow| &flow.streams));
-    let video = streams.filter(|(planned, _)| planned.kind == MediaKind::Video && !planned.suspends);
-    video.filter_map(|(_, stream)| stream.freeze_ratio).reduce(f64::max)
 }
 
 fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {

@@ -1,48 +1,28 @@
 //! The line that a terminal shows during a session.
 
-use paceline::MediaKind;
 use paceline_hosts::sender::Progress;
-use paceline_lab::metrics::Freezes;
-use paceline_netsim::plan::Plan;
 use paceline_records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
-use paceline_units::{FlowId, Rate, StreamId, TimeDelta};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use paceline_units::{FlowId, Rate, TimeDelta};
+use std::cell::Cell;
 
 /// Width of a terminal.
 const COLUMNS: usize = 80;
 
-/// The state of the first flow's controller, as far as its send half has one, and the freezes of all flows.
-pub(super) struct LiveState {
+/// The state of the first flow's controller, as far as its send half has one.
+pub(super) struct ControllerState {
     signal: Option<usize>,
     names: Vec<String>,
     latest: Cell<Option<usize>>,
-    /// Those of each stream of video whose pauses, if it makes any, are not planned.
-    freezes: RefCell<BTreeMap<(FlowId, StreamId), Freezes>>,
 }
 
-impl LiveState {
+impl ControllerState {
     /// Chooses the signal: that of the over-use detector, or else the first one that is a state.
-    pub(super) fn new(plan: &Plan, description: &RunDescription) -> Self {
+    pub(super) fn new(description: &RunDescription) -> Self {
         let signals: &[SignalDescription] = description.flows.first().map_or(&[], |flow| &flow.signals[0]);
         let states = || signals.iter().enumerate().filter(|(_, signal)| !signal.states.is_empty());
         let chosen = states().find(|(_, signal)| signal.name == "usage").or_else(|| states().next());
         let names = chosen.map_or(Vec::new(), |(_, signal)| signal.states.clone());
-        let mut freezes = BTreeMap::new();
-        for (flow, media) in plan.flows.iter().enumerate().filter_map(|(index, flow)| Some((index, flow.media()?))) {
-            for (index, stream) in media.streams.iter().enumerate() {
-                if stream.kind == MediaKind::Video && !stream.changes_during_run() {
-                    freezes.insert((FlowId(flow as u16), StreamId(index as u8)), Freezes::default());
-                }
-            }
-        }
-        let signal = chosen.map(|(index, _)| index);
-        Self { signal, names, latest: Cell::new(None), freezes: RefCell::new(freezes) }
-    }
-
-    /// Returns the number of freezes so far.
-    pub(super) fn freezes(&self) -> u64 {
-        self.freezes.borrow().values().map(|freezes| freezes.count).sum()
+        Self { signal: chosen.map(|(index, _)| index), names, latest: Cell::new(None) }
     }
 
     /// Returns the name of the latest state; empty if it is not known.
@@ -51,13 +31,8 @@ impl LiveState {
     }
 }
 
-impl EventObserver for &LiveState {
+impl EventObserver for &ControllerState {
     fn on_event(&mut self, event: &EventRecord) {
-        if let EventRecord::Frame { at, flow, stream, .. } = *event
-            && let Some(freezes) = self.freezes.borrow_mut().get_mut(&(flow, stream))
-        {
-            freezes.rendered(at);
-        }
         if let EventRecord::Signal { flow: FlowId(0), half: HalfName::Send, signal, value, .. } = *event
             && self.signal == Some(signal.into())
         {
@@ -124,7 +99,7 @@ mod tests {
         let signals = &description.flows[0].signals[0];
         let usage = signals.iter().position(|signal| signal.name == "usage").unwrap();
         let overuse = signals[usage].states.iter().position(|state| state == "overuse").unwrap();
-        let state = LiveState::new(&scenario.plan, &description);
+        let state = ControllerState::new(&description);
         for (flow, signal, expected) in
             [(1, usage, ""), (0, usage + 1, ""), (0, usage, "overuse"), (1, usage, "overuse")]
         {

@@ -1,11 +1,12 @@
 //! `paceline send`.
 
 mod document;
+mod frozen;
 mod live;
 mod scenario;
 mod survey;
 
-use super::host_recording::{Stored, measures};
+use super::host_recording::{Measures, Stored};
 use super::host_session::{self, PORT, SOURCES, WORLD};
 use super::metrics_server::{Metric, MetricsServer, gauge};
 use super::release::Release;
@@ -15,7 +16,8 @@ use crate::output;
 use crate::progress::StatusLine;
 use clap::ValueEnum;
 use document::{Judged, describe, document};
-use live::{LiveState, live_text};
+use frozen::FrozenStreams;
+use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_capture::Capture;
@@ -23,7 +25,7 @@ use paceline_hosts::message::SessionId;
 use paceline_hosts::seal::Secret;
 use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
 use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
-use paceline_lab::metrics::{Collector, WindowResult};
+use paceline_lab::metrics::Collector;
 use paceline_lab::run::{RunResult, summarise, windows};
 use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
@@ -145,6 +147,9 @@ const NAMED: &str = "two hosts run controllers that both have by name";
 /// The controller without a scenario.
 const CONTROLLER: &str = "googcc";
 
+/// `--timing precise`: a virtual machine may need more than 100 µs to wake up.
+const PRECISE: Timing = Timing::Polls(TimeDelta::from_micros(200));
+
 /// Duration of a session, and of a turn of a comparison.
 const DURATION: TimeDelta = TimeDelta::from_secs(20);
 const TURN: TimeDelta = TimeDelta::from_secs(10);
@@ -165,7 +170,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let secret = host_session::secret(arguments.secret_file.as_deref())?;
     let (socket, line) = (socket(peer)?, StatusLine::default());
     user::become_named(arguments.user.as_deref())?;
-    let timing = arguments.timing.into();
+    let timing = arguments.timing.timing(PRECISE);
     let way = Way { socket: &socket, peer, secret: secret.as_ref(), timing, stop: &stop };
     if !turns.is_empty() {
         return survey::survey(arguments, &turns, &registry, way, &line);
@@ -177,12 +182,15 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let mut events = events.transpose().into_diagnostic()?.map(|events| events.in_parts(true));
     let pcap = arguments.pcap.as_deref();
     let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
-    let mut collector = Collector::new(scenario, &windows(scenario), &|| ());
+    // What has no reader is not measured: with many flows it would need much memory.
+    let is_measured = store.is_some() || !scenario.asserts.is_empty();
+    let mut collector = is_measured.then(|| Collector::new(scenario, &windows(scenario), &|| ()));
     let session = Session { way, terms, plan: &scenario.plan, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
-    let state = LiveState::new(&scenario.plan, &scenario.plan.describe(&registry));
+    let state = ControllerState::new(&scenario.plan.describe(&registry));
+    let frozen = FrozenStreams::new(&scenario.plan);
     let show = &mut |now: &Progress| {
-        line.show(&live_text(now, state.freezes(), state.name()));
+        line.show(&live_text(now, frozen.count(), state.name()));
         if let Some(server) = &server {
             server.set(&metrics(now));
         }
@@ -190,7 +198,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let page = arguments.watch.then(|| serve_page(scenario, &header, &registry)).transpose()?;
     let mut watching = page.as_ref().map(|page| InOrder(page.observer()));
     let signals = store.is_some() || page.is_some() || io::stderr().is_terminal();
-    let observers = &mut ((&mut collector, &state), ((&mut events, &mut capture), &mut watching));
+    let observers = &mut ((&mut collector, (&state, &frozen)), ((&mut events, &mut capture), &mut watching));
     let report = session.run(signals, observers, show);
     line.clear();
     let report = match report {
@@ -200,17 +208,17 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    let (whole, windows, seconds) = measures(collector, report.lasted);
-    let judged = judge(arguments.scenario.is_some(), &planned, &report, &whole, (windows, seconds));
+    let measured = collector.map(|collector| Measures::of(collector, report.lasted));
+    let judged = judge(arguments.scenario.is_some(), &planned, &report, measured.as_ref());
     let holds = judged.assertions.iter().all(|assertion| assertion.holds);
-    let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &whole), judged);
-    if let Some(events) = events {
+    let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &frozen), judged);
+    if let (Some(events), Some(Measures { whole, .. })) = (events, &measured) {
         let stored = Stored {
             world: document.world,
             seed: terms.seed,
             duration_s: document.lasted_s,
             session: &document,
-            whole: &whole,
+            whole,
         };
         let value = serde_json::to_value(&stored).into_diagnostic()?;
         events.finish(&value).into_diagnostic()?;
@@ -285,22 +293,16 @@ fn plan(arguments: &Arguments, controller: Option<&str>, seed: u64, registry: &R
     Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new(), notes: Vec::new() })
 }
 
-/// Judges the bounds of a session.
-fn judge<'a>(
-    has_file: bool,
-    planned: &'a Planned,
-    report: &SendReport,
-    whole: &WindowResult,
-    (windows, seconds): (Vec<WindowResult>, Vec<Vec<u64>>),
-) -> Judged<'a> {
+/// Judges the bounds of a session, if there are any and it was measured.
+fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, measured: Option<&Measures>) -> Judged<'a> {
     let Planned { terms, scenario, unmeasured, .. } = planned;
     let (id, case) = (has_file.then_some(scenario.plan.id.as_str()), case(scenario));
-    if report.end != End::Complete {
+    let (End::Complete, Some(Measures { whole, windows, seconds })) = (report.end, measured) else {
         // Windows of bounds may lie after the end.
         let measurable = scenario.asserts.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
         let unmeasured = measurable.chain(unmeasured.iter().cloned()).collect();
         return Judged { scenario: id, case, assertions: Vec::new(), unmeasured };
-    }
+    };
     let delivered = report.received.packets;
     let run = RunResult {
         world: WORLD.to_owned(),
@@ -312,8 +314,8 @@ fn judge<'a>(
         machine: None,
         programs: Vec::new(),
         whole: whole.clone(),
-        windows,
-        seconds,
+        windows: windows.clone(),
+        seconds: seconds.clone(),
         outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
     };
     Judged { scenario: id, case, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }

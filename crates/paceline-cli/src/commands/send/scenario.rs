@@ -519,9 +519,10 @@ mod tests {
                     assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
                     let (session, plan) = (SessionId([1; 8]), &scenario.plan);
                     let here = host_session::sender_flows(session, &terms, &plan.flows, &registry, false).unwrap();
-                    let back = (terms.count(true) > 0)
-                        .then(|| host_session::scenario(&terms, true, &registry).unwrap().0.plan.flows)
-                        .unwrap_or_default();
+                    let back = match terms.count(true) {
+                        0 => Vec::new(),
+                        _ => host_session::scenario(&terms, true, &registry).unwrap().0.plan.flows,
+                    };
                     let there = host_session::receiver_flows(session, &terms, &back, &registry, false).unwrap();
                     for flows in [here, there] {
                         assert_eq!(

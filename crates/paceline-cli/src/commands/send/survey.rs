@@ -5,9 +5,9 @@
 //! corrected for the number of comparisons, excludes zero.
 
 use super::document::{Document, Judged, document};
+use super::frozen::FrozenStreams;
 use super::live::live_text;
 use super::{Arguments, Planned, Session, WORLD, Way, case, plan};
-use crate::commands::host_recording::measures;
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -15,7 +15,6 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_hosts::sender::{End, Progress};
 use paceline_lab::compare::difference;
-use paceline_lab::metrics::Collector;
 use paceline_records::{Better, MetricKind, Summary};
 use paceline_results::{ComparedDifference, DifferenceVerdict};
 use paceline_units::{RandomStreams, TimeDelta};
@@ -166,8 +165,8 @@ pub(super) fn survey(
         let session = Session { way, terms, plan: &scenario.plan, registry };
         let number = turns.len() + 1;
         let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
-        let mut collector = Collector::new(scenario, &[], &|| ());
-        let report = session.run(false, &mut collector, show);
+        let frozen = FrozenStreams::new(&scenario.plan);
+        let report = session.run(false, &mut &frozen, show);
         line.clear();
         let report = match report {
             Ok(report) => report,
@@ -184,8 +183,7 @@ pub(super) fn survey(
             eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
             break;
         }
-        let (whole, ..) = measures(collector, report.lasted);
-        let turn = document(&report, way.peer, terms, &scenario.plan, (&[], &whole), Judged::default());
+        let turn = document(&report, way.peer, terms, &scenario.plan, (&[], &frozen), Judged::default());
         if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
             eprintln!(
                 "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"

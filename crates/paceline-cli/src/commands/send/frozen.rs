@@ -1,0 +1,97 @@
+//! The freezes of the video of a session, without streams that may pause.
+
+use paceline::MediaKind;
+use paceline_lab::metrics::Freezes;
+use paceline_netsim::plan::Plan;
+use paceline_records::{EventObserver, EventRecord};
+use paceline_units::{FlowId, StreamId, Time};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The streams of video that are planned to send all the time.
+pub(super) struct FrozenStreams(RefCell<BTreeMap<(FlowId, StreamId), Stream>>);
+
+/// A stream, from its start to its end.
+struct Stream {
+    start: Time,
+    stop: Time,
+    freezes: Freezes,
+}
+
+impl FrozenStreams {
+    /// Creates them without a frame.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let mut streams = BTreeMap::new();
+        for (number, flow) in plan.flows.iter().enumerate() {
+            for (index, stream) in flow.media().iter().flat_map(|media| media.streams.iter().enumerate()) {
+                if stream.kind == MediaKind::Video && !stream.changes_during_run() {
+                    let id = (FlowId(number as u16), StreamId(index as u8));
+                    streams.insert(id, Stream { start: flow.start, stop: flow.stop, freezes: Freezes::default() });
+                }
+            }
+        }
+        Self(RefCell::new(streams))
+    }
+
+    /// Returns the number of freezes so far.
+    pub(super) fn count(&self) -> u64 {
+        self.0.borrow().values().map(|stream| stream.freezes.count).sum()
+    }
+
+    /// Returns the largest share of freezes of a stream, if the session ended at this time; `None` without a stream.
+    pub(super) fn ratio(&self, end: Time) -> Option<f64> {
+        let ratio = |Stream { start, stop, freezes }: &Stream| {
+            let (mut freezes, stop) = (freezes.clone(), (*stop).min(end));
+            freezes.finish(*start, stop);
+            (*start < stop).then(|| freezes.total.as_secs_f64() / (stop - *start).as_secs_f64())
+        };
+        self.0.borrow().values().filter_map(ratio).reduce(f64::max)
+    }
+}
+
+impl EventObserver for &FrozenStreams {
+    fn on_event(&mut self, event: &EventRecord) {
+        if let EventRecord::Frame { at, flow, stream, .. } = *event
+            && let Some(stream) = self.0.borrow_mut().get_mut(&(flow, stream))
+        {
+            stream.freezes.rendered(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline::Registry;
+    use paceline_units::DataSize;
+
+    #[test]
+    fn the_stream_with_the_most_freezes_counts_unless_it_may_pause() {
+        let registry = Registry::standard();
+        let flow = |id: &str, more: &str| format!("[[flow]]\nid = \"{id}\"\ncontroller = \"googcc\"\n{more}\n");
+        let layers = "encoder = { source = \"simulcast-720p\" }\naudio = {}";
+        let text = "id = \"x\"\ntitle = \"\"\nduration = \"10 s\"\n[path]\n".to_owned()
+            + &flow("a", "")
+            + &flow("b", "start = \"5 s\"")
+            + &flow("c", layers);
+        let origin = paceline_scenario::Origin::from_text("x", text);
+        let plan = paceline_scenario::load(&origin, &Default::default(), &registry).unwrap().plan;
+        let frozen = FrozenStreams::new(&plan);
+        let render = |flow: u16, stream: u8, from_ms: i64, to_ms: i64| {
+            for ms in (from_ms..=to_ms).step_by(40) {
+                let (at, size) = (Time::from_millis(ms), DataSize::from_bytes(9));
+                let (flow, stream) = (FlowId(flow), StreamId(stream));
+                (&frozen).on_event(&EventRecord::Frame { at, flow, stream, captured: at, size, dropped: 0 });
+            }
+        };
+        render(0, 0, 0, 4000);
+        render(0, 0, 6000, 10_000);
+        render(1, 0, 5000, 10_000);
+        render(2, 0, 0, 10_000);
+        // The other layers never send, and audio is no video.
+        assert_eq!((frozen.count(), frozen.ratio(Time::from_secs(10))), (1, Some(0.2)));
+        render(1, 0, 10_000, 10_000);
+        assert_eq!(frozen.ratio(Time::from_secs(20)), Some(0.2), "flows end with the session");
+        assert_eq!(FrozenStreams::new(&Plan { flows: Vec::new(), ..plan }).ratio(Time::from_secs(10)), None);
+    }
+}
