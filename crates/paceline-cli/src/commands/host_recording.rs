@@ -28,7 +28,7 @@ pub struct Measures {
     pub whole: WindowResult,
     /// Those of the windows of bounds.
     pub windows: Vec<WindowResult>,
-    /// Received bits of each flow in each second.
+    /// Received bytes of each flow in each second.
     pub seconds: Vec<Vec<u64>>,
 }
 
