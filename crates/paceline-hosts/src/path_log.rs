@@ -69,8 +69,10 @@ pub struct PathLog {
     flows: Vec<FlowLog>,
     /// Highest totals of a report.
     reported: Totals,
-    /// Report numbers that were seen, to recognise repetitions.
+    /// Report numbers that were seen, to recognise repetitions, the highest one, and the longest run of numbers that it passed over.
     seen: Window,
+    highest_report: u32,
+    longest_gap: u32,
     /// Smallest difference between arrival on the receiver's clock and sending on ours.
     smallest: Option<TimeDelta>,
     /// Half of the round-trip time of the handshake, as an estimate of the smallest delay.
@@ -107,6 +109,8 @@ impl PathLog {
             flows: vec![FlowLog::default(); flows],
             reported: Totals::default(),
             seen: Window::default(),
+            highest_report: 0,
+            longest_gap: 0,
             smallest: None,
             base: rtt.scale(0.5),
             origin: None,
@@ -178,6 +182,8 @@ impl PathLog {
             return false;
         }
         self.seen.insert(number);
+        self.longest_gap = self.longest_gap.max(report.number.saturating_sub(self.highest_report.saturating_add(1)));
+        self.highest_report = self.highest_report.max(report.number);
         self.handle_totals(&report.totals);
         if self.origin.is_none() {
             self.origin = report.arrivals.iter().filter_map(|arrival| self.difference(arrival)).min();
@@ -329,6 +335,11 @@ impl PathLog {
     /// Returns the mean delay above the smallest one in the last report.
     pub fn recent_variation(&self) -> Option<TimeDelta> {
         self.recent
+    }
+
+    /// Returns whether no two reports in a row are missing, so that all frames are known but those of single reports, of 0.1 s each.
+    pub fn knows_frames(&self) -> bool {
+        self.longest_gap <= 1
     }
 
     /// Returns the number of reported packets that were never sent, whose fate was known, or that cannot have arrived then.

@@ -68,6 +68,8 @@ pub struct ReceiveReport {
     pub lasted: TimeDelta,
     /// Time for which media were sent: from the start of the session to its end, at most the agreed duration.
     pub media: TimeDelta,
+    /// Whether the frames of the flows that this end sent are known up to the end.
+    pub knows_frames: bool,
 }
 
 /// What a receiver needs.
@@ -382,6 +384,7 @@ impl<'a> Session<'a> {
             tcp: self.tcp.as_mut().map(TcpSession::finish),
             lasted: self.side.lasted(),
             media: self.media(now),
+            knows_frames: end != End::Silence && self.back.as_ref().is_none_or(|back| back.log.knows_frames()),
         }
     }
 }

@@ -101,6 +101,8 @@ pub struct SendReport {
     pub known_packets: u64,
     /// Whether the receiver answered the bye, so that its totals are complete.
     pub confirmed: bool,
+    /// Whether the frames that the receiver rendered are known up to the end.
+    pub knows_frames: bool,
     /// Delays above the smallest one.
     pub variation: Sample,
     /// Round-trip times of receiver reports.
@@ -228,6 +230,7 @@ impl Sender<'_> {
                 None => side.log.packets_up_to_latest(),
             },
             confirmed: goodbye.is_some(),
+            knows_frames: goodbye.is_some() && side.log.knows_frames(),
             variation: side.log.variation(),
             rtt: side.rtt.above(TimeDelta::ZERO),
             drift: side.drift(),

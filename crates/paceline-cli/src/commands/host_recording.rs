@@ -33,9 +33,13 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Returns those of a session that lasted so long.
-    pub fn of(collector: Collector<'_>, lasted: TimeDelta) -> Self {
-        let (results, seconds) = collector.finish_at(Time::ZERO + lasted);
+    /// Returns those of a session that lasted so long. If the rendered frames are not known, results have no streams, because all time
+    /// without frames would count as a freeze.
+    pub fn of(collector: Collector<'_>, lasted: TimeDelta, knows_frames: bool) -> Self {
+        let (mut results, seconds) = collector.finish_at(Time::ZERO + lasted);
+        if !knows_frames {
+            results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
+        }
         let mut results = results.into_iter();
         let whole = results.next().expect("the whole run is always measured");
         Self { whole, windows: results.collect(), seconds }
@@ -76,9 +80,9 @@ impl<'a> Recording<'a> {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn finish(self, lasted: TimeDelta, session: &impl Serialize) -> Result<()> {
+    pub fn finish(self, lasted: TimeDelta, knows_frames: bool, session: &impl Serialize) -> Result<()> {
         let Self { events, collector, seed } = self;
-        let Measures { whole, .. } = Measures::of(collector, lasted);
+        let Measures { whole, .. } = Measures::of(collector, lasted, knows_frames);
         let stored = Stored { world: WORLD, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
         events.finish(&serde_json::to_value(&stored).into_diagnostic()?).map(drop).into_diagnostic()
     }

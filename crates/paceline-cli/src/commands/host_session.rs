@@ -177,6 +177,17 @@ pub fn received_scenario(terms: &Terms, back: bool, registry: &Registry) -> Resu
     load(terms, back, Role::Receives, registry).map(|(scenario, _)| scenario)
 }
 
+/// Loads the scenario of the flows that the receiver sends, and its text; `None` if there are none.
+///
+/// # Errors
+/// The receiver does not have a controller, or a controller or a source does not accept the terms.
+pub fn receiver_scenario(terms: &Terms, registry: &Registry) -> Result<Option<(Scenario, String)>> {
+    if terms.flows.iter().any(|flow| registry.get(&flow.controller).is_none()) {
+        return Err(miette!("a controller is not known"));
+    }
+    (terms.count(true) > 0).then(|| scenario(terms, true, registry)).transpose()
+}
+
 fn load(terms: &Terms, back: bool, role: Role, registry: &Registry) -> Result<(Scenario, String)> {
     let text = scenario_text(terms, back, role).ok_or_else(|| miette!("a source does not accept its parameters"))?;
     let origin = Origin::from_text("hosts", text);
@@ -353,10 +364,16 @@ mod tests {
             let (entry, source) = (controllers[draw(controllers.len())], SOURCES[draw(SOURCES.len())]);
             let mut terms = terms(entry.name(), source);
             let parameters = source::SOURCES.iter().find(|entry| entry.name == source).unwrap().parameters;
-            let flow = &mut terms.flows[0];
+            // The flow that the receiver sends.
+            let flow = &mut terms.flows[1];
             for _ in 0..draw(4) {
                 let name = parameters[draw(parameters.len())].name;
                 flow.streams[0].config.insert(name.to_owned(), NUMBERS[draw(NUMBERS.len())]);
+            }
+            if draw(3) == 0 {
+                let more = [AUDIO, SOURCES[0], "unknown"][draw(8) % 3 * usize::from(draw(2) == 0)];
+                let priority = [1.0, 1e-9, 1000.0][draw(3)];
+                flow.streams.push(StreamTerms { priority, suspends: draw(2) == 0, ..StreamTerms::new(more, 50_000) });
             }
             let fields = entry.fields();
             for _ in 0..draw(3).min(fields.len()) {
@@ -371,21 +388,38 @@ mod tests {
             }
             assert_eq!(terms.problem(), None);
             let id = SessionId([1; 8]);
-            let own = scenario(&terms, false, &registry).ok();
-            let flows = own.and_then(|(own, _)| sender_flows(id, &terms, &own.plan.flows, &registry, false).ok());
-            let Some(Flows { forward, .. }) = flows else {
+            let own = receiver_scenario(&terms, &registry).ok().flatten();
+            let flows = own.and_then(|(own, _)| receiver_flows(id, &terms, &own.plan.flows, &registry, false).ok());
+            let Some(Flows { forward, back }) = flows else {
                 refused += 1;
                 continue;
             };
             built += 1;
-            let mut side =
-                SendSide::new(Ssrcs::of_session(id, &terms), forward, 0, Time::ZERO, terms.duration(), TimeDelta::ZERO);
+            let mut side = SendSide::new(
+                Ssrcs::of_session(id, &terms),
+                back,
+                forward.len(),
+                Time::ZERO,
+                terms.duration(),
+                TimeDelta::ZERO,
+            );
             for _ in 0..50 {
                 let Some(due) = side.poll_timeout() else { break };
                 side.handle_timeout(due, &mut |_, _| (sent += 1, true).1);
             }
         }
         assert!(built > 40 && refused > 40 && sent > 1000, "{built} built, {refused} refused, {sent} sent");
+    }
+
+    #[test]
+    fn an_unknown_controller_of_either_direction_is_refused() {
+        let registry = Registry::standard();
+        assert!(receiver_scenario(&terms("googcc", SOURCES[0]), &registry).unwrap().is_some());
+        for flow in [0, 1] {
+            let mut terms = terms("googcc", SOURCES[0]);
+            terms.flows[flow].controller = "unknown".to_owned();
+            assert!(receiver_scenario(&terms, &registry).is_err(), "{flow}");
+        }
     }
 
     #[test]

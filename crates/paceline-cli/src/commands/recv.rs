@@ -49,7 +49,8 @@ pub struct Arguments {
     /// Ends after the first session.
     #[arg(long)]
     once: bool,
-    /// Writes events, results and manifest of the flows that this end sends (`send --both`) into this folder.
+    /// Writes events, results and manifest of the flows that this end sends (`send --both`, or those of `send --scenario` with
+    /// `direction = "reverse"`) into this folder.
     #[arg(long, value_name = "DIR", requires = "once")]
     out: Option<PathBuf>,
     /// Prints one JSON document for each session, and one with the counted datagrams at the end.
@@ -138,15 +139,11 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
             return Err(Refusal::Terms);
         }
-        let is_known = terms.flows.iter().all(|flow| registry.get(&flow.controller).is_some());
-        let planned = match is_known && terms.count(true) > 0 {
-            true => Some(host_session::scenario(terms, true, &registry).map_err(|_| Refusal::Unknown)?),
-            false => None,
-        };
-        let plans = planned.as_ref().map_or(&[][..], |(scenario, _)| &scenario.plan.flows);
+        let own = host_session::receiver_scenario(terms, &registry).map_err(|_| Refusal::Unknown)?;
+        let plans = own.as_ref().map_or(&[][..], |(scenario, _)| &scenario.plan.flows);
         let built = host_session::receiver_flows(id, terms, plans, &registry, store.is_some());
         let flows = built.map_err(|_| Refusal::Unknown)?;
-        if let (Some(store), Some((scenario, text))) = (&store, planned) {
+        if let (Some(store), Some((scenario, text))) = (&store, own) {
             // The command ends after one session, so scenarios live as long as the command.
             let scenario: &Scenario = Box::leak(Box::new(scenario));
             match Recording::start(store, (scenario, text), terms.seed, &registry) {
@@ -179,13 +176,11 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         }
     };
     let receiver = Receiver { socket: &socket, key, secret, build: &build, on_event: &on_event, stop: &stop };
-    let (mut printed, mut is_stored) = (Ok(()), false);
+    let (mut printed, mut over) = (Ok(()), None);
     let mut on_end = |report: &ReceiveReport| {
         let document = document(report);
-        let recording = recording.take();
-        is_stored = recording.is_some();
-        let stored = recording.map(|recording| recording.finish(report.media, &document)).transpose();
-        printed = stored.and(output::print_result(arguments.json, &document, || describe(&document)));
+        over = serde_json::to_value(&document).ok().map(|session| (report.media, report.knows_frames, session));
+        printed = output::print_result(arguments.json, &document, || describe(&document));
         !arguments.once && printed.is_ok()
     };
     let counters = receiver.run(&mut on_end, &mut |state| {
@@ -197,12 +192,14 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(error) = not_stored.take() {
         return Err(error);
     }
-    match &arguments.out {
-        Some(dir) if is_stored => {
-            eprintln!("events and results of the flows that this end sent are in {}", dir.display())
+    // Not before the sender has its answer.
+    match (&arguments.out, recording.take(), over) {
+        (Some(dir), Some(recording), Some((lasted, knows_frames, session))) => {
+            recording.finish(lasted, knows_frames, &session)?;
+            eprintln!("events and results of the flows that this end sent are in {}", dir.display());
         }
-        Some(_) => eprintln!("nothing is stored: this end sent no flows"),
-        None => {}
+        (Some(_), ..) => eprintln!("nothing is stored: this end sent no flows"),
+        (None, ..) => {}
     }
     let counters = counters.into_diagnostic()?;
     match arguments.json {

@@ -82,7 +82,7 @@ fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
     let out = folder("hosts-out");
     let folder = out.to_str().unwrap();
     let pcap = out.with_extension("pcapng");
-    let more = ["--duration", "3s", "--out", folder, "--pcap", pcap.to_str().unwrap()];
+    let more = ["--duration", "3s", "--out", folder, "--pcap", pcap.to_str().unwrap(), "--timing", "precise"];
     let sent = send(&receiver.address.clone(), &more);
     let received = json(&receiver.output());
     assert_eq!(sent["end"], "complete");

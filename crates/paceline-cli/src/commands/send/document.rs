@@ -56,7 +56,7 @@ pub(super) struct Document<'a> {
     pub(super) frames: Option<u64>,
     pub(super) frames_dropped: Option<u64>,
     /// Duration of freezes over that of the media, of the video stream with the most, without streams that may pause; `null` if there is no
-    /// such stream, and if feedback was lost.
+    /// such stream, and if reports of frames are missing.
     pub(super) freeze_ratio: Option<f64>,
     /// Whether the receiver confirmed its totals at the end.
     pub(super) confirmed: bool,
@@ -185,7 +185,7 @@ pub(super) fn document<'a>(
         received_packets: received.packets,
         silent: report.end == End::Silence,
         loss_ratio,
-        target_share: late_target / highest(plan).as_bps_f64(),
+        target_share: target_share(late_target, highest(plan).as_bps_f64()),
         variation_p95_ms: variation.p95.unwrap_or(0.0),
         drift: report.drift,
         late_p99_ms: lateness::percentiles(&report.lateness).p99 / 1e3,
@@ -212,8 +212,7 @@ pub(super) fn document<'a>(
         marked_packets: received.marked,
         frames: report.confirmed.then_some(received.frames),
         frames_dropped: report.confirmed.then_some(received.frames_dropped),
-        // Without reports it is not known when frames were rendered.
-        freeze_ratio: frozen.ratio(Time::ZERO + *lasted).filter(|_| report.end != End::Silence),
+        freeze_ratio: frozen.ratio(Time::ZERO + *lasted).filter(|_| report.knows_frames),
         confirmed: report.confirmed,
         unknown_arrivals: report.unknown_arrivals,
         stranger_datagrams: report.strangers,
@@ -225,6 +224,11 @@ pub(super) fn document<'a>(
         evidence,
         judged,
     }
+}
+
+/// Returns the share of the highest rate, at most 1: a controller may hold its target while all streams pause.
+fn target_share(target: f64, highest: f64) -> f64 {
+    if target < highest { target / highest } else { 1.0 }
 }
 
 fn quantiles([p50, p95, p99]: [Option<f64>; 3]) -> Quantiles {

@@ -2,7 +2,7 @@
 
 use paceline::MediaKind;
 use paceline_lab::metrics::Freezes;
-use paceline_netsim::plan::Plan;
+use paceline_netsim::plan::{FlowChange, Plan};
 use paceline_records::{EventObserver, EventRecord};
 use paceline_units::{FlowId, StreamId, Time};
 use std::cell::RefCell;
@@ -22,11 +22,17 @@ impl FrozenStreams {
     /// Creates them without a frame.
     pub(super) fn new(plan: &Plan) -> Self {
         let mut streams = BTreeMap::new();
-        for (number, flow) in plan.flows.iter().enumerate() {
-            for (index, stream) in flow.media().iter().flat_map(|media| media.streams.iter().enumerate()) {
+        let end = Time::ZERO + plan.duration;
+        for (number, flow, media) in
+            plan.flows.iter().enumerate().filter_map(|(n, flow)| Some((n, flow, flow.media()?)))
+        {
+            if media.changes.iter().any(|(_, change)| matches!(change, FlowChange::Availability(_))) {
+                continue;
+            }
+            for (index, stream) in media.streams.iter().enumerate() {
                 if stream.kind == MediaKind::Video && !stream.changes_during_run() {
-                    let id = (FlowId(number as u16), StreamId(index as u8));
-                    streams.insert(id, Stream { start: flow.start, stop: flow.stop, freezes: Freezes::default() });
+                    let (id, stop) = ((FlowId(number as u16), StreamId(index as u8)), flow.stop.min(end));
+                    streams.insert(id, Stream { start: flow.start, stop, freezes: Freezes::default() });
                 }
             }
         }
@@ -53,6 +59,7 @@ impl EventObserver for &FrozenStreams {
     fn on_event(&mut self, event: &EventRecord) {
         if let EventRecord::Frame { at, flow, stream, .. } = *event
             && let Some(stream) = self.0.borrow_mut().get_mut(&(flow, stream))
+            && at < stream.stop
         {
             stream.freezes.rendered(at);
         }
@@ -73,7 +80,8 @@ mod tests {
         let text = "id = \"x\"\ntitle = \"\"\nduration = \"10 s\"\n[path]\n".to_owned()
             + &flow("a", "")
             + &flow("b", "start = \"5 s\"")
-            + &flow("c", layers);
+            + &flow("c", layers)
+            + &flow("d", "available = [[\"0 s\", true], [\"1 s\", false]]");
         let origin = paceline_scenario::Origin::from_text("x", text);
         let plan = paceline_scenario::load(&origin, &Default::default(), &registry).unwrap().plan;
         let frozen = FrozenStreams::new(&plan);
@@ -88,7 +96,7 @@ mod tests {
         render(0, 0, 6000, 10_000);
         render(1, 0, 5000, 10_000);
         render(2, 0, 0, 10_000);
-        // The other layers never send, and audio is no video.
+        // The other layers never send, audio is no video, and the last flow has no network.
         assert_eq!((frozen.count(), frozen.ratio(Time::from_secs(10))), (1, Some(0.2)));
         render(1, 0, 10_000, 10_000);
         assert_eq!(frozen.ratio(Time::from_secs(20)), Some(0.2), "flows end with the session");

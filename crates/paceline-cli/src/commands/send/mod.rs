@@ -35,7 +35,7 @@ use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_records::{EventObserver, EventRecord, RunHeader};
 use paceline_results::Store;
-use paceline_scenario::Scenario;
+use paceline_scenario::{Assert, Scenario};
 use paceline_units::{Rate, Time, TimeDelta};
 use paceline_watch::{LiveObserver, WatchServer, WatchedRun};
 use scenario::Unmeasured;
@@ -208,7 +208,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    let measured = collector.map(|collector| Measures::of(collector, report.lasted));
+    let measured = collector.map(|collector| Measures::of(collector, report.lasted, report.knows_frames));
     let judged = judge(arguments.scenario.is_some(), &planned, &report, measured.as_ref());
     let holds = judged.assertions.iter().all(|assertion| assertion.holds);
     let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &frozen), judged);
@@ -297,10 +297,13 @@ fn plan(arguments: &Arguments, controller: Option<&str>, seed: u64, registry: &R
 fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, measured: Option<&Measures>) -> Judged<'a> {
     let Planned { terms, scenario, unmeasured, .. } = planned;
     let (id, case) = (has_file.then_some(scenario.plan.id.as_str()), case(scenario));
-    let (End::Complete, Some(Measures { whole, windows, seconds })) = (report.end, measured) else {
-        // Windows of bounds may lie after the end.
-        let measurable = scenario.asserts.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
-        let unmeasured = measurable.chain(unmeasured.iter().cloned()).collect();
+    // Windows of bounds may lie after the end.
+    let measured = measured.filter(|_| report.end == End::Complete);
+    let is_known = |bound: &Assert| measured.is_some() && (report.knows_frames || !scenario::is_of_frames(bound));
+    let (known, others): (Vec<_>, Vec<_>) = scenario.asserts.iter().cloned().partition(is_known);
+    let others = others.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
+    let unmeasured = others.chain(unmeasured.iter().cloned()).collect();
+    let Some(Measures { whole, windows, seconds }) = measured.filter(|_| !known.is_empty()) else {
         return Judged { scenario: id, case, assertions: Vec::new(), unmeasured };
     };
     let delivered = report.received.packets;
@@ -318,7 +321,8 @@ fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, measured
         seconds: seconds.clone(),
         outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
     };
-    Judged { scenario: id, case, assertions: summarise(scenario, vec![run]).assertions, unmeasured: unmeasured.clone() }
+    let known = Scenario { asserts: known, ..scenario.clone() };
+    Judged { scenario: id, case, assertions: summarise(&known, vec![run]).assertions, unmeasured }
 }
 
 /// Returns the case of a scenario, as `--case` has it; `None` without one.

@@ -73,6 +73,16 @@ const PAUSE_MAX: TimeDelta = TimeDelta::from_secs(5);
 /// Those that a bound may have of a stream.
 const OF_STREAMS: [&str; 3] = ["freeze_duration_s", "freeze_ratio", "discard_ratio"];
 
+/// Returns whether a bound is of rendered frames.
+pub(super) fn is_of_frames(bound: &Assert) -> bool {
+    let metric = |quantity: &Quantity| OF_STREAMS.contains(&quantity.metric.as_str());
+    let reference = match &bound.relative_to {
+        Some(Reference::SameRun(quantity)) => Some(quantity),
+        _ => None,
+    };
+    metric(&bound.quantity) || reference.is_some_and(metric)
+}
+
 /// A bound that a sender cannot measure.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Unmeasured {
