@@ -305,6 +305,7 @@ mod tests {
     use super::*;
     use paceline::MediaKind;
     use paceline_hosts::send_side::SendSide;
+    use paceline_hosts::terms::RATE_MAX;
     use std::collections::BTreeMap;
 
     fn terms(controller: &str, source: &str) -> Terms {
@@ -360,7 +361,7 @@ mod tests {
         let mut random = RandomStreams::new(1).stream("terms");
         let mut draw = |most: usize| (random.unit() * most as f64) as usize % most;
         let (mut built, mut refused, mut sent) = (0, 0, 0);
-        for _ in 0..300 {
+        for _ in 0..500 {
             let (entry, source) = (controllers[draw(controllers.len())], SOURCES[draw(SOURCES.len())]);
             let mut terms = terms(entry.name(), source);
             let parameters = source::SOURCES.iter().find(|entry| entry.name == source).unwrap().parameters;
@@ -382,6 +383,9 @@ mod tests {
             let mut rates = [0; 3].map(|_| RATES[draw(RATES.len())]);
             rates.sort_unstable();
             [flow.min_bps, flow.start_bps, flow.streams[0].max_bps] = rates;
+            // Both streams together are within the limit.
+            let others: u64 = flow.streams[1..].iter().map(|stream| stream.max_bps).sum();
+            flow.streams[0].max_bps = flow.streams[0].max_bps.min(RATE_MAX - others);
             flow.count = 1;
             if draw(2) == 0 {
                 flow.fec = Some("ulpfec".to_owned());
