@@ -1,7 +1,7 @@
 //! Media flows between two hosts: the endpoints of the simulator over UDP, with RTP and RTCP of all flows on one port.
 //!
 //! A session starts with a handshake that proves the sender's address ([`listener::Listener`], [`caller::Caller`]). The receiver then
-//! reports the arrival of every packet ([`arrivals`]), and the sender derives its view of the path from those reports
+//! reports the arrival of every packet and each rendered frame ([`arrivals`]), and the sender derives its view of the path from those reports
 //! ([`path_log::PathLog`]). A TCP flow may run beside the media ([`tcp_sender`], [`tcp_receiver`]). State machines have no sockets and no
 //! clock; [`sender`] and [`receiver`] drive them (Linux).
 
@@ -26,6 +26,8 @@ pub mod session_flow;
 pub mod silence;
 pub mod statistics;
 pub mod summary;
+#[cfg(target_os = "linux")]
+mod targets;
 pub mod tcp_proof;
 #[cfg(target_os = "linux")]
 pub mod tcp_receiver;

@@ -1,8 +1,8 @@
 //! The result of `paceline send`: as JSON, and as text.
 
+use super::bounds::{Unmeasured, describe_unmeasured};
 use super::frozen::FrozenStreams;
 use super::highest;
-use super::scenario::{Unmeasured, describe_unmeasured};
 use crate::commands::host_session::WORLD;
 use crate::commands::run::describe_assertion;
 use crate::output;

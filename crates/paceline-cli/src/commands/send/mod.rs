@@ -1,5 +1,6 @@
 //! `paceline send`.
 
+mod bounds;
 mod document;
 mod frozen;
 mod live;
@@ -14,6 +15,7 @@ use super::{Variation, reject_external, user};
 use crate::environment::environment;
 use crate::output;
 use crate::progress::StatusLine;
+use bounds::{Unmeasured, is_of_frames};
 use clap::ValueEnum;
 use document::{Judged, describe, document};
 use frozen::FrozenStreams;
@@ -38,7 +40,6 @@ use paceline_results::Store;
 use paceline_scenario::{Assert, Scenario};
 use paceline_units::{Rate, Time, TimeDelta};
 use paceline_watch::{LiveObserver, WatchServer, WatchedRun};
-use scenario::Unmeasured;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -299,7 +300,7 @@ fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, measured
     let (id, case) = (has_file.then_some(scenario.plan.id.as_str()), case(scenario));
     // Windows of bounds may lie after the end.
     let measured = measured.filter(|_| report.end == End::Complete);
-    let is_known = |bound: &Assert| measured.is_some() && (report.knows_frames || !scenario::is_of_frames(bound));
+    let is_known = |bound: &Assert| measured.is_some() && (report.knows_frames || !is_of_frames(bound));
     let (known, others): (Vec<_>, Vec<_>) = scenario.asserts.iter().cloned().partition(is_known);
     let others = others.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
     let unmeasured = others.chain(unmeasured.iter().cloned()).collect();
