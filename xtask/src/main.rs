@@ -7,6 +7,7 @@ mod beside;
 mod book;
 mod c_library;
 mod callgrind;
+mod causes;
 mod check;
 mod deny;
 mod dist;

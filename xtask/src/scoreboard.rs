@@ -16,7 +16,7 @@ const MATRIX: &str = "README.md";
 /// The parts: verdicts on the published values of papers, and on the bounds of suites.
 const PAPERS: &str = "papers";
 const SUITES: &str = "suites";
-/// Only the expected verdicts, from the committed results of suites.
+/// Only the expected verdicts and the page of causes, from the committed results of suites.
 const EXPECTED: &str = "expected";
 
 /// Writes the scoreboards. With `--check`, compares new ones with the committed ones.
@@ -24,7 +24,10 @@ pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
     let check = arguments.iter().any(|word| word == "--check");
     let parts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--check").collect();
     if parts == [EXPECTED] {
-        let done = if check { crate::expected::check() } else { crate::expected::write() };
+        let done = match check {
+            true => crate::expected::check().and_then(|()| crate::causes::check()),
+            false => crate::expected::write().and_then(|()| crate::causes::write()),
+        };
         return Ok(done?);
     }
     let (papers, suites) = match parts[..] {

@@ -8,7 +8,7 @@
 use crate::clock::Monotonic;
 use crate::lateness::{self, Lateness};
 use crate::link_port::{LinkPort, ReceivedPacket};
-use crate::timing::{Role, Timing, enter_realtime};
+use crate::timing::{Rests, Role, Timing, enter_realtime};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::{FlowEnd, HeaderClass, Network, Wake};
 use paceline_netsim::plan::Plan;
@@ -16,6 +16,7 @@ use paceline_records::{EventObserver, EventRecord, PacketClass, Percentiles};
 use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// A side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<R>, LinkStats)> {
         const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
         const LINGER: TimeDelta = TimeDelta::from_secs(1);
-        enter_realtime(Role::Link);
+        let mut rests = enter_realtime(Role::Link).then(|| Rests::new(Instant::now()));
         let mut buffer = vec![0; BUFFER];
         let mut leave = None;
         loop {
@@ -164,10 +165,14 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
             if now >= end || leave.is_some_and(|leave| next.is_none() || now >= leave) {
                 return Ok((self.network, self.stats));
             }
+            let waits_from = Instant::now();
             if quiet {
                 let next = next.unwrap_or(end).min(end).min(now + POLL_INTERVAL);
                 let descriptors = [self.ports[0].fd(), self.ports[1].fd()];
                 self.timing.wait(&descriptors, next - self.clock.now());
+            }
+            if let Some(rests) = &mut rests {
+                rests.take(waits_from);
             }
         }
     }

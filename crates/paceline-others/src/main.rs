@@ -3,14 +3,12 @@
 use clap::Parser;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::metrics;
 use paceline_lab::run::Runner;
 use paceline_lab::suite::{Suite, run};
 use paceline_others::{OTHERS, add, subject};
-use paceline_report::suites::{self, SUITES_PAGE};
-use paceline_results::{RowKind, SUITES_FILE, SuitesReport, write_whole};
+use paceline_results::{RowKind, SUITES_FILE, SuitesReport};
 use paceline_scenario::Catalogue;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The name that stands for all suites.
@@ -29,11 +27,11 @@ struct Arguments {
     /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
-    /// Writes suites.json and its page into this folder.
+    /// Writes suites.json, its page and the leaderboard into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Adds the rows of the other libraries to this document, and to its page, which `paceline suite --out` wrote for the same suites.
-    #[arg(long, value_name = "FILE")]
+    /// Adds the rows of the other libraries to the results in this folder, which `paceline suite --out` wrote for the same suites.
+    #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
     /// Prints one JSON document.
     #[arg(long)]
@@ -58,21 +56,21 @@ fn others(arguments: &Arguments) -> Result<()> {
     if let Some(name) = names.iter().find(|name| registry.get(name).is_none()) {
         return Err(miette!(help = "see `paceline list controllers`", "no controller `{name}`"));
     }
-    let into = arguments.into.as_deref().map(SuitesReport::read).transpose().into_diagnostic()?;
+    let into = arguments.into.as_deref().map(|folder| SuitesReport::read(&folder.join(SUITES_FILE)));
+    let into = into.transpose().into_diagnostic()?;
     let subjects: Vec<_> = names.into_iter().map(|name| subject(name, &registry)).collect();
     let runner = Runner::simulator(&registry);
     let report = run(&runner, &suites, &subjects, arguments.repeats, &|_| ())?.into_diagnostic()?;
     if let Some(folder) = &arguments.out {
-        write(folder, SUITES_FILE, &report)?;
+        paceline_cli::write_suites(folder, &report)?;
     }
-    if let (Some(file), Some(mut document)) = (&arguments.into, into) {
+    if let (Some(folder), Some(mut document)) = (&arguments.into, into) {
         let mut rows = report.clone();
         rows.suites.iter_mut().for_each(|suite| suite.rows.retain(|row| row.kind == RowKind::OtherImplementation));
         let help = "write it with `paceline suite` for the same suites and --repeats, at the same commit";
-        let problem = |reason| miette!(help = help, "{}: {reason}", file.display());
+        let problem = |reason| miette!(help = help, "{}: {reason}", folder.display());
         document.add_rows(&rows).map_err(problem)?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        write(file.parent().unwrap_or(Path::new("")), &name, &document)?;
+        paceline_cli::write_suites(folder, &document)?;
     }
     match arguments.json {
         true => anstream::println!("{}", serde_json::to_string_pretty(&report).into_diagnostic()?),
@@ -90,16 +88,4 @@ fn find_suites(names: &[String]) -> Result<Vec<Suite>> {
         }
     }
     Ok(suites)
-}
-
-fn write(folder: &Path, name: &str, report: &SuitesReport) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
-    text.push('\n');
-    write_whole(folder, name, text.as_bytes()).into_diagnostic()?;
-    eprintln!("the results are in {}", folder.join(name).display());
-    if name == SUITES_FILE {
-        let page = folder.join(SUITES_PAGE);
-        suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
-    }
-    Ok(())
 }

@@ -25,9 +25,11 @@ delays! {
     QUEUE_P50, "queue_p50_ms", queue!("median"), queuing, p50;
     QUEUE_P90, "queue_p90_ms", queue!("90th percentile of"), queuing, p90;
     QUEUE_P95, "queue_p95_ms", queue!("95th percentile of"), queuing, p95;
+    QUEUE_P99, "queue_p99_ms", queue!("99th percentile of"), queuing, p99;
     QUEUE_MEAN, "queue_mean_ms", queue!("mean"), queuing, mean;
     OWD_P50, "owd_p50_ms", "median one-way delay of packets", one_way, p50;
     OWD_P95, "owd_p95_ms", "95th percentile of one-way delay of packets", one_way, p95;
+    OWD_P99, "owd_p99_ms", "99th percentile of one-way delay of packets", one_way, p99;
     RTT_P50, "rtt_p50_ms", "median round-trip time, sampled by RTCP", round_trip, p50;
     RTT_MEAN, "rtt_mean_ms", "mean round-trip time, sampled by RTCP", round_trip, mean;
     RTT_P95, "rtt_p95_ms", "95th percentile of round-trip time, sampled by RTCP", round_trip, p95;

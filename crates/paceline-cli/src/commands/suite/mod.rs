@@ -132,7 +132,11 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
     Ok(Subject::named(names, registry))
 }
 
-fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
+/// Writes the results of suites into a folder: `suites.json`, its page, and the leaderboard with its pictures.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
