@@ -30,6 +30,7 @@ mod screenshots;
 mod steps;
 mod suite_runs;
 mod suites;
+mod unpassed;
 mod wasm;
 mod wheel;
 
