@@ -36,7 +36,7 @@ pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
         [SUITES, ref names @ ..] => (false, Some(names)),
         _ => {
             return Err(Problem::Usage(format!(
-                "takes `{PAPERS}`, or `{SUITES} [NAME…]` or `{EXPECTED}`, and `--check`"
+                "takes `{PAPERS}`, or `{SUITES} [NAME… | --from DIR]` or `{EXPECTED}`, and `--check`"
             )));
         }
     };

@@ -3,7 +3,6 @@
 
 use crate::steps::{command, program, root, run, shown, target};
 use serde_json::{Value, from_str};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,10 @@ const RESULTS: &str = "scoreboard/suites";
 /// The leaderboard, and the folder of its pictures.
 const BOARD: &str = "docs/leaderboard.md";
 const PICTURES: &str = "docs/figures/suites";
+/// What the names of controllers of other libraries begin with.
+const OTHERS: [&str; 2] = ["goog_cc-", "rtc-interceptor-"];
+/// Takes results from a folder instead of running the suites.
+const FROM: &str = "--from";
 
 /// Runs these suites, or without names all, under every controller, into a folder. All suites run under the controllers of other
 /// libraries, too.
@@ -29,6 +32,7 @@ fn run_into(folder: &Path, names: &[&str]) -> Result<(), String> {
         return Err(format!("`{}` failed: {done}", shown(&suite)));
     }
     if names.is_empty() {
+        // It needs a controller of this library, too; `--into` adds the rows of the others alone.
         let mut others = command("cargo run --quiet --release -p paceline-others -- all --controllers fixed --into");
         others.arg(folder).stdout(Stdio::null());
         run(others).map_err(|_| "the controllers of other libraries failed".to_owned())?;
@@ -70,29 +74,35 @@ fn files(folder: &Path, board: bool) -> Result<Vec<(PathBuf, String)>, String> {
 
 /// Writes the results of these suites, or without names of all suites, and the leaderboard. All suites take an hour; `--from DIR` takes
 /// the results in a folder of `paceline suite all --controllers all --out DIR`, which can be interrupted, and of `cargo xtask others`.
-/// With `check`, compares them with the committed ones; with names, only the rows of this library's controllers.
+/// With `check`, compares them with the committed ones. With names the controllers of other libraries are not run, and their committed
+/// rows stay as they are.
 pub(crate) fn write(check: bool, names: &[&str]) -> Result<(), String> {
     if check {
         crate::expected::check()?;
         crate::causes::check()?;
     }
     let (folder, board) = match names {
-        ["--from", folder] => (PathBuf::from(folder), true),
+        [FROM, folder] => (PathBuf::from(folder), true),
+        names if names.contains(&FROM) => return Err(format!("`{FROM}` needs one folder, and no names of suites")),
         names => {
             let folder = target().join("scoreboard/suites");
             run_into(&folder, names)?;
             (folder, names.is_empty())
         }
     };
-    for (path, text) in &files(&folder, board)? {
+    let files = files(&folder, board)?;
+    if board {
+        is_complete(&files)?;
+    }
+    for (path, text) in &files {
         let place = root().join(path);
+        let text = if board { text.clone() } else { with_rows(text, &rows_of_others(&read(&place)?)) };
         if check {
             let made = target().join("scoreboard").join(path.file_name().ok_or("a file has no name")?);
-            write_file(&made, text)?;
-            let kept = if board { place } else { kept_rows(&place, text)? };
-            crate::scoreboard::texts_are_equal(&kept, &made)?;
+            write_file(&made, &text)?;
+            crate::scoreboard::texts_are_equal(&place, &made)?;
         } else {
-            write_file(&place, text)?;
+            write_file(&place, &text)?;
         }
     }
     if check {
@@ -102,23 +112,30 @@ pub(crate) fn write(check: bool, names: &[&str]) -> Result<(), String> {
     crate::causes::write()
 }
 
-/// Writes the committed results of a suite without the rows of controllers that `made` does not have. Returns where.
-fn kept_rows(place: &Path, made: &str) -> Result<PathBuf, String> {
-    let text = read(place)?;
-    let path = target().join("scoreboard/kept").join(place.file_name().ok_or("a file has no name")?);
-    write_file(&path, &without_others(&text, made))?;
-    Ok(path)
+/// Checks that there are results of every committed suite, and under controllers of other libraries.
+fn is_complete(files: &[(PathBuf, String)]) -> Result<(), String> {
+    for results in crate::expected::results()? {
+        let id = results["id"].as_str().unwrap_or_default();
+        let of_suite = files.iter().find(|(path, _)| path.ends_with(format!("{id}.json")));
+        let (_, text) = of_suite.ok_or_else(|| format!("there are no results of the suite {id}"))?;
+        if rows_of_others(text).is_empty() {
+            return Err(format!("{id} has no controllers of other libraries: run `cargo xtask others all --into DIR`"));
+        }
+    }
+    Ok(())
 }
 
-/// Returns the lines of controllers that the other text has, too.
-fn without_others(text: &str, made: &str) -> String {
-    let controller = |line: &str| line.split_once("\"test\"").map(|(start, _)| start.to_owned());
-    let known: BTreeSet<String> = made.lines().filter_map(controller).collect();
-    let is_row = |line: &&str| controller(line).is_some();
-    let rows = text.lines().filter(is_row).filter(|line| controller(line).is_some_and(|of| known.contains(&of)));
-    let rows: Vec<&str> = rows.map(|line| line.trim_end_matches(',')).collect();
-    let (head, _) = text.split_once('\n').unwrap_or((text, ""));
-    format!("{head}\n{}\n]}}\n", rows.join(",\n"))
+/// Returns the lines of controllers of other libraries, without the comma at the end.
+fn rows_of_others(text: &str) -> Vec<&str> {
+    let is_other =
+        |line: &&str| OTHERS.iter().any(|name| line.trim_start().starts_with(&format!("{{\"controller\": \"{name}")));
+    text.lines().filter(is_other).map(|line| line.trim_end_matches(',')).collect()
+}
+
+/// Returns the results of a suite with more rows.
+fn with_rows(text: &str, rows: &[&str]) -> String {
+    let Some((start, end)) = text.rsplit_once("\n]}").filter(|_| !rows.is_empty()) else { return text.to_owned() };
+    format!("{start},\n{}\n]}}{end}", rows.join(",\n"))
 }
 
 fn write_file(path: &Path, text: &str) -> Result<(), String> {
@@ -193,16 +210,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn rows_of_controllers_that_were_not_run_are_left_out() {
-        let line =
-            |controller: &str| format!("  {{\"controller\": \"{controller}\", \"test\": \"own/a\", \"bounds\": []}}");
-        let text = |rows: &[&str]| {
-            let rows: Vec<String> = rows.iter().map(|name| line(name)).collect();
+    fn rows_of_other_libraries_stay() {
+        let line = |name: &str| format!("  {{\"controller\": \"{name}\", \"test\": \"own/a\", \"bounds\": []}}");
+        let text = |names: &[&str]| {
+            let rows: Vec<String> = names.iter().map(|name| line(name)).collect();
             format!("{{\"id\": \"own\", \"repeats\": 3, \"results\": [\n{}\n]}}\n", rows.join(",\n"))
         };
-        let (kept, made) = (text(&["nada", "goog_cc-0.1.4", "scream"]), text(&["nada", "scream"]));
-        assert_eq!(without_others(&kept, &made), made);
-        assert_ne!(without_others(&kept, &text(&["nada"])), made);
+        let kept = text(&["nada", "scream", "goog_cc-0.1.4", "rtc-interceptor-0.21"]);
+        assert_eq!(with_rows(&text(&["nada", "scream"]), &rows_of_others(&kept)), kept);
+        // A row of this library that is missing is a difference.
+        assert_ne!(with_rows(&text(&["nada"]), &rows_of_others(&kept)), kept);
+        assert_eq!(with_rows(&kept, &[]), kept);
     }
 
     #[test]
@@ -227,6 +245,6 @@ mod tests {
             "{\"id\": \"own\", \"repeats\": 2, \"results\": [\n  {\"controller\": \"one\", \"test\": \"own/a rate=low\", \"hash\": \"ab\", \
              \"utilization\": 0.5, \"queue_p95_ms\": null, \"bounds\": [[\"use\", 0.5, 0.01, \"fail\"]]}\n]}\n"
         );
-        assert!(serde_json::from_str::<Value>(&text).is_ok());
+        assert!(from_str::<Value>(&text).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::steps::root;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use toml::Table;
@@ -11,7 +12,7 @@ const ORACLES: [&str; 2] = ["ideal", "causal"];
 const FAULTY: &str = "faulty-";
 
 const HEAD: &str = "\n### Tests of SUITE that no controller passes\n\n\
-    The controller that misses the fewest bounds, and each of these with its measured value, the allowed values and their derivation.\n\n\
+    Passed by none: COUNT. The controller that misses the fewest bounds, and each of these with its measured value, the allowed values and their derivation.\n\n\
     | test | closest | missed | derivation |\n|---|---|---|---|\n";
 
 /// Returns the section of a suite; empty if some controller passes each test.
@@ -23,15 +24,19 @@ pub(crate) fn section(results: &Value) -> Result<String, String> {
     let mut tests: Vec<&str> = lines().filter_map(|line| line["test"].as_str()).collect();
     tests.sort_unstable();
     tests.dedup();
-    let mut rows = String::new();
-    for test in tests {
-        let closest = lines().filter(|line| line["test"] == test).min_by_key(|line| missed(line).count());
+    let (mut rows, mut unpassed) = (String::new(), 0);
+    for test in &tests {
+        let closest = lines().filter(|line| line["test"] == *test).min_by_key(|line| missed(line).count());
         let Some(closest) = closest.filter(|line| missed(line).count() > 0) else { continue };
         let asserts = asserts(test)?;
         let (mut values, mut whys): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
         // The bounds of a line are those of the case, in the order of the file.
         let asserts = asserts.iter().filter(|table| belongs(table, test));
-        for (bound, of) in closest["bounds"].as_array().into_iter().flatten().zip(asserts) {
+        let (bounds, asserts): (Vec<&Value>, Vec<&Table>) = (bounds(closest).collect(), asserts.collect());
+        if bounds.len() != asserts.len() {
+            return Err(format!("{test}: {} bounds, and the scenario has {}", bounds.len(), asserts.len()));
+        }
+        for (bound, of) in bounds.into_iter().zip(asserts) {
             let id = bound[0].as_str().unwrap_or_default();
             if of.get("id").and_then(toml::Value::as_str) != Some(id) {
                 return Err(format!("{test}: the bounds are not those of the scenario, at `{id}`"));
@@ -41,11 +46,14 @@ pub(crate) fn section(results: &Value) -> Result<String, String> {
                 whys.extend(of.get("why").and_then(toml::Value::as_str));
             }
         }
-        whys.dedup();
+        let mut seen = BTreeSet::new();
+        whys.retain(|why| seen.insert(*why));
+        unpassed += 1;
         _ = writeln!(rows, "| `{test}` | `{}` | {} | {} |", name(closest), values.join("; "), whys.join(" "));
     }
     let id = results["id"].as_str().unwrap_or_default();
-    Ok(if rows.is_empty() { rows } else { HEAD.replace("SUITE", id) + &rows })
+    let head = HEAD.replace("SUITE", id).replace("COUNT", &format!("{unpassed} of {} tests", tests.len()));
+    Ok(if rows.is_empty() { rows } else { head + &rows })
 }
 
 fn name(line: &Value) -> &str {
@@ -57,8 +65,12 @@ fn is_controller(name: &str) -> bool {
     !name.starts_with(FAULTY) && !ORACLES.contains(&name)
 }
 
+fn bounds(line: &Value) -> impl Iterator<Item = &Value> {
+    line["bounds"].as_array().into_iter().flatten()
+}
+
 fn missed(line: &Value) -> impl Iterator<Item = &Value> {
-    line["bounds"].as_array().into_iter().flatten().filter(|bound| bound[3] == "fail")
+    bounds(line).filter(|bound| bound[3] == "fail")
 }
 
 /// Returns the bounds of the scenario of a test.
@@ -93,8 +105,9 @@ fn value(bound: &Value, assert: &Table) -> String {
     };
     let number = |value: f64| {
         let value = value * scale;
-        let digits = if value.abs() >= 100.0 || value.fract() == 0.0 { 0 } else { 3 };
-        format!("{value:.digits$}")
+        let digits = if value.abs() >= 100.0 { 0 } else { 3 };
+        let text = format!("{value:.digits$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
     };
     let measured = match (bound[1].as_f64(), bound[2].as_f64()) {
         (Some(mean), Some(ci95)) => format!("{} ± {}{unit}", number(mean), number(ci95)),
@@ -108,7 +121,7 @@ fn value(bound: &Value, assert: &Table) -> String {
     }
     let allowed = match (end(ends.first()), end(ends.get(1))) {
         (Some(low), Some(high)) if high.is_infinite() => format!("at least {}{unit}", number(low)),
-        (Some(low), Some(high)) if low == 0.0 => format!("at most {}{unit}", number(high)),
+        (Some(0.0 | f64::NEG_INFINITY), Some(high)) => format!("at most {}{unit}", number(high)),
         (Some(low), Some(high)) => format!("{} to {}{unit}", number(low), number(high)),
         _ => String::new(),
     };
@@ -132,7 +145,7 @@ mod tests {
             line("googcc", "l4s/beside-cubic", "pass"), line("nada", "l4s/beside-cubic", "fail")]});
         let text = section(&results).unwrap();
         assert!(
-            text.contains("| `l4s/alone` | `googcc` | `delay` 250 ± 10 ms, allowed 12.500 to 38 ms | 12.5 ms of"),
+            text.contains("| `l4s/alone` | `googcc` | `delay` 250 ± 10 ms, allowed 12.5 to 38 ms | 12.5 ms of"),
             "{text}"
         );
         assert!(!text.contains("beside-cubic") && text.contains("### Tests of l4s"), "{text}");

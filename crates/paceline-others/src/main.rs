@@ -56,6 +56,13 @@ fn others(arguments: &Arguments) -> Result<()> {
     if let Some(name) = names.iter().find(|name| registry.get(name).is_none()) {
         return Err(miette!(help = "see `paceline list controllers`", "no controller `{name}`"));
     }
+    if let Some(file) = arguments.into.as_deref().filter(|path| path.is_file()) {
+        return Err(miette!(
+            help = "name the folder that it is in",
+            "--into takes a folder, and {} is a file",
+            file.display()
+        ));
+    }
     let into = arguments.into.as_deref().map(|folder| SuitesReport::read(&folder.join(SUITES_FILE)));
     let into = into.transpose().into_diagnostic()?;
     let subjects: Vec<_> = names.into_iter().map(|name| subject(name, &registry)).collect();

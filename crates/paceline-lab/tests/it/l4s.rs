@@ -116,7 +116,7 @@ fn scalable_tcp_keeps_its_queue_at_a_shallow_threshold() {
 fn flows_behind_marking_queues_keep_the_bounds_of_the_shipped_files() {
     let registry = Registry::standard();
     for (id, cases, bounds) in
-        [("l4s/dualpi2", 6, 18), ("l4s/dualpi2-pair", 2, 6), ("l4s/fq-codel", 6, 18), ("l4s/step", 2, 6)]
+        [("l4s/dualpi2", 8, 24), ("l4s/dualpi2-pair", 2, 6), ("l4s/fq-codel", 6, 24), ("l4s/step", 2, 6)]
     {
         let all = load_cases(&Catalogue.find(id).unwrap(), &Changes::default(), &registry).unwrap();
         let (mut ran, mut judged) = (0, 0);
