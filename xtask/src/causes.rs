@@ -41,7 +41,7 @@ pub(crate) fn write() -> Result<(), String> {
 /// Checks that the committed page is that of the committed causes and results.
 ///
 /// # Errors
-/// As [`write`], and a page that differs.
+/// As [`write()`], and a page that differs.
 pub(crate) fn check() -> Result<(), String> {
     if fs::read_to_string(root().join(PAGE)).ok() != Some(page()?) {
         return Err(format!("{PAGE} is outdated: run `cargo xtask scoreboard expected`"));

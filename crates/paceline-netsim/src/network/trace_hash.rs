@@ -53,7 +53,10 @@ impl TraceHash {
     pub fn add(&mut self, at: Time, component: usize, event: TraceEvent, packet: u64, size: DataSize, ecn: Ecn) {
         let kind = u64::from(component as u32) | (event as u64) << 32 | (ecn as u64) << 40;
         let fields = [at.as_nanos() as u64, packet, size.as_bytes(), kind];
-        self.records[self.count % BATCH] = fields.map(u64::to_le_bytes);
+        // A loop, because `map` of an array is not inlined at every level of optimisation.
+        for (record, field) in self.records[self.count % BATCH].iter_mut().zip(fields) {
+            *record = field.to_le_bytes();
+        }
         self.count += 1;
         if self.count.is_multiple_of(BATCH) {
             self.hash.update(self.records.as_flattened().as_flattened());
