@@ -96,7 +96,9 @@ pub(crate) fn write(check: bool, names: &[&str]) -> Result<(), String> {
     }
     for (path, text) in &files {
         let place = root().join(path);
-        let text = if board { text.clone() } else { with_rows(text, &rows_of_others(&read(&place)?)) };
+        // A new suite has no committed rows.
+        let kept = read(&place).unwrap_or_default();
+        let text = if board { text.clone() } else { with_rows(text, &rows_of_others(&kept)) };
         if check {
             let made = target().join("scoreboard").join(path.file_name().ok_or("a file has no name")?);
             write_file(&made, &text)?;
