@@ -1,8 +1,11 @@
-// Bulk flows of DCTCP in ns-3 through a queue that marks above a threshold, and prints what they did.
+// Bulk flows of DCTCP or TCP Prague in ns-3 through a queue that marks above a threshold, and prints what they did.
 //
 // c++ -O2 -std=c++17 dctcp.cc -o dctcp -Wl,--allow-shlib-undefined -lns3-applications -lns3-point-to-point -lns3-traffic-control \
 //     -lns3-internet -lns3-network -lns3-core
-// ./dctcp FLOWS RATE_MBPS RTT_MS THRESHOLD_PACKETS SECONDS
+// ./dctcp FLOWS RATE_MBPS RTT_MS THRESHOLD_PACKETS SECONDS [TcpPrague]
+//
+// TcpPrague needs a fork of ns-3 that has it: branch l4s-sims of AlexandruTabacaru/ns-3-dev-git-rp (3.40). Its RTT independence begins
+// after 500 rounds, as in the draft.
 //
 // The access links have 100 times the rate. RED with equal thresholds and a weight of 1 is a step on the instantaneous queue. The output
 // is one line: use of the link, mean and 95th percentile of the waiting time in ms, share of marked packets, drops, and Jain's index; each
@@ -31,7 +34,9 @@ main(int argc, char** argv)
     const double seconds = std::stod(argv[5]);
     const double from = seconds / 4;
 
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpDctcp"));
+    const std::string control = argc > 6 ? argv[6] : "TcpDctcp";
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::" + control));
+    Config::SetDefaultFailSafe("ns3::TcpPrague::RttTransitionDelay", UintegerValue(500));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1448));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 24));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 24));

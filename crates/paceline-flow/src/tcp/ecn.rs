@@ -121,7 +121,7 @@ impl MarkEcho {
 /// The sender's part of ECN.
 #[derive(Debug, Default)]
 pub(super) struct MarkReaction {
-    /// Marks have an effect again when the segment with this number is acknowledged.
+    /// The first segment that was not yet sent at the last reduction.
     point: u64,
     /// The next new data says that the window was reduced.
     cwr: bool,
@@ -135,9 +135,16 @@ impl MarkReaction {
     }
 
     /// Returns whether the echo in an ACK that leaves `base` as the first unacknowledged segment reduces the window: once per
-    /// window of data (RFC 3168, section 6.1.2).
+    /// window of data (RFC 3168, section 6.1.2). The echo lasts until the segment with CWR arrives, the first after the
+    /// reduction; so the ACK of the segment before it still belongs to the last reduction.
     pub fn reacts(&self, ece: bool, base: u64) -> bool {
-        ece && base >= self.point
+        ece && base > self.point
+    }
+
+    /// Returns whether the loss of segment `base` is of the window of data for which the window was last reduced. Then it does
+    /// not reduce the window again (RFC 3168, section 6.1.2).
+    pub fn covers_loss(&self, base: u64) -> bool {
+        base < self.point
     }
 
     /// Returns whether the packet with new data has CWR.
@@ -210,9 +217,10 @@ mod tests {
     #[test]
     fn sender_reacts_once_per_window_and_says_so() {
         let mut reaction = MarkReaction::default();
-        assert!(reaction.reacts(true, 0) && !reaction.reacts(false, 0) && !reaction.take_cwr());
+        assert!(reaction.reacts(true, 1) && !reaction.reacts(false, 1) && !reaction.take_cwr());
         reaction.handle_reduction(10);
-        assert!(!reaction.reacts(true, 9) && reaction.reacts(true, 10));
+        assert!(!reaction.reacts(true, 10) && reaction.reacts(true, 11), "segment 10 carries CWR");
+        assert!(reaction.covers_loss(9) && !reaction.covers_loss(10));
         assert!(reaction.take_cwr() && !reaction.take_cwr());
     }
 }

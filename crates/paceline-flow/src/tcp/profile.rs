@@ -2,7 +2,7 @@
 
 use paceline_units::TimeDelta;
 
-/// The reduction of the window when a loss is found.
+/// The reduction of the window when a loss is found, or a classic ECN mark arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReduction {
     /// Immediately to the slow-start threshold. Nothing is sent until the flight is below it (RFC 6675, section 5).

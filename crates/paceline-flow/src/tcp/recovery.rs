@@ -1,8 +1,8 @@
-//! The congestion window during loss recovery.
+//! The congestion window during loss recovery, and while it falls after a mark.
 
 use super::profile::WindowReduction;
 
-/// The inputs of an ACK in recovery, in bytes.
+/// The inputs of an ACK, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// Newly acknowledged, in order or selectively (DeliveredData).
@@ -24,7 +24,7 @@ pub(super) struct Recovery {
     pub point: u64,
     /// A rescue retransmission is allowed once all segments below this are acknowledged (RescueRxt).
     pub rescue: u64,
-    /// Bytes in flight at the start (RecoverFS), and bytes delivered and sent since.
+    /// Bytes in flight at the start (RecoverFS; after a mark the window), and bytes delivered and sent since.
     flight: u64,
     delivered: u64,
     sent: u64,
@@ -49,15 +49,23 @@ impl Recovery {
     }
 
     /// RFC 6937, section 3: the bytes that this ACK allows (sndcnt). The reduction bound is slow start while the ACKs
-    /// make good progress, and packet conservation otherwise, as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
+    /// make good progress, and packet conservation otherwise. A segment is always allowed at the start: the fast
+    /// retransmission, or the new data that carries CWR. Both as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
     fn allowance(&mut self, Progress { delivered, good, pipe, ssthresh }: Progress) -> u64 {
         self.delivered += delivered;
-        if pipe > ssthresh {
-            return proportional(self.delivered, ssthresh, self.flight).saturating_sub(self.sent);
-        }
-        let conserved = self.delivered.saturating_sub(self.sent).max(delivered);
-        let limit = conserved + if good { self.segment } else { 0 };
-        limit.min(ssthresh - pipe)
+        let allowed = if pipe > ssthresh {
+            proportional(self.delivered, ssthresh, self.flight).saturating_sub(self.sent)
+        } else {
+            let conserved = self.delivered.saturating_sub(self.sent).max(delivered);
+            let limit = conserved + if good { self.segment } else { 0 };
+            limit.min(ssthresh - pipe)
+        };
+        if self.sent == 0 { allowed.max(self.segment) } else { allowed }
+    }
+
+    /// Continues this reduction with a recovery that ends at `point`.
+    pub fn recover(self, point: u64) -> Self {
+        Self { point, rescue: point, ..self }
     }
 
     /// Handles sent bytes.

@@ -3,6 +3,7 @@
 use super::{RecoveryPhase, TcpSender};
 use crate::tcp::TcpEcn;
 use crate::tcp::congestion::{Ack, MarkSample};
+use crate::tcp::profile::WindowReduction;
 use crate::tcp::recovery::{Progress, Recovery};
 use crate::tcp::scoreboard::{AckSummary, DUP_THRESH};
 use crate::tcp::segment::Segment;
@@ -34,10 +35,16 @@ impl TcpSender {
                 self.phase = RecoveryPhase::Open;
                 grows = false;
             }
+            // Not before the segment with CWR is acknowledged (Linux: `tcp_fastretrans_alert`).
+            RecoveryPhase::Reduction(reduction) if self.scoreboard.base() > reduction.point => {
+                self.window.cwnd = self.window.ssthresh;
+                self.phase = RecoveryPhase::Open;
+                grows = false;
+            }
             RecoveryPhase::Loss { point } if self.scoreboard.base() >= point => self.phase = RecoveryPhase::Open,
             _ => {}
         }
-        if summary.sacked > 0 && matches!(self.phase, RecoveryPhase::Open) {
+        if summary.sacked > 0 && self.phase.is_lossless() {
             // A duplicate ACK (RFC 6675, section 2).
             self.dup_acks += 1;
             if self.dup_acks >= DUP_THRESH || self.scoreboard.first_is_lost() {
@@ -47,7 +54,7 @@ impl TcpSender {
         grows &= !self.handle_echo(now, segment, summary.delivered);
         if self.pacing.is_some() {
             self.handle_rate_sample(now, &summary, newest, pipe_before);
-        } else if let RecoveryPhase::Recovery(recovery) = &mut self.phase {
+        } else if let RecoveryPhase::Reduction(recovery) | RecoveryPhase::Recovery(recovery) = &mut self.phase {
             let progress = Progress {
                 delivered: summary.delivered,
                 good: summary.acked > 0 && summary.lost == 0,
@@ -82,9 +89,9 @@ impl TcpSender {
                 if open && self.marks.reacts(segment.ece, self.scoreboard.base()) {
                     let flight = self.flight_without_limited_transmit();
                     let alternative = self.config.ecn == TcpEcn::Alternative;
+                    let cwnd = self.window.cwnd.as_bytes();
                     self.congestion.handle_mark(flight, &mut self.window, alternative);
-                    self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-                    self.marks.handle_reduction(self.scoreboard.end());
+                    self.reduce_after_mark(cwnd);
                 }
                 segment.ece
             }
@@ -116,14 +123,31 @@ impl TcpSender {
         Some(now - newest)
     }
 
+    /// Reduces the window `cwnd` to the threshold, at once or over the next round trip (Linux: `tcp_enter_cwr`).
+    fn reduce_after_mark(&mut self, cwnd: u64) {
+        let (rule, point) = (self.config.profile.reduction, self.scoreboard.end());
+        self.marks.handle_reduction(point);
+        match rule {
+            WindowReduction::Immediate => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
+            WindowReduction::Proportional => {
+                self.phase = RecoveryPhase::Reduction(Recovery::new(rule, self.segment, point, cwnd));
+            }
+        }
+    }
+
     /// Enters loss recovery (RFC 6675, section 5, step 4).
     fn enter_recovery(&mut self) {
-        let flight = self.flight_without_limited_transmit();
-        self.congestion.handle_loss(flight, &mut self.window);
-        self.marks.handle_reduction(self.scoreboard.end());
+        if !self.marks.covers_loss(self.scoreboard.base()) {
+            let flight = self.flight_without_limited_transmit();
+            self.congestion.handle_loss(flight, &mut self.window);
+            self.marks.handle_reduction(self.scoreboard.end());
+        }
         self.scoreboard.begin_recovery();
         let (point, flight) = (self.scoreboard.end(), self.scoreboard.flight());
-        self.phase = RecoveryPhase::Recovery(Recovery::new(self.config.profile.reduction, self.segment, point, flight));
+        self.phase = RecoveryPhase::Recovery(match self.phase {
+            RecoveryPhase::Reduction(reduction) => reduction.recover(point),
+            _ => Recovery::new(self.config.profile.reduction, self.segment, point, flight),
+        });
         self.fast_retransmit = true;
     }
 }

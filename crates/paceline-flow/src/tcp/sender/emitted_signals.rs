@@ -10,7 +10,7 @@ signal_names! {
         Window = series("cwnd", "B"),
         Threshold = series("ssthresh", "B"),
         SmoothedRtt = series("srtt", "ms"),
-        State = state("state", &["open", "disorder", "recovery", "loss"]),
+        State = state("state", &["open", "disorder", "recovery", "loss", "cwr"]),
         Target = series("W_max", "B"),
     }
 }
@@ -57,6 +57,7 @@ impl TcpSender {
             RecoveryPhase::Open => self.scoreboard.has_holes() as u8,
             RecoveryPhase::Recovery(_) => 2,
             RecoveryPhase::Loss { .. } => 3,
+            RecoveryPhase::Reduction(_) => 4,
         };
         if state != self.emitted.state {
             self.signals.emit(TcpSignal::State, state as f64);

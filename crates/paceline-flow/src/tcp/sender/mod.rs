@@ -64,10 +64,19 @@ enum ConnectionState {
 enum RecoveryPhase {
     /// No loss is known.
     Open,
+    /// The window falls after a mark, with [`WindowReduction::Proportional`]; no loss is known (Linux: `TCP_CA_CWR`).
+    Reduction(Recovery),
     /// Loss recovery (RFC 6675).
     Recovery(Recovery),
     /// After a timeout, until all segments below `point` are acknowledged.
     Loss { point: u64 },
+}
+
+impl RecoveryPhase {
+    /// Returns whether no loss is known.
+    fn is_lossless(&self) -> bool {
+        matches!(self, Self::Open | Self::Reduction(_))
+    }
 }
 
 /// The sending endpoint of a flow. It opens one connection after the other.
@@ -227,11 +236,11 @@ impl TcpSender {
         }
         if new {
             self.scoreboard.handle_sent(now);
-            if self.dup_acks > 0 && matches!(self.phase, RecoveryPhase::Open) {
+            if self.dup_acks > 0 && self.phase.is_lossless() {
                 self.limited_transmit += payload;
             }
         }
-        if let RecoveryPhase::Recovery(recovery) = &mut self.phase {
+        if let RecoveryPhase::Reduction(recovery) | RecoveryPhase::Recovery(recovery) = &mut self.phase {
             recovery.handle_sent(payload);
         }
         if self.deadline == Time::MAX {

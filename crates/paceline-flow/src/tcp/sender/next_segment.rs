@@ -17,7 +17,7 @@ impl TcpSender {
         if !self.window_is_open() {
             return None;
         }
-        if let RecoveryPhase::Open = self.phase {
+        if self.phase.is_lossless() {
             return self.next_new(now);
         }
         if let Some(number) = self.scoreboard.next_lost() {

@@ -67,7 +67,7 @@ impl TcpSender {
             pipe_before: bytes(pipe_before),
             pipe: bytes(self.scoreboard.pipe()),
             loss_state: match self.phase {
-                RecoveryPhase::Open => LossState::Open,
+                RecoveryPhase::Open | RecoveryPhase::Reduction(_) => LossState::Open,
                 RecoveryPhase::Recovery(_) => LossState::Recovery,
                 RecoveryPhase::Loss { .. } => LossState::Loss,
             },

@@ -3,7 +3,7 @@
 use crate::tcp::harness::{AT, Bottleneck, MS, Net, Path, config, delay};
 use paceline::Signals;
 use paceline_flow::tcp::{
-    Flags, Profile, SackBlocks, Segment, SegmentKind, TcpConfig, TcpSender, TcpSenderEvent, Workload,
+    Flags, Profile, SackBlocks, Segment, SegmentKind, TcpConfig, TcpEcn, TcpSender, TcpSenderEvent, Workload,
 };
 use paceline_units::{DataSize, RandomStreams, Rate, Time, TimeDelta};
 
@@ -202,6 +202,84 @@ fn two_duplicate_acks_allow_new_data_and_the_third_starts_recovery() {
     assert_eq!(sender.window().cwnd.as_bytes(), 5 * MSS);
     assert_eq!(transmit_all(&mut sender, AT(300)).len(), 4);
     sender.check();
+}
+
+/// A sender with classic ECN whose handshake took 100 ms and whose initial window was sent at 100 ms.
+fn established_with_ecn(profile: Profile) -> TcpSender {
+    let config = TcpConfig { ecn: TcpEcn::Classic, ..config("new-reno", profile) };
+    let random = RandomStreams::new(1).stream("tcp");
+    open(TcpSender::new(config, Workload::Bulk, Time::ZERO, random, Signals::disabled()), 10)
+}
+
+/// Handles an ACK of this many segments that echoes a mark. Returns the segments sent, each with its CWR.
+fn echo(sender: &mut TcpSender, segments: u64) -> Vec<(u64, bool)> {
+    let now = AT(200 + segments as i64);
+    sender.handle_segment(now, &Segment { ece: true, ..ack(segments, &[]) });
+    std::iter::from_fn(|| sender.poll_transmit(now))
+        .map(|(segment, _)| (segment.sequence.saturating_sub(1) / MSS, segment.cwr))
+        .collect()
+}
+
+/// A mark at a window of ten segments. RFC: nothing is sent until less than half of it is in flight. Linux: one segment at once,
+/// with CWR, then one for two that are acknowledged until half of it is in flight. Both send five segments in the round trip.
+#[test]
+fn mark_halves_the_window_once_per_round_trip() {
+    let none: [(u64, bool); 0] = [];
+    let mut rfc = established_with_ecn(Profile::RFC);
+    for n in 1..=6 {
+        assert_eq!(echo(&mut rfc, n), none, "{n}");
+        assert_eq!(rfc.window().cwnd.as_bytes(), 9 * MSS / 2, "half of what was in flight after the first ACK");
+    }
+    assert_eq!(echo(&mut rfc, 7), [(10, true)]);
+    assert_eq!((8..=10).flat_map(|n| echo(&mut rfc, n)).collect::<Vec<_>>(), [(11, false), (12, false), (13, false)]);
+    assert_eq!(rfc.window().cwnd.as_bytes(), 9 * MSS / 2, "the receiver has not yet seen CWR");
+    echo(&mut rfc, 11);
+    assert_eq!(rfc.window().ssthresh.as_bytes(), 2 * MSS, "the next mark; three segments in flight");
+
+    let mut linux = established_with_ecn(Profile::LINUX);
+    let sent: Vec<_> = (1..=10).map(|n| echo(&mut linux, n)).collect();
+    let new = |number, cwr| vec![(number, cwr)];
+    let empty = Vec::new;
+    assert_eq!(
+        sent,
+        [
+            new(10, true),
+            empty(),
+            empty(),
+            new(11, false),
+            empty(),
+            new(12, false),
+            empty(),
+            empty(),
+            new(13, false),
+            new(14, false)
+        ]
+    );
+    assert_eq!(linux.window().ssthresh.as_bytes(), 5 * MSS, "half of the window");
+    linux.handle_segment(AT(300), &ack(11, &[]));
+    assert_eq!(linux.window().cwnd.as_bytes(), 5 * MSS);
+    echo(&mut linux, 12);
+    assert_eq!(linux.window().ssthresh.as_bytes(), 2 * MSS, "the next mark");
+}
+
+/// The loss of a segment that was sent before the reduction belongs to the same congestion (RFC 3168, section 6.1.2).
+#[test]
+fn loss_in_the_round_trip_of_a_mark_does_not_reduce_the_window_again() {
+    for profile in [Profile::RFC, Profile::LINUX] {
+        for marked in [true, false] {
+            let mut sender = established_with_ecn(profile);
+            sender.handle_segment(AT(200), &Segment { ece: marked, ..ack(1, &[]) });
+            transmit_all(&mut sender, AT(200));
+            let before = sender.window().ssthresh;
+            for end in 3..=5 {
+                sender.handle_segment(AT(200), &ack(1, &[(2, end)]));
+            }
+            let sent = transmit_all(&mut sender, AT(200));
+            assert_eq!(sent.first(), Some(&(1, SegmentKind::Retransmission)));
+            assert_eq!(sender.window().ssthresh == before, marked, "{}", profile.name);
+            sender.check();
+        }
+    }
 }
 
 #[test]
