@@ -17,6 +17,8 @@ pub struct Table {
     left: usize,
     /// Whether the last column is left-aligned text.
     text_last: bool,
+    /// Number of columns that identify a row. Each part of a table that is too wide begins with them.
+    keys: usize,
 }
 
 /// A cell of a table.
@@ -29,12 +31,18 @@ pub(crate) struct ShownCell<'a> {
 impl Table {
     /// Creates a table with these headings; its first `left` columns are left-aligned.
     pub fn new<H: Into<String>>(headings: impl IntoIterator<Item = H>, left: usize) -> Self {
-        Self { rows: vec![headings.into_iter().map(Into::into).collect()], left, text_last: false }
+        Self { rows: vec![headings.into_iter().map(Into::into).collect()], left, text_last: false, keys: 1 }
     }
 
     /// Left-aligns the last column.
     pub fn with_text_last(mut self) -> Self {
         self.text_last = true;
+        self
+    }
+
+    /// Sets the number of columns that identify a row; 1 if this is not called.
+    pub fn with_keys(mut self, keys: usize) -> Self {
+        self.keys = keys;
         self
     }
 
@@ -63,7 +71,7 @@ impl Table {
     }
 
     /// Returns the table as text, each line indented, in lines of at most [`output::width`] columns where possible: texts on the left
-    /// and headings are wrapped, and a table that is still too wide is split into several with the same first column. Columns without
+    /// and headings are wrapped, and a table that is still too wide is split into several that begin with the same columns. Columns without
     /// any text below the heading are left out.
     pub fn render(&self) -> String {
         self.render_to(output::width())
@@ -77,11 +85,12 @@ impl Table {
     fn render_to(&self, width: usize) -> String {
         let columns = self.shown_columns();
         let least = |columns: &[usize]| columns.iter().map(|c| self.least_width(*c) + GAP).sum::<usize>();
+        let keys: Vec<usize> = columns.iter().copied().filter(|column| *column < self.keys).collect();
         let mut blocks: Vec<Vec<usize>> = vec![vec![]];
         for column in columns {
             let last = blocks.last_mut().expect("there is one block at least");
-            if last.len() > 1 && least(&[&last[..], &[column]].concat()) > width {
-                blocks.push(vec![0, column]);
+            if last.len() > keys.len() && least(&[&last[..], &[column]].concat()) > width {
+                blocks.push([&keys[..], &[column]].concat());
             } else {
                 last.push(column);
             }

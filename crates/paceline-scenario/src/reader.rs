@@ -156,7 +156,11 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
                         or [0.2, inf]";
             return Some(hint.to_owned());
         }
-        NUMBER if matches!(node.value, Value::Text(_)) => return Some("write the number without quotes".to_owned()),
+        NUMBER if matches!(node.value, Value::Text(_)) => {
+            let hint =
+                "write the number without quotes and unit; bounds are in the unit of the metric, rates in bit/s: 300e3";
+            return Some(hint.to_owned());
+        }
         WHOLE | NOT_NEGATIVE => return Some("write it like 10, without quotes".to_owned()),
         _ if expected == "a list" && matches!(node.value, Value::Table(_)) => {
             return Some("a list of tables is written with two brackets: [[flow]] in place of [flow]".to_owned());

@@ -71,6 +71,11 @@ impl TimeDelta {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+    /// Returns the span as a duration of the standard library; `None` if it is negative.
+    #[inline]
+    pub fn to_duration(self) -> Option<core::time::Duration> {
+        u64::try_from(self.as_nanos()).ok().map(core::time::Duration::from_nanos)
+    }
     /// Returns whether the span is greater than zero.
     #[inline]
     pub const fn is_positive(self) -> bool {
@@ -218,6 +223,12 @@ impl Div<i64> for TimeDelta {
 const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 
+/// Spans above 292 years become the longest one.
+impl From<core::time::Duration> for TimeDelta {
+    fn from(duration: core::time::Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
 impl FromStr for TimeDelta {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -252,6 +263,15 @@ impl FromStr for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_convert_both_ways() {
+        let duration = core::time::Duration::from_micros(1500);
+        assert_eq!(TimeDelta::from(duration), TimeDelta::from_micros(1500));
+        assert_eq!(TimeDelta::from_micros(1500).to_duration(), Some(duration));
+        assert_eq!(TimeDelta::from_micros(-1).to_duration(), None);
+        assert_eq!(TimeDelta::from(core::time::Duration::MAX), TimeDelta::MAX);
+    }
 
     #[test]
     fn text_is_parsed_and_written() {

@@ -11,9 +11,10 @@ use std::sync::Arc;
 pub struct Setup {
     /// The first target.
     pub start: Rate,
-    /// The lowest target.
+    /// The lowest target. Set it above zero: from a rate near zero a controller needs minutes to recover.
     pub min: Rate,
-    /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there.
+    /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there. A target may exceed it;
+    /// [`SendHalf::handle_bounds`](crate::SendHalf::handle_bounds) with [`bounds`](Self::bounds) limits the target, too.
     pub max: Rate,
     /// The size of the largest RTP packet, without IP and UDP headers; above zero.
     pub packet_size: DataSize,
@@ -33,7 +34,7 @@ impl Setup {
         let factor = self.packet_size.as_bytes() as f64 / Self::PACKET_SIZE.as_bytes() as f64;
         DataSize::from_bytes(round_to_u64(size.as_bytes() as f64 * factor))
     }
-    /// Returns the lowest and the highest target.
+    /// Returns `min` and `max` as bounds of the target.
     pub fn bounds(&self) -> Bounds {
         Bounds { min: self.min, max: self.max }
     }

@@ -111,7 +111,7 @@ impl Guard {
 
     #[cold]
     fn raise(&mut self, now: Time, cap: Rate) {
-        let dt = (now - self.changed).min(INTERVAL);
+        let dt = (now - self.changed).clamp(TimeDelta::ZERO, INTERVAL);
         let cap = cap.scale(exp2(dt.as_secs_f64()));
         let is_low = cap < self.half.decision().target;
         (self.limit, self.changed) = (if is_low { Limit::Cap(cap) } else { Limit::Off }, now);

@@ -30,9 +30,9 @@
 //!
 //! # Guard
 //!
-//! [`Config::build`] wraps every send half that controls its rate in a guard. If no feedback arrives for 3 s, the guard
-//! caps the target at 80 % and lowers the cap by 20 % every second, down to the minimum. When feedback resumes, the cap
-//! doubles every second until it exceeds the controller's target.
+//! [`Config::build`] wraps every send half that controls its rate in a [`Guard`]. If no feedback arrives for 3 s while packets are
+//! sent, the guard caps the target at half of its value, and halves the cap every second, down to the minimum. When feedback
+//! resumes, the cap doubles every second until it exceeds the controller's target.
 //!
 //! # Coupling
 //!
@@ -68,6 +68,8 @@ pub mod scream;
 mod signals;
 #[cfg(test)]
 mod testing;
+
+pub use paceline_units as units;
 
 pub use controller::{
     AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,

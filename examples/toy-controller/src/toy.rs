@@ -4,8 +4,8 @@
 //! their constant offset cancels.
 
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup, SignalName,
-    SignalTables, Signals, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup,
+    SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, Time, TimeDelta};
 
@@ -37,8 +37,7 @@ impl Config for Toy {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let half =
-            Half { config: self.clone(), setup: *setup, rate: setup.start, base: None, last_decrease: Time::ZERO };
+        let half = Half::new(self.clone(), setup);
         let feedback = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };
         Controller { feedback: Some(feedback), ..Controller::from_sender(half) }
     }
@@ -50,7 +49,7 @@ const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 #[derive(Clone, Debug)]
 struct Half {
     config: Toy,
-    setup: Setup,
+    bounds: Bounds,
     rate: Rate,
     /// Minimum one-way delay so far, including the offset between the clocks, ns.
     base: Option<i64>,
@@ -58,12 +57,19 @@ struct Half {
     last_decrease: Time,
 }
 
+impl Half {
+    fn new(config: Toy, setup: &Setup) -> Self {
+        Self { config, bounds: setup.bounds(), rate: setup.start, base: None, last_decrease: Time::ZERO }
+    }
+}
+
 impl SendHalf for Half {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        let delays = feedback.packets.iter().filter_map(|p| Some(p.arrival?.as_nanos() - p.sent.as_nanos()));
+        let delays =
+            feedback.packets.iter().filter_map(|p| Some(p.arrival?.as_nanos().saturating_sub(p.sent.as_nanos())));
         let Some(delay) = delays.min() else { return };
         let base = *self.base.insert(self.base.map_or(delay, |b| b.min(delay)));
-        let queue_ms = (delay - base) as f64 / 1e6;
+        let queue_ms = delay.saturating_sub(base) as f64 / 1e6;
         signals.emit(ToySignal::Queue, queue_ms);
         let rate = if queue_ms < self.config.target_ms {
             self.rate.scale(1.004) // 8 % a second at 20 messages a second
@@ -73,7 +79,17 @@ impl SendHalf for Half {
         } else {
             self.rate
         };
-        self.rate = rate.max(self.setup.min).min(self.setup.max);
+        self.rate = self.bounds.clamp(rate);
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+        self.bounds = *bounds;
+        self.rate = bounds.clamp(self.rate);
+    }
+
+    /// Starts again: nothing is known about the new route.
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.config.clone(), setup);
     }
 
     fn decision(&self) -> Decision {

@@ -66,7 +66,7 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
     }
     if arguments.simulate {
         let simulated = simulate(&scenario, about.run.seed, seen.clocks, &registry)?;
-        eprintln!("{}", compare(&Measures::of(&seen), &Measures::of(&simulated)));
+        anstream::eprintln!("{}", compare(&Measures::of(&seen), &Measures::of(&simulated)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline::{MediaKind, Registry};
 use paceline_report::shell_quoted;
 use paceline_scenario::{Changes, Origin, Template, Traffic, load, path_presets, template_sources};
+use paceline_units::TimeDelta;
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ pub fn new(arguments: &Arguments) -> Result<ExitCode> {
     for (option, (what, known, default)) in options.into_iter().zip(&choices) {
         answers.push(match option {
             Some(given) => given.clone(),
+            None if asks && known.is_empty() => ask_duration(&mut io::stdin().lock(), what, default)?,
             None if asks => ask(&mut io::stdin().lock(), what, known, default)?,
             None => (*default).to_owned(),
         });
@@ -133,6 +135,17 @@ fn ask(input: &mut impl BufRead, what: &str, known: &[String], default: &str) ->
     }
 }
 
+/// Asks for a time until the answer is one.
+fn ask_duration(input: &mut impl BufRead, what: &str, default: &str) -> Result<String> {
+    loop {
+        let answer = ask(input, what, &[], default)?;
+        match answer.parse::<TimeDelta>() {
+            Ok(time) if time > TimeDelta::ZERO => return Ok(answer),
+            _ => eprintln!("that is not a time such as 60 s or 2 min"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +154,8 @@ mod tests {
     fn questions_are_repeated_until_the_answer_is_known() {
         let known = owned(vec!["a", "b"]);
         let asked = |text: &str| ask(&mut text.as_bytes(), "letter", &known, "a").unwrap();
+        let time = |text: &str| ask_duration(&mut text.as_bytes(), "length", "60 s").unwrap();
+        assert_eq!([time("90\n1 minute\n90 s\n"), time("0 s\n\n"), time("")], ["90 s", "60 s", "60 s"]);
         assert_eq!([asked("b\n"), asked("\n"), asked(""), asked("c\n b \n"), asked("c\n")], ["b", "a", "a", "b", "a"]);
         assert_eq!(ask(&mut "90 s\n".as_bytes(), "length", &[], "60 s").unwrap(), "90 s");
     }

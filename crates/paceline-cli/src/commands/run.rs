@@ -290,10 +290,18 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
             let measured = assertion.measured.map_or(MISSING.to_owned(), |m| format!("{m:.3}"));
             (format!("relative to its reference is {measured}"), from.to_string(), to.to_string())
         }
-        false => (format!("is {}", value_text(assertion.measured, kind)), kind.show(from), kind.show(to)),
+        false => {
+            let is = match assertion.measured {
+                Some(_) => format!("is {}", value_text(assertion.measured, kind)),
+                None => "has no value in this window (see `paceline list metrics`)".to_owned(),
+            };
+            (is, kind.show(from), kind.show(to))
+        }
     };
     let allowed = match assertion.each {
         Some(_) => format!("at least {from}"),
+        None if assertion.bounds.1 == f64::INFINITY => format!("at least {from}"),
+        None if assertion.bounds.0 == f64::NEG_INFINITY => format!("at most {to}"),
         None => format!("{from} to {to}"),
     };
     format!("{}  {}: {metric} {is}, allowed {allowed}", pass_text(assertion.holds), assertion.id)

@@ -13,6 +13,7 @@ use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
+use paceline_records::Summary;
 use paceline_results::{Measure, Point, SweepResult};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
@@ -120,7 +121,9 @@ fn run(
     if let Some(dir) = out {
         // The results are stored: plots that fail do not fail the command.
         match paceline_report::sweeps::write(&result, dir, paceline_lab::metrics::catalogue()) {
-            Ok(files) if files.is_empty() => eprintln!("the tables are in {}", dir.display()),
+            Ok(files) if files.is_empty() => {
+                eprintln!("the tables are in {}; no axis has numbers without unit, so there is no plot", dir.display());
+            }
             Ok(files) => eprintln!("the tables are in {}, and {} plots in figures", dir.display(), files.len()),
             Err(problem) => eprintln!("the plots were not written: {problem}"),
         }
@@ -140,8 +143,8 @@ const ALL_ROWS_MAX: usize = 40;
 /// Number of points shown if there are more.
 const FEW_ROWS: usize = 10;
 
-/// A column of a table: its heading and its values.
-type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
+/// A column of a table: its heading, and its value with a text.
+type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<(f64, String)> + 'a>);
 
 fn describe(sweep: &Sweep, result: &SweepResult) -> String {
     view(sweep, result).text()
@@ -216,15 +219,25 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
     let measures = sweep.measures.iter().enumerate();
     let mut columns: Vec<Column<'_>> = measures
         .map(|(index, m)| {
-            let value = move |point: &Point| point.values[index].map(|s| s.mean);
-            (heading(m), Box::new(value) as Box<dyn Fn(&Point) -> Option<f64>>)
+            let value = move |point: &Point| point.values[index].map(|s| (s.mean, summary(&s, m)));
+            (heading(m), Box::new(value) as Box<dyn Fn(&Point) -> Option<(f64, String)>>)
         })
         .collect();
     if let Some(sum) = &sweep.sum {
         let how = if sum.normalised { ", each from 0 to 1 over the sweep" } else { "" };
-        columns.push((format!("sum of the measures{how}"), Box::new(|point: &Point| point.sum)));
+        let value = |point: &Point| point.sum.map(|sum| (sum, format!("{sum:.3}")));
+        columns.push((format!("sum of the measures{how}"), Box::new(value)));
     }
     columns
+}
+
+/// Returns a mean with its unit, and its interval if there is one.
+fn summary(values: &Summary, measure: &Measure) -> String {
+    let kind = kind_of(&measure.metric);
+    match values.ci95.is_finite() {
+        true => format!("{} ± {}", kind.show(values.mean), kind.show(values.ci95)),
+        false => kind.show(values.mean),
+    }
 }
 
 fn heading(measure: &Measure) -> String {
@@ -264,19 +277,12 @@ fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = us
     let normalised = is_normalised(sweep);
     headings.extend(sweep.sum.as_ref().map(|_| "sum".to_owned()));
     headings.extend(normalised.then(|| "raw sum".to_owned()));
-    let mut table = Table::new(headings, 0);
+    let mut table = Table::new(headings, 0).with_keys(sweep.keys().count());
     let number = |value: Option<f64>| value.map_or_else(|| MISSING.to_owned(), |s| format!("{s:.3}"));
     for point in points.into_iter().map(|index| &result.points[index]) {
         let mut row: Vec<String> = point.at.iter().map(label).collect();
-        for (summary, measure) in point.values.iter().zip(&sweep.measures) {
-            row.push(match summary {
-                None => MISSING.to_owned(),
-                Some(s) if s.ci95.is_finite() => {
-                    let kind = kind_of(&measure.metric);
-                    format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95))
-                }
-                Some(s) => kind_of(&measure.metric).show(s.mean),
-            });
+        for (values, measure) in point.values.iter().zip(&sweep.measures) {
+            row.push(values.as_ref().map_or_else(|| MISSING.to_owned(), |values| summary(values, measure)));
         }
         row.extend(sweep.sum.as_ref().map(|_| number(point.sum)));
         row.extend(normalised.then(|| number(point.raw_sum)));
@@ -285,15 +291,14 @@ fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = us
     table
 }
 
-/// Returns a grid: the first axis downwards, the second to the right, the largest value marked.
+/// Returns a grid: the first axis downwards, the second to the right, the largest values marked.
 fn grid(
     sweep: &Sweep,
     result: &SweepResult,
     (down, right): (&[toml::Value], &[toml::Value]),
-    value: &dyn Fn(&Point) -> Option<f64>,
+    value: &dyn Fn(&Point) -> Option<(f64, String)>,
 ) -> Table {
-    let values = result.points.iter().enumerate().filter_map(|(index, point)| Some((index, value(point)?)));
-    let largest = values.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(index, _)| index);
+    let largest = result.points.iter().filter_map(|point| Some(value(point)?.0)).reduce(f64::max);
     let keys: Vec<&str> = sweep.keys().collect();
     let mut headings = vec![keys.join(" \\ ")];
     headings.extend(right.iter().map(label));
@@ -301,8 +306,9 @@ fn grid(
     for (row, first) in down.iter().enumerate() {
         let cell = |column: usize| {
             let index = row * right.len() + column;
-            let mark = if Some(index) == largest { "*" } else { "" };
-            value(&result.points[index]).map_or_else(|| MISSING.to_owned(), |v| format!("{mark}{v:.3}"))
+            let Some((number, text)) = value(&result.points[index]) else { return MISSING.to_owned() };
+            let mark = if Some(number) == largest { "*" } else { "" };
+            format!("{mark}{text}")
         };
         table.row(std::iter::once(label(first)).chain((0..right.len()).map(cell)).collect());
     }

@@ -2,7 +2,8 @@
 //!
 //! Only differences of media to the baseline count that are significant and not smaller than [`relevant`]. The estimated quality
 //! of the media flows decides. Where it does not differ, a controller is chosen that is better in something and worse in nothing;
-//! without one, the sentence names the trade-off with its figures.
+//! without one, the sentence names the trade-off with its figures. A mean that differs by an amount that matters, but not
+//! significantly, is no equality: the sentence names it and asks for more runs.
 
 use crate::metrics;
 use paceline_records::MetricKind;
@@ -65,7 +66,22 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
             format!("For the media, choose `{}`: compared with `{baseline}` it is {}.", best.name, best.describe());
         return vec![first, others(table, best.index)];
     }
-    let equal = || candidates.iter().rev().filter(|c| c.quality() == 0.0 && !c.better.is_empty());
+    // A higher mean that the runs do not confirm.
+    let unclear = candidates.iter().filter_map(|c| Some((c, c.unclear_quality(table)?)));
+    if let Some((other, (mean, base))) =
+        unclear.filter(|(_, (mean, base))| mean > base).max_by(|a, b| a.1.0.total_cmp(&b.1.0))
+    {
+        return vec![
+            format!(
+                "{seeds} runs do not tell whether `{}` gives better quality than `{baseline}`: {mean:.2} instead of {base:.2} MOS \
+                 in the mean.",
+                other.name
+            ),
+            format!("Use `--repeats {}`.", 2 * seeds),
+        ];
+    }
+    let is_equal = |c: &&Candidate<'_>| c.quality() == 0.0 && c.unclear_quality(table).is_none();
+    let equal = || candidates.iter().rev().filter(is_equal).filter(|c| !c.better.is_empty());
     if let Some(best) = equal().filter(|c| c.worse.is_empty()).max_by_key(|c| c.better.len()) {
         let (name, better) = (best.name, best.describe());
         let first = format!("For the media, choose `{name}`: quality equals that of `{baseline}`, and it is {better}.");
@@ -145,6 +161,15 @@ impl<'a> Candidate<'a> {
     fn quality(&self) -> f64 {
         let rows = self.better.iter().chain(&self.worse).filter(|row| row.metric == QUALITY);
         rows.filter_map(|row| Some((*row.differences.get(self.index)?)?.mean)).sum()
+    }
+
+    /// Returns its mean quality and that of the baseline for the first media flow in which they differ by an amount that matters,
+    /// but not significantly.
+    fn unclear_quality(&self, table: &ComparisonTable) -> Option<(f64, f64)> {
+        let rows = table.rows.iter().filter(|row| row.metric == QUALITY && row.subject.role == Role::Media);
+        let mut unclear = rows.filter(|row| verdict_of(row, self.index) == Some(DifferenceVerdict::NotSignificant));
+        let row = unclear.next()?;
+        Some((row.values[self.index]?.mean, row.values[0]?.mean))
     }
 }
 
@@ -280,6 +305,21 @@ mod tests {
         assert_eq!(found[1], "It changes neither other traffic nor the bottleneck by an amount that matters.");
         let found = sentences(&table(&[same], 5));
         assert_eq!(found[0], "For the media, no controller differs from `a` by an amount that matters.");
+    }
+
+    /// 3.4 MOS are not equal to 3.0, although the runs do not tell them apart; the order of the controllers does not matter.
+    #[test]
+    fn a_higher_mean_that_is_not_significant_is_not_equal() {
+        for (means, name, other) in [([3.0, 3.0, 3.4], 'c', 2), ([3.0, 3.4, 3.0], 'b', 1)] {
+            let found = sentences(&table(&[quality(means, NotSignificant, NotSignificant), RATE], 10));
+            let first = format!(
+                "10 runs do not tell whether `{name}` gives better quality than `a`: 3.40 instead of 3.00 MOS in the mean."
+            );
+            assert_eq!(found, [first, "Use `--repeats 20`.".to_owned()], "{other}");
+        }
+        // One of lower quality, perhaps, is not chosen as an equal one.
+        let found = sentences(&table(&[quality([3.0, 2.6, 3.0], NotSignificant, NotSignificant), RATE], 10));
+        assert!(found[0].starts_with("For the media, choose `c`: quality equals that of `a`"), "{found:?}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ struct SuiteFile {
     /// The document that it follows.
     #[serde(default)]
     source: String,
-    /// The kind of paths, by which the leaderboard groups suites.
+    /// The kind of paths, by which the leaderboard groups suites; its id if absent.
     #[serde(default)]
     family: String,
     /// Runs of each case.
@@ -154,7 +154,7 @@ impl Suite {
             id: id.get().clone(),
             title,
             source,
-            family,
+            family: if family.is_empty() { id.get().clone() } else { family },
             repeats: *repeats.get(),
             scenarios: origins,
             expected,

@@ -136,7 +136,7 @@ enum Beside {
 const EXAMPLES: &str = "\
 Examples:
   paceline send 192.0.2.7
-  paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps --json
+  paceline send host.example:9000 --controller scream-v2 --max-rate 10Mbps
   paceline send 192.0.2.7 --max-rate 10Mbps --with tcp
   paceline send 192.0.2.7 --scenario call.toml --out results
   paceline send 192.0.2.7 --compare googcc,scream-v2,nada --max-rate 10Mbps
