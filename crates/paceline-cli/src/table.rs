@@ -249,4 +249,13 @@ mod tests {
         assert!(lines.iter().all(|line| columns_of(line) <= 30), "{lines:#?}");
         assert!(lines.iter().filter(|line| line.trim_start().starts_with("b ")).count() > 1, "{lines:#?}");
     }
+
+    #[test]
+    fn each_part_of_a_split_table_begins_with_the_keys() {
+        let mut table = Table::new(["name", "limit", "first value", "second value"], 0).with_keys(2);
+        table.row(["googcc", "100 ms", "1.433 Mbit/s ± 0.304 Mbit/s", "12 ms ± 1 ms"].map(str::to_owned).into());
+        let keyed =
+            |width| lines(&table, width).iter().filter(|l| l.contains("googcc") && l.contains("100 ms")).count();
+        assert_eq!([keyed(34), keyed(200)], [2, 1]);
+    }
 }

@@ -319,6 +319,16 @@ mod tests {
         guard.decision().target.as_bps()
     }
 
+    /// A time that goes back, which callers must not pass, does not lower the cap.
+    #[test]
+    fn an_earlier_time_does_not_lower_the_cap() {
+        let mut guard = guard();
+        send(&mut guard, 0, 5000);
+        let before = guard.decision().target;
+        assert_eq!(report(&mut guard, 1000), before.as_bps());
+        assert_eq!(report(&mut guard, 2000), 2 * before.as_bps());
+    }
+
     /// 1000 kbit/s are halved after 3 s and then each second, to the minimum.
     #[test]
     fn decreases_without_feedback_and_recovers_with_it() {

@@ -293,7 +293,7 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
         false => {
             let is = match assertion.measured {
                 Some(_) => format!("is {}", value_text(assertion.measured, kind)),
-                None => "has no value in this window (see `paceline list metrics`)".to_owned(),
+                None => "has no value".to_owned(),
             };
             (is, kind.show(from), kind.show(to))
         }

@@ -122,7 +122,8 @@ fn run(
         // The results are stored: plots that fail do not fail the command.
         match paceline_report::sweeps::write(&result, dir, paceline_lab::metrics::catalogue()) {
             Ok(files) if files.is_empty() => {
-                eprintln!("the tables are in {}; no axis has numbers without unit, so there is no plot", dir.display());
+                eprintln!("the tables are in {}", dir.display());
+                eprintln!("there is no plot: plots need one or two axes of increasing numbers without units");
             }
             Ok(files) => eprintln!("the tables are in {}, and {} plots in figures", dir.display(), files.len()),
             Err(problem) => eprintln!("the plots were not written: {problem}"),

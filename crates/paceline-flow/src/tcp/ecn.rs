@@ -141,8 +141,8 @@ impl MarkReaction {
         ece && base > self.point
     }
 
-    /// Returns whether the loss of segment `base` is of the window of data for which the window was last reduced. Then it does
-    /// not reduce the window again (RFC 3168, section 6.1.2).
+    /// Returns whether segment `base` was sent before the last reduction. Its loss does not reduce the window again (RFC 3168,
+    /// section 6.1.2).
     pub fn covers_loss(&self, base: u64) -> bool {
         base < self.point
     }

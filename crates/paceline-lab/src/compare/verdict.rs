@@ -67,18 +67,12 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
         return vec![first, others(table, best.index)];
     }
     // A higher mean that the runs do not confirm.
-    let unclear = candidates.iter().filter_map(|c| Some((c, c.unclear_quality(table)?)));
-    if let Some((other, (mean, base))) =
-        unclear.filter(|(_, (mean, base))| mean > base).max_by(|a, b| a.1.0.total_cmp(&b.1.0))
-    {
-        return vec![
-            format!(
-                "{seeds} runs do not tell whether `{}` gives better quality than `{baseline}`: {mean:.2} instead of {base:.2} MOS \
-                 in the mean.",
-                other.name
-            ),
-            format!("Use `--repeats {}`.", 2 * seeds),
-        ];
+    let unclear =
+        || candidates.iter().filter(|c| c.quality() == 0.0).filter_map(|c| Some((c, c.unclear_quality(table)?)));
+    let gain = |(mean, base): (f64, f64)| mean - base;
+    let most = unclear().max_by(|a, b| gain(a.1).total_cmp(&gain(b.1)));
+    if let Some((other, quality)) = most.filter(|(_, quality)| gain(*quality) > 0.0) {
+        return undecided(other.name, "better", quality, baseline, seeds);
     }
     let is_equal = |c: &&Candidate<'_>| c.quality() == 0.0 && c.unclear_quality(table).is_none();
     let equal = || candidates.iter().rev().filter(is_equal).filter(|c| !c.better.is_empty());
@@ -107,11 +101,26 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
             format!("{seeds} runs of each controller are too few to tell them apart."),
             "Use `--repeats 10`.".to_owned(),
         ],
+        None if most.is_some() => {
+            let (other, quality) = most.expect("there is one");
+            undecided(other.name, "worse", quality, baseline, seeds)
+        }
         None => vec![
             format!("For the media, no controller differs from `{baseline}` by an amount that matters."),
             "More runs (`--repeats`) find smaller differences.".to_owned(),
         ],
     }
+}
+
+/// States that the runs do not tell whether a controller has better or worse quality, with its mean and that of the baseline.
+fn undecided(name: &str, word: &str, (mean, base): (f64, f64), baseline: &str, seeds: usize) -> Vec<String> {
+    vec![
+        format!(
+            "{seeds} runs do not tell whether `{name}` gives {word} quality than `{baseline}`: {mean:.2} instead of {base:.2} MOS in \
+             the mean."
+        ),
+        format!("Use `--repeats {}`.", (2 * seeds).max(10)),
+    ]
 }
 
 /// Returns the highest mean quality of a media flow under any controller; `None` if there is no estimate.
@@ -320,6 +329,9 @@ mod tests {
         // One of lower quality, perhaps, is not chosen as an equal one.
         let found = sentences(&table(&[quality([3.0, 2.6, 3.0], NotSignificant, NotSignificant), RATE], 10));
         assert!(found[0].starts_with("For the media, choose `c`: quality equals that of `a`"), "{found:?}");
+        // Nor is a mean that is lower by 0.4 MOS no difference.
+        let found = sentences(&table(&[quality([3.0, 2.6, 2.6], NotSignificant, NotSignificant)], 10));
+        assert!(found[0].starts_with("10 runs do not tell whether `c` gives worse quality than `a`"), "{found:?}");
     }
 
     #[test]

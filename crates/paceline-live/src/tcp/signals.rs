@@ -8,9 +8,8 @@ use paceline_units::Time;
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// `enum tcp_ca_state` to the states of [`TcpSender::SIGNALS`](paceline_flow::tcp::TcpSender::SIGNALS): open, disorder,
-/// CWR, recovery, loss. CWR, a reduction after an ECN mark or a full local queue, maps to recovery: in both states the
-/// window decreases to the threshold.
-const STATES: [u8; 5] = [0, 1, 2, 2, 3];
+/// CWR, recovery, loss. CWR is a reduction after an ECN mark or a full local queue.
+const STATES: [u8; 5] = [0, 1, 4, 2, 3];
 
 /// Number of signals that the kernel provides.
 const COUNT: usize = 4;
@@ -68,8 +67,8 @@ mod tests {
         assert_eq!(changes(&info), [("srtt", 50.5)]);
         (info.threshold, info.window, info.congestion_state) = (5, 5, 3);
         assert_eq!(changes(&info), [("cwnd", 7240.0), ("ssthresh", 7240.0), ("state", 2.0)]);
-        info.congestion_state = 2; // CWR maps to recovery
-        assert_eq!(changes(&info), []);
+        info.congestion_state = 2;
+        assert_eq!(changes(&info), [("state", 4.0)]);
         info.congestion_state = 4;
         assert_eq!(changes(&info), [("state", 3.0)]);
     }

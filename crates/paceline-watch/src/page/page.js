@@ -429,6 +429,7 @@
     "ramp-up": "--good", gradual: "--calm", "fast increase": "--good", "by delay": "--calm",
     rising: "--good", steady: "--calm", falling: "--bad", "max unknown": "--good", "above max": "--fair", "near max": "--calm",
     none: "--good", bandwidth: "--bad", cpu: "--fair", other: "--fair", open: "--good", disorder: "--fair", recovery: "--bad", loss: "--bad",
+    cwr: "--fair",
   };
   const PALETTE = ["--calm", "--good", "--fair", "--bad"];
 

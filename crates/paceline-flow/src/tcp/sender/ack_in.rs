@@ -35,8 +35,10 @@ impl TcpSender {
                 self.phase = RecoveryPhase::Open;
                 grows = false;
             }
-            // Not before the segment with CWR is acknowledged (Linux: `tcp_fastretrans_alert`).
-            RecoveryPhase::Reduction(reduction) if self.scoreboard.base() > reduction.point => {
+            // Not before the segment with CWR is acknowledged, if there is one (Linux: `tcp_fastretrans_alert`).
+            RecoveryPhase::Reduction(reduction)
+                if self.scoreboard.base() > reduction.point || self.scoreboard.flight() == 0 =>
+            {
                 self.window.cwnd = self.window.ssthresh;
                 self.phase = RecoveryPhase::Open;
                 grows = false;
@@ -137,7 +139,8 @@ impl TcpSender {
 
     /// Enters loss recovery (RFC 6675, section 5, step 4).
     fn enter_recovery(&mut self) {
-        if !self.marks.covers_loss(self.scoreboard.base()) {
+        let is_covered = self.marks.covers_loss(self.scoreboard.base());
+        if !is_covered {
             let flight = self.flight_without_limited_transmit();
             self.congestion.handle_loss(flight, &mut self.window);
             self.marks.handle_reduction(self.scoreboard.end());
@@ -145,7 +148,7 @@ impl TcpSender {
         self.scoreboard.begin_recovery();
         let (point, flight) = (self.scoreboard.end(), self.scoreboard.flight());
         self.phase = RecoveryPhase::Recovery(match self.phase {
-            RecoveryPhase::Reduction(reduction) => reduction.recover(point),
+            RecoveryPhase::Reduction(reduction) if is_covered => reduction.recover(point),
             _ => Recovery::new(self.config.profile.reduction, self.segment, point, flight),
         });
         self.fast_retransmit = true;

@@ -373,7 +373,11 @@ impl TcpSender {
         }
         if self.timeouts == 0 {
             let flight = self.flight_without_limited_transmit();
+            let threshold = self.window.ssthresh;
             self.congestion.handle_timeout(flight, &mut self.window);
+            if self.phase.is_lossless() && self.marks.covers_loss(self.scoreboard.base()) {
+                self.window.ssthresh = threshold; // a mark has lowered it for this window of data
+            }
         }
         self.timeouts += 1;
         self.marks.handle_reduction(self.scoreboard.end());
@@ -395,6 +399,7 @@ impl TcpSender {
     /// Closes the connection after its last byte is acknowledged.
     fn close(&mut self, now: Time) {
         self.state = ConnectionState::Closed;
+        self.phase = RecoveryPhase::Open;
         self.deadline = Time::MAX;
         self.release = Time::MAX;
         match (self.workload, &mut self.bursts) {

@@ -221,7 +221,7 @@ fn echo(sender: &mut TcpSender, segments: u64) -> Vec<(u64, bool)> {
 }
 
 /// A mark at a window of ten segments. RFC: nothing is sent until less than half of it is in flight. Linux: one segment at once,
-/// with CWR, then one for two that are acknowledged until half of it is in flight. Both send five segments in the round trip.
+/// with CWR, then one for two that are acknowledged until half of it is in flight. In the round trip one sends four, the other five.
 #[test]
 fn mark_halves_the_window_once_per_round_trip() {
     let none: [(u64, bool); 0] = [];
@@ -280,6 +280,54 @@ fn loss_in_the_round_trip_of_a_mark_does_not_reduce_the_window_again() {
             sender.check();
         }
     }
+}
+
+/// A timeout, or a later loss, during the reduction: the timeout leaves the threshold of the mark, and the loss of the segment with
+/// CWR, which was sent after the reduction, lowers it again.
+#[test]
+fn only_losses_after_the_reduction_lower_the_threshold_again() {
+    for profile in [Profile::RFC, Profile::LINUX] {
+        let mut sender = established_with_ecn(profile);
+        echo(&mut sender, 1);
+        let threshold = sender.window().ssthresh;
+        let due = sender.poll_timeout().expect("a timer");
+        sender.handle_timeout(due);
+        assert_eq!(sender.window().cwnd.as_bytes(), MSS);
+        assert_eq!(sender.window().ssthresh, threshold, "{}", profile.name);
+
+        let mut sender = established_with_ecn(profile);
+        (1..=10).for_each(|n| drop(echo(&mut sender, n)));
+        let threshold = sender.window().ssthresh;
+        for end in 12..=14 {
+            sender.handle_segment(AT(300), &ack(10, &[(11, end)]));
+        }
+        let sent = transmit_all(&mut sender, AT(300));
+        assert_eq!(sent.first(), Some(&(10, SegmentKind::Retransmission)), "{}", profile.name);
+        assert!(sender.window().ssthresh < threshold, "{}", profile.name);
+        assert!(sender.window().cwnd.as_bytes() >= sender.pipe().as_bytes(), "{}", profile.name);
+        sender.check();
+    }
+}
+
+/// A transfer whose last window is marked ends, and the next one begins without a reduction.
+#[test]
+fn reduction_ends_with_its_connection() {
+    let config = TcpConfig { ecn: TcpEcn::Classic, ..config("new-reno", Profile::LINUX) };
+    let random = RandomStreams::new(1).stream("tcp");
+    let mut sender = open(TcpSender::new(config, transfers(8), Time::ZERO, random, Signals::enabled()), 8);
+    let states = |sender: &mut TcpSender| {
+        let events = std::iter::from_fn(|| sender.poll_event());
+        events
+            .filter_map(|event| match event {
+                TcpSenderEvent::Signal(3, value) => Some(value),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    echo(&mut sender, 2);
+    assert_eq!(states(&mut sender), [0.0, 4.0]);
+    echo(&mut sender, 8);
+    assert_eq!(states(&mut sender), [0.0], "all is acknowledged");
 }
 
 #[test]
