@@ -51,6 +51,12 @@ pub enum ReadError {
         /// What is missing.
         problem: String,
     },
+    /// A redacted copy would replace its input.
+    #[error("the copy needs another name than the input")]
+    SameFile,
+    /// A folder of results has nothing to redact.
+    #[error("folders of results contain nothing to redact")]
+    NothingToRedact,
     /// A folder of results has no run of this name, or several.
     #[error("{}", which_run(wanted.as_deref(), *count))]
     WhichRun {
@@ -83,6 +89,8 @@ impl ReadError {
                 "save or copy the file again; a cut file is read up to its last whole record".to_owned()
             }
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
+            Self::SameFile => "name another file after --redact".to_owned(),
+            Self::NothingToRedact => "share the folder as it is".to_owned(),
             Self::Io { .. } | Self::Write { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
         }
     }

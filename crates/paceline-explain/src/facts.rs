@@ -28,6 +28,8 @@ const STOOD: TimeDelta = TimeDelta::from_secs(3);
 pub const LOSS: f64 = 0.02;
 /// Packets without which a share of losses says nothing. Assumed: two may be the losses of any path.
 pub const LOST_LEAST: f64 = 3.0;
+/// Assumed: of this number of lost packets on, it shows whether they come at once.
+const LOST_MANY: f64 = 10.0;
 /// Assumed: a smaller share is loss if it is so many times the usual one. SCReAM and NADA react to single losses.
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
@@ -183,6 +185,19 @@ impl Facts<'_> {
         let is_much = share >= LOSS && lost >= LOST_LEAST;
         let is_more = share >= LOSS_SMALL && lost > LOST_LEAST && share >= LOSS_TIMES * usual && to > from;
         (is_much || is_more).then_some((share, lost))
+    }
+
+    /// Returns whether losses do not come at once: in a plateau, no tenth of the window of the cause has more than half of many
+    /// lost packets. What holds a rate lasts.
+    pub fn losses_last(&self) -> bool {
+        let (from, to) = self.window();
+        let Some((_, lost)) = self.loss_within(from, to) else { return true };
+        if self.episode.kind != EpisodeKind::Plateau || lost < LOST_MANY {
+            return true;
+        }
+        let tenth = (to - from).scale(0.1);
+        let tenths = (0..10).filter_map(|index| self.flow.losses(from + tenth * index, from + tenth * (index + 1)));
+        tenths.map(|(lost, _)| lost).fold(0.0, f64::max) <= 0.5 * lost
     }
 
     /// Returns lost and sent packets near the peak of the delay and elsewhere, in the window of the cause and shortly after; `None`

@@ -13,7 +13,7 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    let (share, _) = facts.notable_loss()?;
+    let (share, _) = facts.notable_loss().filter(|_| facts.losses_last())?;
     let delays = facts.delays();
     let queued = frames::spread(facts).is_some()
         || delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
@@ -38,6 +38,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::episodes::{Episode, EpisodeKind};
     use crate::test_flow::{drop_between, packets, statistics};
 
     #[test]
@@ -58,6 +59,21 @@ mod tests {
         assert_eq!(strength(true, 0.08, 50.0), Some(Strength::Strong), "they go on at the lower rate");
         assert_eq!(strength(true, 0.3, 31.0), Some(Strength::Strong));
         assert_eq!(strength(false, 0.08, 31.0), Some(Strength::Strong));
+    }
+
+    /// The losses of the last seconds end a plateau and do not hold it.
+    #[test]
+    fn losses_at_the_end_of_a_plateau_do_not_hold_it() {
+        let found = |begin: f64| {
+            let flow = packets(&[
+                (Quantity::SentRate, &|_| 1e6),
+                (Quantity::PacketsSent, &|_| 10.0),
+                (Quantity::PacketsLost, &|at| if at >= begin { 5.0 } else { 0.0 }),
+            ]);
+            let episode = Episode { kind: EpisodeKind::Plateau, ..drop_between(2.0, 33.0) };
+            examine(&Facts { flow: &flow, episode: &episode }).is_some()
+        };
+        assert_eq!([found(30.0), found(10.0)], [false, true]);
     }
 
     #[test]

@@ -21,17 +21,14 @@ use std::path::{Path, PathBuf};
 /// The input cannot be read, its format is unknown, or the copy cannot be written.
 pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     if from.is_dir() {
-        return Err(ReadError::Empty {
-            format: "paceline-run",
-            problem: "folders of results contain nothing to redact".to_owned(),
-        });
+        return Err(ReadError::NothingToRedact);
     }
     let (format, input) = open(from)?;
     // The copy would replace the input before it is read.
     if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
         && from == to
     {
-        return Err(write_error(&to)(std::io::Error::other("the copy needs another name than the input")));
+        return Err(ReadError::SameFile);
     }
     let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
     if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {

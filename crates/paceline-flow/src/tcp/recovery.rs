@@ -48,19 +48,22 @@ impl Recovery {
         }
     }
 
+    /// Returns the window after an ACK while it falls after a mark. One segment leaves at once: it carries CWR.
+    pub fn window_after_mark(&mut self, progress: Progress) -> u64 {
+        let window = self.window(progress);
+        if self.sent == 0 { window.max(progress.pipe + self.segment) } else { window }
+    }
+
     /// RFC 6937, section 3: the bytes that this ACK allows (sndcnt). The reduction bound is slow start while the ACKs
-    /// make good progress, and packet conservation otherwise. A segment is always allowed at the start: the fast
-    /// retransmission, or the new data that carries CWR. Both as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
+    /// make good progress, and packet conservation otherwise, as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
     fn allowance(&mut self, Progress { delivered, good, pipe, ssthresh }: Progress) -> u64 {
         self.delivered += delivered;
-        let allowed = if pipe > ssthresh {
-            proportional(self.delivered, ssthresh, self.flight).saturating_sub(self.sent)
-        } else {
-            let conserved = self.delivered.saturating_sub(self.sent).max(delivered);
-            let limit = conserved + if good { self.segment } else { 0 };
-            limit.min(ssthresh - pipe)
-        };
-        if self.sent == 0 { allowed.max(self.segment) } else { allowed }
+        if pipe > ssthresh {
+            return proportional(self.delivered, ssthresh, self.flight).saturating_sub(self.sent);
+        }
+        let conserved = self.delivered.saturating_sub(self.sent).max(delivered);
+        let limit = conserved + if good { self.segment } else { 0 };
+        limit.min(ssthresh - pipe)
     }
 
     /// Continues this reduction with a recovery that ends at `point`.

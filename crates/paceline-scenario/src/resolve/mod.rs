@@ -61,7 +61,8 @@ pub(crate) fn resolve(
 ) -> Result<Scenario, ScenarioError> {
     let Registries { controllers: registry, metrics } = registries;
     let (shortened, media, notes) = (background.shortened, Vec::new(), Vec::new());
-    Resolver { sources, origin, registry, metrics, shortened, media, notes }.scenario(file, background)
+    let last_step = Time::ZERO;
+    Resolver { sources, origin, registry, metrics, shortened, media, last_step, notes }.scenario(file, background)
 }
 
 struct Resolver<'a> {
@@ -73,6 +74,8 @@ struct Resolver<'a> {
     shortened: bool,
     /// The part of each hop in a shared medium, with the name of the hop.
     media: Vec<(String, MediumPlan)>,
+    /// The latest time in a schedule of the file.
+    last_step: Time,
     notes: Vec<String>,
 }
 
@@ -227,6 +230,10 @@ impl Resolver<'_> {
         if after_end_count > 0 {
             let what = "of its published values and bounds lie beyond the end of this shorter run";
             self.notes.push(format!("{after_end_count} {what}"));
+        }
+        if !self.shortened && self.last_step >= end {
+            let (step, duration) = (self.last_step, end - Time::ZERO);
+            self.notes.push(format!("the step at {step} of a schedule has no effect: the run lasts {duration}"));
         }
         self.notes.extend(preset_note);
         self.notes.extend(constants_note);

@@ -344,7 +344,10 @@ impl Resolver<'_> {
                 if first != Some(Time::ZERO) {
                     return Err(out_of_order());
                 }
-                Schedule::new(points).ok_or_else(out_of_order)
+                let last = points.last().map_or(Time::ZERO, |(at, _)| *at);
+                let schedule = Schedule::new(points).ok_or_else(out_of_order)?;
+                self.last_step = self.last_step.max(last);
+                Ok(schedule)
             }
         }
     }

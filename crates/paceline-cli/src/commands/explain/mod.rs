@@ -116,6 +116,7 @@ fn write_redacted(files: &[PathBuf], to: &Path) -> Result<ExitCode> {
         return Err(miette!(help = "call the command for each file", "--redact takes one input"));
     };
     let what = redact::redact(file, to).map_err(|error| failed(file, &error))?;
-    eprintln!("{}: {what}. Look through it before you share it.", to.display());
+    let text = format!("{}: {what}. Look through it before you share it.", to.display());
+    eprintln!("{}", output::wrap_to(&text, output::width()).join("\n"));
     Ok(ExitCode::SUCCESS)
 }

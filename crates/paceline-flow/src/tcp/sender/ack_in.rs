@@ -56,14 +56,8 @@ impl TcpSender {
         grows &= !self.handle_echo(now, segment, summary.delivered);
         if self.pacing.is_some() {
             self.handle_rate_sample(now, &summary, newest, pipe_before);
-        } else if let RecoveryPhase::Reduction(recovery) | RecoveryPhase::Recovery(recovery) = &mut self.phase {
-            let progress = Progress {
-                delivered: summary.delivered,
-                good: summary.acked > 0 && summary.lost == 0,
-                pipe: self.scoreboard.pipe(),
-                ssthresh: self.window.ssthresh.as_bytes(),
-            };
-            self.window.cwnd = DataSize::from_bytes(recovery.window(progress));
+        } else if let Some(cwnd) = self.reduced_window(&summary) {
+            self.window.cwnd = cwnd;
         } else if grows {
             let bytes = DataSize::from_bytes;
             let ack = Ack {
@@ -80,6 +74,23 @@ impl TcpSender {
         if self.scoreboard.is_done() {
             self.close(now);
         }
+    }
+
+    /// Returns the window after an ACK in recovery, or while the window falls after a mark; `None` in other phases.
+    #[inline]
+    fn reduced_window(&mut self, summary: &AckSummary) -> Option<DataSize> {
+        let progress = || Progress {
+            delivered: summary.delivered,
+            good: summary.acked > 0 && summary.lost == 0,
+            pipe: self.scoreboard.pipe(),
+            ssthresh: self.window.ssthresh.as_bytes(),
+        };
+        let bytes = match &mut self.phase {
+            RecoveryPhase::Recovery(recovery) => recovery.window(progress()),
+            RecoveryPhase::Reduction(reduction) => reduction.window_after_mark(progress()),
+            RecoveryPhase::Open | RecoveryPhase::Loss { .. } => return None,
+        };
+        Some(DataSize::from_bytes(bytes))
     }
 
     /// Handles the ECN echo of an ACK that delivered this many bytes. Returns whether the window must not grow.
