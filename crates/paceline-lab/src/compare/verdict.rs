@@ -92,20 +92,17 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
             ),
         ];
     }
-    match candidates.iter().find(|c| !c.worse.is_empty()) {
-        Some(other) => vec![
+    match (candidates.iter().find(|c| !c.worse.is_empty()), most) {
+        (Some(other), _) => vec![
             format!("For the media, keep `{baseline}`: no other controller gives better quality."),
             format!("`{}` is {}.", other.name, other.describe()),
         ],
-        None if seeds < SEEDS_MIN => vec![
+        (None, _) if seeds < SEEDS_MIN => vec![
             format!("{seeds} runs of each controller are too few to tell them apart."),
             "Use `--repeats 10`.".to_owned(),
         ],
-        None if most.is_some() => {
-            let (other, quality) = most.expect("there is one");
-            undecided(other.name, "worse", quality, baseline, seeds)
-        }
-        None => vec![
+        (None, Some((other, quality))) => undecided(other.name, "worse", quality, baseline, seeds),
+        (None, None) => vec![
             format!("For the media, no controller differs from `{baseline}` by an amount that matters."),
             "More runs (`--repeats`) find smaller differences.".to_owned(),
         ],
