@@ -29,10 +29,12 @@ impl Setup {
         Self { start, min, max, packet_size: Self::PACKET_SIZE }
     }
     /// Returns a size in proportion to the packet size: `size` if that is [`PACKET_SIZE`](Self::PACKET_SIZE). Numbers that
-    /// a source gives in bytes, but which stand for packets, are scaled this way.
+    /// a source gives in bytes, but which stand for packets, are scaled this way. A size that is not zero stays at least
+    /// one byte: a window of zero would stop the flow.
     pub fn scaled(&self, size: DataSize) -> DataSize {
         let factor = self.packet_size.as_bytes() as f64 / Self::PACKET_SIZE.as_bytes() as f64;
-        DataSize::from_bytes(round_to_u64(size.as_bytes() as f64 * factor))
+        let scaled = DataSize::from_bytes(round_to_u64(size.as_bytes() as f64 * factor));
+        scaled.max(size.min(DataSize::from_bytes(1)))
     }
     /// Returns `min` and `max` as bounds of the target.
     pub fn bounds(&self) -> Bounds {
