@@ -1,13 +1,31 @@
 //! The receiver of a run's events.
 
 use crate::event::EventRecord;
+use crate::packet::PacketRecord;
 use crate::tap::TappedPacket;
+use paceline_units::{Ecn, Time, TimeDelta};
 
 /// Receives the events of a run. A backend calls it in order of time, up to the skew between a hop's decision and the
 /// arrival at its far end.
 pub trait EventObserver {
-    /// Receives an event.
+    /// Receives an event. The three frequent ones have methods of their own, which a backend calls instead; by default
+    /// these pass them to this one.
     fn on_event(&mut self, event: &EventRecord);
+    /// Receives an [`EventRecord::Sent`].
+    #[inline]
+    fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
+        self.on_event(&EventRecord::Sent { at, packet: *packet });
+    }
+    /// Receives an [`EventRecord::Crossed`].
+    #[inline]
+    fn on_crossed(&mut self, at: Time, hop: u16, packet: &PacketRecord, waited: TimeDelta, left: Time, marked: bool) {
+        self.on_event(&EventRecord::Crossed { at, hop, packet: *packet, waited, left, marked });
+    }
+    /// Receives an [`EventRecord::Arrived`].
+    #[inline]
+    fn on_arrived(&mut self, at: Time, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
+        self.on_event(&EventRecord::Arrived { at, packet: *packet, delay, ecn });
+    }
     /// Receives an event without delay: in real time only, and possibly before earlier events of other threads.
     /// [`on_event`](Self::on_event) receives the same event in order, about one second later.
     fn on_unordered_event(&mut self, event: &EventRecord) {
@@ -47,6 +65,26 @@ macro_rules! forward_to_all {
         #[inline]
         fn on_event(&mut $self, event: &EventRecord) {
             $all.into_iter().for_each(|observer| observer.on_event(event));
+        }
+        #[inline]
+        fn on_sent(&mut $self, at: Time, packet: &PacketRecord) {
+            $all.into_iter().for_each(|observer| observer.on_sent(at, packet));
+        }
+        #[inline]
+        fn on_crossed(
+            &mut $self,
+            at: Time,
+            hop: u16,
+            packet: &PacketRecord,
+            waited: TimeDelta,
+            left: Time,
+            marked: bool,
+        ) {
+            $all.into_iter().for_each(|observer| observer.on_crossed(at, hop, packet, waited, left, marked));
+        }
+        #[inline]
+        fn on_arrived(&mut $self, at: Time, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
+            $all.into_iter().for_each(|observer| observer.on_arrived(at, packet, delay, ecn));
         }
         fn on_unordered_event(&mut $self, event: &EventRecord) {
             $all.into_iter().for_each(|observer| observer.on_unordered_event(event));

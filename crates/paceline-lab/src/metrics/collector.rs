@@ -254,8 +254,8 @@ impl EventObserver for Collector<'_> {
     fn on_event(&mut self, event: &EventRecord) {
         match event {
             EventRecord::Sent { at, packet } => self.on_sent(*at, packet),
-            EventRecord::Crossed { hop, packet, waited, left, marked, .. } => {
-                self.on_crossed(*hop, packet.size, *waited, *left, *marked);
+            EventRecord::Crossed { at, hop, packet, waited, left, marked } => {
+                self.on_crossed(*at, *hop, packet, *waited, *left, *marked);
             }
             EventRecord::Arrived { at, packet, delay, ecn } => self.on_arrived(*at, packet, *delay, *ecn),
             EventRecord::Read { at, flow, size } => self.on_read(*at, *flow, *size),
@@ -264,13 +264,6 @@ impl EventObserver for Collector<'_> {
         }
     }
 
-    fn wants_signals(&self) -> bool {
-        self.wants_signals
-    }
-}
-
-impl Collector<'_> {
-    #[inline(never)]
     fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
         let index = usize::from(packet.flow.0);
         if packet.class.is_from_receiver() {
@@ -285,24 +278,15 @@ impl Collector<'_> {
         }
     }
 
-    #[inline(never)]
-    fn on_crossed(&mut self, hop: u16, size: DataSize, waited: TimeDelta, left: Time, marked: bool) {
+    fn on_crossed(&mut self, _: Time, hop: u16, packet: &PacketRecord, waited: TimeDelta, left: Time, marked: bool) {
         if let Some(totals) = self.spans.containing(left) {
             let hop = &mut totals.hops[usize::from(hop)];
-            hop.crossed += size.as_bytes();
+            hop.crossed += packet.size.as_bytes();
             hop.waited.add(waited);
             hop.marked_packets += u64::from(marked);
         }
     }
 
-    #[inline(never)]
-    fn on_read(&mut self, at: Time, flow: FlowId, size: DataSize) {
-        if let Some(totals) = self.spans.containing(at) {
-            totals.flows[usize::from(flow.0)].read += size.as_bytes();
-        }
-    }
-
-    #[inline(never)]
     fn on_arrived(&mut self, at: Time, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
         if packet.class.is_from_receiver() {
             return;
@@ -325,6 +309,19 @@ impl Collector<'_> {
             if let Some(queued) = queued {
                 totals.one_way.add(queued);
             }
+        }
+    }
+
+    fn wants_signals(&self) -> bool {
+        self.wants_signals
+    }
+}
+
+impl Collector<'_> {
+    #[inline(never)]
+    fn on_read(&mut self, at: Time, flow: FlowId, size: DataSize) {
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[usize::from(flow.0)].read += size.as_bytes();
         }
     }
 

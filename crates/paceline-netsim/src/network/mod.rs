@@ -8,6 +8,7 @@
 mod end_host_model;
 mod events;
 mod packets;
+mod routes;
 mod trace_hash;
 
 use crate::backend::Outcome;
@@ -20,6 +21,7 @@ use events::Events;
 use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Time, TimeDelta};
 pub use packets::{HeaderClass, Packet, Packets};
+use routes::{Routes, Step};
 use std::collections::VecDeque;
 pub use trace_hash::TraceEvent;
 use trace_hash::TraceHash;
@@ -61,7 +63,7 @@ const TRACE_NUMBERS: usize = 4;
 const ENDS: usize = 2;
 
 struct Line {
-    /// Index in [`Network::routes`] of the route of the packets that leave each end.
+    /// Place in [`Network::routes`] of the first hop of the packets that leave each end.
     routes: [u32; 2],
     /// Whether packets go from each end to their first hop without delay. A flow without hops always uses the access line.
     is_direct: [bool; 2],
@@ -82,17 +84,11 @@ struct LineDelays {
 
 impl Line {
     /// Creates the line of a flow, and adds its routes to `routes` if they are not there.
-    fn new(flow: &FlowPlan, streams: &RandomStreams, routes: &mut Vec<Vec<usize>>) -> Self {
+    fn new(flow: &FlowPlan, streams: &RandomStreams, routes: &mut Routes) -> Self {
         let is_delayed = flow.host.is_some() || flow.access_delay != TimeDelta::ZERO;
         let both = [&flow.route, &flow.return_route];
         let is_direct = both.map(|route| !is_delayed && !route.is_empty());
-        let mut index_of = |route: &Vec<usize>| {
-            routes.iter().position(|known| known == route).unwrap_or_else(|| {
-                routes.push(route.clone());
-                routes.len() - 1
-            })
-        };
-        let routes = both.map(|route| index_of(route) as u32);
+        let routes = both.map(|route| routes.add(route));
         let host = |host: HostPlan| {
             ["sender", "receiver"]
                 .map(|end| EndHost::new(host, streams.stream(&format!("flow/{}/host/{end}", flow.id))))
@@ -116,14 +112,11 @@ pub struct Network<R> {
     /// The packets in transit.
     pub packets: Packets,
     hops: Vec<Link>,
-    /// Whether a hop clears the ECN field of the packets that enter.
-    clears_ecn: Vec<bool>,
     /// The media that hops share, and the index of the medium of each such hop.
     media: Vec<Box<dyn Medium>>,
     medium_of: Vec<Option<u16>>,
     lines: Vec<Line>,
-    /// The hops of each route. Flows with equal routes share one, which stays in the processor's cache.
-    routes: Vec<Vec<usize>>,
+    routes: Routes,
     hash: TraceHash,
     observer: R,
     /// Whether the observer wants taps.
@@ -137,7 +130,7 @@ impl<R: EventObserver> Network<R> {
     pub fn new(plan: &Plan, streams: &RandomStreams, observer: R) -> Self {
         let parts = plan.hops.iter().map(|hop| (hop.id.as_str(), hop.server.service.medium.as_ref()));
         let (media, medium_of) = build_media(parts, streams);
-        let mut routes = Vec::new();
+        let mut routes = Routes::new(plan.hops.iter().map(|hop| hop.clears_ecn).collect());
         let lines: Vec<Line> = plan.flows.iter().map(|flow| Line::new(flow, streams, &mut routes)).collect();
         // In most networks packets neither wait on an access line nor in a host.
         let kinds = if lines.iter().all(|line| line.delays.is_none()) { 1 } else { 3 };
@@ -147,7 +140,6 @@ impl<R: EventObserver> Network<R> {
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
-            clears_ecn: plan.hops.iter().map(|hop| hop.clears_ecn).collect(),
             media,
             medium_of,
             lines,
@@ -270,13 +262,16 @@ impl<R: EventObserver> Network<R> {
     /// Forwards a packet to the next hop of its route, or to its endpoint.
     #[inline]
     fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
-        let record = &self.packets.get(handle).record;
-        let flow = record.flow.0 as usize;
-        let from = if record.class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
-        if self.enter_next_hop(now, flow, from, handle) || self.enter_inbox(now, flow, from.other(), handle) {
+        if self.enter_next_hop(now, handle) {
             return None;
         }
-        Some(self.arrived(now, flow, from.other(), handle))
+        let record = &self.packets.get(handle).record;
+        let flow = record.flow.0 as usize;
+        let end = if record.class.is_from_receiver() { FlowEnd::Sender } else { FlowEnd::Receiver };
+        if self.enter_inbox(now, flow, end, handle) {
+            return None;
+        }
+        Some(self.arrived(now, flow, end, handle))
     }
 
     /// Returns the component of a number. Hops come first, then the ends of all flows, their access lines, their inboxes. The
@@ -325,9 +320,7 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     fn tap(&mut self, at: Time, point: TapPoint, handle: u32) {
         if self.tapped {
-            let packet = self.packets.get(handle);
-            let dscp = packet.header.map_or(self.lines[usize::from(packet.record.flow.0)].dscp, |header| header.dscp);
-            self.observer.on_tap(&self.packets.tapped(handle, at, point, dscp));
+            self.observer.on_tap(&self.packets.tapped(handle, at, point));
         }
     }
 
@@ -359,16 +352,17 @@ impl<R: EventObserver> Network<R> {
         let packet = self.packets.get_mut(handle);
         packet.record = PacketRecord { packet: self.sent, flow: FlowId(flow as u16), class, size };
         packet.sent = now;
-        packet.hop = 0;
+        let line = &mut self.lines[flow];
+        (packet.place, packet.dscp) = (line.routes[from as usize], line.dscp);
         let (record, ecn) = (packet.record, packet.ecn);
         self.sent += 1;
         self.hash.add(now, self.trace_number(flow, from), TraceEvent::Sent, record.packet, size, ecn);
         self.tap(now, from.tap_point(), handle);
-        self.emit(&EventRecord::Sent { at: now, packet: record });
+        self.observer.on_sent(now, &record);
 
         let line = &mut self.lines[flow];
         let Some(delays) = line.delays.as_mut().filter(|_| !line.is_direct[from as usize]) else {
-            self.enter_next_hop(now, flow, from, handle);
+            self.enter_next_hop(now, handle);
             return;
         };
         let left = delays.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
@@ -405,19 +399,19 @@ impl<R: EventObserver> Network<R> {
         true
     }
 
-    /// Passes a packet from `from` to the next hop of its route; returns false after the last hop.
+    /// Passes a packet to the next hop of its route; returns false after the last hop.
     #[inline]
-    fn enter_next_hop(&mut self, now: Time, flow: usize, from: FlowEnd, handle: u32) -> bool {
+    fn enter_next_hop(&mut self, now: Time, handle: u32) -> bool {
         let packet = self.packets.get_mut(handle);
-        let route = &self.routes[self.lines[flow].routes[from as usize] as usize];
-        let Some(&hop) = route.get(packet.hop as usize) else { return false };
-        if self.clears_ecn[hop] {
+        let Some(Step { hop, clears_ecn }) = self.routes.step(packet.place) else { return false };
+        packet.place += 1;
+        if clears_ecn {
             packet.ecn = Ecn::NotEct;
         }
-        let HeaderClass { flow, dscp } =
-            packet.header.unwrap_or(HeaderClass { flow: packet.record.flow, dscp: self.lines[flow].dscp });
+        let HeaderClass { flow, dscp } = packet.class();
         let descriptor = Descriptor { id: handle, flow, size: packet.record.size, ecn: packet.ecn, dscp };
-        self.tap(now, TapPoint::Entry { hop: hop as u16 }, handle);
+        self.tap(now, TapPoint::Entry { hop }, handle);
+        let hop = usize::from(hop);
         self.advance_medium(now, hop);
         self.hops[hop].handle_packet(now, descriptor);
         self.advance_medium(now, hop);
@@ -433,14 +427,12 @@ impl<R: EventObserver> Network<R> {
             match output {
                 Output::Delivered { packet: descriptor, waited, left, due } => {
                     let packet = self.packets.get_mut(descriptor.id);
-                    packet.hop += 1;
                     let marked = descriptor.ecn != packet.ecn;
                     packet.ecn = descriptor.ecn;
                     let record = packet.record;
                     self.hash.add(due, hop, TraceEvent::Crossed, record.packet, record.size, descriptor.ecn);
                     self.tap(due, TapPoint::Exit { hop: hop as u16, waited }, descriptor.id);
-                    let hop = hop as u16;
-                    self.emit(&EventRecord::Crossed { at: due, hop, packet: record, waited, left, marked });
+                    self.observer.on_crossed(due, hop as u16, &record, waited, left, marked);
                     return Some(descriptor.id);
                 }
                 Output::Dropped { packet: descriptor, reason, due, left } => {
@@ -470,7 +462,7 @@ impl<R: EventObserver> Network<R> {
         self.delivered += 1;
         self.hash.add(now, self.trace_number(flow, end), TraceEvent::Arrived, record.packet, record.size, ecn);
         self.tap(now, end.tap_point(), handle);
-        self.emit(&EventRecord::Arrived { at: now, packet: record, delay, ecn });
+        self.observer.on_arrived(now, &record, delay, ecn);
         Wake::Arrived { flow, end, handle }
     }
 }

@@ -15,12 +15,22 @@ pub struct Packet {
     pub record: PacketRecord,
     /// The time at which an endpoint sent the packet.
     pub sent: Time,
-    /// Number of hops of its route that the packet has crossed.
-    pub(super) hop: u16,
+    /// Place of its next hop in the routes of the network.
+    pub(super) place: u32,
+    /// Differentiated Services codepoint of its flow.
+    pub(super) dscp: Dscp,
     /// ECN field after the last hop.
     pub ecn: Ecn,
     /// By what queues classify the packet; `None` for the flow and DSCP of the plan.
     pub header: Option<HeaderClass>,
+}
+
+impl Packet {
+    /// Returns what queues classify the packet by.
+    #[inline]
+    pub(super) fn class(&self) -> HeaderClass {
+        self.header.unwrap_or(HeaderClass { flow: self.record.flow, dscp: self.dscp })
+    }
 }
 
 /// What the header of a packet from outside says, for queues that classify. The plan does not know its flow.
@@ -48,7 +58,14 @@ impl Packets {
         self.free.pop().unwrap_or_else(|| {
             let (flow, class) = (FlowId(0), PacketClass::Media);
             let record = PacketRecord { packet: 0, flow, class, size: DataSize::ZERO };
-            self.packets.push(Packet { record, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct, header: None });
+            self.packets.push(Packet {
+                record,
+                sent: Time::ZERO,
+                place: 0,
+                dscp: Dscp::DEFAULT,
+                ecn: Ecn::NotEct,
+                header: None,
+            });
             self.segments.push(Segment::default());
             self.datagrams.push(Datagram::new());
             self.packets.len() as u32 - 1
@@ -86,8 +103,9 @@ impl Packets {
     }
 
     /// Returns a packet as a tap at `point` observes it.
-    pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint, dscp: Dscp) -> TappedPacket<'_> {
+    pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint) -> TappedPacket<'_> {
         let packet = self.get(handle);
+        let dscp = packet.class().dscp;
         let content = match packet.record.class.is_tcp() {
             true => Content::Segment(&self.segments[handle as usize]),
             false => Content::Datagram(&self.datagrams[handle as usize]),

@@ -69,40 +69,69 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
-        let ecn = net.packets.get_mut(handle).ecn;
-        let segment = net.packets.segment_mut(handle);
         match end {
-            FlowEnd::Sender => self.sender.handle_segment(now, segment),
-            FlowEnd::Receiver => self.receiver.handle_packet(now, segment, ecn),
+            FlowEnd::Sender => self.sender.handle_segment(now, net.packets.segment_mut(handle)),
+            FlowEnd::Receiver => {
+                let ecn = net.packets.get(handle).ecn;
+                self.receiver.handle_packet(now, net.packets.segment_mut(handle), ecn);
+            }
         }
         net.packets.free(handle);
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
-        let flow = FlowId(self.id as u16);
         match end {
+            FlowEnd::Sender => self.drain_sender(now, net),
+            FlowEnd::Receiver => self.drain_receiver(now, net),
+        }
+    }
+
+    /// The same as the default, with one decision for which end.
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        let due = match end {
             FlowEnd::Sender => {
-                while let Some((segment, sent)) = self.sender.poll_transmit(now) {
-                    let class = match sent {
-                        SegmentKind::Data | SegmentKind::Control => PacketClass::TcpData,
-                        SegmentKind::Retransmission => PacketClass::TcpRetransmission,
-                    };
-                    self.send(now, end, class, segment, self.sender.codepoint(sent), net);
-                }
-                while let Some(event) = self.sender.poll_event() {
-                    if let TcpSenderEvent::Signal(signal, value) = event {
-                        net.emit(&EventRecord::Signal { at: now, flow, half: HalfName::Send, signal, value });
-                    }
-                }
+                self.sender.handle_segment(now, net.packets.segment_mut(handle));
+                net.packets.free(handle);
+                self.drain_sender(now, net);
+                self.sender.poll_timeout()
             }
             FlowEnd::Receiver => {
-                while let Some(segment) = self.receiver.poll_transmit(now) {
-                    self.send(now, end, PacketClass::TcpAck, segment, Ecn::NotEct, net);
-                }
-                while let Some(TcpReceiverEvent::Read(size)) = self.receiver.poll_event() {
-                    net.emit(&EventRecord::Read { at: now, flow, size });
-                }
+                let ecn = net.packets.get(handle).ecn;
+                self.receiver.handle_packet(now, net.packets.segment_mut(handle), ecn);
+                net.packets.free(handle);
+                self.drain_receiver(now, net);
+                self.receiver.poll_timeout()
             }
+        };
+        net.wake(self.id, end, due.map(|due| due.max(now)));
+    }
+}
+
+impl TcpEndpoints {
+    #[inline]
+    fn drain_sender<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
+        while let Some((segment, sent)) = self.sender.poll_transmit(now) {
+            let class = match sent {
+                SegmentKind::Data | SegmentKind::Control => PacketClass::TcpData,
+                SegmentKind::Retransmission => PacketClass::TcpRetransmission,
+            };
+            self.send(now, FlowEnd::Sender, class, segment, self.sender.codepoint(sent), net);
+        }
+        while let Some(event) = self.sender.poll_event() {
+            if let TcpSenderEvent::Signal(signal, value) = event {
+                let flow = FlowId(self.id as u16);
+                net.emit(&EventRecord::Signal { at: now, flow, half: HalfName::Send, signal, value });
+            }
+        }
+    }
+
+    #[inline]
+    fn drain_receiver<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
+        while let Some(segment) = self.receiver.poll_transmit(now) {
+            self.send(now, FlowEnd::Receiver, PacketClass::TcpAck, segment, Ecn::NotEct, net);
+        }
+        while let Some(TcpReceiverEvent::Read(size)) = self.receiver.poll_event() {
+            net.emit(&EventRecord::Read { at: now, flow: FlowId(self.id as u16), size });
         }
     }
 }
