@@ -55,6 +55,7 @@ impl Rate {
         self.0 as f64
     }
     /// Returns this rate times a factor, rounded to 1 bit/s.
+    #[inline]
     pub fn scale(self, factor: f64) -> Self {
         Self(round_to_u64(self.0 as f64 * factor))
     }

@@ -1,13 +1,13 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{
-    FlowTotals, Freezes, PlayoutBuffer, RateBins, Spans, TargetInForce, TargetSum, Totals, Tracks,
+    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, Spans, TargetInForce, TargetSum, Totals, Tracks,
 };
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
-use super::{Accumulator, Delays, METRICS, MetricSpec, fairness, find};
-use paceline_netsim::plan::{FlowPlan, Plan};
+use super::{Accumulator, Delays, METRICS, MetricSpec, fairness};
+use paceline_netsim::plan::{FlowPlan, Plan, StreamPlan};
 use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
 use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
@@ -22,18 +22,17 @@ pub struct Collector<'a> {
     /// The whole run first. Windows that are requested twice are gathered once.
     windows: Vec<WindowState>,
     tracks: Tracks,
+    /// Those windows in which freezes are followed.
+    freeze_tracks: Tracks,
     /// Numbers of the windows with accumulators that metrics have of their own.
     accumulating: Vec<usize>,
     spans: Spans,
-    /// Sums without events, with delays of packets and without.
-    empty: Totals,
-    empty_without_delays: Totals,
     /// Index of each requested window.
     requested: Vec<usize>,
     wants_signals: bool,
     flows: Vec<FlowState>,
-    /// The last rendered frame of each stream of each flow.
-    rendered: Vec<Vec<LastFrame>>,
+    /// Of each stream of each flow.
+    streams: Vec<Vec<StreamState>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     seconds_over: usize,
@@ -50,11 +49,21 @@ struct FlowState {
     target: TargetInForce,
 }
 
-/// What the next frame of a stream is compared with.
-#[derive(Clone, Copy, Default)]
-struct LastFrame {
+/// The state of a stream that does not depend on the window.
+#[derive(Clone, Copy)]
+struct StreamState {
+    /// The time at which its first pause begins; [`Time::MAX`] without any.
+    first_pause: Time,
+    /// Capture time of the last rendered frame.
     captured: Option<Time>,
     playout: PlayoutBuffer,
+}
+
+impl StreamState {
+    fn new(plan: &StreamPlan) -> Self {
+        let first_pause = plan.pause_between(Time::ZERO, Time::MAX).unwrap_or(Time::MAX);
+        Self { first_pause, captured: None, playout: PlayoutBuffer::default() }
+    }
 }
 
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
@@ -66,28 +75,24 @@ struct WindowState {
     targets: Vec<TargetSum>,
     /// Of each stream of each flow.
     freezes: Vec<Vec<Freezes>>,
-    /// Whether delays of packets are read in it.
-    reads_delays: bool,
+    needs: Needs,
     /// The accumulators that metrics have of their own.
     own: Vec<(&'static str, Box<dyn Accumulator>)>,
 }
 
 impl WindowState {
-    /// `reads` returns whether the value of a metric is read in this window.
-    fn new(scenario: &Scenario, window: Window, spans: Range<usize>, reads: impl Fn(&str) -> bool) -> Self {
+    /// `metrics` are those that are read in this window.
+    fn new(scenario: &Scenario, window: Window, spans: Range<usize>, needs: Needs, metrics: &[&MetricSpec]) -> Self {
         let flows = &scenario.plan.flows;
         let freezes = |streams: usize| vec![Freezes::default(); streams];
+        let accumulator = |m: &&MetricSpec| Some((m.id, m.accumulator?(scenario, window)?));
         Self {
             window,
             spans,
             targets: vec![TargetSum::default(); flows.len()],
             freezes: flows.iter().map(|f| freezes(f.media().map_or(0, |m| m.streams.len()))).collect(),
-            reads_delays: METRICS.iter().any(|m| is_of_delays(m) && reads(m.id)),
-            own: METRICS
-                .iter()
-                .filter(|m| reads(m.id))
-                .filter_map(|m| Some((m.id, m.accumulator?(scenario, window)?)))
-                .collect(),
+            needs,
+            own: metrics.iter().filter_map(accumulator).collect(),
         }
     }
 }
@@ -97,26 +102,25 @@ impl<'a> Collector<'a> {
     /// run is over.
     pub fn new(scenario: &'a Scenario, windows: &[Window], on_second: &'a dyn Fn()) -> Self {
         let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
-        Self::with_whole(whole, true, scenario, windows, on_second)
+        Self::with_whole(Some(whole), scenario, windows, on_second)
     }
 
     /// Creates a collector for what the scenario requests in `windows` alone: the result of the whole run is empty, and
-    /// delays of each packet are gathered only if a delay is requested.
+    /// delays and freezes are gathered only where they are requested.
     pub fn of_requested(scenario: &'a Scenario, windows: &[Window], on_second: &'a dyn Fn()) -> Self {
-        let empty = Window { from: Time::ZERO, to: Time::ZERO };
-        let reads_delays = |q: &Quantity| find(&q.metric).is_some_and(is_of_delays);
-        Self::with_whole(empty, scenario.quantities().any(reads_delays), scenario, windows, on_second)
+        Self::with_whole(None, scenario, windows, on_second)
     }
 
+    /// Without `whole`, only what the scenario requests is gathered.
     fn with_whole(
-        whole: Window,
-        packet_delays: bool,
+        whole: Option<Window>,
         scenario: &'a Scenario,
         requested: &[Window],
         on_second: &'a dyn Fn(),
     ) -> Self {
         let plan = &scenario.plan;
-        let mut distinct = vec![whole];
+        let everything = whole.is_some();
+        let mut distinct = vec![whole.unwrap_or(Window { from: Time::ZERO, to: Time::ZERO })];
         let mut index = |window: &Window| {
             distinct.iter().position(|known| known == window).unwrap_or_else(|| {
                 distinct.push(*window);
@@ -124,23 +128,37 @@ impl<'a> Collector<'a> {
             })
         };
         let requested = requested.iter().map(&mut index).collect();
-        let empty = Totals::new(scenario, packet_delays);
-        let spans = Spans::new(&distinct, &empty);
-        let tracks = Tracks::new(&distinct);
-        let state = |(index, window): (usize, Window)| {
-            let of_window: Vec<&Quantity> =
-                scenario.quantities().filter(|q| q.windows().binary_search(&window).is_ok()).collect();
+        let of_window = |(index, window): (usize, &Window)| {
+            let named: Vec<&Quantity> =
+                scenario.quantities().filter(|q| q.windows().binary_search(window).is_ok()).collect();
             // Windows that the scenario does not name are those of a program, which may read any metric.
-            let reads = |id: &str| index == 0 || of_window.is_empty() || of_window.iter().any(|q| q.reads(id));
-            WindowState::new(scenario, window, spans.within(window), reads)
+            let is_read = |m: &&MetricSpec| index == 0 || named.is_empty() || named.iter().any(|q| q.reads(m.id));
+            METRICS.iter().filter(is_read).collect()
         };
-        let windows: Vec<WindowState> = distinct.into_iter().enumerate().map(state).collect();
+        let metrics: Vec<Vec<&MetricSpec>> = distinct.iter().enumerate().map(of_window).collect();
+        let always = Needs { packet_delays: false, round_trips: everything, freezes: everything };
+        let of_metrics = |metrics: &Vec<&MetricSpec>| metrics.iter().map(|m| needs(m)).fold(always, Needs::or);
+        let of_windows: Vec<Needs> = metrics.iter().map(of_metrics).collect();
+        // The first window is empty if only what is requested is gathered.
+        let needed = of_windows.iter().skip(usize::from(!everything)).copied().fold(always, Needs::or);
+        let tracks = |is_wanted: fn(&Needs) -> bool| {
+            let numbered = distinct.iter().copied().zip(0..).zip(&of_windows);
+            Tracks::new(numbered.filter(|(_, needs)| is_wanted(needs)).map(|(window, _)| window))
+        };
+        let (tracks, freeze_tracks) = (tracks(|_| true), tracks(|needs| needs.freezes));
+        let spans = Spans::new(&distinct, &Totals::new(scenario, needed));
+        let windows = distinct.iter().zip(&metrics).zip(of_windows);
+        let windows: Vec<WindowState> = windows
+            .map(|((window, metrics), needs)| {
+                WindowState::new(scenario, *window, spans.within(*window), needs, metrics)
+            })
+            .collect();
         let seconds = plan.duration.as_secs_f64() as usize + 1;
         let has_media = plan.flows.iter().any(|f| f.media().is_some());
         let flow = |f: &FlowPlan| FlowState {
             stop: f.stop,
             base_owd: f.constant_base_owd(plan),
-            pooled: packet_delays && (f.media().is_some() || !has_media),
+            pooled: needed.packet_delays && (f.media().is_some() || !has_media),
             rates: RateBins::new(seconds, f.media().is_some()),
             target: None,
         };
@@ -153,17 +171,16 @@ impl<'a> Collector<'a> {
                 .flat_map(|state| &state.own)
                 .any(|(_, accumulator)| accumulator.wants_signals()),
             flows: plan.flows.iter().map(flow).collect(),
-            rendered: plan
+            streams: plan
                 .flows
                 .iter()
-                .map(|f| vec![LastFrame::default(); f.media().map_or(0, |m| m.streams.len())])
+                .map(|f| f.media().map_or(&[][..], |m| &m.streams).iter().map(StreamState::new).collect())
                 .collect(),
             accumulating: (0..windows.len()).filter(|index| !windows[*index].own.is_empty()).collect(),
             windows,
             tracks,
+            freeze_tracks,
             spans,
-            empty,
-            empty_without_delays: Totals::new(scenario, false),
             on_second,
             seconds_over: 0,
         }
@@ -211,8 +228,8 @@ impl<'a> Collector<'a> {
     }
 
     fn result(&self, index: usize) -> WindowResult {
-        let WindowState { window, spans, targets, freezes, reads_delays, own } = &self.windows[index];
-        let empty = if *reads_delays { &self.empty } else { &self.empty_without_delays };
+        let WindowState { window, spans, targets, freezes, needs, own } = &self.windows[index];
+        let empty = Totals::new(self.scenario, *needs);
         let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), empty);
         let rates = self.flows.iter().map(|flow| &flow.rates).collect();
         let run = RunData::new(self.scenario, &self.plan, rates);
@@ -358,16 +375,17 @@ impl Collector<'_> {
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
-                for index in self.tracks.between(at, at) {
+                let last = &mut self.streams[flow][stream];
+                for index in self.freeze_tracks.between(at, at) {
                     let freezes = &mut self.windows[index].freezes[flow][stream];
-                    if let Some(pause) =
-                        freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
+                    if last.first_pause < at
+                        && let Some(pause) =
+                            freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
                     {
                         freezes.interrupt(pause);
                     }
                     freezes.rendered(at);
                 }
-                let last = &mut self.rendered[flow][stream];
                 let previous = last.captured.replace(captured).unwrap_or(captured);
                 let discarded = last.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
@@ -403,9 +421,10 @@ impl Collector<'_> {
     }
 }
 
-/// Returns whether a metric reads delays of packets or frames. A score of quality depends on them.
-fn is_of_delays(metric: &MetricSpec) -> bool {
-    matches!(metric.kind, MetricKind::Delay | MetricKind::Score)
+/// Returns what a metric reads. A score of quality depends on delays.
+fn needs(metric: &MetricSpec) -> Needs {
+    let packet_delays = matches!(metric.kind, MetricKind::Delay | MetricKind::Score);
+    Needs { packet_delays, round_trips: packet_delays || metric.reads_round_trips, freezes: metric.reads_freezes }
 }
 
 /// Returns the time of the first pause of a stream that begins from `from` to `to`.

@@ -20,7 +20,8 @@ pub(super) const FREEZE_DURATION: MetricSpec = MetricSpec::new(
      flow, if one is named",
     |r, flow, _| r.video(flow).map(|s| s.freeze_s).reduce(f64::max),
 )
-.with_streams(|s| Some(s.freeze_s));
+.with_streams(|s| Some(s.freeze_s))
+.with_freezes();
 
 pub(super) const FREEZE_RATIO: MetricSpec = MetricSpec::new(
     "freeze_ratio",
@@ -29,7 +30,8 @@ pub(super) const FREEZE_RATIO: MetricSpec = MetricSpec::new(
     |r, flow, _| r.video(flow).filter_map(|s| s.freeze_ratio).reduce(f64::max),
 )
 .with_better(Better::Lower)
-.with_streams(|s| s.freeze_ratio);
+.with_streams(|s| s.freeze_ratio)
+.with_freezes();
 
 pub(super) const LATE_OR_LOST: MetricSpec = MetricSpec::new(
     "late_or_lost_ratio",

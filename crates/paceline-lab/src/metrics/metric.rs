@@ -23,6 +23,9 @@ pub struct MetricSpec {
     pub of_stream: Option<fn(&StreamResult) -> Option<f64>>,
     /// Creates the accumulator of the metric for a window; `None` if the scenario does not need it.
     pub(super) accumulator: Option<NewAccumulator>,
+    /// Whether it reads the freezes of streams, and round-trip times although it is no delay.
+    pub(super) reads_freezes: bool,
+    pub(super) reads_round_trips: bool,
 }
 
 pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
@@ -49,12 +52,35 @@ impl MetricSpec {
         value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
     ) -> Self {
         let tolerance = Tolerance::of(kind);
-        Self { id, kind, better: kind.better(), summary, tolerance, value, of_stream: None, accumulator: None }
+        Self {
+            id,
+            kind,
+            better: kind.better(),
+            summary,
+            tolerance,
+            value,
+            of_stream: None,
+            accumulator: None,
+            reads_freezes: false,
+            reads_round_trips: false,
+        }
     }
 
     /// Sets an accumulator of its own; `value` finds its values in [`WindowResult::own`].
     pub(super) const fn with_accumulator(mut self, accumulator: NewAccumulator) -> Self {
         self.accumulator = Some(accumulator);
+        self
+    }
+
+    /// Declares that it reads the freezes of streams, which are followed only for such metrics.
+    pub(super) const fn with_freezes(mut self) -> Self {
+        self.reads_freezes = true;
+        self
+    }
+
+    /// Declares that it reads round-trip times, although it is no delay.
+    pub(super) const fn with_round_trips(mut self) -> Self {
+        self.reads_round_trips = true;
         self
     }
 

@@ -14,7 +14,8 @@ pub(super) const OBJECTIVE: MetricSpec = MetricSpec::new(
         None => r.media().map(of).reduce(|a, b| Some(a? + b?)).flatten(),
     },
 )
-.with_better(Better::Higher);
+.with_better(Better::Higher)
+.with_round_trips();
 
 fn of(flow: &FlowResult) -> Option<f64> {
     let (mbps, queue_ms) = (flow.throughput_bps / 1e6, flow.rtt_sampled_queue_ms?.mean);

@@ -26,7 +26,8 @@ pub(super) const QUALITY: MetricSpec = MetricSpec::new(
         (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
     },
 )
-.with_streams(|s| s.quality_mos);
+.with_streams(|s| s.quality_mos)
+.with_freezes();
 
 /// What was measured of a stream in a window.
 pub(super) struct Facts {

@@ -412,11 +412,25 @@ impl<R: EventObserver> Network<R> {
         let descriptor = Descriptor { id: handle, flow, size: packet.record.size, ecn: packet.ecn, dscp };
         self.tap(now, TapPoint::Entry { hop }, handle);
         let hop = usize::from(hop);
-        self.advance_medium(now, hop);
-        self.hops[hop].handle_packet(now, descriptor);
-        self.advance_medium(now, hop);
-        self.wake_hop(hop);
+        if !self.media.is_empty() {
+            self.enter_shared(now, hop, descriptor);
+            return true;
+        }
+        let link = &mut self.hops[hop];
+        link.handle_packet(now, descriptor);
+        if let Some(at) = link.poll_timeout() {
+            self.events.wake_hop(hop, at);
+        }
         true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_shared(&mut self, now: Time, hop: usize, descriptor: Descriptor) {
+        self.advance_shared(now, hop);
+        self.hops[hop].handle_packet(now, descriptor);
+        self.advance_shared(now, hop);
+        self.wake_hop(hop);
     }
 
     /// Returns the next packet that has crossed `hop` by `now`. Reports and frees dropped packets.

@@ -5,7 +5,7 @@
 //! line through all values, if no interval is wider than a pixel. Every peak is kept, whatever the length of the intervals.
 //! The script of the page does the same again for the pixels of the visible span.
 
-use crate::figure::{Figure, Series, SeriesKind};
+use crate::figure::{Figure, Panel, Series, SeriesKind};
 
 /// Points of a page above which its series are down-sampled. A point needs 4 to 7 bytes of the page.
 pub(super) const MOST_POINTS: usize = 500_000;
@@ -57,20 +57,21 @@ fn share(mut lengths: Vec<usize>, most: usize) -> usize {
 }
 
 fn of_figure(figure: &Figure, most: usize) -> Downsampled {
-    let mut figure = figure.clone();
-    let mut of_series = |series: &mut Series| {
+    let of_series = |series: &Series| {
         // A distribution has few steps, and its x is no time.
         if series.len() <= most || series.kind == SeriesKind::Cdf {
-            return None;
+            return (series.clone(), None);
         }
         let intervals = (most / KEPT).max(1);
         let length_s = (series.x[series.len() - 1] - series.x[0]) / intervals as f64;
-        *series = m4(series, intervals);
-        Some(length_s)
+        (m4(series, intervals), Some(length_s))
     };
-    let intervals_s = figure.panels.iter_mut().map(|panel| panel.series.iter_mut().map(&mut of_series).collect());
-    let intervals_s = intervals_s.collect();
-    Downsampled { figure, intervals_s }
+    let of_panel = |panel: &Panel| {
+        let (series, intervals_s): (Vec<_>, Vec<_>) = panel.series.iter().map(of_series).unzip();
+        (panel.with_series(series), intervals_s)
+    };
+    let (panels, intervals_s) = figure.panels.iter().map(of_panel).unzip();
+    Downsampled { figure: figure.with_panels(panels), intervals_s }
 }
 
 /// Returns the first, smallest, largest and last value of each of these intervals, and the first missing one.
@@ -110,7 +111,7 @@ fn m4(series: &Series, intervals: usize) -> Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Axis, Panel, Role};
+    use crate::figure::{Axis, Role};
     use std::slice::from_ref;
 
     fn series(kind: SeriesKind, y: impl IntoIterator<Item = f64>) -> Series {

@@ -1,6 +1,6 @@
 //! Cumulative distributions of delays.
 
-use super::series_map::entry;
+use super::series_map::at;
 use super::{PanelBuilder, RunView, millis};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
@@ -9,9 +9,6 @@ use paceline_results::Validation;
 
 /// Largest number of steps of a distribution.
 pub const STEPS: usize = 1000;
-
-/// Values of a subject.
-type Values = (usize, Vec<f32>);
 
 /// The panels: id, title, counted values.
 const KINDS: [(&str, &str, &str); 4] = [
@@ -24,7 +21,7 @@ const KINDS: [(&str, &str, &str); 4] = [
 struct Distributions<'a> {
     view: &'a RunView<'a>,
     /// Values of each panel by subject.
-    values: [Vec<Values>; 4],
+    values: [Vec<Vec<f32>>; 4],
 }
 
 pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
@@ -34,7 +31,7 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 impl Distributions<'_> {
     fn add(&mut self, kind: usize, flow: u16, value: f64) {
         let Some(subject) = self.view.subject(flow) else { return };
-        entry(&mut self.values[kind], subject).push(value as f32);
+        at(&mut self.values[kind], subject).push(value as f32);
     }
 }
 
@@ -63,21 +60,20 @@ impl PanelBuilder for Distributions<'_> {
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
-        let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<Values>)| {
-            let series = |(subject, values): Values| {
+        let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<Vec<f32>>)| {
+            let series = |(subject, values): (usize, Vec<f32>)| {
                 let mut series = Series::new("cdf", "share", subject, Role::Main, SeriesKind::Cdf);
                 (series.x, series.y) = steps(values).into_iter().unzip();
                 series
             };
-            let mut series: Vec<Series> = subjects.into_iter().map(series).collect();
-            series.sort_by_key(|series| series.subject);
+            let subjects = subjects.into_iter().enumerate().filter(|(_, values)| !values.is_empty());
             Panel {
                 id: id.to_owned(),
                 title: title.to_owned(),
                 caption: format!("Share of {counted} with at most this value, in up to {STEPS} steps of equal share."),
                 x: Axis::new(&title.to_lowercase(), "ms"),
                 y: Axis { range: Some((0.0, 1.0)), ..Axis::new("share", "") },
-                series,
+                series: subjects.map(series).collect(),
             }
         };
         KINDS.into_iter().zip(self.values).map(panel).collect()

@@ -1,6 +1,6 @@
 //! Frame delay and freezes.
 
-use super::series_map::{SeriesMap, entry};
+use super::series_map::{SeriesMap, at};
 use super::{PanelBuilder, RunView, millis, over_time, seconds};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::FrameRow;
@@ -10,7 +10,7 @@ struct Frames<'a> {
     delays: SeriesMap,
     refused: SeriesMap,
     /// Render times, s, by flow and stream.
-    rendered: Vec<((u16, usize), Vec<f64>)>,
+    rendered: Vec<Vec<Vec<f64>>>,
 }
 
 pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
@@ -20,19 +20,20 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 impl PanelBuilder for Frames<'_> {
     fn frame(&mut self, row: &FrameRow) {
         let Some(subject) = self.view.subject(row.flow) else { return };
-        let name = self.view.stream(row.flow, row.stream);
+        let view = self.view;
         let series = |what: &str, label: &str, role, kind| {
+            let name = view.stream(row.flow, row.stream);
             Series::new(&format!("{what}:{name}"), &format!("{label} of {name}"), subject, role, kind)
         };
-        let at = seconds(row.time_ns);
+        let time = seconds(row.time_ns);
         let Some(captured) = row.captured_ns else {
             let make = || series("refused", "dropped frames", Role::Second, SeriesKind::Points);
-            self.refused.of(subject, row.stream, make).push(at, 0.0);
+            self.refused.of(subject, row.stream, make).push(time, 0.0);
             return;
         };
         let make = || series("delay", "frame delay", Role::Main, SeriesKind::Line);
-        self.delays.of(subject, row.stream, make).push(at, millis(row.time_ns - captured));
-        entry(&mut self.rendered, (row.flow, row.stream)).push(at);
+        self.delays.of(subject, row.stream, make).push(time, millis(row.time_ns - captured));
+        at(at(&mut self.rendered, row.flow.into()), row.stream).push(time);
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
@@ -45,10 +46,13 @@ impl PanelBuilder for Frames<'_> {
         let axis = Axis::new("frame delay", "ms");
         let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, view);
         panel.series = self.delays.finish();
-        for ((flow, stream), times) in &self.rendered {
-            let Some(subject) = view.subject(*flow) else { continue };
-            let name = view.stream(*flow, *stream);
-            let lives = view.flow(*flow).map_or((0.0, view.duration_s), |flow| flow.lives_s);
+        let streams = (0..)
+            .zip(&self.rendered)
+            .flat_map(|(flow, streams)| streams.iter().enumerate().map(move |(stream, times)| (flow, stream, times)));
+        for (flow, stream, times) in streams {
+            let Some(subject) = view.subject(flow) else { continue };
+            let name = view.stream(flow, stream);
+            let lives = view.flow(flow).map_or((0.0, view.duration_s), |flow| flow.lives_s);
             let mut series = Series {
                 states: vec!["freeze".to_owned()],
                 ..Series::new(

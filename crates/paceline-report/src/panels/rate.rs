@@ -77,8 +77,8 @@ impl Direction {
         view: &RunView<'_>,
         limits: impl Iterator<Item = (&'a HopDescription, &'a [(f64, f64)])>,
     ) -> Panel {
-        let received = self.received.finish();
-        if received.is_empty() {
+        let mut received = self.received.finish().peekable();
+        if received.peek().is_none() {
             return panel;
         }
         for (hop, steps) in limits {

@@ -17,6 +17,8 @@ pub(super) struct RunView<'a> {
     subjects: Vec<Option<usize>>,
     /// Whether the data of each flow takes the reverse hops.
     reverse: Vec<bool>,
+    /// Whether each hop has a capacity. Folders of older versions do not store it; all hops then count.
+    limited: Vec<bool>,
 }
 
 /// Returns whether a flow carries media.
@@ -45,7 +47,9 @@ impl<'a> RunView<'a> {
             description.flows.iter().map(flow).collect()
         };
         let reverse = run.description().map(is_reverse).unwrap_or_default();
-        Self { run, duration_s: run.duration_s(), first, shown, subjects, reverse }
+        let has_capacity = |s: &RunDescription| s.hops.iter().map(|hop| hop.capacity.is_some()).collect();
+        let limited = run.description().map_or_else(|| vec![true; run.about.hops.len()], has_capacity);
+        Self { run, duration_s: run.duration_s(), first, shown, subjects, reverse, limited }
     }
 
     /// Returns the subject of a flow with its own series.
@@ -79,9 +83,9 @@ impl<'a> RunView<'a> {
         Some((before + at, signals[at].states.as_slice())).filter(|(_, states)| !states.is_empty())
     }
 
-    /// Returns whether a hop has a capacity. Folders of older versions do not store it; all hops then count.
+    /// Returns whether a hop has a capacity.
     pub(super) fn is_limited(&self, hop: u16) -> bool {
-        self.run.description().is_none_or(|s| s.hops.get(usize::from(hop)).is_some_and(|h| h.capacity.is_some()))
+        self.limited.get(usize::from(hop)) == Some(&true)
     }
 
     /// Returns the hops of a direction with a capacity.

@@ -164,6 +164,14 @@ impl RowGroup<'_> {
         }
     }
 
+    /// Returns an error unless all of these are indices of streams, of which a flow has at most 256.
+    pub(super) fn check_streams(&self, column: ColumnSchema, streams: &[i32]) -> Result<(), StoreError> {
+        match streams.iter().find(|stream| u8::try_from(**stream).is_err()) {
+            Some(stream) => Err(self.unexpected(column, format!("contains {stream}, which is no index of a stream"))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the names last read, as indices.
     fn indices(&self, column: ColumnSchema, known: &[impl AsRef<str>], to: &mut Vec<u16>) -> Result<(), StoreError> {
         let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());

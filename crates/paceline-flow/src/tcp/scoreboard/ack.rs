@@ -79,11 +79,13 @@ impl Scoreboard {
 
     #[inline]
     fn acknowledge(&mut self, acknowledged: u64, summary: &mut AckSummary) {
-        let up_to = self.whole_segments(acknowledged).min(self.end());
         let mut ambiguous = false;
-        while self.base < up_to {
-            let Some(entry) = self.entries.pop_front() else { break };
-            let size = self.size(self.base);
+        let mut offset = self.offset(self.base);
+        while let size = self.size(self.base)
+            && offset.saturating_add(size) <= acknowledged
+            && let Some(entry) = self.entries.pop_front()
+        {
+            offset += size;
             self.flight -= size;
             summary.acked += size;
             if entry.marks & SACKED != 0 {

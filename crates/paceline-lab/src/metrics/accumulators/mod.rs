@@ -3,6 +3,7 @@
 mod delays;
 mod freezes;
 mod histogram;
+mod needs;
 mod playout;
 mod rate_bins;
 mod spans;
@@ -13,6 +14,7 @@ mod tracks;
 pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub use freezes::Freezes;
+pub(super) use needs::Needs;
 pub(super) use playout::PlayoutBuffer;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
 pub(super) use spans::{Spans, contains};

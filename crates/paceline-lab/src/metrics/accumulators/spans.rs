@@ -39,9 +39,8 @@ impl Spans {
         self.totals.get_mut(self.index)
     }
 
-    /// Returns the sums of these spans together, added to `empty`.
-    pub fn sums(&self, spans: Range<usize>, empty: &Totals) -> Totals {
-        let mut sums = empty.clone();
+    /// Returns the sums of these spans together, added to `sums`.
+    pub fn sums(&self, spans: Range<usize>, mut sums: Totals) -> Totals {
         self.totals[spans].iter().for_each(|totals| sums.merge(totals));
         sums
     }
@@ -86,7 +85,7 @@ mod tests {
             }
             for window in windows {
                 let inside = times.iter().filter(|second| contains(window, Time::from_secs(**second)));
-                let sums = spans.sums(spans.within(*window), &empty());
+                let sums = spans.sums(spans.within(*window), empty());
                 assert_eq!(sums.hops[0].crossed, inside.map(|second| 1 << second).sum::<u64>(), "{window:?}");
             }
             let outside =

@@ -1,6 +1,6 @@
 //! Sums of a span of time: of each hop, of each flow and of each of its streams. Sums of adjacent spans can be merged.
 
-use super::Delays;
+use super::{Delays, Needs};
 use paceline_records::{PacketClass, PacketRecord};
 use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
@@ -75,15 +75,16 @@ pub(crate) struct StreamTotals {
 }
 
 impl Totals {
-    /// Creates empty sums; without `packet_delays`, distributions to which each packet or frame adds stay empty.
-    pub fn new(scenario: &Scenario, packet_delays: bool) -> Self {
-        let delays = if packet_delays { Delays::new() } else { Delays::disabled() };
+    /// Creates empty sums. Distributions that are not needed stay empty.
+    pub fn new(scenario: &Scenario, needs: Needs) -> Self {
+        let gathered = |needed| if needed { Delays::new() } else { Delays::disabled() };
+        let (delays, round_trips) = (gathered(needs.packet_delays), gathered(needs.round_trips));
         let hop = HopTotals { waited: delays.clone(), ..HopTotals::default() };
         let stream = StreamTotals { delay: delays.clone(), ..StreamTotals::default() };
         let flow = |streams: usize| FlowTotals {
             owd: delays.clone(),
-            rtt: Delays::new(),
-            rtt_queue: Delays::new(),
+            rtt: round_trips.clone(),
+            rtt_queue: round_trips.clone(),
             streams: vec![stream.clone(); streams],
             ..FlowTotals::default()
         };

@@ -9,8 +9,9 @@ use paceline_units::Time;
 pub(crate) struct Tracks(Vec<Vec<(Window, usize)>>);
 
 impl Tracks {
-    pub fn new(windows: &[Window]) -> Self {
-        let mut in_order: Vec<(Window, usize)> = windows.iter().copied().zip(0..).collect();
+    /// Creates the tracks of these windows and their numbers.
+    pub fn new(windows: impl Iterator<Item = (Window, usize)>) -> Self {
+        let mut in_order: Vec<(Window, usize)> = windows.collect();
         in_order.sort_by_key(|(window, number)| (window.from, *number));
         let mut tracks: Vec<Vec<(Window, usize)>> = Vec::new();
         for (window, number) in in_order {
@@ -44,7 +45,7 @@ mod tests {
         // Each second, overlapping, nested, equal and empty.
         let windows: Vec<Window> =
             (0..10).map(|n| (n, n + 1)).chain([(0, 10), (2, 5), (4, 7), (4, 7), (3, 3)]).map(window).collect();
-        let tracks = Tracks::new(&windows);
+        let tracks = Tracks::new(windows.iter().copied().zip(0..));
         assert_eq!(tracks.0.len(), 5, "{tracks:?}");
         for from in 0..12 {
             for to in from..12 {

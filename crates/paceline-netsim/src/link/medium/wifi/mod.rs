@@ -50,8 +50,8 @@ fn conflict(one: &Values, other: &Values) -> Option<&'static str> {
 struct Wifi {
     members: Vec<usize>,
     stations: Vec<Station>,
-    /// The station of each link.
-    station_of: Vec<usize>,
+    /// The station of each link, and the hop of the station.
+    place_of: Vec<(usize, usize)>,
     slot: TimeDelta,
     sifs: TimeDelta,
     /// End of the last transmission, its acknowledgement included.
@@ -67,7 +67,7 @@ struct Wifi {
 impl Wifi {
     fn new(setup: &MediumSetup<'_>) -> Self {
         let mut names: Vec<&str> = Vec::new();
-        let mut station_of = vec![usize::MAX; setup.members.iter().map(|member| member.hop + 1).max().unwrap_or(0)];
+        let mut place_of = vec![(usize::MAX, 0); setup.members.iter().map(|member| member.hop + 1).max().unwrap_or(0)];
         let mut members_of: Vec<Vec<&Member<'_>>> = Vec::new();
         for member in setup.members {
             let name = member.values.text("station").unwrap_or(member.id);
@@ -76,7 +76,7 @@ impl Wifi {
                 members_of.push(Vec::new());
                 names.len() - 1
             });
-            station_of[member.hop] = index;
+            place_of[member.hop] = (index, members_of[index].len());
             members_of[index].push(member);
         }
         let station = |(name, members): (&&str, &Vec<&Member<'_>>)| {
@@ -95,7 +95,7 @@ impl Wifi {
         Self {
             members: setup.members.iter().map(|member| member.hop).collect(),
             stations: names.iter().zip(&members_of).map(station).collect(),
-            station_of,
+            place_of,
             slot: setup.members[0].values.time("slot"),
             sifs: setup.members[0].values.time("sifs"),
             idle: Time::ZERO,
@@ -136,7 +136,7 @@ impl Wifi {
         let slots = self.slots();
         // Only arrivals and changes let a station begin to request the channel.
         for station in self.stations.iter_mut().filter(|station| station.start != Time::MAX) {
-            station.update_start(self.idle, slots, self.slot, links);
+            station.update_start(self.idle, slots, self.slot);
         }
         self.update_next();
     }
@@ -157,14 +157,18 @@ impl Medium for Wifi {
 
     fn advance(&mut self, now: Time, hop: usize, links: &mut [Link]) -> bool {
         self.changed.clear();
-        let slots = self.slots();
-        let station = &mut self.stations[self.station_of[hop]];
-        let before = station.start;
-        station.update_start(self.idle, slots, self.slot, links);
-        if station.start < self.next {
-            self.next = station.start;
-        } else if before != station.start {
-            self.update_next();
+        let (idle, slots) = (self.idle, self.slots());
+        let (station, place) = self.place_of[hop];
+        let station = &mut self.stations[station];
+        // The requests of other links have not changed since their own call, or since they transmitted.
+        if station.read_request(place, links) {
+            let before = station.start;
+            station.update_start(idle, slots, self.slot);
+            if station.start < self.next {
+                self.next = station.start;
+            } else if before != station.start {
+                self.update_next();
+            }
         }
         while self.next <= now {
             self.transmit(self.next, links);

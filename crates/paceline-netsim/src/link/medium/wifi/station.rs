@@ -89,6 +89,11 @@ pub fn limits(values: &Values) -> Batch {
     }
 }
 
+/// Returns the first of these times.
+fn first(times: &[Time]) -> Time {
+    times.iter().copied().min().unwrap_or(Time::MAX)
+}
+
 /// A frame in transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
@@ -105,6 +110,9 @@ pub struct Frame {
 /// A station.
 pub struct Station {
     hops: Vec<StationHop>,
+    /// The time since which each hop requests the medium, as last read; [`Time::MAX`] if it does not. And the first of them.
+    requests: Vec<Time>,
+    request: Time,
     contention: Contention,
     random: RandomStream,
     /// The hop that is next in turn.
@@ -124,18 +132,49 @@ impl Station {
     /// Creates a station without packets.
     pub fn new(hops: Vec<StationHop>, contention: Contention, random: RandomStream) -> Self {
         let cw = contention.cw_min;
-        Self { hops, contention, random, turn: 0, cw, failures: 0, backoff: None, start: Time::MAX }
+        let requests = vec![Time::MAX; hops.len()];
+        Self {
+            hops,
+            requests,
+            request: Time::MAX,
+            contention,
+            random,
+            turn: 0,
+            cw,
+            failures: 0,
+            backoff: None,
+            start: Time::MAX,
+        }
+    }
+
+    /// Reads since when one of its hops requests the medium. Returns whether that is another time than before.
+    pub fn read_request(&mut self, hop: usize, links: &[Link]) -> bool {
+        let request = links[self.hops[hop].link].requested_since().unwrap_or(Time::MAX);
+        let changed = self.requests[hop] != request;
+        if changed {
+            self.requests[hop] = request;
+            self.request = first(&self.requests);
+        }
+        changed
+    }
+
+    /// Reads since when each of its hops requests the medium.
+    fn read_requests(&mut self, links: &[Link]) {
+        for (request, hop) in self.requests.iter_mut().zip(&self.hops) {
+            *request = links[hop.link].requested_since().unwrap_or(Time::MAX);
+        }
+        self.request = first(&self.requests);
     }
 
     /// Sets the start of its next transmission, on a medium that is idle since `idle` and whose slots begin at `slots`. A packet
     /// that arrived while the medium was busy needs a backoff; one that finds it idle for AIFS does not (IEEE 802.11-2020,
     /// 10.3.4.2).
-    pub fn update_start(&mut self, idle: Time, slots: Time, slot: TimeDelta, links: &[Link]) {
-        let requests = self.hops.iter().filter_map(|hop| links[hop.link].requested_since());
-        let Some(request) = requests.min() else {
+    pub fn update_start(&mut self, idle: Time, slots: Time, slot: TimeDelta) {
+        let request = self.request;
+        if request == Time::MAX {
             self.start = Time::MAX;
             return;
-        };
+        }
         if self.backoff.is_none() && request < idle {
             self.draw_backoff();
         }
@@ -158,6 +197,14 @@ impl Station {
 
     /// Composes a frame at `start` from a hop that requests the medium; `None` if no queue releases a packet.
     pub fn compose(&mut self, start: Time, links: &mut [Link]) -> Option<Frame> {
+        let frame = self.compose_in_turn(start, links);
+        if frame.is_none() {
+            self.read_requests(links);
+        }
+        frame
+    }
+
+    fn compose_in_turn(&mut self, start: Time, links: &mut [Link]) -> Option<Frame> {
         let count = self.hops.len();
         if self.contention.order == Order::Arrival {
             self.turn = self.first_arrived(start, links);
@@ -223,6 +270,7 @@ impl Station {
             self.cw = (2 * self.cw + 1).min(cw_max);
         }
         self.draw_backoff();
+        self.read_requests(links);
     }
 
     /// Returns the link of a frame.

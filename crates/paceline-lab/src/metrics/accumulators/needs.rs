@@ -1,0 +1,24 @@
+//! What is gathered only for the metrics that read it, because it costs much of the time of a run.
+
+/// Whether something is gathered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Delays of each packet and each frame.
+    pub packet_delays: bool,
+    /// Round-trip times.
+    pub round_trips: bool,
+    /// Freezes of each stream.
+    pub freezes: bool,
+}
+
+impl Needs {
+    /// Returns what is needed for one or the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            packet_delays: self.packet_delays || other.packet_delays,
+            round_trips: self.round_trips || other.round_trips,
+            freezes: self.freezes || other.freezes,
+        }
+    }
+}
