@@ -5,13 +5,16 @@ use crate::steps::{Problem, command, output, program, run, target};
 use std::path::PathBuf;
 
 /// The programs that the first build runs, with their arguments. They cover every family of controllers, in simulations and
-/// alone, and both kinds of flow. What they do not execute is optimised for size.
+/// alone, both kinds of flow, the queues and the medium of suites, and stored results. What they do not execute is optimised
+/// for size.
 const TRAINING: &[(&str, &str)] = &[
     ("speed", "simulate 4"),
     ("speed", "simulate 2 gcc-tfb"),
     ("speed", "simulate 2 nada"),
     ("speed", "simulate 2 nada-sender"),
     ("speed", "simulate 2 scream"),
+    ("speed", "simulate 2 googcc"),
+    ("speed", "simulate 2 scream-v2"),
     ("speed", "cubic 4"),
     ("speed", "hundred 10"),
     ("speed", "receive 100000"),
@@ -21,6 +24,12 @@ const TRAINING: &[(&str, &str)] = &[
     ("examples/senders", "scream 100000"),
     ("examples/senders", "theirs 100000"),
     ("examples/senders", "script 100000"),
+    ("paceline", "run rfc8867/5.6"),
+    ("paceline", "run zoo/late-comer"),
+    ("paceline", "run zoo/twenty-flows"),
+    ("paceline", "run rfc8869/3.2c"),
+    ("paceline", "run l4s/dualpi2"),
+    ("paceline", "run l4s/fq-codel"),
 ];
 const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --features paceline-cli/testbed --bins --example senders";
 
