@@ -8,8 +8,8 @@ use paceline_units::{Ecn, Time, TimeDelta};
 /// Receives the events of a run. A backend calls it in order of time, up to the skew between a hop's decision and the
 /// arrival at its far end.
 pub trait EventObserver {
-    /// Receives an event. The three frequent ones have methods of their own, which a backend calls instead; by default
-    /// these pass them to this one.
+    /// Receives an event. The simulator passes the three most frequent ones to methods of their own, which call this one by
+    /// default; other callers pass all events here. An observer that implements those methods handles both.
     fn on_event(&mut self, event: &EventRecord);
     /// Receives an [`EventRecord::Sent`].
     #[inline]

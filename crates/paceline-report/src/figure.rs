@@ -59,7 +59,7 @@ pub struct Panel {
 
 impl Figure {
     /// Returns the figure with other panels.
-    pub fn with_panels(&self, panels: Vec<Panel>) -> Self {
+    pub(crate) fn with_panels(&self, panels: Vec<Panel>) -> Self {
         let Self { id, scenario, title, subjects, .. } = self;
         Self { id: id.clone(), scenario: scenario.clone(), title: title.clone(), subjects: subjects.clone(), panels }
     }
@@ -67,7 +67,7 @@ impl Figure {
 
 impl Panel {
     /// Returns the panel with other series.
-    pub fn with_series(&self, series: Vec<Series>) -> Self {
+    pub(crate) fn with_series(&self, series: Vec<Series>) -> Self {
         let Self { id, title, caption, x, y, .. } = self;
         let (id, title, caption) = (id.clone(), title.clone(), caption.clone());
         Self { id, title, caption, x: x.clone(), y: y.clone(), series }

@@ -265,3 +265,19 @@ fn changed<C: Config>(config: &C, controller: &str, changes: &[(String, f64)]) -
 fn visit<C: Config>(config: &mut C, change: Option<(&str, f64)>) -> Vec<FieldInfo> {
     FieldVisitor::collect(change, |fields| Config::fields(config, fields))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaled_sizes_are_in_proportion_to_packets_and_not_zero() {
+        let bytes = DataSize::from_bytes;
+        let scaled = |packet, size| {
+            let setup = Setup::new(Rate::from_kbps(300), Rate::ZERO, Rate::from_kbps(2000));
+            Setup { packet_size: bytes(packet), ..setup }.scaled(bytes(size))
+        };
+        assert_eq!([scaled(1200, 500), scaled(600, 500), scaled(2400, 500)], [bytes(500), bytes(250), bytes(1000)]);
+        assert_eq!([scaled(1, 500), scaled(1, 1), scaled(1, 0)], [bytes(1), bytes(1), bytes(0)]);
+    }
+}

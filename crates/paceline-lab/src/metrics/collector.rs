@@ -73,7 +73,7 @@ struct WindowState {
     spans: Range<usize>,
     /// Of each flow.
     targets: Vec<TargetSum>,
-    /// Of each stream of each flow.
+    /// Of each stream of each flow; without any event if freezes are not needed.
     freezes: Vec<Vec<Freezes>>,
     needs: Needs,
     /// The accumulators that metrics have of their own.
@@ -199,7 +199,7 @@ impl<'a> Collector<'a> {
         whole.to = whole.to.min(end);
         for (index, flow) in self.scenario.plan.flows.iter().enumerate() {
             self.settle_target(index, flow.stop.min(end));
-            for WindowState { window, freezes, .. } in &mut self.windows {
+            for WindowState { window, freezes, .. } in self.windows.iter_mut().filter(|state| state.needs.freezes) {
                 let (from, to) = (flow.start.max(window.from), flow.stop.min(window.to));
                 for (stream, freezes) in freezes[index].iter_mut().enumerate() {
                     let begin = freezes.last().unwrap_or(from);
@@ -267,7 +267,8 @@ impl<'a> Collector<'a> {
 }
 
 impl EventObserver for Collector<'_> {
-    /// Passes each event to a function of its own, so that a short one does not save the registers of the longest.
+    /// Passes each event to a function of its own, so that a short one does not save the registers of the longest. The simulator
+    /// calls those of frequent events itself.
     fn on_event(&mut self, event: &EventRecord) {
         match event {
             EventRecord::Sent { at, packet } => self.on_sent(*at, packet),
@@ -375,10 +376,10 @@ impl Collector<'_> {
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
-                let last = &mut self.streams[flow][stream];
+                let state = &mut self.streams[flow][stream];
                 for index in self.freeze_tracks.between(at, at) {
                     let freezes = &mut self.windows[index].freezes[flow][stream];
-                    if last.first_pause < at
+                    if state.first_pause <= at
                         && let Some(pause) =
                             freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
                     {
@@ -386,8 +387,8 @@ impl Collector<'_> {
                     }
                     freezes.rendered(at);
                 }
-                let previous = last.captured.replace(captured).unwrap_or(captured);
-                let discarded = last.playout.is_discarded(at - captured);
+                let previous = state.captured.replace(captured).unwrap_or(captured);
+                let discarded = state.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
                     let stream = &mut totals.flows[flow].streams[stream];
                     stream.add_frame(at, captured, size, dropped, previous);

@@ -23,8 +23,9 @@ pub struct MetricSpec {
     pub of_stream: Option<fn(&StreamResult) -> Option<f64>>,
     /// Creates the accumulator of the metric for a window; `None` if the scenario does not need it.
     pub(super) accumulator: Option<NewAccumulator>,
-    /// Whether it reads the freezes of streams, and round-trip times although it is no delay.
+    /// Whether it reads the freezes of streams.
     pub(super) reads_freezes: bool,
+    /// Whether it reads round-trip times, although it is no delay.
     pub(super) reads_round_trips: bool,
 }
 

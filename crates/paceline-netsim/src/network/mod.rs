@@ -408,7 +408,7 @@ impl<R: EventObserver> Network<R> {
         if clears_ecn {
             packet.ecn = Ecn::NotEct;
         }
-        let HeaderClass { flow, dscp } = packet.class();
+        let HeaderClass { flow, dscp } = packet.header_class();
         let descriptor = Descriptor { id: handle, flow, size: packet.record.size, ecn: packet.ecn, dscp };
         self.tap(now, TapPoint::Entry { hop }, handle);
         let hop = usize::from(hop);

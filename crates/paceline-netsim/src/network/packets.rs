@@ -28,7 +28,7 @@ pub struct Packet {
 impl Packet {
     /// Returns what queues classify the packet by.
     #[inline]
-    pub(super) fn class(&self) -> HeaderClass {
+    pub(super) fn header_class(&self) -> HeaderClass {
         self.header.unwrap_or(HeaderClass { flow: self.record.flow, dscp: self.dscp })
     }
 }
@@ -105,7 +105,7 @@ impl Packets {
     /// Returns a packet as a tap at `point` observes it.
     pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint) -> TappedPacket<'_> {
         let packet = self.get(handle);
-        let dscp = packet.class().dscp;
+        let dscp = packet.header_class().dscp;
         let content = match packet.record.class.is_tcp() {
             true => Content::Segment(&self.segments[handle as usize]),
             false => Content::Datagram(&self.datagrams[handle as usize]),

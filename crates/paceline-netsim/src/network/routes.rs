@@ -17,16 +17,22 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Creates a list without routes; `clears_ecn` tells of each hop whether it clears the ECN field.
+    /// Creates a list without routes. `clears_ecn`: whether each hop clears the ECN field.
     pub fn new(clears_ecn: Vec<bool>) -> Self {
         Self { steps: Vec::new(), clears_ecn }
     }
 
-    /// Adds a route, unless an equal one is there. Returns the place of its first hop.
+    /// Adds a route, unless an equal one, or a longer one that ends with it, is there. Returns the place of its first hop.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a hop has a number above `u16::MAX`.
     pub fn add(&mut self, hops: &[usize]) -> u32 {
-        let step = |hop: &usize| Some(Step { hop: *hop as u16, clears_ecn: self.clears_ecn[*hop] });
+        let step = |hop: &usize| {
+            let number = u16::try_from(*hop).expect("a network has at most 65,536 hops");
+            Some(Step { hop: number, clears_ecn: self.clears_ecn[*hop] })
+        };
         let route: Vec<Option<Step>> = hops.iter().map(step).chain([None]).collect();
-        // The end of a longer route with the same hops serves as well.
         let known = self.steps.windows(route.len()).position(|steps| steps == route);
         known.unwrap_or_else(|| {
             self.steps.extend(route);

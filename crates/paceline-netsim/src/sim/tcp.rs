@@ -70,13 +70,9 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
         match end {
-            FlowEnd::Sender => self.sender.handle_segment(now, net.packets.segment_mut(handle)),
-            FlowEnd::Receiver => {
-                let ecn = net.packets.get(handle).ecn;
-                self.receiver.handle_packet(now, net.packets.segment_mut(handle), ecn);
-            }
+            FlowEnd::Sender => self.handle_at_sender(now, handle, net),
+            FlowEnd::Receiver => self.handle_at_receiver(now, handle, net),
         }
-        net.packets.free(handle);
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
@@ -86,19 +82,16 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
         }
     }
 
-    /// The same as the default, with one decision for which end.
+    /// Has the effect of the default, and decides once which end it is.
     fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
         let due = match end {
             FlowEnd::Sender => {
-                self.sender.handle_segment(now, net.packets.segment_mut(handle));
-                net.packets.free(handle);
+                self.handle_at_sender(now, handle, net);
                 self.drain_sender(now, net);
                 self.sender.poll_timeout()
             }
             FlowEnd::Receiver => {
-                let ecn = net.packets.get(handle).ecn;
-                self.receiver.handle_packet(now, net.packets.segment_mut(handle), ecn);
-                net.packets.free(handle);
+                self.handle_at_receiver(now, handle, net);
                 self.drain_receiver(now, net);
                 self.receiver.poll_timeout()
             }
@@ -108,6 +101,19 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
 }
 
 impl TcpEndpoints {
+    #[inline]
+    fn handle_at_sender<R: EventObserver>(&mut self, now: Time, handle: u32, net: &mut Network<R>) {
+        self.sender.handle_segment(now, net.packets.segment_mut(handle));
+        net.packets.free(handle);
+    }
+
+    #[inline]
+    fn handle_at_receiver<R: EventObserver>(&mut self, now: Time, handle: u32, net: &mut Network<R>) {
+        let ecn = net.packets.get(handle).ecn;
+        self.receiver.handle_packet(now, net.packets.segment_mut(handle), ecn);
+        net.packets.free(handle);
+    }
+
     #[inline]
     fn drain_sender<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
         while let Some((segment, sent)) = self.sender.poll_transmit(now) {

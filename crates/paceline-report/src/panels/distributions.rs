@@ -1,6 +1,6 @@
 //! Cumulative distributions of delays.
 
-use super::series_map::at;
+use super::series_map::element;
 use super::{PanelBuilder, RunView, millis};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
@@ -31,7 +31,7 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 impl Distributions<'_> {
     fn add(&mut self, kind: usize, flow: u16, value: f64) {
         let Some(subject) = self.view.subject(flow) else { return };
-        at(&mut self.values[kind], subject).push(value as f32);
+        element(&mut self.values[kind], subject).push(value as f32);
     }
 }
 

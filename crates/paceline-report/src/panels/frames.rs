@@ -1,6 +1,6 @@
 //! Frame delay and freezes.
 
-use super::series_map::{SeriesMap, at};
+use super::series_map::{SeriesMap, element};
 use super::{PanelBuilder, RunView, millis, over_time, seconds};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::FrameRow;
@@ -11,10 +11,13 @@ struct Frames<'a> {
     refused: SeriesMap,
     /// Render times, s, by flow and stream.
     rendered: Vec<Vec<Vec<f64>>>,
+    /// The flows and streams, in the order of their first frames.
+    order: Vec<(u16, usize)>,
 }
 
 pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
-    Box::new(Frames { view, delays: SeriesMap::default(), refused: SeriesMap::default(), rendered: Vec::new() })
+    let (delays, refused) = (SeriesMap::default(), SeriesMap::default());
+    Box::new(Frames { view, delays, refused, rendered: Vec::new(), order: Vec::new() })
 }
 
 impl PanelBuilder for Frames<'_> {
@@ -33,7 +36,11 @@ impl PanelBuilder for Frames<'_> {
         };
         let make = || series("delay", "frame delay", Role::Main, SeriesKind::Line);
         self.delays.of(subject, row.stream, make).push(time, millis(row.time_ns - captured));
-        at(at(&mut self.rendered, row.flow.into()), row.stream).push(time);
+        let rendered = element(element(&mut self.rendered, row.flow.into()), row.stream);
+        if rendered.is_empty() {
+            self.order.push((row.flow, row.stream));
+        }
+        rendered.push(time);
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
@@ -46,10 +53,8 @@ impl PanelBuilder for Frames<'_> {
         let axis = Axis::new("frame delay", "ms");
         let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, view);
         panel.series = self.delays.finish();
-        let streams = (0..)
-            .zip(&self.rendered)
-            .flat_map(|(flow, streams)| streams.iter().enumerate().map(move |(stream, times)| (flow, stream, times)));
-        for (flow, stream, times) in streams {
+        for (flow, stream) in self.order {
+            let times = &self.rendered[usize::from(flow)][stream];
             let Some(subject) = view.subject(flow) else { continue };
             let name = view.stream(flow, stream);
             let lives = view.flow(flow).map_or((0.0, view.duration_s), |flow| flow.lives_s);

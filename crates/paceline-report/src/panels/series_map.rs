@@ -3,7 +3,7 @@
 use crate::figure::Series;
 use crate::read::SignalRow;
 
-/// Series by subject and number, which are small.
+/// Series by subject and number. Both are places in lists, so they must be small.
 #[derive(Default)]
 pub(super) struct SeriesMap {
     keys: Vec<(usize, usize)>,
@@ -21,7 +21,7 @@ impl SeriesMap {
 
     /// Returns the place of the series of this key, created if necessary.
     pub(super) fn place(&mut self, subject: usize, number: usize, make: impl FnOnce() -> Series) -> usize {
-        *at(at(&mut self.places, subject), number).get_or_insert_with(|| {
+        *element(element(&mut self.places, subject), number).get_or_insert_with(|| {
             self.keys.push((subject, number));
             self.series.push(make());
             self.keys.len() - 1
@@ -29,7 +29,7 @@ impl SeriesMap {
     }
 
     /// Returns the series at a place.
-    pub(super) fn at(&mut self, place: usize) -> &mut Series {
+    pub(super) fn element(&mut self, place: usize) -> &mut Series {
         &mut self.series[place]
     }
 
@@ -58,7 +58,7 @@ pub(super) fn hold(series: &mut Series, x: f64) {
 }
 
 /// Returns the element of this index, after defaults up to it if necessary.
-pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+pub(super) fn element<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
     }
@@ -78,7 +78,7 @@ impl<T: Copy> BySignal<T> {
     /// Returns the value of the signal of a row.
     pub(super) fn of(&mut self, row: &SignalRow<'_>, make: impl FnOnce() -> T) -> T {
         let (half, name) = (2 * usize::from(row.flow) + usize::from(row.receive), usize::from(row.name_index));
-        *at(at(&mut self.0, half), name).get_or_insert_with(make)
+        *element(element(&mut self.0, half), name).get_or_insert_with(make)
     }
 }
 
@@ -86,12 +86,12 @@ impl<T: Copy> BySignal<T> {
 #[derive(Default)]
 pub(super) struct Bins<T>(Vec<Vec<T>>);
 
-impl<T: Clone + Default> Bins<T> {
+impl<T: Default> Bins<T> {
     /// Returns the sum of a subject in the bin of length `bin_ns` that contains a time.
     #[inline(always)] // division by a constant
-    pub(super) fn at(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
+    pub(super) fn element(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
         let bin = usize::try_from(time_ns / bin_ns).unwrap_or(0);
-        at(at(&mut self.0, subject), bin)
+        element(element(&mut self.0, subject), bin)
     }
 
     /// Returns the bins of each subject that has any, in order.

@@ -164,10 +164,12 @@ impl RowGroup<'_> {
         }
     }
 
-    /// Returns an error unless all of these are indices of streams, of which a flow has at most 256.
+    /// Returns an error unless all of these are indices of streams: 0 to 255.
     pub(super) fn check_streams(&self, column: ColumnSchema, streams: &[i32]) -> Result<(), StoreError> {
         match streams.iter().find(|stream| u8::try_from(**stream).is_err()) {
-            Some(stream) => Err(self.unexpected(column, format!("contains {stream}, which is no index of a stream"))),
+            Some(stream) => {
+                Err(self.unexpected(column, format!("contains {stream}, which is not the index of a stream, 0 to 255")))
+            }
             None => Ok(()),
         }
     }

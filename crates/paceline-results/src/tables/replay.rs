@@ -106,6 +106,7 @@ impl RunTables<'_> {
             group.check_times(TIME, &time)?;
             group.names(FLOW, &self.about().flows, &mut flow)?;
             group.required::<Int32Type>(STREAM, &mut stream)?;
+            group.check_streams(STREAM, &stream)?;
             group.optional::<Int64Type>(CAPTURED, &mut captured)?;
             group.check_times(CAPTURED, &captured)?;
             group.optional::<Int32Type>(FRAME_SIZE, &mut size)?;

@@ -116,6 +116,24 @@ fn times_beyond_any_run_are_errors() {
 }
 
 #[test]
+fn streams_that_no_flow_has_are_errors() {
+    let (_scratch, place, about) = stored();
+    let read = |stream| {
+        let schema = "required int64 time_ns; required binary flow (UTF8); required int32 stream;";
+        let columns = [Values::Int64(vec![1]), Values::Name(vec!["video"]), Values::Int32(vec![stream])];
+        let columns = columns.into_iter().map(|values| (values, None)).collect();
+        replace(&place.join("frames.parquet"), schema, WriterProperties::default(), columns);
+        RunTables::new(&place, &about).frames(|_| {}).unwrap_err().to_string()
+    };
+    for stream in [0, 255] {
+        assert!(read(stream).contains("is missing"), "the next column, {}", read(stream));
+    }
+    for stream in [256, -1, i32::MAX] {
+        assert!(read(stream).contains(&format!("column `stream` contains {stream},")), "{}", read(stream));
+    }
+}
+
+#[test]
 fn row_groups_with_too_many_rows_are_errors() {
     let (_scratch, place, about) = stored();
     let read = |rows: usize| {

@@ -1,6 +1,6 @@
 //! What is gathered only for the metrics that read it, because it costs much of the time of a run.
 
-/// Whether something is gathered.
+/// The data that metrics read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Delays of each packet and each frame.

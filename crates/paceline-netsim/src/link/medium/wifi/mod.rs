@@ -50,7 +50,7 @@ fn conflict(one: &Values, other: &Values) -> Option<&'static str> {
 struct Wifi {
     members: Vec<usize>,
     stations: Vec<Station>,
-    /// The station of each link, and the hop of the station.
+    /// The station of each link, and the index of the link within it.
     place_of: Vec<(usize, usize)>,
     slot: TimeDelta,
     sifs: TimeDelta,
@@ -173,6 +173,7 @@ impl Medium for Wifi {
         while self.next <= now {
             self.transmit(self.next, links);
         }
+        debug_assert!(self.stations.iter().all(|station| station.knows_requests(links)), "a request has changed");
         !self.changed.is_empty()
     }
 

@@ -110,8 +110,9 @@ pub struct Frame {
 /// A station.
 pub struct Station {
     hops: Vec<StationHop>,
-    /// The time since which each hop requests the medium, as last read; [`Time::MAX`] if it does not. And the first of them.
+    /// The time since which each hop requests the medium, as last read; [`Time::MAX`] if it does not.
     requests: Vec<Time>,
+    /// The first of these times.
     request: Time,
     contention: Contention,
     random: RandomStream,
@@ -164,6 +165,12 @@ impl Station {
             *request = links[hop.link].requested_since().unwrap_or(Time::MAX);
         }
         self.request = first(&self.requests);
+    }
+
+    /// Returns whether the requests of all hops are those last read.
+    pub fn knows_requests(&self, links: &[Link]) -> bool {
+        let requests = self.hops.iter().map(|hop| links[hop.link].requested_since().unwrap_or(Time::MAX));
+        requests.eq(self.requests.iter().copied())
     }
 
     /// Sets the start of its next transmission, on a medium that is idle since `idle` and whose slots begin at `slots`. A packet
