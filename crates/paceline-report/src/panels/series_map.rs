@@ -29,7 +29,7 @@ impl SeriesMap {
     }
 
     /// Returns the series at a place.
-    pub(super) fn element(&mut self, place: usize) -> &mut Series {
+    pub(super) fn at(&mut self, place: usize) -> &mut Series {
         &mut self.series[place]
     }
 
@@ -89,7 +89,7 @@ pub(super) struct Bins<T>(Vec<Vec<T>>);
 impl<T: Default> Bins<T> {
     /// Returns the sum of a subject in the bin of length `bin_ns` that contains a time.
     #[inline(always)] // division by a constant
-    pub(super) fn element(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
+    pub(super) fn at(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
         let bin = usize::try_from(time_ns / bin_ns).unwrap_or(0);
         element(element(&mut self.0, subject), bin)
     }
