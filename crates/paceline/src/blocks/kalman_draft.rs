@@ -27,7 +27,7 @@ pub struct DraftKalmanConfig {
     pub chi: f64,
     /// The noise variance before the first group, ms².
     pub variance_0: f64,
-    /// The lowest noise variance, ms² (section 4.2: 1).
+    /// The lowest noise variance, ms² (section 4.2: 1). With zero the gain could be a division by zero.
     pub variance_min: f64,
     /// The cap of positive residuals in the noise estimate, in standard deviations (section 4.2: 3).
     pub outlier_cap: f64,
@@ -46,7 +46,7 @@ impl Block for DraftKalmanConfig {
         fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).describe("state noise of m per group");
         fields.number("chi", "", (0.0, 1.0), &mut self.chi).describe("filter coefficient of the noise variance");
         fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).describe("first noise variance");
-        fields.number("variance_min", "ms²", (0.0, 1e3), &mut self.variance_min).describe("lowest noise variance");
+        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).describe("lowest noise variance");
         fields
             .number("outlier_cap", "", (0.0, 100.0), &mut self.outlier_cap)
             .describe("residuals above this many standard deviations are capped in the noise estimate");
@@ -210,5 +210,28 @@ mod tests {
         assert_eq!(shortest(&filter), 5.0);
         filter.update(0.0, 33.0, 0.0);
         assert_eq!(shortest(&filter), 33.0);
+    }
+
+    /// A filter that follows every measurement at once, after two groups of 577 and 100 bytes. Without noise the error
+    /// covariance is singular after the first, and the second gain is a division by zero.
+    #[test]
+    fn estimates_are_finite_with_the_lowest_variance() {
+        let estimate = |variance_min| {
+            let config = DraftKalmanConfig {
+                q_slope: 0.0,
+                q_offset: 0.0,
+                chi: 1.0,
+                variance_0: 1e-9,
+                variance_min,
+                outlier_cap: 0.0,
+            };
+            let mut filter = DraftKalman::new(config);
+            for size in [577.0, 577.0, 577.0, -477.0] {
+                filter.update(2.0, 33.0, size);
+            }
+            filter.update(5.0, 33.0, 0.0)
+        };
+        assert!(estimate(1e-7).is_finite());
+        assert!(!estimate(0.0).is_finite());
     }
 }
