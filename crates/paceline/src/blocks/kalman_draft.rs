@@ -27,7 +27,7 @@ pub struct DraftKalmanConfig {
     pub chi: f64,
     /// The noise variance before the first group, ms².
     pub variance_0: f64,
-    /// The lowest noise variance, ms² (section 4.2: 1). With zero the gain could be a division by zero.
+    /// The lowest noise variance, ms² (section 4.2: 1). At zero the denominator of the gain could be zero.
     pub variance_min: f64,
     /// The cap of positive residuals in the noise estimate, in standard deviations (section 4.2: 3).
     pub outlier_cap: f64,
@@ -212,8 +212,9 @@ mod tests {
         assert_eq!(shortest(&filter), 33.0);
     }
 
-    /// A filter that follows every measurement at once, after two groups of 577 and 100 bytes. Without noise the error
-    /// covariance is singular after the first, and the second gain is a division by zero.
+    /// Three steps of +577 bytes lower the noise variance of a filter without memory to almost zero. If it may be zero, it is zero
+    /// at the fourth step. The error covariance is then singular, and the denominator of the fifth gain is not positive, by
+    /// rounding.
     #[test]
     fn estimates_are_finite_with_the_lowest_variance() {
         let estimate = |variance_min| {
