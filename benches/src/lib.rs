@@ -7,10 +7,8 @@ pub use gym_loop::GymLoop;
 pub use send_loop::{PACKET, Scripted, SendLoop};
 
 use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
-use paceline_lab::metrics::Collector;
-use paceline_lab::run::windows;
-use paceline_netsim::backend::{Backend, Outcome};
-use paceline_netsim::sim::Simulator;
+use paceline_lab::run::Runner;
+use paceline_netsim::backend::Outcome;
 use paceline_scenario::Scenario;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -96,11 +94,8 @@ impl Simulation {
 
     /// One run: metrics and trace hash on, nothing written.
     pub fn run(&self, seed: u64) -> Outcome {
-        let mut collector = Collector::new(&self.scenario, &windows(&self.scenario), &|| ());
-        let outcome =
-            Simulator.run(&self.scenario.plan, &self.registry, seed, &mut collector).expect("the scenario is sound");
-        black_box(collector.finish());
-        outcome
+        let result = Runner::simulator(&self.registry).run(&self.scenario, seed, None).expect("the scenario is sound");
+        black_box(result).outcome
     }
 }
 

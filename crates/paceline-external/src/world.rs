@@ -5,7 +5,7 @@ use crate::{indented, is_external};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
-use paceline_netsim::sim::Simulation;
+use paceline_netsim::sim::{Simulation, Simulator};
 use paceline_records::{EventObserver, SIMULATOR};
 use paceline_units::{Time, TimeDelta};
 use std::sync::{Mutex, PoisonError};
@@ -61,6 +61,10 @@ impl Backend for World {
         self.inner.describe_controller(controller, registry)
     }
 
+    fn simulator(&self, plan: &Plan) -> Option<Simulator> {
+        self.inner.simulator(plan).filter(|_| !has_external(plan))
+    }
+
     fn run(
         &self,
         plan: &Plan,
@@ -71,7 +75,7 @@ impl Backend for World {
         if self.inner.name() == SIMULATOR {
             return collect(|| self.simulate(plan, registry, seed, observer));
         }
-        if !plan.flows.iter().any(|flow| is_external(flow.control())) {
+        if !has_external(plan) {
             return self.inner.run(plan, registry, seed, observer);
         }
         // A failure on a thread of the backend does not name its run, so there is one at a time.
@@ -81,6 +85,10 @@ impl Backend for World {
         check(take_elsewhere(), plan, seed)?;
         outcome
     }
+}
+
+fn has_external(plan: &Plan) -> bool {
+    plan.flows.iter().any(|flow| is_external(flow.control()))
 }
 
 /// Checks that no external controller has failed since [`collect`](crate::collect) began on this thread; for backends that step through

@@ -20,6 +20,8 @@ pub(crate) struct NackList {
     /// With forward error correction, only packets below this are requested, because FEC for those above may still
     /// arrive.
     released: Option<u64>,
+    /// The time at which the next request is due; [`RemoteTime::MAX`] for never.
+    due: RemoteTime,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,7 @@ struct LostPacket {
 
 impl NackList {
     pub fn new() -> Self {
-        Self { missing: Vec::new(), highest: None, released: None }
+        Self { missing: Vec::new(), highest: None, released: None, due: RemoteTime::MAX }
     }
 
     /// Handles a packet that arrived or was recovered; `sequence` is unwrapped.
@@ -42,8 +44,13 @@ impl NackList {
             self.highest = Some(sequence);
             return;
         };
+        if sequence == highest + 1 {
+            self.highest = Some(sequence);
+            return;
+        }
         if sequence <= highest {
             self.missing.retain(|m| m.sequence != sequence);
+            self.update_due();
             return;
         }
         for lost in (highest + 1).max(sequence.saturating_sub(LIST_MAX as u64))..sequence {
@@ -53,20 +60,32 @@ impl NackList {
             self.missing.push(LostPacket { sequence: lost, tries: 0, next: now });
         }
         self.highest = Some(sequence);
+        self.update_due();
     }
 
     /// Allows requests for packets below `sequence`: all FEC for them has been sent. Those above still wait for FEC.
     pub fn release_below(&mut self, sequence: u64) {
-        self.released = Some(self.released.unwrap_or(0).max(sequence));
+        let released = Some(self.released.unwrap_or(0).max(sequence));
+        if released != self.released {
+            self.released = released;
+            self.update_due();
+        }
     }
 
     /// Removes the packets below `sequence`, which are no longer needed.
+    #[inline]
     pub fn give_up_below(&mut self, sequence: u64) {
-        self.missing.retain(|m| m.sequence >= sequence);
+        if self.missing.first().is_some_and(|first| first.sequence < sequence) {
+            self.missing.retain(|m| m.sequence >= sequence);
+            self.update_due();
+        }
     }
 
     /// Writes the requests that are due into `out` and returns their number.
     pub fn poll(&mut self, now: RemoteTime, out: &mut [u16; REQUEST_MAX]) -> usize {
+        if now < self.due {
+            return 0;
+        }
         let mut n = 0;
         let end = self.released.unwrap_or(u64::MAX);
         for m in self.missing.iter_mut().filter(|m| m.next <= now && m.sequence < end).take(REQUEST_MAX) {
@@ -75,14 +94,25 @@ impl NackList {
             m.tries += 1;
             m.next = if m.tries < TRIES_MAX { now + RETRY_INTERVAL } else { RemoteTime::MAX };
         }
+        self.update_due();
         n
     }
 
     /// Returns the time at which the next request is due.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
+        debug_assert_eq!(self.due, self.find_due());
+        (self.due != RemoteTime::MAX).then_some(self.due)
+    }
+
+    fn update_due(&mut self) {
+        self.due = self.find_due();
+    }
+
+    fn find_due(&self) -> RemoteTime {
         let end = self.released.unwrap_or(u64::MAX);
         let due = self.missing.iter().filter(|m| m.sequence < end).map(|m| m.next).min();
-        due.filter(|due| *due < RemoteTime::MAX)
+        due.unwrap_or(RemoteTime::MAX)
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Reassembly {
     /// Since when `next` is missing although later packets are present.
     blocked: Option<RemoteTime>,
     last_picture: Option<u16>,
+    /// One past the highest stored start of a key frame, or of one that was removed.
+    key_end: u64,
     /// Rendering can only continue at a key frame: a hole was given up, or the first frame was lost.
     needs_key: bool,
     /// Packets below this that were missing when a hole was given up are no longer needed.
@@ -75,6 +77,7 @@ impl Reassembly {
             end: 0,
             blocked: None,
             last_picture: None,
+            key_end: 0,
             needs_key: false,
             given_up: 0,
             key_requested: None,
@@ -191,6 +194,9 @@ impl Reassembly {
     }
 
     fn store(&mut self, sequence: u64, packet: FramePacket) {
+        if packet.start && packet.key {
+            self.key_end = self.key_end.max(sequence + 1);
+        }
         self.packets.insert(sequence, packet);
         self.end = self.end.max(sequence + 1);
         if self.next.is_none() {
@@ -213,7 +219,13 @@ impl Reassembly {
 
     /// Skips to the first stored start of a key frame. Returns whether there is one.
     fn seek_key(&mut self) -> bool {
-        let found = self.packets.range(self.next.unwrap_or(0)..).find(|(_, p)| p.start && p.key);
+        let from = self.next.unwrap_or(0);
+        if self.key_end <= from {
+            // Most packets need no search.
+            debug_assert!(!self.packets.range(from..).any(|(_, p)| p.start && p.key));
+            return false;
+        }
+        let found = self.packets.range(from..).find(|(_, p)| p.start && p.key);
         let Some((&sequence, _)) = found else { return false };
         self.remove_below(sequence);
         self.next = Some(sequence);

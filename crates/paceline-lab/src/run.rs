@@ -82,7 +82,10 @@ impl<'a> Runner<'a> {
     ) -> Result<RunResult, BackendError> {
         let began = (self.clock)();
         let outcome = match observer {
-            None => self.world.run(&scenario.plan, self.registry, seed, &mut collector)?,
+            None => match self.world.simulator(&scenario.plan) {
+                Some(simulator) => simulator.simulate(&scenario.plan, self.registry, seed, &mut collector)?,
+                None => self.world.run(&scenario.plan, self.registry, seed, &mut collector)?,
+            },
             Some(observer) => self.world.run(&scenario.plan, self.registry, seed, &mut (&mut collector, observer))?,
         };
         let lasted = lasted();

@@ -157,13 +157,26 @@ impl Mul<TimeDelta> for Rate {
     }
 }
 
+/// Returns `a + b`, saturated. Sizes and rates do not overflow in practice: a branch to a cold function costs less than
+/// `saturating_add`.
+#[inline]
+fn sum(a: u64, b: u64) -> u64 {
+    a.checked_add(b).unwrap_or_else(most)
+}
+
+#[cold]
+#[inline(never)]
+fn most() -> u64 {
+    u64::MAX
+}
+
 macro_rules! additive {
     ($name:ident) => {
         impl Add for $name {
             type Output = Self;
             #[inline]
             fn add(self, o: Self) -> Self {
-                Self(self.0.saturating_add(o.0))
+                Self(sum(self.0, o.0))
             }
         }
         impl AddAssign for $name {
@@ -272,6 +285,13 @@ mod tests {
         // The smallest size that is divided with 128 bits.
         let big = DataSize::from_bytes(1 << 30);
         assert_eq!((big / Rate::from_bps(8_000_000_000)).as_nanos(), 1 << 30);
+    }
+
+    #[test]
+    fn sums_saturate() {
+        let size = DataSize::from_bytes;
+        assert_eq!(size(u64::MAX - 2) + size(1), size(u64::MAX - 1));
+        assert_eq!(size(u64::MAX - 2) + size(3), size(u64::MAX));
     }
 
     #[test]

@@ -92,6 +92,26 @@ impl TimeDelta {
     }
 }
 
+/// Returns `a + b`, saturated. Times do not overflow in practice: a branch to a cold function costs less than
+/// `saturating_add`, which computes both results.
+#[inline]
+fn sum(a: i64, b: i64) -> i64 {
+    a.checked_add(b).unwrap_or_else(|| bound(a))
+}
+
+/// Returns `a - b`, saturated, in the same way.
+#[inline]
+fn difference(a: i64, b: i64) -> i64 {
+    a.checked_sub(b).unwrap_or_else(|| bound(a))
+}
+
+/// Returns the bound that a sum or a difference exceeds whose first number is `a`.
+#[cold]
+#[inline(never)]
+fn bound(a: i64) -> i64 {
+    if a < 0 { i64::MIN } else { i64::MAX }
+}
+
 macro_rules! instant {
     ($name:ident) => {
         impl $name {
@@ -126,7 +146,7 @@ macro_rules! instant {
             type Output = Self;
             #[inline]
             fn add(self, d: TimeDelta) -> Self {
-                Self(self.0.saturating_add(d.0))
+                Self(sum(self.0, d.0))
             }
         }
         impl AddAssign<TimeDelta> for $name {
@@ -139,14 +159,14 @@ macro_rules! instant {
             type Output = Self;
             #[inline]
             fn sub(self, d: TimeDelta) -> Self {
-                Self(self.0.saturating_sub(d.0))
+                Self(difference(self.0, d.0))
             }
         }
         impl Sub for $name {
             type Output = TimeDelta;
             #[inline]
             fn sub(self, other: Self) -> TimeDelta {
-                TimeDelta(self.0.saturating_sub(other.0))
+                TimeDelta(difference(self.0, other.0))
             }
         }
     };
@@ -176,7 +196,7 @@ impl Add for TimeDelta {
     type Output = Self;
     #[inline]
     fn add(self, o: Self) -> Self {
-        Self(self.0.saturating_add(o.0))
+        Self(sum(self.0, o.0))
     }
 }
 impl AddAssign for TimeDelta {
@@ -189,7 +209,7 @@ impl Sub for TimeDelta {
     type Output = Self;
     #[inline]
     fn sub(self, o: Self) -> Self {
-        Self(self.0.saturating_sub(o.0))
+        Self(difference(self.0, o.0))
     }
 }
 impl SubAssign for TimeDelta {
@@ -294,8 +314,15 @@ mod tests {
     }
 
     #[test]
-    fn sums_saturate() {
-        assert_eq!(Time::MAX + TimeDelta::from_secs(1), Time::MAX);
+    fn sums_and_differences_saturate_in_both_directions() {
+        let values = [i64::MIN, i64::MIN + 1, -1, 0, 1, 7, i64::MAX - 1, i64::MAX];
+        for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+            assert_eq!((Time(a) + TimeDelta(b)).0, a.saturating_add(b));
+            assert_eq!((TimeDelta(a) + TimeDelta(b)).0, a.saturating_add(b));
+            assert_eq!((Time(a) - TimeDelta(b)).0, a.saturating_sub(b));
+            assert_eq!((RemoteTime(a) - RemoteTime(b)).0, a.saturating_sub(b));
+            assert_eq!((TimeDelta(a) - TimeDelta(b)).0, a.saturating_sub(b));
+        }
     }
 
     #[test]

@@ -98,6 +98,7 @@ impl ArrivalOffset {
         }
     }
 
+    #[inline]
     const fn read(bits: u16) -> Self {
         match bits & OFFSET_BITS {
             UNAVAILABLE => Self::Unavailable,
@@ -171,6 +172,7 @@ impl<'a> CongestionBlock<'a> {
 
 impl Iterator for Receptions<'_> {
     type Item = (u16, Option<Reception>);
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (metric, rest) = self.metrics.split_first_chunk()?;
         self.metrics = rest;

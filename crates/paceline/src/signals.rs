@@ -148,6 +148,7 @@ impl Signals {
         self.values.drain(..)
     }
     /// Returns whether [`drain`](Self::drain) would return nothing.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

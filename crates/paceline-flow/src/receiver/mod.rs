@@ -169,12 +169,14 @@ impl MediaReceiver {
     }
 
     /// Returns the next event, in order.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
     /// [`poll_transmit`](Self::poll_transmit) must be called.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         (self.wake != RemoteTime::MAX).then_some(self.wake)
     }

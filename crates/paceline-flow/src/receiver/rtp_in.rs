@@ -179,7 +179,14 @@ fn frame_packet(header: &RtpHeader, vp8: &Vp8Descriptor, bytes: usize) -> FrameP
 
 /// Converts a time to units of an RTP clock, modulo 2^32.
 fn in_clock_units(at: RemoteTime, clock_rate: u32) -> u32 {
-    const SECOND: i64 = 1_000_000_000;
-    let (seconds, nanos) = (at.as_nanos().div_euclid(SECOND), at.as_nanos().rem_euclid(SECOND));
-    (seconds.wrapping_mul(clock_rate as i64) + nanos * clock_rate as i64 / SECOND) as u32
+    const SECOND: u64 = 1_000_000_000;
+    // Division without a sign costs less, and a clock mostly has positive times.
+    let (seconds, nanos) = match u64::try_from(at.as_nanos()) {
+        Ok(at) => (at / SECOND, at % SECOND),
+        Err(_) => {
+            let second = SECOND as i64;
+            (at.as_nanos().div_euclid(second) as u64, at.as_nanos().rem_euclid(second) as u64)
+        }
+    };
+    seconds.wrapping_mul(u64::from(clock_rate)).wrapping_add(nanos * u64::from(clock_rate) / SECOND) as u32
 }

@@ -263,12 +263,14 @@ impl MediaSender {
     }
 
     /// Returns the next event, in order.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         event_queue::poll_event(&mut self.events, &mut self.signals, SenderEvent::Signal)
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
     /// [`poll_transmit`](Self::poll_transmit) must be called.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.wake != Time::MAX).then_some(self.wake)
     }

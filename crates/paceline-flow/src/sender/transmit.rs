@@ -61,7 +61,7 @@ impl MediaSender {
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
     pub(super) fn padding_due(&self) -> Time {
-        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.drained_at())
+        self.padding.due().map_or(Time::MAX, |due| due.max(self.pacer.drained_at()))
     }
 
     fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {

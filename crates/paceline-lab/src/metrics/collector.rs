@@ -35,7 +35,8 @@ pub struct Collector<'a> {
     streams: Vec<Vec<StreamState>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
-    seconds_over: usize,
+    /// The end of the second that has arrivals.
+    second_ends: Time,
 }
 
 /// The state of one flow that does not depend on the window.
@@ -182,7 +183,7 @@ impl<'a> Collector<'a> {
             freeze_tracks,
             spans,
             on_second,
-            seconds_over: 0,
+            second_ends: Time::from_secs(1),
         }
     }
 
@@ -301,7 +302,9 @@ impl EventObserver for Collector<'_> {
             let hop = &mut totals.hops[usize::from(hop)];
             hop.crossed += packet.size.as_bytes();
             hop.waited.add(waited);
-            hop.marked_packets += u64::from(marked);
+            if marked {
+                hop.marked_packets += 1;
+            }
         }
     }
 
@@ -309,10 +312,10 @@ impl EventObserver for Collector<'_> {
         if packet.class.is_from_receiver() {
             return;
         }
-        let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);
-        if self.seconds_over < second {
-            self.end_seconds(second);
+        if at >= self.second_ends {
+            self.end_seconds(at);
         }
+        let index = usize::from(packet.flow.0);
         let flow = &mut self.flows[index];
         // Packets in transit when the flow stops do not count.
         if at >= flow.stop {
@@ -336,7 +339,7 @@ impl EventObserver for Collector<'_> {
 }
 
 impl Collector<'_> {
-    #[inline(never)]
+    #[inline]
     fn on_read(&mut self, at: Time, flow: FlowId, size: DataSize) {
         if let Some(totals) = self.spans.containing(at) {
             totals.flows[usize::from(flow.0)].read += size.as_bytes();
@@ -344,9 +347,9 @@ impl Collector<'_> {
     }
 
     #[cold]
-    fn end_seconds(&mut self, second: usize) {
-        while self.seconds_over < second {
-            self.seconds_over += 1;
+    fn end_seconds(&mut self, at: Time) {
+        while at >= self.second_ends {
+            self.second_ends += TimeDelta::from_secs(1);
             (self.on_second)();
         }
     }
@@ -377,7 +380,8 @@ impl Collector<'_> {
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
                 let state = &mut self.streams[flow][stream];
-                for index in self.freeze_tracks.between(at, at) {
+                // A loop over this iterator would be slower.
+                self.freeze_tracks.between(at, at).for_each(|index| {
                     let freezes = &mut self.windows[index].freezes[flow][stream];
                     if state.first_pause <= at
                         && let Some(pause) =
@@ -386,7 +390,7 @@ impl Collector<'_> {
                         freezes.interrupt(pause);
                     }
                     freezes.rendered(at);
-                }
+                });
                 let previous = state.captured.replace(captured).unwrap_or(captured);
                 let discarded = state.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {

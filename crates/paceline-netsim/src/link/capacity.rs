@@ -51,6 +51,19 @@ struct Rates {
     end: CapacityEnd,
     /// The segment of the last departure. The next is mostly in the same.
     current: Segment,
+    /// The times for the last requested volume, which is almost always the size of the token bucket.
+    fill: FillTime,
+}
+
+/// How long a rate takes to provide a volume.
+#[derive(Clone, Copy, Debug)]
+struct FillTime {
+    volume: DataSize,
+    rate: Rate,
+    /// The shortest time in which the rate provides at least one byte more than the volume.
+    exceeded_after: TimeDelta,
+    /// The time in which it provides the volume; `None` if it is not exact to a byte.
+    time: Option<TimeDelta>,
 }
 
 /// A time during which the rate is constant.
@@ -233,11 +246,11 @@ impl Capacity {
 
     /// Returns the latest time, not before `from`, from which the capacity provides `volume` by `to`; `from` if it provides
     /// less.
-    pub(crate) fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {
+    pub(crate) fn provides_from(&mut self, volume: DataSize, from: Time, to: Time) -> Time {
         if from >= to {
             return from;
         }
-        let since = match &self.0 {
+        let since = match &mut self.0 {
             Shape::Rates(rates) => rates.provides_from(volume, from, to),
             Shape::Opportunities(_) => None,
         };
@@ -261,7 +274,7 @@ impl Capacity {
 impl Rates {
     fn new(schedule: Schedule<Rate>, end: CapacityEnd) -> Self {
         let current = Segment { from: Time::ZERO, until: Time::ZERO, rate: Rate::ZERO };
-        Self { schedule, end, current }
+        Self { schedule, end, current, fill: FillTime::new(DataSize::ZERO, Rate::ZERO) }
     }
 
     /// Returns the segment that contains `t`.
@@ -325,28 +338,57 @@ impl Rates {
         sum
     }
 
-    /// See [`Capacity::provides_from`]; `None` if the rate changes in between.
+    /// See [`Capacity::provides_from`]; `None` if the time must be searched, because the rate changes in between or is high.
     #[inline]
-    fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Option<Time> {
-        let bytes = volume.as_bytes() as u128;
+    fn provides_from(&mut self, volume: DataSize, from: Time, to: Time) -> Option<Time> {
         let Segment { from: begin, until, rate } = self.current;
-        let provided = match begin <= from && to < until {
-            true => rate.as_bps() as u128 * (to - from).as_nanos() as u128,
-            false => self.bit_nanos(from, to),
-        };
-        if provided < (bytes + 1) * BYTE_NANOS {
+        if from < begin || to >= until {
+            return self.provides_from_across(volume, from, to);
+        }
+        if (self.fill.volume, self.fill.rate) != (volume, rate) {
+            self.fill = FillTime::new(volume, rate);
+        }
+        let FillTime { exceeded_after, time, .. } = self.fill;
+        if to - from < exceeded_after {
+            return Some(from);
+        }
+        time.filter(|time| *time < to - from).map(|time| to - time)
+    }
+
+    /// The same for times that are not in the segment of the last departure.
+    #[cold]
+    fn provides_from_across(&self, volume: DataSize, from: Time, to: Time) -> Option<Time> {
+        let bytes = volume.as_bytes() as u128;
+        if self.bit_nanos(from, to) < (bytes + 1) * BYTE_NANOS {
             return Some(from);
         }
         let rate = self.segment(to).rate;
         if rate.is_zero() {
             return None;
         }
-        // Exact for a constant rate, except for one byte of rounding.
         let since = to - volume / rate;
-        let provided = self.bit_nanos(since, to);
-        let is_exact = provided + BYTE_NANOS >= bytes * BYTE_NANOS && provided < (bytes + 2) * BYTE_NANOS;
-        (since > from && is_exact).then_some(since)
+        (since > from && is_exact(volume, self.bit_nanos(since, to))).then_some(since)
     }
+}
+
+impl FillTime {
+    fn new(volume: DataSize, rate: Rate) -> Self {
+        let (bytes, bps) = (volume.as_bytes() as u128, rate.as_bps() as u128);
+        if bps == 0 {
+            return Self { volume, rate, exceeded_after: TimeDelta::MAX, time: None };
+        }
+        let exceeded_after =
+            TimeDelta::from_nanos(((bytes + 1) * BYTE_NANOS).div_ceil(bps).min(i64::MAX as u128) as i64);
+        let time = volume / rate;
+        let provided = bps * time.as_nanos() as u128;
+        Self { volume, rate, exceeded_after, time: is_exact(volume, provided).then_some(time) }
+    }
+}
+
+/// Returns whether `provided`, in bit-nanoseconds per second, is the volume, except for one byte of rounding.
+fn is_exact(volume: DataSize, provided: u128) -> bool {
+    let bytes = volume.as_bytes() as u128;
+    provided + BYTE_NANOS >= bytes * BYTE_NANOS && provided < (bytes + 2) * BYTE_NANOS
 }
 
 /// Bit-nanoseconds per second in a byte.
@@ -435,6 +477,7 @@ impl Opportunities {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_units::RandomStreams;
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
@@ -479,6 +522,42 @@ mod tests {
         // Two opportunities of 1250 B in the first 100 ms, one in the second, none in the third and half a fourth.
         let trace = trace(&[0, 50, 150], 1250, CapacityEnd::Hold);
         assert_eq!(trace.steps(ms(350), bin), kbps(&[(0, 200), (100, 100), (200, 0)]));
+    }
+
+    /// The remembered times give what the sums of each call give: two volumes in turn, before and after a change of the rate and
+    /// across it, at rates up to several bytes in a nanosecond.
+    #[test]
+    fn remembered_fill_times_are_those_that_are_computed() {
+        let mut random = RandomStreams::new(1).stream("fill times");
+        let mut below = |n: u64| random.bits() % n;
+        let (mut full, mut short, mut searched) = (0, 0, 0);
+        for _ in 0..2000 {
+            let mut up_to_digits = |digits: u64| {
+                let digits = 1 + below(digits) as u32;
+                below(10u64.pow(digits))
+            };
+            let rates = [(); 2].map(|()| Rate::from_bps(up_to_digits(11)));
+            let volumes = [(); 2].map(|()| bytes(up_to_digits(6)));
+            let change = Time::from_secs(1);
+            let schedule = Schedule::new(vec![(Time::ZERO, rates[0]), (change, rates[1])]).unwrap();
+            let mut rates = Rates::new(schedule, CapacityEnd::Hold);
+            for step in 0..20 {
+                let volume = volumes[step % 2];
+                let at = Time::from_nanos(below(2_000_000_000) as i64);
+                rates.finish(at, bytes(1));
+                let rate = rates.segment(at).rate;
+                let near = if rate.is_zero() { 0 } else { (volume / rate).as_nanos() };
+                let to = at + TimeDelta::from_nanos(1 + below(10) as i64 + near.saturating_mul(below(3) as i64));
+                let since = rates.provides_from(volume, at, to);
+                assert_eq!(since, rates.provides_from_across(volume, at, to), "{volume} at {rate} from {at} to {to}");
+                match since {
+                    None => searched += 1,
+                    Some(since) if since == at => short += 1,
+                    Some(_) => full += 1,
+                }
+            }
+        }
+        assert!(full > 1000 && short > 1000 && searched > 100, "{full} {short} {searched}");
     }
 
     #[test]

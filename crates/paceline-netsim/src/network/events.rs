@@ -39,19 +39,19 @@ impl Events {
         self.others.wake(component, at, &mut self.sequence);
     }
 
+    /// Returns whether a component that is not a hop has a wake-up at `at` or before.
+    pub fn wakes_by(&self, component: usize, at: Time) -> bool {
+        time(self.others.key(self.others.leaf(component))) <= at
+    }
+
     /// Returns the next component to wake and its time; `None` if there is none by `end`.
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
         let (hop, other) = (self.hops.least(), self.others.least());
-        let (tree, key) = if hop < other { (&mut self.hops, hop) } else { (&mut self.others, other) };
-        let at = time(key);
-        if at > end || key == NEVER {
-            return None;
-        }
-        let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-        tree.remove(component);
-        self.handled += 1;
-        Some((at, component))
+        // One branch for each tree costs less than a choice between their fields.
+        let removed = if hop < other { self.hops.remove(hop, end) } else { self.others.remove(other, end) };
+        self.handled += u64::from(removed.is_some());
+        removed
     }
 
     /// Returns the time of the next wake-up; `None` without any.
@@ -78,7 +78,7 @@ struct Tree {
     /// The number of the first component.
     first: usize,
     /// The keys of nodes `2n` and `2n + 1`, the children of node `n`, at index `n`. The root is node 1, and the second half of
-    /// all nodes are the leaves.
+    /// all nodes are the leaves. Node 1 has no key of its own.
     nodes: Vec<[u128; 2]>,
     /// The leaf whose key was removed last: the nodes above it still have its key. 0 for none.
     ///
@@ -88,7 +88,7 @@ struct Tree {
 
 impl Tree {
     fn new(first: usize, components: usize) -> Self {
-        Self { first, nodes: vec![[NEVER; 2]; components.max(1)], removed: 0 }
+        Self { first, nodes: vec![[NEVER; 2]; components.max(2)], removed: 0 }
     }
 
     #[inline]
@@ -99,16 +99,16 @@ impl Tree {
     #[inline]
     fn wake(&mut self, component: usize, at: Time, sequence: &mut u64) {
         let mut node = self.leaf(component);
-        let pending = &mut self.nodes[node / 2][node % 2];
+        let pending = self.key_mut(node);
         if at >= time(*pending) {
             return;
         }
         let key = (at.as_nanos() as u128) << 64 | ((*sequence << TARGET_BITS) | component as u64) as u128;
         *sequence += 1;
         *pending = key;
-        while node != self.removed && node > 1 {
+        while node != self.removed && node > 3 {
             node /= 2;
-            let least = &mut self.nodes[node / 2][node % 2];
+            let least = self.key_mut(node);
             if key >= *least {
                 return;
             }
@@ -120,30 +120,47 @@ impl Tree {
     #[inline]
     fn least(&mut self) -> u128 {
         let mut node = core::mem::take(&mut self.removed) / 2;
-        while node > 0 {
+        while node > 1 {
             let [a, b] = self.nodes[node];
-            self.nodes[node / 2][node % 2] = a.min(b);
+            *self.key_mut(node) = a.min(b);
             node /= 2;
         }
-        self.nodes[0][1]
+        let [a, b] = self.nodes[1];
+        a.min(b)
     }
 
-    /// Removes the key of a component, which is the least.
+    /// Removes a key, which is the least, unless it is later than `end`. Returns its time and component.
     #[inline]
-    fn remove(&mut self, component: usize) {
+    fn remove(&mut self, key: u128, end: Time) -> Option<(Time, usize)> {
+        let (at, component) = (time(key), (key as u64 & ((1 << TARGET_BITS) - 1)) as usize);
+        // No other key than NEVER has the time MAX.
+        if at > end || at == Time::MAX {
+            return None;
+        }
         self.removed = self.leaf(component);
-        self.nodes[self.removed / 2][self.removed % 2] = NEVER;
+        *self.key_mut(self.removed) = NEVER;
+        Some((at, component))
     }
 
     /// Returns the least key without changing the tree.
     fn peek(&self) -> u128 {
-        let key_of = |node: usize| self.nodes[node / 2][node % 2];
-        let (mut node, mut key) = (self.removed, key_of(self.removed.max(1)));
+        let mut node = self.removed.max(2);
+        let mut key = self.key(node);
         while node > 1 {
-            key = key.min(key_of(node ^ 1));
+            key = key.min(self.key(node ^ 1));
             node /= 2;
         }
         key
+    }
+
+    /// Returns the key of a node.
+    fn key(&self, node: usize) -> u128 {
+        self.nodes.as_flattened()[node]
+    }
+
+    #[inline]
+    fn key_mut(&mut self, node: usize) -> &mut u128 {
+        &mut self.nodes.as_flattened_mut()[node]
     }
 }
 

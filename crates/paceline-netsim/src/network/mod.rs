@@ -116,6 +116,8 @@ pub struct Network<R> {
     media: Vec<Box<dyn Medium>>,
     medium_of: Vec<Option<u16>>,
     lines: Vec<Line>,
+    /// Whether any line has delays.
+    has_delays: bool,
     routes: Routes,
     hash: TraceHash,
     observer: R,
@@ -133,7 +135,8 @@ impl<R: EventObserver> Network<R> {
         let mut routes = Routes::new(plan.hops.iter().map(|hop| hop.clears_ecn).collect());
         let lines: Vec<Line> = plan.flows.iter().map(|flow| Line::new(flow, streams, &mut routes)).collect();
         // In most networks packets neither wait on an access line nor in a host.
-        let kinds = if lines.iter().all(|line| line.delays.is_none()) { 1 } else { 3 };
+        let has_delays = lines.iter().any(|line| line.delays.is_some());
+        let kinds = if has_delays { 3 } else { 1 };
         Self {
             events: Events::new(plan.hops.len(), kinds * ENDS * lines.len()),
             serving: None,
@@ -143,6 +146,7 @@ impl<R: EventObserver> Network<R> {
             media,
             medium_of,
             lines,
+            has_delays,
             routes,
             hash: TraceHash::new(),
             tapped: observer.wants_taps(),
@@ -311,6 +315,11 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
+    /// Returns whether an endpoint wakes at `at` or before. Only assertions use it.
+    pub(crate) fn wakes_by(&self, flow: usize, end: FlowEnd, at: Time) -> bool {
+        self.events.wakes_by(self.number(Component::End(flow, end)), at)
+    }
+
     /// Passes an event to the observer.
     #[inline]
     pub fn emit(&mut self, event: &EventRecord) {
@@ -352,7 +361,8 @@ impl<R: EventObserver> Network<R> {
         let packet = self.packets.get_mut(handle);
         packet.record = PacketRecord { packet: self.sent, flow: FlowId(flow as u16), class, size };
         packet.sent = now;
-        let line = &mut self.lines[flow];
+        let line = &self.lines[flow];
+        let is_direct = line.is_direct[from as usize];
         (packet.place, packet.dscp) = (line.routes[from as usize], line.dscp);
         let (record, ecn) = (packet.record, packet.ecn);
         self.sent += 1;
@@ -360,11 +370,11 @@ impl<R: EventObserver> Network<R> {
         self.tap(now, from.tap_point(), handle);
         self.observer.on_sent(now, &record);
 
-        let line = &mut self.lines[flow];
-        let Some(delays) = line.delays.as_mut().filter(|_| !line.is_direct[from as usize]) else {
+        if is_direct {
             self.enter_next_hop(now, handle);
             return;
-        };
+        }
+        let delays = self.lines[flow].delays.as_mut().expect("a line that is not direct has delays");
         let left = delays.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
         let due = left + delays.access_delay;
         delays.access[from as usize].push_back((due, handle));
@@ -391,6 +401,9 @@ impl<R: EventObserver> Network<R> {
     /// Queues a packet at the host of `end`; returns false if there is no host model.
     #[inline]
     fn enter_inbox(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> bool {
+        if !self.has_delays {
+            return false;
+        }
         let Some(delays) = &mut self.lines[flow].delays else { return false };
         let Some(hosts) = &mut delays.hosts else { return false };
         let due = hosts[end as usize].pass(now, Transfer::In);

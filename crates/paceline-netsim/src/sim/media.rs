@@ -36,6 +36,19 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
         Some(&mut self.flow.sender)
     }
 
+    /// Has the effect of the default. The wake-up for an unchanged timeout is still pending, because every other way into the
+    /// flow schedules; most packets do not change it.
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        let timeouts = |flow: &MediaFlow| (flow.sender.poll_timeout(), flow.receiver.poll_timeout());
+        let before = timeouts(&self.flow);
+        self.handle_packet(now, end, handle, net);
+        self.drain(now, end, net);
+        if timeouts(&self.flow) != before {
+            self.schedule(now, end, net);
+        }
+        debug_assert!(self.flow.poll_timeout(now, end).is_none_or(|due| net.wakes_by(self.id, end, due.max(now))));
+    }
+
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         match end {
             FlowEnd::Sender => self.drain_sender(now, net),

@@ -33,6 +33,26 @@ impl Backend for Simulator {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
+        self.simulate(plan, registry, seed, observer)
+    }
+
+    fn simulator(&self, _: &Plan) -> Option<Simulator> {
+        Some(*self)
+    }
+}
+
+impl Simulator {
+    /// Does the same as [`run`](Backend::run), without virtual calls of the observer.
+    ///
+    /// # Errors
+    /// See [`BackendError`].
+    pub fn simulate<R: EventObserver>(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: R,
+    ) -> Result<Outcome, BackendError> {
         let mut run = Simulation::new(plan, registry, seed, observer)?;
         run.advance(run.end);
         Ok(run.outcome())

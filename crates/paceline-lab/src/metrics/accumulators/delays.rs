@@ -51,8 +51,12 @@ impl Delays {
     #[inline]
     pub fn add(&mut self, time: TimeDelta) {
         let Some(histogram) = &mut self.histogram else { return };
+        let nanos = time.as_nanos();
+        if nanos < 500 {
+            return histogram.add_zero();
+        }
         // An hour and more count as an hour.
-        let us = ((time.as_nanos().max(0) as u64 + 500) / 1000).min(3_600_000_000);
+        let us = ((nanos as u64 + 500) / 1000).min(3_600_000_000);
         histogram.add(us);
         self.sum += us;
         self.squares += u128::from(us * us);

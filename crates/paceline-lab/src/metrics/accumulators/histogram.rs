@@ -14,7 +14,8 @@ pub(super) struct Histogram {
     /// The position in `pages` of each page, plus one; 0 for a page without values.
     directory: Vec<u16>,
     pages: Vec<[u32; PAGE]>,
-    len: u64,
+    /// Values of zero, which are the most frequent ones where nothing waits. They are in no page.
+    zeros: u64,
 }
 
 #[inline]
@@ -30,7 +31,13 @@ fn largest(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts a value. A count does not exceed `u32::MAX`.
+    /// Counts a zero.
+    #[inline]
+    pub(super) fn add_zero(&mut self) {
+        self.zeros += 1;
+    }
+
+    /// Counts a value above zero. A count does not exceed `u32::MAX`.
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         let bucket = bucket(value);
@@ -40,7 +47,6 @@ impl Histogram {
             None => &mut self.new_page(bucket / PAGE)[bucket % PAGE],
         };
         *count = count.saturating_add(1);
-        self.len += 1;
     }
 
     #[cold]
@@ -69,7 +75,7 @@ impl Histogram {
                 *count = count.saturating_add(*more);
             }
         }
-        self.len += other.len;
+        self.zeros += other.zeros;
     }
 
     /// Returns the largest value of the last bucket with a value; zero for an empty histogram.
@@ -79,18 +85,23 @@ impl Histogram {
         index.map_or(0, largest)
     }
 
+    /// Returns the number of values. They are not counted one by one, because that would be done for each packet.
     pub(super) fn len(&self) -> u64 {
-        self.len
+        self.zeros + self.pages.iter().flatten().map(|count| u64::from(*count)).sum::<u64>()
     }
 
     /// Returns the quantiles at these fractions, which ascend: the largest value of the bucket in which the count of values
     /// reaches the fraction. Zero for an empty histogram.
     pub(super) fn quantiles<const N: usize>(&self, fractions: [f64; N]) -> [u64; N] {
         let mut pages = self.used_pages().peekable();
-        // The count of values in pages that were passed.
-        let mut below = 0;
+        let len = self.len() as f64;
+        // The count of values in pages that were passed, and of zeros.
+        let mut below = self.zeros;
         fractions.map(|fraction| {
-            let target = ((fraction * self.len as f64).ceil() as u64).max(1);
+            let target = ((fraction * len).ceil() as u64).max(1);
+            if target <= self.zeros {
+                return 0;
+            }
             while let Some((number, page)) = pages.peek() {
                 let sum = below + page.iter().map(|count| u64::from(*count)).sum::<u64>();
                 if sum < target {
@@ -135,7 +146,10 @@ mod tests {
             for number in 0..1 + round * 5 {
                 let value = random.bits() % scale;
                 let (own, peer) = if number % 3 == 0 { (&mut other, &mut other_peer) } else { (&mut own, &mut peer) };
-                own.add(value);
+                match value {
+                    0 => own.add_zero(),
+                    _ => own.add(value),
+                }
                 peer.record(value).unwrap();
             }
             own.merge(&other);

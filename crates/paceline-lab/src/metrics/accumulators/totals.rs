@@ -173,8 +173,10 @@ impl FlowTotals {
     pub fn add_arrived(&mut self, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
         let bytes = packet.size.as_bytes();
         self.received += bytes;
-        self.ecn_packets += u64::from(ecn.is_capable());
-        self.marked_packets += u64::from(ecn == Ecn::Ce);
+        if ecn.is_capable() {
+            self.ecn_packets += 1;
+            self.marked_packets += u64::from(ecn == Ecn::Ce);
+        }
         match packet.class {
             PacketClass::Media => self.media += bytes,
             PacketClass::Fec => self.fec.received += bytes,

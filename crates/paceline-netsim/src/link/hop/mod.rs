@@ -211,7 +211,7 @@ impl Link {
         }
     }
 
-    fn change_capacity(&mut self, now: Time, capacity: Option<Capacity>) {
+    fn change_capacity(&mut self, now: Time, mut capacity: Option<Capacity>) {
         if self.shared.is_some() {
             self.capacity = capacity;
             return;
@@ -221,7 +221,7 @@ impl Link {
         if stuck.is_some() {
             self.free = now;
         }
-        if let (Some(burst), Some(old), Some(new)) = (self.burst, &self.capacity, &capacity) {
+        if let (Some(burst), Some(old), Some(new)) = (self.burst, &mut self.capacity, &mut capacity) {
             // Keep the number of tokens: move the start to when the new rate would have provided them.
             let from =
                 if self.credit_start == Time::MAX { now } else { old.provides_from(burst, self.credit_start, now) };
@@ -342,7 +342,7 @@ impl Link {
 
     /// Fills the token bucket at `at`.
     fn fill_bucket(&mut self, at: Time) {
-        if let (Some(burst), Some(capacity)) = (self.burst, &self.capacity) {
+        if let (Some(burst), Some(capacity)) = (self.burst, &mut self.capacity) {
             self.credit_start = capacity.provides_from(burst, Time::ZERO, at);
         }
     }
