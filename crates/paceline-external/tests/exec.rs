@@ -25,6 +25,8 @@ fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Resul
     let origin = Catalogue.find(scenario).unwrap();
     let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
     let world = World::new(Box::new(Simulator));
+    // Only runs without such a controller need no checks between steps.
+    assert_eq!(world.simulator(&scenario.plan).is_none(), controller.starts_with("exec:"));
     Ok(world.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
 }
 

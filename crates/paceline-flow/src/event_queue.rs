@@ -15,7 +15,7 @@ pub(crate) fn poll_event<E>(
     if events.is_empty() && signals.is_empty() { None } else { next_event(events, signals, signal_event) }
 }
 
-/// Moves the signals to the events if there are none, and returns the next event.
+/// Moves the signals to the events if no event is queued, and returns the next event.
 fn next_event<E>(events: &mut VecDeque<E>, signals: &mut Signals, signal_event: impl Fn(u8, f64) -> E) -> Option<E> {
     if events.is_empty() {
         events.extend(signals.drain().map(|(index, value)| signal_event(index, value)));

@@ -94,8 +94,9 @@ pub trait Backend: Sync {
         let _ = registry;
         controller.to_owned()
     }
-    /// Returns the simulator if [`run`](Self::run) does nothing but [`Simulator::simulate`], which a caller that knows the type of
-    /// its observer calls instead: without virtual calls a packet costs 4 % less.
+    /// Returns the simulator if [`run`](Self::run) has the same effect as [`Simulator::simulate`] for this plan. A caller that knows
+    /// the type of its observer then calls `simulate`, which avoids virtual calls. A backend that wraps another one and does more in
+    /// `run` returns `None`, the default.
     fn simulator(&self, plan: &Plan) -> Option<Simulator> {
         let _ = plan;
         None

@@ -157,16 +157,16 @@ impl Mul<TimeDelta> for Rate {
     }
 }
 
-/// Returns `a + b`, saturated. Sizes and rates do not overflow in practice: a branch to a cold function costs less than
+/// Returns `a + b`, saturated. Sizes and rates rarely overflow: a branch to a cold function costs less than
 /// `saturating_add`.
 #[inline]
 fn sum(a: u64, b: u64) -> u64 {
-    a.checked_add(b).unwrap_or_else(most)
+    a.checked_add(b).unwrap_or_else(saturated)
 }
 
 #[cold]
 #[inline(never)]
-fn most() -> u64 {
+fn saturated() -> u64 {
     u64::MAX
 }
 

@@ -92,23 +92,23 @@ impl TimeDelta {
     }
 }
 
-/// Returns `a + b`, saturated. Times do not overflow in practice: a branch to a cold function costs less than
+/// Returns `a + b`, saturated. Times rarely overflow: a branch to a cold function costs less than
 /// `saturating_add`, which computes both results.
 #[inline]
 fn sum(a: i64, b: i64) -> i64 {
-    a.checked_add(b).unwrap_or_else(|| bound(a))
+    a.checked_add(b).unwrap_or_else(|| saturated(a))
 }
 
 /// Returns `a - b`, saturated, in the same way.
 #[inline]
 fn difference(a: i64, b: i64) -> i64 {
-    a.checked_sub(b).unwrap_or_else(|| bound(a))
+    a.checked_sub(b).unwrap_or_else(|| saturated(a))
 }
 
 /// Returns the bound that a sum or a difference exceeds whose first number is `a`.
 #[cold]
 #[inline(never)]
-fn bound(a: i64) -> i64 {
+fn saturated(a: i64) -> i64 {
     if a < 0 { i64::MIN } else { i64::MAX }
 }
 

@@ -190,3 +190,17 @@ fn in_clock_units(at: RemoteTime, clock_rate: u32) -> u32 {
     };
     seconds.wrapping_mul(u64::from(clock_rate)).wrapping_add(nanos * u64::from(clock_rate) / SECOND) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_of_the_clock_are_exact_also_for_negative_times() {
+        let times = [-1_500_000_000, -1_000_000_000, -1, 0, 1, 999_999_999, 1_000_000_000, 86_400_000_000_001];
+        for (ns, rate) in times.into_iter().flat_map(|ns| [8000, 48_000, 90_000].map(|rate| (ns, rate))) {
+            let exact = (i128::from(ns) * i128::from(rate)).div_euclid(1_000_000_000);
+            assert_eq!(in_clock_units(RemoteTime::from_nanos(ns), rate), exact as u32, "{ns} ns at {rate} Hz");
+        }
+    }
+}

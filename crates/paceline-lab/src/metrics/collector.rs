@@ -35,8 +35,8 @@ pub struct Collector<'a> {
     streams: Vec<Vec<StreamState>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
-    /// The end of the second that has arrivals.
-    second_ends: Time,
+    /// The end of the current second. The first arrival at or after it calls `on_second`.
+    second_end: Time,
 }
 
 /// The state of one flow that does not depend on the window.
@@ -183,7 +183,7 @@ impl<'a> Collector<'a> {
             freeze_tracks,
             spans,
             on_second,
-            second_ends: Time::from_secs(1),
+            second_end: Time::from_secs(1),
         }
     }
 
@@ -312,7 +312,7 @@ impl EventObserver for Collector<'_> {
         if packet.class.is_from_receiver() {
             return;
         }
-        if at >= self.second_ends {
+        if at >= self.second_end {
             self.end_seconds(at);
         }
         let index = usize::from(packet.flow.0);
@@ -348,8 +348,8 @@ impl Collector<'_> {
 
     #[cold]
     fn end_seconds(&mut self, at: Time) {
-        while at >= self.second_ends {
-            self.second_ends += TimeDelta::from_secs(1);
+        while at >= self.second_end {
+            self.second_end += TimeDelta::from_secs(1);
             (self.on_second)();
         }
     }

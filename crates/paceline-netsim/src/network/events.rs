@@ -171,31 +171,38 @@ mod tests {
 
     #[test]
     fn order_agrees_with_a_sorted_list() {
+        let nanos = paceline_units::TimeDelta::from_nanos;
         let mut random = RandomStreams::new(1).stream("events");
-        let mut events = Events::new(2, 48);
-        let mut model: Vec<(Time, u64, usize)> = Vec::new();
-        let mut now = Time::ZERO;
-        for step in 0..20_000u64 {
-            let component = (random.bits() % 50) as usize;
-            let at = now + paceline_units::TimeDelta::from_nanos((random.bits() % 20) as i64);
-            match component {
-                0 | 1 => events.wake_hop(component, at),
-                _ => events.wake_other(component, at),
+        for (hops, others) in [(0, 2), (1, 0), (1, 2), (2, 2), (2, 3), (3, 3), (5, 1), (2, 48), (40, 7)] {
+            let mut events = Events::new(hops, others);
+            let mut model: Vec<(Time, u64, usize)> = Vec::new();
+            let mut now = Time::ZERO;
+            for step in 0..5_000u64 {
+                let component = (random.bits() % (hops + others) as u64) as usize;
+                let at = now + nanos((random.bits() % 20) as i64);
+                match component < hops {
+                    true => events.wake_hop(component, at),
+                    false => events.wake_other(component, at),
+                }
+                match model.iter_mut().find(|(_, _, c)| *c == component) {
+                    Some(entry) if at < entry.0 => *entry = (at, step, component),
+                    Some(_) => {}
+                    None => model.push((at, step, component)),
+                }
+                if step % 3 == 0 {
+                    model.sort_unstable();
+                    let (at, _, component) = model.remove(0);
+                    assert_eq!(events.pop(at - nanos(1)), None);
+                    assert_eq!(events.next(), Some(at));
+                    assert_eq!(events.pop(Time::MAX), Some((at, component)));
+                    assert_eq!(events.next(), model.iter().map(|(at, _, _)| *at).min());
+                    now = at;
+                }
             }
-            match model.iter_mut().find(|(_, _, c)| *c == component) {
-                Some(entry) if at < entry.0 => *entry = (at, step, component),
-                Some(_) => {}
-                None => model.push((at, step, component)),
+            while events.pop(Time::MAX).is_some() {
+                model.pop();
             }
-            if step % 3 == 0 {
-                model.sort_unstable();
-                let (at, _, component) = model.remove(0);
-                assert_eq!(events.next(), Some(at));
-                assert_eq!(events.pop(Time::MAX), Some((at, component)));
-                assert_eq!(events.next(), model.iter().map(|(at, _, _)| *at).min());
-                now = at;
-            }
+            assert!(model.is_empty() && events.next().is_none());
         }
-        assert_eq!(events.pop(now - paceline_units::TimeDelta::from_nanos(1)), None);
     }
 }

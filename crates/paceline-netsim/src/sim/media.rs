@@ -36,8 +36,8 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
         Some(&mut self.flow.sender)
     }
 
-    /// Has the effect of the default. The wake-up for an unchanged timeout is still pending, because every other way into the
-    /// flow schedules; most packets do not change it.
+    /// Does the same as the default, but schedules only if a timeout changed. Otherwise the wake-up is still pending: every call
+    /// schedules, the clock converts a timeout to the same time at any `now`, and only a timeout removes a change of the flow.
     fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
         let timeouts = |flow: &MediaFlow| (flow.sender.poll_timeout(), flow.receiver.poll_timeout());
         let before = timeouts(&self.flow);

@@ -42,7 +42,7 @@ impl Backend for Simulator {
 }
 
 impl Simulator {
-    /// Does the same as [`run`](Backend::run), without virtual calls of the observer.
+    /// Does the same as [`run`](Backend::run), and calls an observer of a known type directly.
     ///
     /// # Errors
     /// See [`BackendError`].

@@ -179,15 +179,15 @@ impl Names {
             let (levels, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             let from = self.levels.len();
             rle::decode(levels, 1, count, &mut self.levels)?;
-            count = self.levels[from..].iter().filter(|level| **level > 0).count();
+            count = self.levels[from..].iter().map(|level| usize::from(*level > 0)).sum();
             bytes = after;
         }
         let (width, indices) = bytes.split_first()?;
         let width = Some(u32::from(*width)).filter(|width| *width <= u32::BITS)?;
         let from = self.codes.len();
         rle::decode(indices, width, count, &mut self.codes)?;
-        let last = self.codes[from..].iter().max();
-        last.is_none_or(|code| (*code as usize) < self.dictionary.len()).then_some(())
+        let names = u32::try_from(self.dictionary.len()).unwrap_or(u32::MAX);
+        self.codes[from..].iter().all(|code| *code < names).then_some(())
     }
 
     /// Adds the next row of a column that has no dictionary. Returns `None` if it has too many names.
@@ -286,6 +286,14 @@ mod tests {
         assert_eq!(add(&run(32), false), Ok(8));
         assert_eq!(add(&run(33), false), Err(PageError::Damaged));
         assert_eq!(add(&run(255), false), Err(PageError::Damaged));
+    }
+
+    #[test]
+    fn rejects_indices_of_no_name() {
+        for (run, packed, expected) in [(0, 0, Ok(8)), (1, 1, Err(PageError::Damaged))] {
+            assert_eq!(add(&page(&[1, 16, run], 8, Encoding::RLE), false), expected);
+            assert_eq!(add(&page(&[1, 3, packed], 8, Encoding::RLE), false), expected);
+        }
     }
 
     #[test]

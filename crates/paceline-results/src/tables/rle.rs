@@ -10,6 +10,8 @@ use std::ops::Range;
 const GROUP: usize = 8;
 /// Equal values from which a run-length run is written. Shorter ones rarely save space, as they end a bit-packed run.
 const SHORTEST_RUN: usize = 16;
+/// The largest width at which a group fits into 64 bits.
+const WORD_WIDTH: u32 = 8;
 
 /// Appends `count` values below 2^`width`; `width` is 1 to 32.
 pub(super) fn encode(count: usize, width: u32, value: impl Fn(usize) -> u32, to: &mut Vec<u8>) {
@@ -37,6 +39,14 @@ fn pack(values: Range<usize>, width: u32, value: &impl Fn(usize) -> u32, to: &mu
         return;
     }
     put_varint(2 * groups + 1, to);
+    if width <= WORD_WIDTH {
+        for from in values.clone().step_by(GROUP) {
+            let group = from..values.end.min(from + GROUP);
+            let word = group.rev().fold(0, |word, index| word << width | u64::from(value(index)));
+            to.extend_from_slice(&word.to_le_bytes()[..width as usize]);
+        }
+        return;
+    }
     let end = to.len() + groups * width as usize;
     let (mut bits, mut filled) = (0_u64, 0);
     for index in values {
@@ -75,6 +85,18 @@ pub(super) fn decode(mut bytes: &[u8], width: u32, count: usize, to: &mut Vec<u3
 /// Appends the first `count` values of a bit-packed run.
 fn unpack(bytes: &[u8], width: u32, count: usize, to: &mut Vec<u32>) {
     let mask = (1_u64 << width) - 1;
+    if (1..=WORD_WIDTH).contains(&width) {
+        let end = to.len() + count;
+        for at in (0..bytes.len()).step_by(width as usize).take(count.div_ceil(GROUP)) {
+            let word = match bytes[at..].first_chunk() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => bytes[at..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            };
+            to.extend((0..GROUP as u32).map(|index| (word >> (index * width) & mask) as u32));
+        }
+        to.truncate(end);
+        return;
+    }
     let (mut bits, mut filled) = (0_u64, 0);
     let mut words = bytes.chunks(4);
     to.extend((0..count).map(|_| {
@@ -143,7 +165,7 @@ mod tests {
 
     #[test]
     fn decodes_what_it_encodes() {
-        for width in [1, 2, 3, 7, 8, 9, 16, 17, 31, 32] {
+        for width in 1..=32 {
             let largest = u32::MAX >> (32 - width);
             // Runs of 1 to 40 equal values.
             let values: Vec<u32> = (0..40_u32)
@@ -157,6 +179,26 @@ mod tests {
                 assert_eq!(decoded(&bytes[..end], width, values.len()), None, "{width} bits, {end} bytes");
             }
         }
+    }
+
+    #[test]
+    fn decodes_no_more_than_requested() {
+        for width in 1..=9 {
+            let values: Vec<u32> = (0..24).map(|index| index % (1 << width)).collect();
+            let bytes = encoded(&values, width);
+            for count in [0, 1, 7, 8, 9, 24] {
+                let mut to = vec![77];
+                decode(&bytes, width, count, &mut to).unwrap();
+                assert_eq!((to[0], &to[1..]), (77, &values[..count]), "{width} bits");
+            }
+        }
+        // A run of 2^17 groups, of which one value is read.
+        let mut bytes = Vec::new();
+        put_varint((1 << 18) + 1, &mut bytes);
+        bytes.resize(bytes.len() + (1 << 17), 0xff);
+        let mut to = Vec::new();
+        decode(&bytes, 1, 1, &mut to).unwrap();
+        assert!(to == [1] && to.capacity() < 100, "{}", to.capacity());
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Delays {
             p99,
             max: ms(histogram.largest()),
             mean: self.sum as f64 / samples as f64 / 1e3,
-            std: ((n * self.squares - sum * sum) as f64).sqrt() / samples as f64 / 1e3,
+            std: ((n * self.squares).saturating_sub(sum * sum) as f64).sqrt() / samples as f64 / 1e3,
             samples,
         })
     }
@@ -104,6 +104,7 @@ mod tests {
             times.add(TimeDelta::from_millis(ms));
         }
         times.add(TimeDelta::from_millis(-5));
+        assert_eq!(times.distribution().unwrap().samples, 1001);
         let d = times.distribution().unwrap();
         for (got, want) in
             [(d.p5, 50.0), (d.p50, 500.0), (d.p90, 900.0), (d.p95, 950.0), (d.p99, 990.0), (d.max, 1000.0)]
@@ -112,5 +113,11 @@ mod tests {
         }
         assert!((d.mean - 500.0).abs() < 1e-9 && (d.std - 288.9637).abs() < 1e-3, "{} {}", d.mean, d.std);
         assert_eq!(Delays::new().distribution(), None);
+        for (ns, max) in [(499, 0.0), (500, 0.001)] {
+            let mut times = Delays::new();
+            times.add(TimeDelta::from_nanos(ns));
+            let d = times.distribution().unwrap();
+            assert_eq!((d.max, d.p50, d.samples), (max, max, 1), "{ns} ns");
+        }
     }
 }

@@ -85,7 +85,7 @@ impl Histogram {
         index.map_or(0, largest)
     }
 
-    /// Returns the number of values. They are not counted one by one, because that would be done for each packet.
+    /// Returns the number of values. Sums the counts, so that `add` has no total to update.
     pub(super) fn len(&self) -> u64 {
         self.zeros + self.pages.iter().flatten().map(|count| u64::from(*count)).sum::<u64>()
     }
@@ -155,6 +155,7 @@ mod tests {
             own.merge(&other);
             peer.add(&other_peer).unwrap();
             assert_eq!(own.len(), peer.len());
+            assert_eq!(own.largest(), peer.max());
             let fractions = [0.0, 0.001, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0];
             for (fraction, quantile) in fractions.into_iter().zip(own.quantiles(fractions)).skip(1) {
                 assert_eq!(quantile, peer.value_at_quantile(fraction), "{fraction} of {round}");
