@@ -474,6 +474,14 @@ pub enum Message {
     App(AppMessage),
 }
 
+impl Message {
+    /// Returns whether this message makes an older one superfluous: it states a rate anew. The others are parts of a
+    /// measurement.
+    pub fn replaces(&self, older: &Self) -> bool {
+        matches!((self, older), (Self::Remb(_), Self::Remb(_)) | (Self::Nada(_), Self::Nada(_)))
+    }
+}
+
 /// An application-defined message (APP of RFC 3550, section 6.7). It reaches the send half as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppMessage {

@@ -48,6 +48,8 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod blocks;
 mod controller;
 pub mod drc;
@@ -60,16 +62,26 @@ pub mod gcc;
 pub mod googcc;
 mod guard;
 mod history;
+#[cfg(feature = "rtp")]
+pub mod messages;
 pub mod nada;
 mod pacer;
 mod protection;
+mod receiver;
 mod registry;
+mod report;
 pub mod scream;
+mod sender;
 mod signals;
 #[cfg(test)]
 mod testing;
 
 pub use paceline_units as units;
+
+use paceline_units::DataSize;
+
+/// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
+pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
 pub use controller::{
     AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,
@@ -85,7 +97,17 @@ pub use pacer::{Pacer, PacketPriority};
 pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
+#[cfg(feature = "rtp")]
+pub use receiver::{FeedbackBuilder, SendTimeUnwrapper};
+pub use receiver::{FeedbackFormat, FeedbackFormats, Receiver};
 pub use registry::Registry;
+pub use report::{PacketArrival, Reception, Report};
+#[cfg(feature = "rtp")]
+pub use sender::ReportStatus;
+pub use sender::{
+    Admission, FrameDropped, NewFrame, Outgoing, PacketHead, Release, Sender, SenderConfig, SenderEvent, StreamConfig,
+    Transmit, rtp_timestamp,
+};
 pub use signals::{SignalName, SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.

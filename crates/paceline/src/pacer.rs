@@ -124,9 +124,9 @@ impl<T> Pacer<T> {
         }
     }
 
-    /// Removes the next packet, if there is one that may leave at `now`.
+    /// Removes the next packet, if there is one that may leave at `now`, and returns it with its size.
     #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<T> {
+    pub fn pop(&mut self, now: Time) -> Option<(T, DataSize)> {
         if now < self.next_release() || self.queued == DataSize::ZERO {
             return None;
         }
@@ -139,17 +139,17 @@ impl<T> Pacer<T> {
             false => self.next.max(now - CATCH_UP_MAX) + size / self.rate,
         };
         self.update_burst(now);
-        Some(packet)
+        Some((packet, size))
     }
 
     /// Removes the next packet regardless of the pacing rate, for a probe. The packets after it wait as if it had left at
     /// the pacing rate.
-    pub fn pop_at_once(&mut self, now: Time) -> Option<T> {
+    pub fn pop_at_once(&mut self, now: Time) -> Option<(T, DataSize)> {
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
         self.released += size;
         self.spend(now, size);
-        Some(packet)
+        Some((packet, size))
     }
 
     /// Blocks packets until `time`, for a reason outside the pacer, such as a closed window.

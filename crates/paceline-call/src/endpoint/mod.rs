@@ -412,7 +412,7 @@ impl Endpoint {
                 }
                 self.last = now;
                 while let Some(event) = flow.sender.poll_event() {
-                    emit(flow.sender_event(now, event));
+                    flow.sender_event(now, event).into_iter().for_each(&mut *emit);
                 }
             }
             FlowEnd::Receiver => {

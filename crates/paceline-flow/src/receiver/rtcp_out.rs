@@ -3,9 +3,8 @@
 
 use super::{AT_ONCE, MediaReceiver, ReceiverEvent};
 use crate::datagram::Datagram;
-use crate::messages;
 use crate::nack::REQUEST_MAX;
-use paceline::Message;
+use paceline::{Message, messages};
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 use paceline_wire::{CompoundWriter, ReceptionStats, ReportBlock, ntp};
 
