@@ -247,7 +247,7 @@ mod tests {
         }
         let mut left = Vec::new();
         while let Some(now) = pacer.poll_timeout() {
-            left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap()));
+            left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap().0));
             assert_eq!(pacer.pop(now), None, "one at a time");
             if left.len() == 1 {
                 pacer.push(Time::ZERO, PacketPriority::Audio, 0, 9, size);
@@ -299,7 +299,7 @@ mod tests {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         pacer.set_burst(TimeDelta::from_millis(40));
         (0..3).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
-        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)), Some(id)));
+        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)).map(|(id, _)| id), Some(id)));
         assert_eq!((pacer.next_release(), pacer.drained_at()), (Time::from_millis(990), Time::from_millis(1030)));
     }
 
@@ -307,9 +307,9 @@ mod tests {
     fn probe_leaves_at_once_and_counts() {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         (0..3).for_each(|id| pacer.push(Time::ZERO, PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
-        assert_eq!([pacer.pop_at_once(Time::ZERO), pacer.pop_at_once(Time::ZERO)], [Some(0), Some(1)]);
+        assert_eq!([(); 2].map(|()| pacer.pop_at_once(Time::ZERO).unwrap().0), [0, 1]);
         assert_eq!(pacer.poll_timeout(), Some(Time::from_millis(20)));
-        assert_eq!(pacer.pop_at_once(Time::ZERO), Some(2));
+        assert_eq!(pacer.pop_at_once(Time::ZERO).unwrap().0, 2);
         assert_eq!(pacer.pop_at_once(Time::ZERO), None);
     }
 
