@@ -3,6 +3,8 @@
 mod arrival_log;
 mod feedback;
 #[cfg(feature = "rtp")]
+mod rtp;
+#[cfg(feature = "rtp")]
 mod send_time;
 
 use crate::sender::SteadyClock;
@@ -15,6 +17,10 @@ use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 #[cfg(feature = "rtp")]
 pub use feedback::FeedbackBuilder;
 pub use feedback::{FeedbackFormat, FeedbackFormats};
+#[cfg(feature = "rtp")]
+pub use rtp::RtpArrival;
+#[cfg(feature = "rtp")]
+use rtp::RtpReports;
 #[cfg(feature = "rtp")]
 pub use send_time::SendTimeUnwrapper;
 
@@ -37,6 +43,9 @@ pub struct Receiver {
     half: Option<Box<dyn ReceiveHalf>>,
     /// Arrivals to report, if the send half needs them.
     log: Option<ArrivalLog>,
+    /// With RTP.
+    #[cfg(feature = "rtp")]
+    rtp: Option<RtpReports>,
     messages: Vec<Message>,
     counts: Counts,
     /// The number of the next report.
@@ -63,6 +72,8 @@ impl Receiver {
             clock: None,
             half: controller.receive.take(),
             log: controller.feedback.map(|wanted| ArrivalLog::new(wanted.interval, wanted.longest)),
+            #[cfg(feature = "rtp")]
+            rtp: None,
             messages: Vec::new(),
             counts: Counts::default(),
             reports: 0,
@@ -148,6 +159,8 @@ impl Receiver {
         let message = (!self.messages.is_empty()).then(|| remote(clock.last()));
         let half = self.half.as_ref().and_then(|half| half.poll_timeout());
         let log = self.log.as_ref().and_then(ArrivalLog::poll_timeout);
+        #[cfg(feature = "rtp")]
+        let log = log.or_else(|| self.rtp.as_ref().and_then(RtpReports::poll_timeout));
         let due = [message, half, log, self.counts.due].into_iter().flatten().min()?;
         Some(remote(clock.program_time(Time::from_nanos(due.as_nanos()))))
     }
@@ -155,6 +168,13 @@ impl Receiver {
     /// Returns the collector of the receive half's signals.
     pub fn signals(&mut self) -> &mut Signals {
         &mut self.signals
+    }
+
+    /// Collects the signals of the receive half from now on.
+    pub fn enable_signals(&mut self) {
+        if !self.signals.is_enabled() {
+            self.signals = Signals::enabled();
+        }
     }
 
     /// Takes the messages of the half. A new one replaces an older one that states the same.

@@ -38,7 +38,9 @@ pub struct Admission<T> {
 
 impl<T> Sender<T> {
     /// Queues the packets of a frame, with their sizes on the network, IP and UDP headers included. They leave by
-    /// [`poll_transmit`](Self::poll_transmit).
+    /// [`poll_transmit`](Self::poll_transmit). If frames have waited for longer than the controller allows
+    /// ([`Decision::queue_max`](crate::Decision::queue_max)), they are removed from the queue: [`poll_discarded`](Self::poll_discarded)
+    /// returns their packets.
     ///
     /// # Errors
     /// The frame is dropped; nothing of it is queued. The next frame should be a key frame.
@@ -68,6 +70,8 @@ impl<T> Sender<T> {
             return Err(FrameDropped::NoStream);
         }
         let admission = self.admit_frame(now, place, frame.captured, total);
+        self.discarded.clear();
+        self.discarded.extend(admission.discarded.into_iter().map(|(packet, _)| packet));
         if admission.accepted.is_ok() {
             let mut count = 0;
             for (packet, size) in packets {
@@ -76,6 +80,7 @@ impl<T> Sender<T> {
             }
             self.finish_frame(now, &QueuedFrame { stream: frame.stream, size: total, packets: count, key: frame.key });
         }
+        self.follow(time);
         self.update_wake();
         admission.accepted
     }
@@ -109,8 +114,8 @@ impl<T> Sender<T> {
             if age > queue_max {
                 discarded = self.discard_waiting(place, (!start).then_some(first));
                 is_late = true;
-            } else if age > self.queue_limit / 4 {
-                // A younger frame gives a poor estimate of the rate at which packets leave.
+            } else if age.min(self.outbox.available_for(now)) > self.queue_limit / 4 {
+                // A younger frame gives a poor estimate of the rate at which packets leave, and so does a time without a network.
                 is_late |= stream.waits.predict(age, pacer.released(), pacer.queued() + total) > self.queue_limit;
             }
         } else {
@@ -125,8 +130,9 @@ impl<T> Sender<T> {
         let timestamp = timestamp_of(captured);
         let stream = &mut self.streams.list[place];
         if accepted.is_err() {
-            self.events.push_back(SenderEvent::FrameDropped(stream.config.id));
-            self.events.push_back(SenderEvent::KeyFrameRequested(stream.config.id));
+            let id = stream.config.id;
+            self.emit(SenderEvent::FrameDropped(id));
+            self.emit(SenderEvent::KeyFrameRequested(id));
         } else {
             stream.timestamp = timestamp;
             if stream.config.kind == MediaKind::Video {
@@ -183,7 +189,9 @@ impl<T> Sender<T> {
         let stream = &mut self.streams.list[place];
         stream.queued = stream.queued.saturating_sub(discarded.iter().map(|(_, size)| *size).sum());
         let (id, dropped) = (stream.config.id, stream.waits.keep(usize::from(begun.is_some())));
-        self.events.extend(core::iter::repeat_n(SenderEvent::FrameDropped(id), dropped));
+        for _ in 0..dropped {
+            self.emit(SenderEvent::FrameDropped(id));
+        }
         discarded.into_iter().map(|(queued, size)| (queued.packet, size)).collect()
     }
 }

@@ -56,6 +56,9 @@ pub use frames::{Admission, NewFrame};
 #[cfg(feature = "rtp")]
 pub use report_order::ReportStatus;
 
+/// The most events that wait.
+const EVENTS_MAX: usize = 1024;
+
 /// The assumed round-trip time before the first measurement (libwebrtc's default).
 pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 
@@ -117,6 +120,10 @@ pub struct Sender<T = Vec<u8>> {
     /// The time of the first media packet since the last feedback; [`Time::MAX`] without one.
     unanswered: Time,
     feedback_lost: bool,
+    /// Packets that were reported as arrived, and as lost.
+    reported: (u64, u64),
+    /// Packets that were removed from the queue by the last [`push_frame`](Self::push_frame).
+    discarded: VecDeque<T>,
     signals: Signals,
     events: VecDeque<SenderEvent>,
     /// The earliest time at which a call does something.
@@ -151,6 +158,8 @@ impl<T> Sender<T> {
             sent: 0,
             unanswered: Time::MAX,
             feedback_lost: false,
+            reported: (0, 0),
+            discarded: VecDeque::new(),
             signals,
             events: VecDeque::new(),
             wake: config.start,
@@ -160,7 +169,7 @@ impl<T> Sender<T> {
         }
         // The first decision is an event too, because a constant controller never makes a second one.
         sender.decision = sender.half.as_ref().map_or(decision, |half| half.decision());
-        sender.events.push_back(SenderEvent::Decision(sender.decision));
+        sender.emit(SenderEvent::Decision(sender.decision));
         sender.apply_decision();
         sender.update_wake();
         sender
@@ -178,7 +187,7 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         if self.unanswered != Time::MAX && now - self.unanswered >= FEEDBACK_TIMEOUT && !self.feedback_lost {
             self.feedback_lost = true;
-            self.events.push_back(SenderEvent::FeedbackLost);
+            self.emit(SenderEvent::FeedbackLost);
         }
         // Mostly the next packet of the pacer is due, and not the half.
         let is_due = self.run_half_timeout(now, TimeDelta::ZERO);
@@ -303,9 +312,25 @@ impl<T> Sender<T> {
         self.events.pop_front()
     }
 
-    /// Adds an event of the program's own part, in order with those of the sender.
-    pub fn emit(&mut self, event: SenderEvent) {
+    /// Adds an event. Of a program that reads none, the oldest are dropped.
+    fn emit(&mut self, event: SenderEvent) {
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+        }
         self.events.push_back(event);
+    }
+
+    /// Collects the signals of the controller from now on. [`poll_event`](Self::poll_event) returns them.
+    pub fn enable_signals(&mut self) {
+        if !self.signals.is_enabled() {
+            self.signals = Signals::enabled();
+        }
+    }
+
+    /// Returns a packet that the last [`push_frame`](Self::push_frame) removed from the queue, because its frame waited for too
+    /// long.
+    pub fn poll_discarded(&mut self) -> Option<T> {
+        self.discarded.pop_front()
     }
 
     /// Returns the decision in force: target, pacing rate, window, padding, ECN.
@@ -369,6 +394,18 @@ impl<T> Sender<T> {
         self.sent
     }
 
+    /// Returns the number of packets that were reported as arrived, and of those that were reported lost. A packet that arrives
+    /// after all counts as both.
+    pub fn packets_reported(&self) -> (u64, u64) {
+        self.reported
+    }
+
+    /// Returns the time at which the controller itself is due, apart from packets.
+    pub fn controller_timeout(&self) -> Option<Time> {
+        let due = self.half.as_ref().and_then(|half| half.poll_timeout())?;
+        Some(self.clock.program_time(due))
+    }
+
     /// Returns the round-trip time of receiver reports, or the one that the program measured; `None` before the first.
     pub fn rtt(&self) -> Option<RoundTrip> {
         self.rtt
@@ -389,7 +426,7 @@ impl<T> Sender<T> {
     fn advance(&mut self, now: Time) -> Time {
         let (now, step) = self.clock.advance(now);
         if let Some(step) = step {
-            self.events.push_back(SenderEvent::ClockSteppedBack(step));
+            self.emit(SenderEvent::ClockSteppedBack(step));
         }
         now
     }
@@ -416,14 +453,14 @@ impl<T> Sender<T> {
         let decision = half.decision();
         if decision != self.decision {
             self.decision = decision;
-            self.events.push_back(SenderEvent::Decision(decision));
+            self.emit(SenderEvent::Decision(decision));
             self.apply_decision();
         }
     }
 
     fn apply_decision(&mut self) {
         self.decision_changed = true;
-        self.outbox.apply(&self.decision);
+        self.outbox.apply(self.clock.last(), &self.decision);
         self.divide();
     }
 
@@ -450,10 +487,10 @@ impl<T> Sender<T> {
         let division = self.streams.divide(target, self.reserved, padding, |id| half?.stream_rate(id));
         self.outbox.set_padding(division.padding);
         if division.is_changed {
-            self.events.push_back(SenderEvent::StreamRates);
+            self.emit(SenderEvent::StreamRates);
         }
-        for id in self.streams.resumed.drain(..) {
-            self.events.push_back(SenderEvent::KeyFrameRequested(id));
+        while let Some(id) = self.streams.resumed.pop() {
+            self.emit(SenderEvent::KeyFrameRequested(id));
         }
     }
 

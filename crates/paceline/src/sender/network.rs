@@ -55,7 +55,7 @@ impl<T> Sender<T> {
         if self.outbox.is_available() == available {
             return;
         }
-        self.outbox.set_available(available);
+        self.outbox.set_available(now, available);
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
         if let Some(half) = &mut self.half {

@@ -32,8 +32,8 @@ pub(super) struct Outbox<T> {
     padding_size: DataSize,
     /// Whether this sender paces. If not, the program does, and nothing leaves from here.
     pub paces: bool,
-    /// Whether there is a network to send to.
-    available: bool,
+    /// Since when there is a network to send to; `None` without one.
+    available_since: Option<Time>,
     /// The window of the decision.
     window: Option<Window>,
     /// Whether the window has been full since the last packet left.
@@ -54,7 +54,7 @@ impl<T> Outbox<T> {
             padding: Padding::new(start),
             padding_size,
             paces: true,
-            available: true,
+            available_since: Some(start),
             window: decision.window,
             window_was_full: false,
             has_sent: false,
@@ -63,8 +63,8 @@ impl<T> Outbox<T> {
         }
     }
 
-    pub fn apply(&mut self, decision: &Decision) {
-        self.pacer.set_rate(decision.pacing.max(Rate::from_bps(1)));
+    pub fn apply(&mut self, now: Time, decision: &Decision) {
+        self.pacer.set_rate(now, decision.pacing.max(Rate::from_bps(1)));
         self.pacer.set_burst(decision.burst);
         self.pacer.set_tick(decision.tick);
         self.window = decision.window;
@@ -74,12 +74,17 @@ impl<T> Outbox<T> {
         self.padding.set_rate(rate, self.padding_size);
     }
 
-    pub fn set_available(&mut self, available: bool) {
-        self.available = available;
+    pub fn set_available(&mut self, now: Time, available: bool) {
+        self.available_since = available.then_some(now);
     }
 
     pub fn is_available(&self) -> bool {
-        self.available
+        self.available_since.is_some()
+    }
+
+    /// Returns for how long there has been a network.
+    pub fn available_for(&self, now: Time) -> TimeDelta {
+        self.available_since.map_or(TimeDelta::ZERO, |since| now - since)
     }
 
     /// Queues a packet that became available at `at`.
@@ -154,7 +159,7 @@ impl<T> Outbox<T> {
     /// Returns whether the bytes in flight leave room for a packet. Without a network there is none.
     pub fn window_is_open(&self, flight: Flight) -> bool {
         match self.window {
-            _ if !self.available => false,
+            _ if !self.is_available() => false,
             None => true,
             Some(Window::Outstanding(window)) => flight.outstanding < window,
             Some(Window::AfterHighest(window)) => flight.after_highest < window,

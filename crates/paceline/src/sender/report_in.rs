@@ -131,6 +131,9 @@ impl<T> Sender<T> {
             return false;
         }
         self.mark_answered();
+        let arrived = self.reader.reports().iter().filter(|report| report.arrival.is_some()).count();
+        self.reported.0 += arrived as u64;
+        self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
         if let Some(half) = &mut self.half {
             half.handle_feedback(now, &Feedback { packets, outstanding, after_highest, rtt }, &mut self.signals);
@@ -147,7 +150,7 @@ impl<T> Sender<T> {
     pub(super) fn pass_rtt(&mut self, now: Time, sample: TimeDelta) {
         let rtt = RoundTrip::after(self.rtt, sample);
         self.rtt = Some(rtt);
-        self.events.push_back(SenderEvent::RoundTrip(sample));
+        self.emit(SenderEvent::RoundTrip(sample));
         if let Some(half) = &mut self.half {
             half.handle_rtt(now, &rtt, &mut self.signals);
         }
@@ -165,7 +168,7 @@ impl<T> Sender<T> {
 
     fn pass_fraction_lost(&mut self, now: Time, fraction_lost: Fraction) {
         self.loss.fraction = Some(fraction_lost);
-        self.events.push_back(SenderEvent::FractionLost(fraction_lost));
+        self.emit(SenderEvent::FractionLost(fraction_lost));
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost }, &mut self.signals);
         }
@@ -177,7 +180,7 @@ impl<T> Sender<T> {
     }
 
     /// Handles proof that packets arrive.
-    fn handle_liveness(&mut self, now: Time) {
+    pub(super) fn handle_liveness(&mut self, now: Time) {
         self.mark_answered();
         if let Some(half) = &mut self.half {
             half.on_liveness(now);
@@ -187,7 +190,7 @@ impl<T> Sender<T> {
     fn mark_answered(&mut self) {
         self.unanswered = Time::MAX;
         if core::mem::take(&mut self.feedback_lost) {
-            self.events.push_back(SenderEvent::FeedbackResumed);
+            self.emit(SenderEvent::FeedbackResumed);
         }
     }
 }

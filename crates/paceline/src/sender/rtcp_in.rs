@@ -13,6 +13,9 @@ use alloc::vec::Vec;
 use paceline_units::{StreamId, Time, TimeDelta};
 use paceline_wire::{ReportBlock, Rtcp, WireError, ntp, parse_compound};
 
+/// The most SSRCs of a flow that has declared none.
+const MAPS_MAX: usize = 8;
+
 /// What RTCP refers to: the SSRCs of the flow, and the reports on them.
 #[derive(Clone, Debug)]
 pub(super) struct RtpReports {
@@ -88,8 +91,9 @@ impl RtpReports {
         }
     }
 
+    /// Returns whether an SSRC is one of the flow. A program that has declared none handles the RTCP of one flow alone.
     fn names(&self, ssrc: u32) -> bool {
-        self.streams.iter().any(|stream| stream.ssrc == ssrc || stream.rtx_ssrc == ssrc)
+        self.streams.is_empty() || self.streams.iter().any(|stream| stream.ssrc == ssrc || stream.rtx_ssrc == ssrc)
     }
 }
 
@@ -100,14 +104,15 @@ fn ntp_time(origin: u64, now: Time) -> u64 {
 
 impl<T> Sender<T> {
     /// Declares the SSRCs of a stream: that of its media, and that of its retransmissions and padding. `first_sequence` is the
-    /// RTP sequence number of its first media packet. Reports on other SSRCs are ignored.
+    /// RTP sequence number of its first media packet. From then on reports on SSRCs that were not declared are ignored; before,
+    /// all RTCP counts as that of this flow, and receiver reports only prove that packets arrive.
     pub fn add_ssrcs(&mut self, id: StreamId, ssrc: u32, rtx_ssrc: u32, first_sequence: u16) {
         let report = self.rtp.report;
         let (last_report, reported_lost, mixes_routes, packets) = (ReportOrder::default(), 0, false, 0);
         let counts =
             RtpStream { id, ssrc, rtx_ssrc, first_sequence, packets, last_report, reported_lost, report, mixes_routes };
         self.rtp.streams.push(counts);
-        if self.rtp.format != Some(FeedbackFormat::TransportWide) {
+        if self.history.is_some() && self.rtp.format != Some(FeedbackFormat::TransportWide) {
             self.rtp.maps.extend([ssrc, rtx_ssrc].map(SequenceMap::new));
         }
     }
@@ -123,12 +128,22 @@ impl<T> Sender<T> {
         self.rtp.ntp_origin = Some(origin);
     }
 
-    /// Records the SSRC and the RTP sequence number of the packet that leaves next, or has just left if `number` is its number.
-    /// Feedback of RFC 8888 and receiver reports name packets by them.
+    /// Records the SSRC and the RTP sequence number of the packet with this number. Feedback of RFC 8888 and receiver reports name
+    /// packets by them. Call it for each packet, in order, before the next one leaves. If no SSRCs were declared, those of the
+    /// packets count; at most 8, those that began last.
     #[inline]
     pub fn handle_rtp_sent(&mut self, number: u64, ssrc: u32, sequence: u16) {
-        if let Some(map) = self.rtp.maps.iter_mut().find(|map| map.ssrc == ssrc) {
-            map.handle_sent(sequence, number);
+        match self.rtp.maps.iter_mut().find(|map| map.ssrc == ssrc) {
+            Some(map) => map.handle_sent(sequence, number),
+            None if self.rtp.streams.is_empty() => {
+                if self.rtp.maps.len() == MAPS_MAX {
+                    self.rtp.maps.remove(0);
+                }
+                let mut map = SequenceMap::new(ssrc);
+                map.handle_sent(sequence, number);
+                self.rtp.maps.push(map);
+            }
+            None => {}
         }
         if let Some(stream) = self.rtp.streams.iter_mut().find(|stream| stream.ssrc == ssrc) {
             stream.packets += 1;
@@ -156,20 +171,25 @@ impl<T> Sender<T> {
     pub fn handle_rtcp_packet(&mut self, now: Time, packet: &Rtcp<'_>, status: &mut ReportStatus) {
         let now = self.advance(now);
         match *packet {
+            Rtcp::ReceiverReport { .. } | Rtcp::SenderReport { .. } if self.rtp.streams.is_empty() => {
+                self.handle_liveness(now);
+                status.fresh = true;
+            }
             Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => {
                 let ReportStatus { fresh, stale } = self.handle_blocks(now, blocks);
                 status.fresh |= fresh;
                 status.stale |= stale;
             }
             Rtcp::Remb { mut ssrcs, .. } => {
-                let ours = ssrcs.any(|ssrc| self.rtp.streams.iter().any(|stream| stream.ssrc == ssrc));
+                let is_media = |ssrc| self.rtp.streams.iter().any(|stream| stream.ssrc == ssrc);
+                let ours = self.rtp.streams.is_empty() || ssrcs.any(is_media);
                 self.handle_rtcp_message(now, packet, ours && !status.stale);
             }
             Rtcp::Nada { .. } | Rtcp::GroupStep { .. } | Rtcp::App { .. } => {
                 self.handle_rtcp_message(now, packet, status.fresh && !status.stale);
             }
             Rtcp::Pli { media_ssrc, .. } => match self.rtp.streams.iter().find(|s| s.ssrc == media_ssrc) {
-                Some(stream) => self.events.push_back(SenderEvent::KeyFrameRequested(stream.id)),
+                Some(stream) => self.emit(SenderEvent::KeyFrameRequested(stream.id)),
                 None => self.rtp.ignored += 1,
             },
             Rtcp::TransportFeedback(feedback) => {
