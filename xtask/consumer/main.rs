@@ -1,6 +1,6 @@
 //! A program outside the workspace that registers a controller of its own.
 
-use paceline::{Config, ConfigError, Controller, Decision, Entry, FieldVisitor, ReceiverReport, Registry};
+use paceline::{Config, ConfigError, Controller, Decision, Entry, Event, FieldVisitor, ReceiverReport, Registry};
 use paceline::{SendHalf, Setup, SignalName, SignalTables, Signals, signal_names};
 use paceline_units::{Fraction, Rate, Time};
 
@@ -30,7 +30,8 @@ struct Half {
 }
 
 impl SendHalf for Half {
-    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, signals: &mut Signals) {
+        let Event::Report(report) = event else { return };
         signals.emit(MySignal::Loss, report.fraction_lost.get());
         if report.fraction_lost.get() > self.limit {
             self.rate = self.rate.scale(0.5)
@@ -47,7 +48,8 @@ fn main() -> Result<(), ConfigError> {
     let setup = Setup::new(Rate::from_kbps(400), Rate::from_kbps(50), Rate::from_kbps(1000));
     let mut half = registry.get("halver").expect("it was added").build(&setup, &[])?.send.expect("it has a send half");
     let (copy, mut signals) = (half.clone(), Signals::enabled());
-    half.handle_report(Time::from_secs(1), &ReceiverReport { fraction_lost: Fraction::from_q8(64) }, &mut signals);
+    let report = ReceiverReport { fraction_lost: Fraction::from_q8(64) };
+    half.handle_event(Time::from_secs(1), &Event::Report(&report), &mut signals);
     assert_eq!((copy.decision().target, half.decision().target), (setup.start, Rate::from_kbps(200)));
     assert_eq!(signals.drain().collect::<Vec<_>>(), [(MySignal::Loss.index(), 0.25)]);
     println!("{half:?}");

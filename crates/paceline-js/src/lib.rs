@@ -100,7 +100,8 @@ pub extern "C" fn set_parameter(value: f64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn create(start_bps: f64, min_bps: f64, max_bps: f64) -> i32 {
     let parameters = core::mem::take(&mut *lock(&PARAMETERS));
-    let created = setup(start_bps, min_bps, max_bps).and_then(|setup| Sender::new(&text_of_caller(), &setup, &parameters));
+    let created =
+        setup(start_bps, min_bps, max_bps).and_then(|setup| Sender::new(&text_of_caller(), &setup, &parameters));
     status(created.and_then(|sender| {
         let mut senders = lock(&SENDERS);
         static LAST: Mutex<i32> = Mutex::new(0);

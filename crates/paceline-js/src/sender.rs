@@ -136,7 +136,10 @@ impl Sender {
     pub fn handle_feedback(&mut self, now_ms: f64) -> Result<(), String> {
         let reports = core::mem::take(&mut self.reports);
         if !self.per_packet {
-            return Err(format!("`{}` uses no reports on packets; `needs(name)` says what a controller needs", self.name));
+            return Err(format!(
+                "`{}` uses no reports on packets; `needs(name)` says what a controller needs",
+                self.name
+            ));
         }
         self.core.handle_reports(time(now_ms)?, reports);
         Ok(())

@@ -14,7 +14,7 @@ pub struct Setup {
     /// The lowest target. Set it above zero: from a rate near zero a controller needs minutes to recover.
     pub min: Rate,
     /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there. A target may exceed it;
-    /// [`SendHalf::handle_bounds`](crate::SendHalf::handle_bounds) with [`bounds`](Self::bounds) limits the target, too.
+    /// [`Event::Bounds`](crate::Event::Bounds) with [`bounds`](Self::bounds) limits the target, too.
     pub max: Rate,
     /// The size of the largest RTP packet, without IP and UDP headers; above zero.
     pub packet_size: DataSize,

@@ -1,6 +1,6 @@
 //! `fixed`: a constant rate without congestion control, as a reference for the other controllers.
 
-use crate::{Bounds, Config, Controller, Decision, Entry, FieldVisitor, SendHalf, Setup, Signals};
+use crate::{Config, Controller, Decision, Entry, Event, FieldVisitor, SendHalf, Setup, Signals};
 use paceline_units::{Rate, Time};
 
 #[derive(Clone, Debug)]
@@ -57,15 +57,16 @@ impl Fixed {
 }
 
 impl SendHalf for Fixed {
-    fn decides_on_sent(&self) -> bool {
-        false
-    }
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
-        self.decision = self.config.decision(bounds.clamp(self.config.rate(bounds.max)));
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Bounds(bounds) => self.decision = self.config.decision(bounds.clamp(self.config.rate(bounds.max))),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            _ => {}
+        }
     }
 
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
+    fn decides_on_sent(&self) -> bool {
+        false
     }
 
     fn decision(&self) -> Decision {

@@ -12,7 +12,7 @@
 //! One exchange is one flow group. The program decides which flows share a bottleneck; RFC 8699, section 5.1, names
 //! multiplexing, configuration and measurement. For each flow it calls [`register`](FlowStateExchange::register), then
 //! [`update`](FlowStateExchange::update) with each new [`SendHalf::calculated_rate`](crate::SendHalf::calculated_rate), and passes
-//! each flow's [`rate`](FlowStateExchange::rate) to [`SendHalf::set_coupled_rate`](crate::SendHalf::set_coupled_rate).
+//! each flow's [`rate`](FlowStateExchange::rate) to the half as [`Event::CoupledRate`](crate::Event::CoupledRate).
 //!
 //! # Points that the RFC leaves open
 //!

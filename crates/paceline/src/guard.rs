@@ -21,10 +21,7 @@
 //!
 //! While the network is unavailable, no feedback is expected. A change of the route removes the cap.
 
-use crate::{
-    Bounds, Decision, Feedback, Message, PacketKind, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf,
-    SentPacket, Setup, Signals, StreamState,
-};
+use crate::{Bounds, Decision, Event, PacketKind, ProbeCluster, SendHalf, Signals};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -146,83 +143,30 @@ impl Guard {
         let cap = self.limit.cap().filter(|cap| *cap < target)?;
         Some((cap, cap.as_bps_f64() / target.as_bps_f64()))
     }
-}
 
-impl SendHalf for Guard {
     #[inline]
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if packet.kind == PacketKind::Media {
-            self.sent = true;
-            if self.decrease_due == Time::MAX {
-                self.start_timer(now);
-            }
+    fn expect_feedback(&mut self, now: Time) {
+        self.sent = true;
+        if self.decrease_due == Time::MAX {
+            self.start_timer(now);
         }
-        self.half.handle_sent(now, packet);
     }
-    fn decides_on_sent(&self) -> bool {
-        self.half.decides_on_sent()
-    }
-    fn on_liveness(&mut self, now: Time) {
+
+    /// Passes on reports that prove that packets arrive.
+    fn forward_report(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         self.release();
-        self.stop_timer(now);
-        self.half.on_liveness(now);
-    }
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        if !feedback.packets.is_empty() {
-            self.release();
-        }
-        self.half.handle_feedback(now, feedback, signals);
-        if !feedback.packets.is_empty() {
-            self.stop_timer(now);
-        }
-    }
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
-        self.half.handle_rtt(now, rtt, signals);
-    }
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.release();
-        self.half.handle_report(now, report, signals);
+        self.half.handle_event(now, event, signals);
         self.stop_timer(now);
     }
-    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
-        self.half.handle_message(now, message, signals);
-    }
-    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        self.half.handle_stream(now, stream);
-    }
-    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
-        self.half.handle_frame(now, frame);
-    }
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        self.half.handle_application_limit(now, limited);
-    }
-    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
-        self.half.handle_stream_removed(now, stream);
-    }
-    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
-        self.half.handle_bounds(now, bounds, signals);
+
+    fn set_bounds(&mut self, bounds: &Bounds) {
         self.min = bounds.min;
         if let Limit::Armed(rate) | Limit::Cap(rate) = &mut self.limit {
             *rate = bounds.clamp(*rate);
         }
     }
-    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
-        self.half.handle_route_change(now, setup, signals);
-        (self.min, self.decrease_due, self.sent, self.limit) = (setup.min, Time::MAX, false, Limit::Off);
-        self.available = true;
-    }
-    fn handle_availability(&mut self, now: Time, available: bool) {
-        // A repeated call must not restart the timer.
-        if core::mem::replace(&mut self.available, available) == available {
-            return;
-        }
-        self.half.handle_availability(now, available);
-        (self.decrease_due, self.sent) = (Time::MAX, false);
-    }
-    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        if self.half.poll_timeout().is_some_and(|due| due <= now) {
-            self.half.handle_timeout(now, signals);
-        }
+
+    fn decrease_if_due(&mut self, now: Time) {
         if self.decrease_due <= now {
             match core::mem::take(&mut self.sent) {
                 true => self.decrease(now),
@@ -230,6 +174,52 @@ impl SendHalf for Guard {
                 false => self.decrease_due = Time::MAX,
             }
         }
+    }
+}
+
+impl SendHalf for Guard {
+    #[inline]
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => {
+                if packet.kind == PacketKind::Media {
+                    self.expect_feedback(now);
+                }
+                self.half.handle_event(now, event, signals);
+            }
+            Event::Feedback(feedback) if !feedback.packets.is_empty() => self.forward_report(now, event, signals),
+            Event::Report(_) => self.forward_report(now, event, signals),
+            Event::Liveness => {
+                self.release();
+                self.stop_timer(now);
+                self.half.handle_event(now, event, signals);
+            }
+            Event::Bounds(bounds) => {
+                self.half.handle_event(now, event, signals);
+                self.set_bounds(bounds);
+            }
+            Event::RouteChange(setup) => {
+                self.half.handle_event(now, event, signals);
+                (self.min, self.decrease_due, self.sent, self.limit) = (setup.min, Time::MAX, false, Limit::Off);
+                self.available = true;
+            }
+            // A repeated event must not restart the timer.
+            Event::Availability(available) if available == self.available => {}
+            Event::Availability(available) => {
+                self.half.handle_event(now, event, signals);
+                (self.available, self.decrease_due, self.sent) = (available, Time::MAX, false);
+            }
+            Event::Timeout => {
+                if self.half.poll_timeout().is_some_and(|due| due <= now) {
+                    self.half.handle_event(now, event, signals);
+                }
+                self.decrease_if_due(now);
+            }
+            _ => self.half.handle_event(now, event, signals),
+        }
+    }
+    fn decides_on_sent(&self) -> bool {
+        self.half.decides_on_sent()
     }
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
@@ -239,8 +229,8 @@ impl SendHalf for Guard {
         }
         Some(due.map_or(self.decrease_due, |due| due.min(self.decrease_due)))
     }
-    #[inline]
     /// While the guard limits the rate, no probe is sent.
+    #[inline]
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         if self.limit.cap().is_none() {
             return self.half.poll_probe(now);
@@ -255,9 +245,6 @@ impl SendHalf for Guard {
     fn calculated_rate(&self) -> Option<Rate> {
         self.half.calculated_rate()
     }
-    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
-        self.half.set_coupled_rate(now, share, signals);
-    }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let rate = self.half.stream_rate(stream)?;
         Some(self.share(self.half.decision().target).map_or(rate, |(_, share)| rate.scale(share)))
@@ -267,7 +254,7 @@ impl SendHalf for Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::{Message, Setup, testing};
 
     /// A half with a constant target of 1 Mbit/s, and a timeout at 10 s.
     #[derive(Clone, Debug)]
@@ -276,8 +263,10 @@ mod tests {
     }
 
     impl SendHalf for ConstantRate {
-        fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
-            self.timeouts.push(now);
+        fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+            if let Event::Timeout = event {
+                self.timeouts.push(now);
+            }
         }
         fn poll_timeout(&self) -> Option<Time> {
             self.timeouts.is_empty().then_some(at(10_000))
@@ -303,9 +292,13 @@ mod tests {
         let mut last = guard.decision().target;
         for ms in (from..to).step_by(100) {
             if guard.poll_timeout().is_some_and(|due| due <= at(ms)) {
-                guard.handle_timeout(at(ms), &mut Signals::disabled());
+                guard.handle_event(at(ms), &Event::Timeout, &mut Signals::disabled());
             }
-            guard.handle_sent(at(ms), &testing::sent(0, PacketKind::Media, 1200));
+            guard.handle_event(
+                at(ms),
+                &Event::Sent(&testing::sent(0, PacketKind::Media, 1200)),
+                &mut Signals::disabled(),
+            );
             let target = guard.decision().target;
             if target != last {
                 targets.push((ms, target.as_bps()));
@@ -315,7 +308,7 @@ mod tests {
         targets
     }
     fn report(guard: &mut Guard, ms: i64) -> u64 {
-        guard.handle_report(at(ms), &testing::report(0.0), &mut Signals::disabled());
+        guard.handle_event(at(ms), &Event::Report(&testing::report(0.0)), &mut Signals::disabled());
         guard.decision().target.as_bps()
     }
 
@@ -358,17 +351,17 @@ mod tests {
     }
 
     impl SendHalf for Halving {
-        fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
-            (self.target, self.due) = (self.target.scale(0.5), now + TimeDelta::from_secs(2));
+        fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+            match event {
+                Event::Timeout => {
+                    (self.target, self.due) = (self.target.scale(0.5), now + TimeDelta::from_secs(2));
+                }
+                Event::Report(_) | Event::Message(_) => self.target = Rate::from_kbps(1000),
+                _ => {}
+            }
         }
         fn poll_timeout(&self) -> Option<Time> {
             Some(self.due)
-        }
-        fn handle_report(&mut self, _: Time, _: &ReceiverReport, _: &mut Signals) {
-            self.target = Rate::from_kbps(1000);
-        }
-        fn handle_message(&mut self, _: Time, _: &Message, _: &mut Signals) {
-            self.target = Rate::from_kbps(1000);
         }
         fn decision(&self) -> Decision {
             Decision::new(self.target)
@@ -405,10 +398,10 @@ mod tests {
         let nada = crate::Config::halves(&crate::nada::NadaConfig::<false>::default(), &setup).send.unwrap();
         let mut guard = Guard::new(nada, Rate::from_kbps(50));
         assert_eq!(send(&mut guard, 0, 3100), [(3000, 500_000)]);
-        guard.set_coupled_rate(at(3100), Rate::from_kbps(2000), &mut Signals::disabled());
+        guard.handle_event(at(3100), &Event::CoupledRate(Rate::from_kbps(2000)), &mut Signals::disabled());
         assert_eq!(guard.calculated_rate(), Some(Rate::from_kbps(2000)));
         assert_eq!(guard.decision().target, Rate::from_kbps(500), "the cap");
-        guard.set_coupled_rate(at(3200), Rate::from_kbps(400), &mut Signals::disabled());
+        guard.handle_event(at(3200), &Event::CoupledRate(Rate::from_kbps(400)), &mut Signals::disabled());
         assert_eq!(guard.decision().target, Rate::from_kbps(400), "a share below the cap");
     }
 
@@ -419,7 +412,7 @@ mod tests {
         let mut guard = Guard::new(Box::new(half), Rate::from_kbps(30));
         send(&mut guard, 0, 3500);
         assert_eq!(guard.decision().target, Rate::from_kbps(250), "below the 500 that the guard allows");
-        guard.handle_message(at(3500), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::disabled());
+        guard.handle_event(at(3500), &Event::Message(&Message::Remb(Rate::from_kbps(2000))), &mut Signals::disabled());
         assert_eq!(guard.decision().target, Rate::from_kbps(500));
     }
 
@@ -429,7 +422,7 @@ mod tests {
         let mut guard = guard();
         send(&mut guard, 0, 1000);
         let bounds = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(300)).bounds();
-        guard.handle_bounds(at(1000), &bounds, &mut Signals::disabled());
+        guard.handle_event(at(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(send(&mut guard, 1000, 3100), [(3000, 150_000)]);
     }
 
@@ -452,7 +445,11 @@ mod tests {
         let mut targets = Vec::new();
         for ms in (0..5000).step_by(100) {
             targets.extend(send(&mut guard, ms, ms + 100));
-            guard.handle_message(at(ms), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::disabled());
+            guard.handle_event(
+                at(ms),
+                &Event::Message(&Message::Remb(Rate::from_kbps(2000))),
+                &mut Signals::disabled(),
+            );
         }
         assert_eq!(targets, [(3000, 500_000), (4000, 250_000)]);
     }
@@ -462,11 +459,11 @@ mod tests {
     #[test]
     fn padding_and_pauses_expect_no_feedback() {
         let mut guard = guard();
-        guard.handle_sent(at(0), &testing::sent(0, PacketKind::Padding, 250));
+        guard.handle_event(at(0), &Event::Sent(&testing::sent(0, PacketKind::Padding, 250)), &mut Signals::disabled());
         assert_eq!(guard.decrease_due, Time::MAX);
         send(&mut guard, 100, 200);
         for ms in [3100, 4100, 5100] {
-            guard.handle_timeout(at(ms), &mut Signals::disabled());
+            guard.handle_event(at(ms), &Event::Timeout, &mut Signals::disabled());
         }
         assert_eq!((guard.decision().target.as_bps(), guard.decrease_due), (500_000, Time::MAX));
         assert_eq!(send(&mut guard, 6000, 9100), [(9000, 250_000)], "sending again without feedback");
@@ -483,9 +480,9 @@ mod tests {
     #[test]
     fn timeouts_of_the_half_are_passed_on() {
         let mut guard = guard();
-        guard.handle_timeout(at(9000), &mut Signals::disabled());
+        guard.handle_event(at(9000), &Event::Timeout, &mut Signals::disabled());
         assert_eq!(guard.half.poll_timeout(), Some(at(10_000)), "not before its time");
-        guard.handle_timeout(at(10_000), &mut Signals::disabled());
+        guard.handle_event(at(10_000), &Event::Timeout, &mut Signals::disabled());
         assert_eq!(guard.half.poll_timeout(), None);
     }
 }

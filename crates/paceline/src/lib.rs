@@ -8,12 +8,12 @@
 //! [`ReceiveHalf`], which only some controllers have, runs at the receiver: it handles packet arrivals and sends
 //! messages such as REMB.
 //!
-//! The program calls `handle_*` with the current time when something happens, then reads [`SendHalf::decision`] or
-//! [`ReceiveHalf::poll_message`], and calls `handle_timeout` at the time that `poll_timeout` returns. The halves never
-//! read a clock.
+//! The program passes each [`Event`] with the current time to [`SendHalf::handle_event`] and then reads
+//! [`SendHalf::decision`]. At the receiver it calls `handle_*` and then [`ReceiveHalf::poll_message`]. Each half has a
+//! timeout at the time that `poll_timeout` returns. The halves never read a clock.
 //!
 //! ```
-//! use paceline::{ReceiverReport, Registry, Setup, Signals};
+//! use paceline::{Event, ReceiverReport, Registry, Setup, Signals};
 //! use paceline_units::{Fraction, Rate, Time};
 //!
 //! let registry = Registry::standard();
@@ -23,7 +23,7 @@
 //!
 //! // A receiver report with 20 % loss, 1 s into the call: by equation 5 of the paper the rate decreases by 10 %.
 //! let report = ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap() };
-//! send.handle_report(Time::from_secs(1), &report, &mut Signals::disabled());
+//! send.handle_event(Time::from_secs(1), &Event::Report(&report), &mut Signals::disabled());
 //! assert_eq!(send.decision().target, Rate::from_kbps(270));
 //! # Ok::<(), paceline::ConfigError>(())
 //! ```
@@ -52,8 +52,10 @@ extern crate alloc;
 
 pub mod blocks;
 mod controller;
+mod decision;
 pub mod drc;
 mod entry;
+mod event;
 mod fair_queue;
 mod fields;
 mod fixed;
@@ -62,14 +64,16 @@ pub mod gcc;
 pub mod googcc;
 mod guard;
 mod history;
-#[cfg(feature = "rtp")]
-pub mod messages;
+mod message;
 pub mod nada;
 mod pacer;
+mod packet;
 mod protection;
 mod receiver;
 mod registry;
 mod report;
+#[cfg(feature = "rtp")]
+pub mod rtcp_message;
 pub mod scream;
 mod sender;
 mod signals;
@@ -83,17 +87,17 @@ use paceline_units::DataSize;
 /// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
-pub use controller::{
-    AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,
-    Message, NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, QueuedFrame, ReceiveHalf,
-    ReceiveSnapshot, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, StreamState, Window,
-};
+pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
+pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
+pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
 pub use fse::{Coupling, FlowStateExchange};
 pub use guard::Guard;
 pub use history::{Flight, History};
+pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
 pub use pacer::{Pacer, PacketPriority};
+pub use packet::{Arrival, MediaKind, PacketKind, PacketReport, SentPacket};
 pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };

@@ -107,7 +107,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConfigError, SendHalf, Setup, Signals};
+    use crate::{ConfigError, Event, SendHalf, Setup, Signals};
     use paceline_units::{DataSize, Rate, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));
@@ -153,7 +153,7 @@ mod tests {
             assert_eq!(rate, SETUP.start, "{}", entry.name());
             let signals = &mut Signals::disabled();
             let share = |half: &mut dyn SendHalf, ms: i64, kbps, signals: &mut Signals| {
-                half.set_coupled_rate(Time::from_millis(ms), Rate::from_kbps(kbps), signals);
+                half.handle_event(Time::from_millis(ms), &Event::CoupledRate(Rate::from_kbps(kbps)), signals);
                 (half.calculated_rate().unwrap().as_bps() / 1000, half.decision().target.as_bps() / 1000)
             };
             assert_eq!(share(&mut *half, 0, 500, signals), (500, 500), "{}", entry.name());

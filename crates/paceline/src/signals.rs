@@ -80,15 +80,16 @@ macro_rules! signal_names {
 /// A drained value has the index of its signal, which the enum of the controller's module names:
 ///
 /// ```
-/// use paceline::{Feedback, PacketReport, Registry, Setup, SignalName, Signals, googcc::SenderSignal};
+/// use paceline::{Event, Feedback, PacketReport, Registry, Setup, SignalName, Signals, googcc::SenderSignal};
 /// use paceline_units::{DataSize, Rate, RemoteTime, Time};
 ///
 /// let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
 /// let mut half = Registry::standard().get("googcc").unwrap().build(&setup, &[])?.send.unwrap();
 /// let mut signals = Signals::enabled();
 /// let size = DataSize::from_bytes(1200);
-/// let packet = PacketReport::new(0, Time::ZERO, size, Some(RemoteTime::from_millis(20)));
-/// half.handle_feedback(Time::from_millis(50), &Feedback::new(&[packet], DataSize::ZERO, DataSize::ZERO), &mut signals);
+/// let packets = [PacketReport::new(0, Time::ZERO, size, Some(RemoteTime::from_millis(20)))];
+/// let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
+/// half.handle_event(Time::from_millis(50), &Event::Feedback(&feedback), &mut signals);
 /// let rate = signals.drain().find(|(index, _)| *index == SenderSignal::Rate.index());
 /// assert_eq!(rate.map(|(_, value)| value), Some(half.decision().target.as_bps_f64()));
 /// # Ok::<(), paceline::ConfigError>(())

@@ -4,7 +4,7 @@ use super::report::{Delays, Report};
 use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, law};
 use crate::blocks::EcnValidation;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, SendHalf,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, Message, SendHalf,
     SentPacket, Setup, SignalName, SignalTables, Signals, Window, signal_names,
 };
 use core::mem::take;
@@ -284,7 +284,33 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
-    fn handle_message(&mut self, _: Time, message: &Message, _: &mut Signals) {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Message(message) => self.handle_message(message),
+            Event::Bounds(bounds) => self.handle_bounds(bounds),
+            Event::RouteChange(setup) => *self = Self::new(self.config, *setup),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timeout
+    }
+
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+impl Sender {
+    fn handle_message(&mut self, message: &Message) {
         if let &Message::Remb(cap) = message {
             self.cap = cap;
             self.decide();
@@ -302,14 +328,6 @@ impl SendHalf for Sender {
         self.resumed_at = None;
         self.decide();
         signals.emit(DrcSignal::Rate, self.rate.as_bps_f64());
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.timeout
-    }
-
-    fn decides_on_sent(&self) -> bool {
-        false
     }
 
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
@@ -340,17 +358,9 @@ impl SendHalf for Sender {
         self.update(now, dt, &report, signals);
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds) {
         (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
         self.decide();
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(self.config, *setup);
-    }
-
-    fn decision(&self) -> Decision {
-        self.decision
     }
 }
 

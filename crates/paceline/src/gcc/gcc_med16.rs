@@ -19,7 +19,7 @@ use crate::blocks::{
     BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::{
-    Arrival, Bounds, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf,
+    Arrival, Bounds, Config, Controller, Decision, Entry, Event, FieldVisitor, GradientReport, Message, ReceiveHalf,
     ReceiverReport, RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
@@ -181,6 +181,9 @@ impl ReceiveHalf for Receiver {
     }
 
     #[inline]
+    fn message_kind(&self) -> crate::MessageKind {
+        crate::MessageKind::Gradient
+    }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Gradient)
     }
@@ -228,10 +231,36 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::RoundTrip(rtt) => self.handle_rtt(rtt),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
     }
-    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged. Both parts of it are at the sender.
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.loss.rate())
+    }
+
+    /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
+    fn decision(&self) -> Decision {
+        let target = self.loss.rate();
+        Decision { pacing: target.scale(self.config.pacing_factor), ..Decision::new(target) }
+    }
+}
+
+impl Sender {
+    fn handle_rtt(&mut self, rtt: &RoundTrip) {
         self.rtt = rtt.last;
         self.estimator.rate.set_rtt(rtt.last);
         self.loss.set_rtt(rtt.last);
@@ -257,33 +286,18 @@ impl SendHalf for Sender {
         self.bound(signals);
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         self.estimator.rate.set_min(bounds.min);
         self.bounds = *bounds;
         self.bound(signals);
     }
 
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
-    }
-
-    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged. Both parts of it are at the sender.
-    fn calculated_rate(&self) -> Option<Rate> {
-        Some(self.loss.rate())
-    }
-
-    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+    fn set_coupled_rate(&mut self, share: Rate, signals: &mut Signals) {
         let ratio = share.as_bps_f64() / self.loss.rate().as_bps_f64().max(1.0);
         self.estimator.rate.scale(ratio);
         self.delay_based = self.delay_based.map(|rate| rate.scale(ratio).max(share));
         self.loss.set_coupled(share);
         self.bound(signals);
-    }
-
-    /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
-    fn decision(&self) -> Decision {
-        let target = self.loss.rate();
-        Decision { pacing: target.scale(self.config.pacing_factor), ..Decision::new(target) }
     }
 }
 
@@ -422,10 +436,10 @@ mod tests {
             let mut half = pair(|_| {}).0;
             let mut signals = Signals::disabled();
             for ms in [10, 1010] {
-                half.handle_message(Time::from_millis(ms), &gradient(33, 33, 0, 900), &mut signals);
+                half.handle_event(Time::from_millis(ms), &Event::Message(&gradient(33, 33, 0, 900)), &mut signals);
             }
             for f in fractions {
-                half.handle_report(Time::from_millis(1020), &report(*f), &mut signals);
+                half.handle_event(Time::from_millis(1020), &Event::Report(&report(*f)), &mut signals);
             }
             half.decision().target.as_bps()
         };
@@ -438,11 +452,11 @@ mod tests {
     #[test]
     fn decreases_for_loss_once_per_round_trip() {
         let mut half = pair(|_| {}).0;
-        half.handle_rtt(Time::ZERO, &rtt(100), &mut Signals::disabled());
+        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(100)), &mut Signals::disabled());
         let report = report(0.2);
         let mut targets = Vec::new();
         for i in 0..10 {
-            half.handle_report(Time::from_millis(5000 + 100 * i), &report, &mut Signals::disabled());
+            half.handle_event(Time::from_millis(5000 + 100 * i), &Event::Report(&report), &mut Signals::disabled());
             targets.push(half.decision().target.as_bps());
         }
         assert_eq!(targets, [[270_000; 4].as_slice(), &[243_000; 4], &[218_700; 2]].concat());
@@ -455,8 +469,8 @@ mod tests {
         let mut half = pair(|_| {}).0;
         let mut signals = Signals::disabled();
         for i in 0..300 {
-            half.handle_message(Time::from_millis(33 * i), &gradient(33, 33, 0, 1000), &mut signals);
-            half.handle_report(Time::from_millis(33 * i), &report(0.0), &mut signals);
+            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(33, 33, 0, 1000)), &mut signals);
+            half.handle_event(Time::from_millis(33 * i), &Event::Report(&report(0.0)), &mut signals);
         }
         let grown = half.decision().target.as_bps();
         // 301, then 1.08 per second for 9.9 s: 645.
@@ -464,7 +478,7 @@ mod tests {
         let mut falls = Vec::new();
         for i in 300..330 {
             let before = half.decision().target;
-            half.handle_message(Time::from_millis(33 * i), &gradient(36, 33, 0, 600), &mut signals);
+            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(36, 33, 0, 600)), &mut signals);
             let after = half.decision().target;
             if after < before {
                 falls.push((i - 300, after.as_bps()));
@@ -473,7 +487,7 @@ mod tests {
         assert_eq!(falls.len(), 1, "R does not change: {falls:?}");
         assert!((2..25).contains(&falls[0].0) && falls[0].1 == 510_000, "{falls:?}");
         // Over-use continues and R is lower: another decrease.
-        half.handle_message(Time::from_millis(33 * 340), &gradient(36, 33, 0, 400), &mut signals);
+        half.handle_event(Time::from_millis(33 * 340), &Event::Message(&gradient(36, 33, 0, 400)), &mut signals);
         assert_eq!(half.decision().target.as_bps(), 340_000);
     }
 
@@ -482,10 +496,14 @@ mod tests {
         let scaled_after = |pause_ms: i64| {
             let (mut half, mut signals) = (pair(|_| {}).0, Signals::enabled());
             for i in 0..200 {
-                half.handle_message(Time::from_millis(20 * i), &gradient(22, 20, 0, 500), &mut signals);
+                half.handle_event(Time::from_millis(20 * i), &Event::Message(&gradient(22, 20, 0, 500)), &mut signals);
             }
             signals.drain().for_each(drop);
-            half.handle_message(Time::from_millis(3980 + pause_ms), &gradient(20, 20, 0, 500), &mut signals);
+            half.handle_event(
+                Time::from_millis(3980 + pause_ms),
+                &Event::Message(&gradient(20, 20, 0, 500)),
+                &mut signals,
+            );
             let mut scaled = signals.drain().filter(|(signal, _)| *signal == 1).map(|(_, value)| value);
             scaled.next().expect("one report")
         };
@@ -497,12 +515,12 @@ mod tests {
     fn remb_bounds_the_rate_and_nada_reports_are_ignored() {
         let mut half = pair(|_| {}).0;
         let mut signals = Signals::disabled();
-        half.handle_message(Time::from_millis(10), &Message::Remb(Rate::from_kbps(200)), &mut signals);
+        half.handle_event(Time::from_millis(10), &Event::Message(&Message::Remb(Rate::from_kbps(200))), &mut signals);
         assert_eq!(half.decision().target, Rate::from_kbps(200));
         let before = half.decision();
         let (mode, signal) = (crate::NadaMode::Gradual, TimeDelta::from_secs(2));
         let report = crate::NadaReport { mode, signal, incoming: Rate::from_kbps(50) };
-        half.handle_message(Time::from_millis(20), &Message::Nada(report), &mut signals);
+        half.handle_event(Time::from_millis(20), &Event::Message(&Message::Nada(report)), &mut signals);
         assert_eq!(half.decision(), before);
     }
 }

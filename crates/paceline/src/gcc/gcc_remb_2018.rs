@@ -20,7 +20,7 @@ use crate::blocks::{
     TwoStateConfig, Usage,
 };
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup,
+    Bounds, Config, Controller, Decision, Entry, Event, FieldVisitor, Message, ReceiverReport, SendHalf, Setup,
     SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
@@ -198,41 +198,20 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::RoundTrip(rtt) => self.estimate.set_rtt(rtt.last),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(message, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(self.loss, self.pacing_factor, setup),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
-    }
-    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
-        self.estimate.set_rtt(rtt.last);
-    }
-
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.estimate.handle_report(now, report.fraction_lost);
-        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
-        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
-    }
-
-    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
-        let &Message::Remb(rate) = message else { return };
-        self.estimate.handle_remb(rate);
-        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
-        signals.emit(SenderSignal::Remb, rate.as_bps_f64());
-    }
-
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
-        self.estimate.set_bounds(bounds);
-        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(self.loss, self.pacing_factor, setup);
-    }
-
-    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let before = self.estimate.rate();
-        self.estimate.handle_timeout(now);
-        if self.estimate.rate() != before {
-            signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
-        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -243,6 +222,34 @@ impl SendHalf for Sender {
     fn decision(&self) -> Decision {
         let target = self.estimate.rate();
         Decision { pacing: target.scale(self.pacing_factor), ..Decision::new(target) }
+    }
+}
+
+impl Sender {
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.estimate.handle_report(now, report.fraction_lost);
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
+    }
+
+    fn handle_message(&mut self, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
+        self.estimate.handle_remb(rate);
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::Remb, rate.as_bps_f64());
+    }
+
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
+        self.estimate.set_bounds(bounds);
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+    }
+
+    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
+        let before = self.estimate.rate();
+        self.estimate.handle_timeout(now);
+        if self.estimate.rate() != before {
+            signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        }
     }
 }
 

@@ -16,9 +16,9 @@ use crate::blocks::{
     ProbeEstimator, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
-    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
-    signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, Message,
+    PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables,
+    Signals, signal_names,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
@@ -216,6 +216,47 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(rtt),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(message, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
+    fn decides_on_sent(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.estimate.next_update())
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged.
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.flight.is_none().then(|| self.estimate.rate())
+    }
+
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        let cluster = self.probes.poll(now)?;
+        self.probe_estimator.handle_cluster(cluster);
+        Some(cluster)
+    }
+}
+
+impl Sender {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if packet.probe.is_some() {
             self.probes.handle_sent(now);
@@ -223,9 +264,6 @@ impl SendHalf for Sender {
         if self.flight.as_mut().is_some_and(|flight| flight.handle_sent(now, packet)) {
             self.decide(&mut Signals::disabled());
         }
-    }
-    fn decides_on_sent(&self) -> bool {
-        self.flight.is_some()
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
@@ -252,7 +290,7 @@ impl SendHalf for Sender {
         }
     }
 
-    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+    fn handle_rtt(&mut self, rtt: &RoundTrip) {
         self.rate.set_rtt(rtt.last);
         self.estimate.set_rtt(rtt.last);
     }
@@ -263,21 +301,17 @@ impl SendHalf for Sender {
         signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
-    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+    fn handle_message(&mut self, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.remb = rate;
         self.bound(signals);
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         self.rate.set_min(bounds.min);
         self.estimate.set_bounds(bounds);
         self.probes.set_max(bounds.max);
         self.decide(signals);
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -285,30 +319,10 @@ impl SendHalf for Sender {
         self.decide(signals);
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
-        Some(self.estimate.next_update())
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged.
-    fn calculated_rate(&self) -> Option<Rate> {
-        self.flight.is_none().then(|| self.estimate.rate())
-    }
-
-    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+    fn set_coupled_rate(&mut self, share: Rate, signals: &mut Signals) {
         let ratio = self.estimate.set_coupled(share);
         self.rate.scale(ratio);
         self.decide(signals);
-    }
-
-    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        let cluster = self.probes.poll(now)?;
-        self.probe_estimator.handle_cluster(cluster);
-        Some(cluster)
     }
 }
 

@@ -5,9 +5,7 @@
 //! ```
 
 use crate::blocks::{LossConfig, LossController, StartProbes};
-use crate::{
-    Bounds, Decision, Message, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, Setup, Signals, signal_names,
-};
+use crate::{Bounds, Decision, Event, Message, ProbeCluster, ReceiverReport, SendHalf, Setup, Signals, signal_names};
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// The time after the first report in which a REMB may raise the rate (`kStartPhaseMs` of libwebrtc's
@@ -76,13 +74,41 @@ impl RembSender {
 }
 
 impl SendHalf for RembSender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::RoundTrip(rtt) => self.loss.set_rtt(rtt.last),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(self.config, setup),
+            Event::Timeout => self.starts = false,
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
     }
-    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
-        self.loss.set_rtt(rtt.last);
+
+    /// The clusters are due at the start of the call. The flow asks for them after a timeout.
+    fn poll_timeout(&self) -> Option<Time> {
+        self.starts.then_some(Time::ZERO)
     }
 
+    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
+        self.probes.as_mut()?.poll()
+    }
+
+    fn decision(&self) -> Decision {
+        let target = self.loss.rate();
+        // The scaling of rates beyond 2^53 bit/s rounds: the pacing rate must not fall below the target.
+        let pacing = self.config.pacing_factor.map_or(Rate::MAX, |factor| target.scale(factor).max(target));
+        let padding = if self.config.pads { target } else { Rate::ZERO };
+        Decision { pacing, padding, ..Decision::new(target) }
+    }
+}
+
+impl RembSender {
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.first_report.get_or_insert(now);
         self.had_loss |= report.fraction_lost.get() > 0.0;
@@ -104,35 +130,10 @@ impl SendHalf for RembSender {
         signals.emit(RembSenderSignal::Remb, rate.as_bps_f64());
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         self.bounds = Bounds { max: self.config.max.unwrap_or(Rate::MAX).min(bounds.max), min: bounds.min };
         self.loss.bound(self.bounds.min, self.bounds.max);
         signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(self.config, setup);
-    }
-
-    fn handle_timeout(&mut self, _: Time, _: &mut Signals) {
-        self.starts = false;
-    }
-
-    /// The clusters are due at the start of the call. The flow asks for them after a timeout.
-    fn poll_timeout(&self) -> Option<Time> {
-        self.starts.then_some(Time::ZERO)
-    }
-
-    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
-        self.probes.as_mut()?.poll()
-    }
-
-    fn decision(&self) -> Decision {
-        let target = self.loss.rate();
-        // The scaling of rates beyond 2^53 bit/s rounds: the pacing rate must not fall below the target.
-        let pacing = self.config.pacing_factor.map_or(Rate::MAX, |factor| target.scale(factor).max(target));
-        let padding = if self.config.pads { target } else { Rate::ZERO };
-        Decision { pacing, padding, ..Decision::new(target) }
     }
 }
 
@@ -172,7 +173,7 @@ mod tests {
     fn loss_moves_the_rate_between_its_bounds() {
         let mut half = sender(false, LossConfig::Y2013, None);
         let mut signals = Signals::disabled();
-        half.handle_rtt(Time::ZERO, &rtt(50), &mut signals);
+        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(50)), &mut signals);
         for second in 0..60 {
             half.handle_report(Time::from_secs(second), &report(0.01), &mut signals);
         }
@@ -204,7 +205,7 @@ mod tests {
         for (lost, second, expected) in [(0.0, 2, 900), (0.0, 4, 315), (0.05, 2, 300)] {
             let mut half = RembSender::new(config, &SETUP);
             assert_eq!(half.poll_timeout(), Some(Time::ZERO));
-            half.handle_timeout(Time::ZERO, &mut signals);
+            half.handle_event(Time::ZERO, &Event::Timeout, &mut signals);
             assert_eq!(half.poll_timeout(), None);
             assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
             half.handle_report(Time::from_secs(1), &report(lost), &mut signals);

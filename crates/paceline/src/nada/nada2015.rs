@@ -285,7 +285,7 @@ impl Observe for Observer2015 {
 mod tests {
     use super::*;
     use crate::testing::{self, arrival};
-    use crate::{Message, ReceiveHalf, SendHalf, StreamState};
+    use crate::{Event, Message, ReceiveHalf, SendHalf, StreamState};
     use paceline_units::{DataSize, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(2500));
@@ -389,7 +389,7 @@ mod tests {
         let (mut half, _) = pair(&Nada2015Config::default());
         let mut signals = Signals::disabled();
         let mut after = |mode, x, kbps| {
-            half.handle_message(Time::ZERO, &report(mode, x, kbps), &mut signals);
+            half.handle_event(Time::ZERO, &Event::Message(&report(mode, x, kbps)), &mut signals);
             half.decision().target.as_bps()
         };
         // x_o = 0 - 50, x_d = 0: +1 %; then x_o = 30 - 49.505, x_d = 30.
@@ -399,9 +399,9 @@ mod tests {
         assert_eq!(after(NadaMode::RampUp, 5.0, 2400), 2_500_000, "at most R_max");
         assert_eq!(after(NadaMode::Gradual, 3000.0, 1000), 50_000, "at least R_min");
         let (mut half, _) = pair(&Nada2015Config::default());
-        half.handle_rtt(Time::ZERO, &testing::rtt(400), &mut signals);
+        half.handle_event(Time::ZERO, &Event::RoundTrip(&testing::rtt(400)), &mut signals);
         assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
-        half.handle_message(Time::ZERO, &report(NadaMode::RampUp, 0.0, 1000), &mut signals);
+        half.handle_event(Time::ZERO, &Event::Message(&report(NadaMode::RampUp, 0.0, 1000)), &mut signals);
         assert_eq!(half.decision().target.as_bps(), 1_100_000);
     }
 
@@ -417,7 +417,11 @@ mod tests {
             for frame in 0..30 * seconds {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_stream(now, &StreamState::new(StreamId(0), queued));
+                half.handle_event(
+                    now,
+                    &Event::Stream(&StreamState::new(StreamId(0), queued)),
+                    &mut Signals::disabled(),
+                );
                 let decision = half.decision();
                 assert!(decision.target <= SETUP.start && decision.pacing >= SETUP.start);
                 worst = worst.max(buffer * 8e3 / decision.pacing.as_bps_f64());

@@ -270,7 +270,7 @@ impl Observe for Observer {
 mod tests {
     use super::*;
     use crate::testing::{arrival, rtt};
-    use crate::{Feedback, Message, PacketReport, SendHalf, StreamState};
+    use crate::{Event, Feedback, Message, PacketReport, SendHalf, StreamState};
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(150), Rate::from_kbps(1500));
@@ -282,7 +282,7 @@ mod tests {
     /// Handles a NADA report. Returns the new target.
     fn target_after(half: &mut dyn SendHalf, ms: i64, mode: NadaMode, x_ms: f64, kbps: u64) -> u64 {
         let report = NadaReport { mode, signal: TimeDelta::from_millis_f64(x_ms), incoming: Rate::from_kbps(kbps) };
-        half.handle_message(Time::from_millis(ms), &Message::Nada(report), &mut Signals::disabled());
+        half.handle_event(Time::from_millis(ms), &Event::Message(&Message::Nada(report)), &mut Signals::disabled());
         half.decision().target.as_bps()
     }
 
@@ -291,7 +291,7 @@ mod tests {
     fn rate_follows_the_reports() {
         use NadaMode::{Gradual, RampUp};
         let mut half = sender(&NadaConfig::<false>::default());
-        half.handle_rtt(Time::ZERO, &rtt(50), &mut Signals::disabled());
+        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(50)), &mut Signals::disabled());
         assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
         assert_eq!(target_after(&mut *half, 100, Gradual, 15.0, 1000), 970_000, "x_o = 0, x_d = 15: -3 %");
         assert_eq!(target_after(&mut *half, 200, RampUp, 20.0, 900), 1_066_667);
@@ -344,7 +344,7 @@ mod tests {
                 while let Some(due) = half.poll_timeout().filter(|due| *due < now) {
                     half.handle_timeout(due, &mut signals);
                     let message = half.poll_message(due).expect("a report is due");
-                    send.handle_message(sent, &message, &mut signals);
+                    send.handle_event(sent, &Event::Message(&message), &mut signals);
                 }
                 let packet = Arrival { sequence: n as u16, ecn, ..arrival(10 * n, 1250) };
                 half.handle_arrival(now, &packet, &mut signals);
@@ -352,7 +352,7 @@ mod tests {
             reports.push(PacketReport { ecn: Some(ecn), ..PacketReport::new(n as u64, sent, size, arrived) });
             if n % 10 == 9 {
                 let feedback = Feedback::new(&reports, size, size);
-                send.handle_feedback(sent, &feedback, &mut signals);
+                send.handle_event(sent, &Event::Feedback(&feedback), &mut signals);
                 reports.clear();
             }
             if n % 100 == 99 {
@@ -391,7 +391,7 @@ mod tests {
             };
             let packets: Vec<PacketReport> = packets.iter().map(report).collect();
             let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
-            half.handle_feedback(Time::from_millis(200), &feedback, &mut signals);
+            half.handle_event(Time::from_millis(200), &Event::Feedback(&feedback), &mut signals);
             signals.drain().find(|(index, _)| *index == 9).expect("p_loss").1
         };
         assert_eq!(feed(&[]), 0.0);
@@ -414,7 +414,11 @@ mod tests {
             let step = |frame: i64| {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_stream(now, &StreamState::new(StreamId(0), queued));
+                half.handle_event(
+                    now,
+                    &Event::Stream(&StreamState::new(StreamId(0), queued)),
+                    &mut Signals::disabled(),
+                );
                 let decision = half.decision();
                 let factor = if over.contains(&frame) { 1.2 } else { 1.0 };
                 buffer += factor * decision.target.as_bps_f64() / 8.0 / 30.0;

@@ -4,8 +4,8 @@ use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
 use crate::blocks::{EcnValidation, FlightLimit};
 use crate::{
-    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName,
-    Signals, StreamState,
+    Bounds, Decision, Event, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, SentPacket, Setup,
+    SignalName, Signals, StreamState,
 };
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -167,9 +167,38 @@ impl<S: SenderSignal> Sender<S> {
 }
 
 impl<S: SenderSignal> SendHalf for Sender<S> {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(rtt, signals),
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => self.handle_route_change(setup),
+            Event::Availability(available) => self.available = available,
+            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         self.flight.is_some()
     }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// RFC 8699, section 6.1: the reference rate is exchanged, and `r_vin` and `r_send` follow it.
+    fn calculated_rate(&self) -> Option<Rate> {
+        self.flight.is_none().then_some(self.rate)
+    }
+}
+
+impl<S: SenderSignal> Sender<S> {
     /// A change of the ECN codepoint takes effect with the next frame. Without per-packet feedback no report is missing.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
@@ -180,8 +209,9 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
             self.decide();
         }
     }
+
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
-    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {
+    fn handle_rtt(&mut self, rtt: &RoundTrip, signals: &mut Signals) {
         self.rtt = rtt.last;
         signals.emit(S::RTT, self.rtt.as_millis_f64());
     }
@@ -215,41 +245,27 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
         self.update(now, &report, signals);
     }
 
-    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+    fn handle_stream_removed(&mut self, stream: StreamId) {
         self.shaping.remove_stream(stream);
         self.decide();
     }
 
-    fn handle_availability(&mut self, _: Time, available: bool) {
-        self.available = available;
-    }
-
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
         self.decide();
         signals.emit(S::RATE, self.rate.as_bps_f64());
     }
 
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+    fn handle_route_change(&mut self, setup: &Setup) {
         *self = Self::new(self.config, setup, self.observer.as_ref().map(Observer::restarted));
     }
 
-    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+    fn handle_stream(&mut self, stream: &StreamState) {
         self.shaping.handle_queued(stream.stream, stream.queued);
         self.decide();
     }
 
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    /// RFC 8699, section 6.1: the reference rate is exchanged, and `r_vin` and `r_send` follow it.
-    fn calculated_rate(&self) -> Option<Rate> {
-        self.flight.is_none().then_some(self.rate)
-    }
-
-    fn set_coupled_rate(&mut self, _: Time, share: Rate, signals: &mut Signals) {
+    fn set_coupled_rate(&mut self, share: Rate, signals: &mut Signals) {
         self.rate = self.bounds.clamp(share);
         self.decide();
         signals.emit(S::RATE, self.rate.as_bps_f64());

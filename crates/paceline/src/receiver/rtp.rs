@@ -2,7 +2,7 @@
 
 use super::feedback::FeedbackBuilder;
 use super::{FeedbackFormats, Receiver, SendTimeUnwrapper};
-use crate::{Arrival, Controller, MediaKind, PacketKind, Signals, messages};
+use crate::{Arrival, Controller, MediaKind, PacketKind, Signals, rtcp_message};
 use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId};
 use paceline_wire::{CompoundWriter, RtpHeader, WriteError};
@@ -109,7 +109,7 @@ impl Receiver {
         // What does not fit follows in the next compound. A report on packets gets a compound of its own, because it needs room.
         let mut written = 0;
         while let Some(message) = self.messages.get(written)
-            && messages::write(message, rtp.own_ssrc, &[rtp.media_ssrc], &mut writer).is_ok()
+            && rtcp_message::write(message, rtp.own_ssrc, &[rtp.media_ssrc], &mut writer).is_ok()
         {
             written += 1;
         }

@@ -23,10 +23,10 @@ use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
-    SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, PacketReport,
+    SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
-use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
     [
@@ -181,9 +181,36 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => self.queue.remove_stream(stream),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
     }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.adjust_due.min(self.open_due);
+        (due < Time::MAX).then_some(due)
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+impl Sender {
     /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
@@ -199,7 +226,7 @@ impl SendHalf for Sender {
         self.update_open_due(now);
     }
 
-    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+    fn handle_stream(&mut self, stream: &StreamState) {
         let encoded = self.queue.handle_stream(stream);
         self.rates.handle_encoded(encoded);
         if self.ecn.codepoint() != self.decision.ecn {
@@ -207,18 +234,10 @@ impl SendHalf for Sender {
         }
     }
 
-    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
-        self.queue.remove_stream(stream);
-    }
-
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         self.media.set_bounds(bounds);
         self.decide();
         signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
@@ -258,17 +277,6 @@ impl SendHalf for Sender {
             self.decide();
             self.update_open_due(now);
         }
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        let due = self.adjust_due.min(self.open_due);
-        (due < Time::MAX).then_some(due)
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
     }
 }
 
@@ -502,7 +510,11 @@ mod tests {
                 let Decision { target, window, .. } = self.half.decision();
                 let Some(Window::AfterHighest(window)) = window else { panic!("no window") };
                 if self.now >= self.next_packet && self.half.in_flight < window {
-                    self.half.handle_stream(self.now, &StreamState::new(StreamId(0), DataSize::ZERO));
+                    self.half.handle_event(
+                        self.now,
+                        &Event::Stream(&StreamState::new(StreamId(0), DataSize::ZERO)),
+                        &mut Signals::disabled(),
+                    );
                     let packet = testing::sent(self.sent.len() as u64, PacketKind::Media, PACKET.as_bytes());
                     self.half.handle_sent(self.now, &packet);
                     self.sent.push(self.now);

@@ -1,6 +1,7 @@
 //! Coupled congestion control (RFC 8699): a new rate of the controller waits for the flow's share of the rate of its group.
 
 use super::Sender;
+use crate::Event;
 use paceline_units::{Rate, Time};
 
 impl<T> Sender<T> {
@@ -30,7 +31,7 @@ impl<T> Sender<T> {
     pub fn set_coupled_rate(&mut self, now: Time, share: Rate) -> Rate {
         let now = self.advance(now);
         if let Some(half) = self.half.as_mut().filter(|half| half.calculated_rate() != Some(share)) {
-            half.set_coupled_rate(now, share, &mut self.signals);
+            half.handle_event(now, &Event::CoupledRate(share), &mut self.signals);
         }
         let used = self.couple().unwrap_or(share);
         self.follow(now);

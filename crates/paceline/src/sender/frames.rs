@@ -2,7 +2,7 @@
 
 use super::outbox::Queued;
 use super::{FrameDropped, Sender, SenderEvent, rtp_timestamp};
-use crate::{MediaKind, PacketKind, PacketPriority, QueuedFrame, StreamState};
+use crate::{Event, MediaKind, PacketKind, PacketPriority, QueuedFrame, StreamState};
 use alloc::vec::Vec;
 use paceline_units::{DataSize, StreamId, Time, TimeDelta};
 
@@ -90,7 +90,7 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         self.check_application_limit(now);
         if let Some(half) = &mut self.half {
-            half.handle_stream(now, state);
+            half.handle_event(now, &Event::Stream(state), &mut self.signals);
             self.update_decision();
         }
     }
@@ -174,7 +174,7 @@ impl<T> Sender<T> {
     pub fn finish_frame(&mut self, now: Time, frame: &QueuedFrame) {
         let now = self.advance(now);
         if let Some(half) = &mut self.half {
-            half.handle_frame(now, frame);
+            half.handle_event(now, &Event::Frame(frame), &mut self.signals);
         }
     }
 

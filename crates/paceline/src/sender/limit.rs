@@ -1,7 +1,7 @@
 //! When the detection of the application limit runs: with the frames, at most each 100 ms.
 
-use super::{ApplicationLimit, SendHalf, Sender};
-use alloc::boxed::Box;
+use super::{ApplicationLimit, Sender};
+use crate::Event;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The least time between two checks: a fifth of the window of [`ApplicationLimit`].
@@ -31,38 +31,42 @@ impl LimitCheck {
         self.sent += size;
     }
 
-    fn update(&mut self, now: Time, target: Rate, queued: DataSize, half: &mut Option<Box<dyn SendHalf>>) {
+    /// Returns whether the application limits the flow, if that changed.
+    fn update(&mut self, now: Time, target: Rate, queued: DataSize) -> Option<bool> {
         if now < self.due {
-            return;
+            return None;
         }
         self.due = now + INTERVAL;
         let limited = self.detector.update(now, target, core::mem::take(&mut self.sent), queued);
-        self.set(now, limited, half);
+        self.set(limited)
     }
 
-    fn restart(&mut self, now: Time, available: bool, half: &mut Option<Box<dyn SendHalf>>) {
+    fn restart(&mut self, now: Time, available: bool) -> Option<bool> {
         (self.detector, self.sent) = (ApplicationLimit::default(), DataSize::ZERO);
         self.due = if available { now } else { Time::MAX };
-        self.set(now, false, half);
+        self.set(false)
     }
 
-    fn set(&mut self, now: Time, limited: bool, half: &mut Option<Box<dyn SendHalf>>) {
-        if limited != core::mem::replace(&mut self.limited, limited)
-            && let Some(half) = half
-        {
-            half.handle_application_limit(now, limited);
-        }
+    fn set(&mut self, limited: bool) -> Option<bool> {
+        (limited != core::mem::replace(&mut self.limited, limited)).then_some(limited)
     }
 }
 
 impl<T> Sender<T> {
-    /// Tells the half when the application begins or ceases to limit the flow.
     pub(super) fn check_application_limit(&mut self, now: Time) {
-        self.limit.update(now, self.decision.target, self.outbox.pacer.queued(), &mut self.half);
+        let change = self.limit.update(now, self.decision.target, self.outbox.pacer.queued());
+        self.report_application_limit(now, change);
     }
 
     /// Starts the detection again, without the limit.
     pub(super) fn restart_application_limit(&mut self, now: Time) {
-        self.limit.restart(now, self.outbox.is_available(), &mut self.half);
+        let change = self.limit.restart(now, self.outbox.is_available());
+        self.report_application_limit(now, change);
+    }
+
+    fn report_application_limit(&mut self, now: Time, change: Option<bool>) {
+        if let (Some(limited), Some(half)) = (change, &mut self.half) {
+            half.handle_event(now, &Event::ApplicationLimit(limited), &mut self.signals);
+        }
     }
 }

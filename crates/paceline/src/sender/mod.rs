@@ -26,16 +26,19 @@ mod outbox;
 mod padding;
 mod prober;
 mod report_in;
+#[cfg(feature = "rtp")]
 mod report_order;
 #[cfg(feature = "rtp")]
 mod rtcp_in;
+#[cfg(feature = "rtp")]
 mod sequence_map;
 mod streams;
 
 use crate::blocks::ApplicationLimit;
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
-    Controller, Decision, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf, SentPacket, Signals,
+    Controller, Decision, Event, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf, SentPacket,
+    Signals,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -203,7 +206,7 @@ impl<T> Sender<T> {
         let Some(half) = self.half.as_mut().filter(|half| half.poll_timeout().is_some_and(is_due)) else {
             return false;
         };
-        half.handle_timeout(now, &mut self.signals);
+        half.handle_event(now, &Event::Timeout, &mut self.signals);
         self.follow(now);
         true
     }
@@ -284,7 +287,7 @@ impl<T> Sender<T> {
             history.handle_sent(now, &packet);
         }
         if let Some(half) = &mut self.half {
-            half.handle_sent(now, &packet);
+            half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
             if self.decides_on_sent {
                 self.update_decision();
             }

@@ -4,7 +4,7 @@ use super::prober::Prober;
 use super::report_in::LossCount;
 use super::{Sender, StreamConfig};
 use crate::blocks::UnusedRate;
-use crate::{Bounds, Setup};
+use crate::{Bounds, Event, Setup};
 use paceline_units::{Rate, StreamId, Time};
 
 impl<T> Sender<T> {
@@ -19,7 +19,7 @@ impl<T> Sender<T> {
     pub(super) fn apply_bounds(&mut self, now: Time, bounds: &Bounds) {
         self.outbox.prober.drop_above(bounds.max);
         if let Some(half) = &mut self.half {
-            half.handle_bounds(now, bounds, &mut self.signals);
+            half.handle_event(now, &Event::Bounds(bounds), &mut self.signals);
         }
     }
 
@@ -38,10 +38,10 @@ impl<T> Sender<T> {
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
         if let Some(half) = &mut self.half {
-            half.handle_route_change(now, setup, &mut self.signals);
-            half.handle_bounds(now, &setup.bounds(), &mut self.signals);
+            half.handle_event(now, &Event::RouteChange(setup), &mut self.signals);
+            half.handle_event(now, &Event::Bounds(&setup.bounds()), &mut self.signals);
             if !self.outbox.is_available() {
-                half.handle_availability(now, false);
+                half.handle_event(now, &Event::Availability(false), &mut self.signals);
             }
         }
         self.follow(now);
@@ -59,7 +59,7 @@ impl<T> Sender<T> {
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
         if let Some(half) = &mut self.half {
-            half.handle_availability(now, available);
+            half.handle_event(now, &Event::Availability(available), &mut self.signals);
         }
         self.follow(now);
         self.update_wake();
@@ -142,7 +142,7 @@ impl<T> Sender<T> {
             self.outbox.prober = Prober::default();
         }
         if let Some(half) = &mut self.half {
-            half.handle_stream_removed(now, id);
+            half.handle_event(now, &Event::StreamRemoved(id), &mut self.signals);
         }
         self.divide();
         self.follow(now);

@@ -4,7 +4,7 @@
 //! messages behind it must be newer than what is known.
 
 use super::{Sender, SenderEvent};
-use crate::{Feedback, Flight, Message, ReceiverReport, Reception, Report, RoundTrip};
+use crate::{Event, Feedback, Flight, Message, ReceiverReport, Reception, Report, RoundTrip};
 use paceline_units::{Ecn, Fraction, RemoteTime, Time, TimeDelta};
 
 /// The send half gets a fraction lost once reports have covered this many packets (libwebrtc of 2013). A smaller sample
@@ -136,14 +136,15 @@ impl<T> Sender<T> {
         self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
         if let Some(half) = &mut self.half {
-            half.handle_feedback(now, &Feedback { packets, outstanding, after_highest, rtt }, &mut self.signals);
+            let feedback = Feedback { packets, outstanding, after_highest, rtt };
+            half.handle_event(now, &Event::Feedback(&feedback), &mut self.signals);
         }
         true
     }
 
     pub(super) fn pass_message(&mut self, now: Time, message: &Message) {
         if let Some(half) = &mut self.half {
-            half.handle_message(now, message, &mut self.signals);
+            half.handle_event(now, &Event::Message(message), &mut self.signals);
         }
     }
 
@@ -152,7 +153,7 @@ impl<T> Sender<T> {
         self.rtt = Some(rtt);
         self.emit(SenderEvent::RoundTrip(sample));
         if let Some(half) = &mut self.half {
-            half.handle_rtt(now, &rtt, &mut self.signals);
+            half.handle_event(now, &Event::RoundTrip(&rtt), &mut self.signals);
         }
     }
 
@@ -170,7 +171,8 @@ impl<T> Sender<T> {
         self.loss.fraction = Some(fraction_lost);
         self.emit(SenderEvent::FractionLost(fraction_lost));
         if let Some(half) = &mut self.half {
-            half.handle_report(now, &ReceiverReport { fraction_lost }, &mut self.signals);
+            let report = ReceiverReport { fraction_lost };
+            half.handle_event(now, &Event::Report(&report), &mut self.signals);
         }
     }
 
@@ -183,7 +185,7 @@ impl<T> Sender<T> {
     pub(super) fn handle_liveness(&mut self, now: Time) {
         self.mark_answered();
         if let Some(half) = &mut self.half {
-            half.on_liveness(now);
+            half.handle_event(now, &Event::Liveness, &mut self.signals);
         }
     }
 

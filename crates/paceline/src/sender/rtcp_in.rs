@@ -8,7 +8,7 @@
 use super::report_order::{ReportOrder, ReportStatus};
 use super::sequence_map::SequenceMap;
 use super::{Sender, SenderEvent};
-use crate::{FeedbackFormat, messages};
+use crate::{FeedbackFormat, rtcp_message};
 use alloc::vec::Vec;
 use paceline_units::{StreamId, Time, TimeDelta};
 use paceline_wire::{ReportBlock, Rtcp, WireError, ntp, parse_compound};
@@ -230,7 +230,7 @@ impl<T> Sender<T> {
 
     /// Passes a message of the receive half on, if it was `accepted`.
     fn handle_rtcp_message(&mut self, now: Time, packet: &Rtcp<'_>, accepted: bool) {
-        match messages::read(packet) {
+        match rtcp_message::read(packet) {
             Some(message) if accepted && self.half.is_some() => self.pass_message(now, &message),
             _ => self.rtp.ignored += 1,
         }

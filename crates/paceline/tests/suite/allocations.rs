@@ -2,7 +2,7 @@
 
 use crate::video_packet;
 use paceline::{
-    Arrival, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
+    Arrival, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
     RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -103,11 +103,15 @@ fn send_halves_do_not_allocate() {
             }
             let now = Time::from_millis(n as i64 * 500);
             let fraction_lost = Fraction::from_q8((n % 64) as u8);
-            half.handle_rtt(now, &RoundTrip::after(None, TimeDelta::from_millis(50)), &mut signals);
+            half.handle_event(
+                now,
+                &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::from_millis(50))),
+                &mut signals,
+            );
             let report = ReceiverReport { fraction_lost };
-            half.handle_report(now, &report, &mut signals);
+            half.handle_event(now, &Event::Report(&report), &mut signals);
             for message in messages(n) {
-                half.handle_message(now, &message, &mut signals);
+                half.handle_event(now, &Event::Message(&message), &mut signals);
             }
             assert!(half.decision().target >= SETUP.min);
         }
@@ -143,14 +147,18 @@ fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
         let now = Time::from_millis(60_000_000 + n as i64 * 4);
         let size = DataSize::from_bytes(1200);
         if n.is_multiple_of(8) {
-            half.handle_stream(
+            half.handle_event(
                 now,
-                &StreamState::new(StreamId(n.is_multiple_of(16) as u8), DataSize::from_bytes(1200 * (n % 3))),
+                &Event::Stream(&StreamState::new(
+                    StreamId(n.is_multiple_of(16) as u8),
+                    DataSize::from_bytes(1200 * (n % 3)),
+                )),
+                &mut Signals::disabled(),
             );
         }
-        half.handle_sent(now, &SentPacket::new(n, size));
+        half.handle_event(now, &Event::Sent(&SentPacket::new(n, size)), &mut Signals::disabled());
         while half.poll_timeout().is_some_and(|due| due <= now) {
-            half.handle_timeout(now, signals);
+            half.handle_event(now, &Event::Timeout, signals);
         }
         let queue = TimeDelta::from_micros(100 * (n as i64 / 12 % 400 - 200).abs());
         let reordered = TimeDelta::from_millis(if n % 1200 == 5 { 9 } else { 0 });
@@ -159,7 +167,7 @@ fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
         if reports.len() as u64 == PER_MESSAGE {
             let flight = DataSize::from_bytes(5000);
             let feedback = Feedback::new(&reports, flight, flight);
-            half.handle_feedback(now + TimeDelta::from_millis(3), &feedback, signals);
+            half.handle_event(now + TimeDelta::from_millis(3), &Event::Feedback(&feedback), signals);
             assert!(half.decision().target >= SETUP.min, "{name}");
             reports.clear();
         }

@@ -2,8 +2,9 @@
 
 use crate::video_packet;
 use paceline::{
-    Arrival, Controller, Decision, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind, PacketReport,
-    ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window, blocks::GroupDelta,
+    Arrival, Controller, Decision, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind,
+    PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
+    blocks::GroupDelta,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use proptest::prelude::*;
@@ -186,7 +187,7 @@ impl Harness {
     fn timeouts(&mut self) {
         let (now, remote) = (self.now, self.remote);
         if let Some(half) = self.controller.send.as_mut().filter(|h| h.poll_timeout().is_some_and(|due| due <= now)) {
-            half.handle_timeout(now, &mut self.signals);
+            half.handle_event(now, &Event::Timeout, &mut self.signals);
         }
         if let Some(half) =
             self.controller.receive.as_mut().filter(|h| h.poll_timeout().is_some_and(|due| due <= remote))
@@ -208,18 +209,18 @@ impl Harness {
             match input {
                 Input::Report(f, rtt) => {
                     if let Some(sample) = *rtt {
-                        half.handle_rtt(now, &RoundTrip::after(None, sample), &mut self.signals);
+                        half.handle_event(now, &Event::RoundTrip(&RoundTrip::after(None, sample)), &mut self.signals);
                     }
                     let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap() };
-                    half.handle_report(now, &report, &mut self.signals);
+                    half.handle_event(now, &Event::Report(&report), &mut self.signals);
                 }
-                Input::Message(message) => half.handle_message(now, message, &mut self.signals),
+                Input::Message(message) => half.handle_event(now, &Event::Message(message), &mut self.signals),
                 Input::Sent(bytes) => {
                     let (sequence, size) = (self.sequence, DataSize::from_bytes(*bytes));
                     self.sequence += 1;
                     let packet = SentPacket::new(sequence, size);
                     let before = half.decision();
-                    half.handle_sent(now, &packet);
+                    half.handle_event(now, &Event::Sent(&packet), &mut Signals::disabled());
                     assert!(
                         half.decides_on_sent() || half.decision() == before,
                         "the flow would not notice this decision"
@@ -234,11 +235,15 @@ impl Harness {
                     let packets: Vec<PacketReport> = packets.iter().enumerate().map(report).collect();
                     let outstanding = DataSize::from_bytes(5000);
                     let feedback = Feedback::new(&packets, outstanding, outstanding);
-                    half.handle_feedback(now, &feedback, &mut self.signals);
+                    half.handle_event(now, &Event::Feedback(&feedback), &mut self.signals);
                 }
                 Input::Stream(queued, unused) => {
                     let (queued, unused) = (DataSize::from_bytes(*queued), Rate::from_bps(*unused));
-                    half.handle_stream(now, &StreamState { unused, ..StreamState::new(StreamId(0), queued) });
+                    half.handle_event(
+                        now,
+                        &Event::Stream(&StreamState { unused, ..StreamState::new(StreamId(0), queued) }),
+                        &mut Signals::disabled(),
+                    );
                 }
                 Input::Frame { .. } | Input::Nothing => {}
             }
@@ -402,13 +407,17 @@ fn gcc_follows_loss_and_remb() {
         let after = |fraction_lost: f64| {
             let mut half = built(entry, &setup).send.unwrap();
             let report = ReceiverReport { fraction_lost: Fraction::new(fraction_lost).unwrap() };
-            half.handle_report(Time::from_secs(1), &report, &mut Signals::disabled());
+            half.handle_event(Time::from_secs(1), &Event::Report(&report), &mut Signals::disabled());
             half.decision().target.as_bps() / 1000
         };
         assert_eq!([after(0.05), after(0.2)], [900, 810], "{}", entry.name());
         assert!((945..=975).contains(&after(0.0)), "{}: {}", entry.name(), after(0.0));
         let mut half = built(entry, &setup).send.unwrap();
-        half.handle_message(Time::from_secs(1), &Message::Remb(Rate::from_kbps(400)), &mut Signals::disabled());
+        half.handle_event(
+            Time::from_secs(1),
+            &Event::Message(&Message::Remb(Rate::from_kbps(400))),
+            &mut Signals::disabled(),
+        );
         assert_eq!(half.decision().target, Rate::from_kbps(400), "{}", entry.name());
     }
 }

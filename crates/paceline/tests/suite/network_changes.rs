@@ -1,7 +1,7 @@
 //! Every registered controller handles new limits, a change of the route, and a network that is unavailable.
 
 use crate::conformance::{Harness, built, setups, step};
-use paceline::{Bounds, Registry, SendHalf, SentPacket, Setup, Signals};
+use paceline::{Bounds, Event, Registry, SendHalf, SentPacket, Setup, Signals};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ proptest! {
             harness.run(&before);
             let Harness { controller, now, remote, signals, .. } = &mut harness;
             if let Some(half) = &mut controller.send {
-                half.handle_bounds(*now, &bounds, signals);
+                half.handle_event(*now, &Event::Bounds(&bounds), signals);
                 let target = half.decision().target;
                 prop_assert!(bounds.clamp(target) == target, "{}: {target} in {bounds:?}", entry.name());
             }
@@ -47,7 +47,7 @@ proptest! {
             let mut fresh = harness.branch(built(entry, &new));
             let Harness { controller, now, remote, signals, .. } = &mut harness;
             if let Some(half) = &mut controller.send {
-                half.handle_route_change(*now, &new, signals);
+                half.handle_event(*now, &Event::RouteChange(&new), signals);
             }
             if let Some(half) = &mut controller.receive {
                 half.handle_route_change(*remote, &new);
@@ -67,10 +67,14 @@ fn run(half: &mut dyn SendHalf, now: &mut Time, for_s: i64, sends: bool) -> Rate
     for _ in 0..10 * for_s {
         *now += TimeDelta::from_millis(100);
         if half.poll_timeout().is_some_and(|due| due <= *now) {
-            half.handle_timeout(*now, &mut Signals::disabled());
+            half.handle_event(*now, &Event::Timeout, &mut Signals::disabled());
         }
         if sends {
-            half.handle_sent(*now, &SentPacket::new(0, DataSize::from_bytes(1200)));
+            half.handle_event(
+                *now,
+                &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
+                &mut Signals::disabled(),
+            );
         }
     }
     half.decision().target
@@ -84,9 +88,9 @@ fn unavailable_network_does_not_lower_the_target() {
         let mut half = built(entry, &setup).send.unwrap();
         let mut now = Time::ZERO;
         let before = run(&mut *half, &mut now, 2, true);
-        half.handle_availability(now, false);
+        half.handle_event(now, &Event::Availability(false), &mut Signals::disabled());
         assert_eq!(run(&mut *half, &mut now, 60, false), before, "{}", entry.name());
-        half.handle_availability(now, true);
+        half.handle_event(now, &Event::Availability(true), &mut Signals::disabled());
         assert_eq!(run(&mut *half, &mut now, 2, true), before, "{}", entry.name());
         let after = run(&mut *half, &mut now, 2, true);
         assert!(after < before.scale(0.81), "{}: {after} without feedback", entry.name());
@@ -104,7 +108,7 @@ fn availability_that_does_not_change_has_no_effect_on_the_guard() {
         let mut half = built(entry, &setup).send.unwrap();
         let mut now = Time::ZERO;
         let before = run(&mut *half, &mut now, 2, true);
-        half.handle_availability(now, true);
+        half.handle_event(now, &Event::Availability(true), &mut Signals::disabled());
         assert!(run(&mut *half, &mut now, 2, true) < before.scale(0.81), "{}", entry.name());
     }
 }
@@ -117,12 +121,12 @@ fn guard_follows_the_minimum() {
     let mut half = built(entry.get("gcc-2016").unwrap(), &setup).send.unwrap();
     let mut now = Time::ZERO;
     let bounds = |min| Bounds { min: Rate::from_kbps(min), max: Rate::from_kbps(2000) };
-    half.handle_bounds(now, &bounds(200), &mut Signals::disabled());
+    half.handle_event(now, &Event::Bounds(&bounds(200)), &mut Signals::disabled());
     assert_eq!(run(&mut *half, &mut now, 30, true), Rate::from_kbps(200));
-    half.handle_bounds(now, &bounds(400), &mut Signals::disabled());
+    half.handle_event(now, &Event::Bounds(&bounds(400)), &mut Signals::disabled());
     assert_eq!(half.decision().target, Rate::from_kbps(400));
-    half.handle_bounds(now, &bounds(50), &mut Signals::disabled());
+    half.handle_event(now, &Event::Bounds(&bounds(50)), &mut Signals::disabled());
     assert_eq!(run(&mut *half, &mut now, 30, true), Rate::from_kbps(50));
-    half.handle_route_change(now, &setup, &mut Signals::disabled());
+    half.handle_event(now, &Event::RouteChange(&setup), &mut Signals::disabled());
     assert_eq!(half.decision().target, setup.start, "no cap after a route change");
 }

@@ -1,7 +1,7 @@
 //! Every registered controller lowers its rate when the queue grows, and does not when the queue is empty.
 
 use paceline::{
-    Arrival, Controller, Entry, Feedback, History, Message, PacketReport, ReceiverReport, Registry, RoundTrip,
+    Arrival, Controller, Entry, Event, Feedback, History, Message, PacketReport, ReceiverReport, Registry, RoundTrip,
     SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -92,8 +92,12 @@ impl Call {
                 let (fraction_lost, rtt) = (Fraction::from_q8(0), TimeDelta::from_millis(2 * OWD + queue(now / 33)));
                 let report = ReceiverReport { fraction_lost };
                 let half = self.pair.send.as_mut().expect("a send half");
-                half.handle_rtt(Time::from_millis(now), &RoundTrip::after(None, rtt), &mut self.signals);
-                half.handle_report(Time::from_millis(now), &report, &mut self.signals);
+                half.handle_event(
+                    Time::from_millis(now),
+                    &Event::RoundTrip(&RoundTrip::after(None, rtt)),
+                    &mut self.signals,
+                );
+                half.handle_event(Time::from_millis(now), &Event::Report(&report), &mut self.signals);
             }
         }
         self.rates
@@ -104,10 +108,10 @@ impl Call {
         let (at, packet) = (Time::from_millis(now), SentPacket { stream, ..SentPacket::new(sequence, SIZE) });
         let half = self.pair.send.as_mut().expect("a send half");
         while half.poll_timeout().is_some_and(|due| due <= at) {
-            half.handle_timeout(at, &mut self.signals);
+            half.handle_event(at, &Event::Timeout, &mut self.signals);
         }
-        half.handle_stream(at, &StreamState::new(stream, DataSize::ZERO));
-        half.handle_sent(at, &packet);
+        half.handle_event(at, &Event::Stream(&StreamState::new(stream, DataSize::ZERO)), &mut Signals::disabled());
+        half.handle_event(at, &Event::Sent(&packet), &mut Signals::disabled());
         self.history.handle_sent(at, &packet);
         self.on_path.push_back((now + OWD + queue(now / 33), sequence));
     }
@@ -126,7 +130,7 @@ impl Call {
             half.handle_timeout(at, &mut self.signals);
         }
         while let Some(message) = half.poll_message(at) {
-            sender.handle_message(Time::from_millis(now), &message, &mut self.signals);
+            sender.handle_event(Time::from_millis(now), &Event::Message(&message), &mut self.signals);
             let target = sender.decision().target;
             self.rates.push((frame, if let Message::Remb(rate) = message { rate } else { target }));
         }
@@ -140,7 +144,7 @@ impl Call {
             let flight = self.history.flight();
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
             let feedback = Feedback::new(&packets, outstanding, after_highest);
-            half.handle_feedback(Time::from_millis(now), &feedback, &mut self.signals);
+            half.handle_event(Time::from_millis(now), &Event::Feedback(&feedback), &mut self.signals);
             self.rates.push((last.sequence as i64 / 3, half.decision().target));
         }
     }

@@ -9,7 +9,7 @@
 //! 512 packets later, and its target swings between 0.2 and 6 Mbit/s.
 
 use paceline::{
-    Decision, Feedback, PacketKind, PacketReport, QueuedFrame, Registry, SendHalf, SentPacket, Setup, Signals,
+    Decision, Event, Feedback, PacketKind, PacketReport, QueuedFrame, Registry, SendHalf, SentPacket, Setup, Signals,
     StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -93,7 +93,7 @@ impl Loop {
             self.collect_feedback();
             self.deliver_feedback();
             if self.half.poll_timeout().is_some_and(|due| due <= self.now) {
-                self.half.handle_timeout(self.now, &mut self.signals);
+                self.half.handle_event(self.now, &Event::Timeout, &mut self.signals);
             }
             self.make_frame();
             (sum, count) = (sum + self.half.decision().target.as_bps_f64(), count + 1);
@@ -139,7 +139,7 @@ impl Loop {
             let reports: Vec<PacketReport> = packets.iter().map(report).collect();
             self.in_flight = self.in_flight.saturating_sub(packets.iter().map(|sent| sent.size).sum());
             let feedback = Feedback::new(&reports, self.in_flight, self.in_flight);
-            self.half.handle_feedback(self.now, &feedback, &mut self.signals);
+            self.half.handle_event(self.now, &Event::Feedback(&feedback), &mut self.signals);
         }
     }
 
@@ -150,7 +150,7 @@ impl Loop {
         self.next_frame += FRAME;
         let queued = self.queue.iter().copied().sum();
         let state = StreamState { max: self.script.max, ..StreamState::new(StreamId(0), queued) };
-        self.half.handle_stream(self.now, &state);
+        self.half.handle_event(self.now, &Event::Stream(&state), &mut Signals::disabled());
         let want = self.half.decision().target.as_bps_f64() * FRAME.as_secs_f64() / 8.0 + self.carry;
         let bytes = want as u64;
         self.carry = want - bytes as f64;
@@ -159,7 +159,7 @@ impl Loop {
         self.queue.extend(sizes);
         let size = DataSize::from_bytes(bytes);
         let frame = QueuedFrame { stream: StreamId(0), size, packets: count as u32, key: false };
-        self.half.handle_frame(self.now, &frame);
+        self.half.handle_event(self.now, &Event::Frame(&frame), &mut Signals::disabled());
     }
 
     /// Sends the packets up to now, each at its time.
@@ -177,7 +177,7 @@ impl Loop {
             };
             let at = self.next_packet;
             let packet = SentPacket { kind: PacketKind::Media, ..SentPacket::new(self.sequence, size) };
-            self.half.handle_sent(at, &packet);
+            self.half.handle_event(at, &Event::Sent(&packet), &mut Signals::disabled());
             self.in_flight += size;
             let backlog = (self.link_free - at).max(TimeDelta::ZERO);
             let arrives = backlog <= self.script.queue_max;

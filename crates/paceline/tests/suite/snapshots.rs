@@ -1,7 +1,7 @@
 //! Every registered controller can be copied with its state.
 
 use crate::conformance::{Harness, built, setups, step};
-use paceline::{Controller, Registry, SentPacket, Setup, Signals};
+use paceline::{Controller, Event, Registry, SentPacket, Setup, Signals};
 use paceline_units::{DataSize, Rate, RemoteTime, Time};
 use proptest::prelude::*;
 
@@ -41,7 +41,11 @@ fn debug_shows_the_state() {
         let Controller { send, receive, .. } = built(entry, &setup);
         let (mut send, mut signals) = (send.unwrap(), Signals::disabled());
         let before = format!("{send:?}");
-        send.handle_sent(Time::from_secs(1), &SentPacket::new(0, DataSize::from_bytes(1200)));
+        send.handle_event(
+            Time::from_secs(1),
+            &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
+            &mut Signals::disabled(),
+        );
         assert_eq!(format!("{send:?}") != before, entry.controls(), "{}", entry.name());
         if let Some(mut half) = receive {
             let before = format!("{half:?}");

@@ -15,8 +15,8 @@ use super::units::{floor_arrival, floor_sent, floor_us, rounded_to_ms};
 use super::window_pushback::WindowPushback;
 use crate::blocks::{ProbeEstimator, Usage};
 use crate::{
-    Bounds, Decision, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals, StreamState, Window,
+    Bounds, Decision, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf,
+    SentPacket, Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::sync::Arc;
@@ -343,6 +343,57 @@ impl GoogCc {
 }
 
 impl SendHalf for GoogCc {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(now, message),
+            Event::Liveness => self.on_liveness(now),
+            Event::Stream(stream) => self.handle_stream(now, stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
+            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::Availability(available) => self.handle_availability(now, available),
+            Event::CoupledRate(share) => self.set_coupled_rate(now, share, signals),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
+    fn decides_on_sent(&self) -> bool {
+        self.window.pushes_back()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.next_process)
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged, here the combination of all limits. The limit by
+    /// a REMB is another one.
+    fn calculated_rate(&self) -> Option<Rate> {
+        if self.config.window.bounds_flight() {
+            return None;
+        }
+        Some(if self.initialised { self.bandwidth.estimate() } else { self.start })
+    }
+
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        self.initialise(now);
+        let cluster = self.probes.poll()?;
+        self.probe_estimator.handle_cluster(cluster);
+        Some(cluster)
+    }
+}
+
+impl GoogCc {
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         self.initialise(now);
@@ -354,10 +405,6 @@ impl SendHalf for GoogCc {
         }
         self.window.set_in_flight(packet.in_flight.map_or(DataSize::ZERO, |before| before + packet.size));
         self.publish(now);
-    }
-
-    fn decides_on_sent(&self) -> bool {
-        self.window.pushes_back()
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
@@ -411,7 +458,7 @@ impl SendHalf for GoogCc {
         }
     }
 
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, _: &mut Signals) {
+    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip) {
         self.initialise(now);
         let rtt = rounded_to_ms(rtt.last);
         if rtt.is_positive() {
@@ -431,7 +478,7 @@ impl SendHalf for GoogCc {
         self.bandwidth.handle_short_report(now);
     }
 
-    fn handle_message(&mut self, now: Time, message: &Message, _: &mut Signals) {
+    fn handle_message(&mut self, now: Time, message: &Message) {
         self.initialise(now);
         if let &Message::Remb(rate) = message {
             self.bandwidth.handle_remb(floor_us(now), rate);
@@ -470,10 +517,6 @@ impl SendHalf for GoogCc {
         self.emit_rate(before, signals);
     }
 
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
-    }
-
     fn handle_availability(&mut self, now: Time, available: bool) {
         self.initialise(now);
         if available {
@@ -491,25 +534,6 @@ impl SendHalf for GoogCc {
         self.emit_rate(before, signals);
     }
 
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        Some(self.next_process)
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    /// RFC 8699, appendix A: the estimate of the available bandwidth is exchanged, here the combination of all limits. The limit by
-    /// a REMB is another one.
-    fn calculated_rate(&self) -> Option<Rate> {
-        if self.config.window.bounds_flight() {
-            return None;
-        }
-        Some(if self.initialised { self.bandwidth.estimate() } else { self.start })
-    }
-
     fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
         self.initialise(now);
         let (before, now) = (self.decision.target, floor_us(now));
@@ -518,12 +542,5 @@ impl SendHalf for GoogCc {
         self.publish(now);
         self.decide();
         self.emit_rate(before, signals);
-    }
-
-    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        self.initialise(now);
-        let cluster = self.probes.poll()?;
-        self.probe_estimator.handle_cluster(cluster);
-        Some(cluster)
     }
 }

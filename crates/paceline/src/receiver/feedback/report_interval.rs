@@ -32,6 +32,7 @@ impl ReportInterval {
     }
 
     /// Makes no report due before the interval is over.
+    #[cfg(feature = "rtp")]
     pub fn never_send_early(&mut self) {
         self.sends_early = false;
     }

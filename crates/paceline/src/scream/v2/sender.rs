@@ -15,7 +15,7 @@ use super::shares::Shares;
 use super::target_rate::FrameStatistics;
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, PacketReport,
     QueuedFrame, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta, round_to_u64};
@@ -167,10 +167,40 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
+            Event::Frame(frame) => self.handle_frame(now, frame),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::Timeout => self.handle_timeout(now),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
     }
 
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        (self.open_due < Time::MAX).then_some(self.open_due)
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        self.shares.get(stream)
+    }
+}
+
+impl Sender {
     /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
@@ -181,7 +211,7 @@ impl SendHalf for Sender {
         self.update_open_due(now);
     }
 
-    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+    fn handle_stream(&mut self, stream: &StreamState) {
         self.frames.handle_stream(stream);
         if self.shares.handle_stream(stream) || self.ecn.codepoint() != self.decision.ecn {
             self.decide();
@@ -193,21 +223,17 @@ impl SendHalf for Sender {
         self.frames.handle_frame(now, frame, rate);
     }
 
-    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+    fn handle_stream_removed(&mut self, stream: StreamId) {
         self.frames.remove_stream(stream);
         self.shares.remove(stream);
         self.decide();
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
         self.bounds = *bounds;
         self.target = bounds.clamp(self.target);
         self.decide();
         signals.emit(ScreamV2Signal::Target, self.target.as_bps_f64());
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(&self.config, setup);
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
@@ -231,27 +257,13 @@ impl SendHalf for Sender {
         self.emit(now, signals);
     }
 
-    fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
+    fn handle_timeout(&mut self, now: Time) {
         if self.open_due <= now {
             self.given_up = self.in_flight;
             self.opened = now;
             self.decide();
             self.update_open_due(now);
         }
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        (self.open_due < Time::MAX).then_some(self.open_due)
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
-        self.shares.get(stream)
     }
 }
 

@@ -1,0 +1,71 @@
+//! What a send half decides.
+
+use paceline_units::{DataSize, Ecn, Rate, TimeDelta};
+
+/// The instructions for encoder and pacer until the next decision. [`Decision::new`] has the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The sending rate of the flow, IP and UDP headers included.
+    pub target: Rate,
+    /// A rate up to the target that changes more slowly, for choices that are costly to revert, such as a resolution.
+    pub stable_target: Rate,
+    /// The rate at which the pacer empties its queue.
+    pub pacing: Rate,
+    /// If not zero, packets leave in bursts: at once until they take this time at the pacing rate, and then none for this time.
+    /// The sender wakes up less often.
+    pub burst: TimeDelta,
+    /// If not zero, packets leave at multiples of this time only, one at each, as from a program that polls its pacer.
+    pub tick: TimeDelta,
+    /// The bound on bytes in flight, if the controller has one.
+    pub window: Option<Window>,
+    /// Padding fills what media leaves free up to this rate. Zero: no padding.
+    pub padding: Rate,
+    /// The ECN codepoint of RTP packets.
+    pub ecn: Ecn,
+    /// When the first frame in the pacer's queue has waited for this time, the frames of its stream in the queue are
+    /// discarded, and a key frame follows. [`TimeDelta::MAX`]: the limit of the flow, which is also the longest.
+    pub queue_max: TimeDelta,
+}
+
+impl Decision {
+    /// Returns a decision whose packets leave at the target rate, without bursts, window, padding and ECN.
+    pub fn new(target: Rate) -> Self {
+        Self {
+            target,
+            stable_target: target,
+            pacing: target,
+            burst: TimeDelta::ZERO,
+            tick: TimeDelta::ZERO,
+            window: None,
+            padding: Rate::ZERO,
+            ecn: Ecn::NotEct,
+            queue_max: TimeDelta::MAX,
+        }
+    }
+}
+
+/// The number of a probe cluster within its flow.
+pub type ProbeId = u16;
+
+/// Packets to send at a given rate, to find out whether the path has that capacity. The flow fills them with media that
+/// waits in the pacer and with padding, and marks them in [`SentPacket::probe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeCluster {
+    /// The number, which the controller chooses.
+    pub id: ProbeId,
+    /// The rate of the packets.
+    pub rate: Rate,
+    /// The length of the cluster: it ends when this much time's worth of bytes at its rate has left.
+    pub duration: TimeDelta,
+    /// The least number of packets.
+    pub packets: u16,
+}
+
+/// A bound on bytes in flight. The flow enforces it if it knows the bytes in flight, that is, with per-packet feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// A bound on the bytes that are neither acknowledged nor lost.
+    Outstanding(DataSize),
+    /// A bound on the bytes sent after the highest acknowledged packet (RFC 8298).
+    AfterHighest(DataSize),
+}
