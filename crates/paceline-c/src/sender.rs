@@ -7,8 +7,9 @@ use crate::status::{
     Failure, PACELINE_ERROR_CONTROLLER, PACELINE_ERROR_FULL, PACELINE_ERROR_PARAMETER, PACELINE_ERROR_RTCP, argument,
 };
 use paceline::{
-    Bounds, ConfigError, Controller, Decision, Feedback, Flight, History, Message, Pacer, PacketKind, PacketPriority,
-    ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup, SignalTables, StreamState, Window,
+    Bounds, ConfigError, Controller, Decision, Event, Feedback, Flight, History, Message, Pacer, PacketKind,
+    PacketPriority, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup, SignalTables, StreamState,
+    Window,
 };
 use paceline_flow::{FeedbackReader, Prober, SequenceMap, messages};
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -136,7 +137,7 @@ impl Sender {
         let in_flight = self.per_packet.then(|| self.history.flight().outstanding);
         let packet = SentPacket { kind, stream: STREAM, probe, in_flight, ..SentPacket::new(sequence, size) };
         self.history.handle_sent(now, &packet);
-        self.half.handle_sent(now, &packet);
+        self.half.handle_event(now, &Event::Sent(&packet), self.signals.collector());
         if self.half.decides_on_sent() {
             self.follow(now);
         }
@@ -171,7 +172,11 @@ impl Sender {
     ) -> Result<(), Failure> {
         let now = self.at(now);
         let size = packets.iter().map(|(_, size)| *size).sum();
-        self.half.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, self.pacer.queued()) });
+        self.half.handle_event(
+            now,
+            &Event::Stream(&StreamState { min, max, ..StreamState::new(STREAM, self.pacer.queued()) }),
+            self.signals.collector(),
+        );
         let rejected = match () {
             _ if !self.available => Some("there is no network; drop the frame"),
             _ if self.decision.pacing.is_zero() => Some("the pacing rate is 0, so no packet leaves; drop the frame"),
@@ -186,7 +191,11 @@ impl Sender {
             };
             packets.iter().for_each(push);
             let count = packets.len() as u32;
-            self.half.handle_frame(now, &paceline::QueuedFrame { stream: STREAM, size, packets: count, key });
+            self.half.handle_event(
+                now,
+                &Event::Frame(&paceline::QueuedFrame { stream: STREAM, size, packets: count, key }),
+                self.signals.collector(),
+            );
         }
         self.follow(now);
         rejected.map_or(Ok(()), |text| Err((PACELINE_ERROR_FULL, text.to_owned())))
@@ -264,7 +273,7 @@ impl Sender {
         self.lost += (packets.len() - arrived) as u64;
         let Flight { outstanding, after_highest } = self.history.flight();
         let feedback = Feedback { packets, outstanding, after_highest, rtt: self.reader.rtt() };
-        self.half.handle_feedback(now, &feedback, self.signals.collector());
+        self.half.handle_event(now, &Event::Feedback(&feedback), self.signals.collector());
     }
 
     /// Handles an RTCP datagram: transport-wide feedback, RFC 8888 reports and the messages of receive halves. Other packets
@@ -285,10 +294,12 @@ impl Sender {
                     self.reader.handle_congestion_feedback(now, history, maps, &feedback);
                     self.pass_reports(now);
                 }
-                Rtcp::ReceiverReport { .. } | Rtcp::SenderReport { .. } => self.half.on_liveness(now),
+                Rtcp::ReceiverReport { .. } | Rtcp::SenderReport { .. } => {
+                    self.half.handle_event(now, &Event::Liveness, self.signals.collector())
+                }
                 other => {
                     if let Some(message) = messages::read(&other) {
-                        self.half.handle_message(now, &message, self.signals.collector());
+                        self.half.handle_event(now, &Event::Message(&message), self.signals.collector());
                     }
                 }
             }
@@ -303,19 +314,19 @@ impl Sender {
         let now = self.at(now);
         let rtt = RoundTrip::after(self.rtt, sample);
         self.rtt = Some(rtt);
-        self.half.handle_rtt(now, &rtt, self.signals.collector());
+        self.half.handle_event(now, &Event::RoundTrip(&rtt), self.signals.collector());
         self.follow(now);
     }
 
     pub fn handle_loss(&mut self, now: Time, fraction_lost: Fraction) {
         let now = self.at(now);
-        self.half.handle_report(now, &ReceiverReport { fraction_lost }, self.signals.collector());
+        self.half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), self.signals.collector());
         self.follow(now);
     }
 
     pub fn handle_remb(&mut self, now: Time, rate: Rate) {
         let now = self.at(now);
-        self.half.handle_message(now, &Message::Remb(rate), self.signals.collector());
+        self.half.handle_event(now, &Event::Message(&Message::Remb(rate)), self.signals.collector());
         self.follow(now);
     }
 
@@ -323,7 +334,7 @@ impl Sender {
     pub fn handle_bounds(&mut self, now: Time, bounds: &Bounds) {
         let now = self.at(now);
         self.prober.drop_above(bounds.max);
-        self.half.handle_bounds(now, bounds, self.signals.collector());
+        self.half.handle_event(now, &Event::Bounds(bounds), self.signals.collector());
         self.follow(now);
     }
 
@@ -334,10 +345,10 @@ impl Sender {
         self.history.restart();
         self.reader.restart();
         (self.prober, self.rtt) = (Prober::default(), None);
-        self.half.handle_route_change(now, setup, self.signals.collector());
-        self.half.handle_bounds(now, &setup.bounds(), self.signals.collector());
+        self.half.handle_event(now, &Event::RouteChange(setup), self.signals.collector());
+        self.half.handle_event(now, &Event::Bounds(&setup.bounds()), self.signals.collector());
         if !self.available {
-            self.half.handle_availability(now, false);
+            self.half.handle_event(now, &Event::Availability(false), self.signals.collector());
         }
         self.follow(now);
     }
@@ -347,7 +358,7 @@ impl Sender {
         let now = self.at(now);
         if self.available != available {
             self.available = available;
-            self.half.handle_availability(now, available);
+            self.half.handle_event(now, &Event::Availability(available), self.signals.collector());
             self.follow(now);
         }
     }
@@ -355,7 +366,7 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Time) {
         let now = self.at(now);
         if self.half.poll_timeout().is_some_and(|due| due <= now) {
-            self.half.handle_timeout(now, self.signals.collector());
+            self.half.handle_event(now, &Event::Timeout, self.signals.collector());
             self.follow(now);
         }
     }

@@ -1,7 +1,7 @@
 //! One flow's sender: a send half and the history that joins feedback with sent packets.
 
 use paceline::{
-    Decision, Feedback, History, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup,
+    Decision, Event, Feedback, History, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup,
     Signals,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
@@ -51,7 +51,7 @@ impl Sender {
         let mut packet = SentPacket::new(sequence, DataSize::from_bytes(bytes.max(0.0) as u64));
         packet.in_flight = Some(self.history.flight().outstanding);
         self.history.handle_sent(now, &packet);
-        self.half.handle_sent(now, &packet);
+        self.half.handle_event(now, &Event::Sent(&packet), &mut Signals::disabled());
         sequence as f64
     }
 
@@ -69,26 +69,26 @@ impl Sender {
         let flight = self.history.flight();
         let mut feedback = Feedback::new(&packets, flight.outstanding, flight.after_highest);
         feedback.rtt = self.rtt;
-        self.half.handle_feedback(now, &feedback, &mut Signals::disabled());
+        self.half.handle_event(now, &Event::Feedback(&feedback), &mut Signals::disabled());
     }
 
     pub fn handle_rtt(&mut self, now_ms: f64, rtt_ms: f64) {
         let now = self.at(now_ms);
         let rtt = RoundTrip::after(self.rtt, milliseconds(rtt_ms));
         self.rtt = Some(rtt);
-        self.half.handle_rtt(now, &rtt, &mut Signals::disabled());
+        self.half.handle_event(now, &Event::RoundTrip(&rtt), &mut Signals::disabled());
     }
 
     pub fn handle_loss(&mut self, now_ms: f64, fraction: f64) {
         let now = self.at(now_ms);
         if let Some(fraction_lost) = Fraction::new(fraction) {
-            self.half.handle_report(now, &ReceiverReport { fraction_lost }, &mut Signals::disabled());
+            self.half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), &mut Signals::disabled());
         }
     }
 
     pub fn handle_timeout(&mut self, now_ms: f64) {
         let now = self.at(now_ms);
-        self.half.handle_timeout(now, &mut Signals::disabled());
+        self.half.handle_event(now, &Event::Timeout, &mut Signals::disabled());
     }
 
     pub fn poll_timeout(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Coupled congestion control (RFC 8699): a new rate of the controller waits for the flow's share of the rate of its group.
 
 use super::{MediaSender, RTT_DEFAULT};
-use paceline::RoundTrip;
+use paceline::{Event, RoundTrip};
 use paceline_units::{Rate, Time, TimeDelta};
 
 impl MediaSender {
@@ -29,7 +29,7 @@ impl MediaSender {
     /// Sets the flow's share. Returns the rate that the controller uses: the share within its limits.
     pub fn set_coupled_rate(&mut self, now: Time, share: Rate) -> Rate {
         if let Some(half) = self.half.as_mut().filter(|half| half.calculated_rate() != Some(share)) {
-            half.set_coupled_rate(now, share, &mut self.signals);
+            half.handle_event(now, &Event::CoupledRate(share), &mut self.signals);
         }
         let used = self.couple().unwrap_or(share);
         self.follow_half(now);

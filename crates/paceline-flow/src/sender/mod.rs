@@ -28,8 +28,8 @@ use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
 use paceline::blocks::ApplicationLimit;
 use paceline::{
-    Controller, Decision, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip, SendHalf, Signals,
-    Window,
+    Controller, Decision, Event, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip, SendHalf,
+    Signals, Window,
 };
 use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, WireError, parse_compound};
@@ -229,7 +229,7 @@ impl MediaSender {
         if let Some(half) = &mut self.half
             && half.poll_timeout().is_some_and(|due| due <= now)
         {
-            half.handle_timeout(now, &mut self.signals);
+            half.handle_event(now, &Event::Timeout, &mut self.signals);
             self.update_decision(now);
             self.poll_probes(now);
             is_changed = true;

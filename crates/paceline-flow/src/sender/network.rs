@@ -2,7 +2,7 @@
 
 use super::MediaSender;
 use super::prober::Prober;
-use paceline::{Bounds, FecDemand, Setup, Window};
+use paceline::{Bounds, Event, FecDemand, Setup, Window};
 use paceline_units::{DataSize, Rate, Time};
 use paceline_wire::ntp;
 
@@ -11,7 +11,7 @@ impl MediaSender {
     pub fn set_bounds(&mut self, now: Time, bounds: &Bounds) {
         self.prober.drop_above(bounds.max);
         if let Some(half) = &mut self.half {
-            half.handle_bounds(now, bounds, &mut self.signals);
+            half.handle_event(now, &Event::Bounds(bounds), &mut self.signals);
         }
         self.follow_half(now);
     }
@@ -35,10 +35,10 @@ impl MediaSender {
         self.fec = self.fec.as_ref().map(|_| FecDemand::new());
         self.restart_application_limit(now);
         if let Some(half) = &mut self.half {
-            half.handle_route_change(now, setup, &mut self.signals);
-            half.handle_bounds(now, &setup.bounds(), &mut self.signals);
+            half.handle_event(now, &Event::RouteChange(setup), &mut self.signals);
+            half.handle_event(now, &Event::Bounds(&setup.bounds()), &mut self.signals);
             if !self.available {
-                half.handle_availability(now, false);
+                half.handle_event(now, &Event::Availability(false), &mut self.signals);
             }
         }
         self.follow_half(now);
@@ -56,7 +56,7 @@ impl MediaSender {
         self.restart_application_limit(now);
         (self.next_report, self.next_reported) = (if available { now } else { Time::MAX }, 0);
         if let Some(half) = &mut self.half {
-            half.handle_availability(now, available);
+            half.handle_event(now, &Event::Availability(available), &mut self.signals);
         }
         self.follow_half(now);
     }

@@ -2,7 +2,7 @@
 
 use super::MediaSender;
 use super::stream::SenderStream;
-use paceline::{Feedback, History};
+use paceline::{Event, Feedback, History};
 use paceline_units::Time;
 use paceline_wire::{CongestionFeedback, TransportFeedback};
 
@@ -34,7 +34,7 @@ impl MediaSender {
         if let (Some(half), false) = (&mut self.half, packets.is_empty()) {
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
             let joined = Feedback { packets, outstanding, after_highest, rtt };
-            half.handle_feedback(now, &joined, &mut self.signals);
+            half.handle_event(now, &Event::Feedback(&joined), &mut self.signals);
         }
     }
 }

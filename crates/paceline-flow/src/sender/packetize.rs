@@ -7,7 +7,7 @@ use crate::datagram::IP_UDP_HEADERS;
 use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
 use paceline::blocks::ApplicationLimit;
-use paceline::{MediaKind, PacketPriority, QueuedFrame, StreamState};
+use paceline::{Event, MediaKind, PacketPriority, QueuedFrame, StreamState};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The least time between two checks of the application limit: a fifth of its window.
@@ -35,7 +35,7 @@ impl MediaSender {
         };
         self.check_application_limit(now);
         if let Some(half) = &mut self.half {
-            half.handle_stream(now, &state);
+            half.handle_event(now, &Event::Stream(&state), &mut self.signals);
             self.update_decision(now);
         }
         if !suspended {
@@ -55,7 +55,7 @@ impl MediaSender {
         if limited != core::mem::replace(&mut self.application_limited, limited)
             && let Some(half) = &mut self.half
         {
-            half.handle_application_limit(now, limited);
+            half.handle_event(now, &Event::ApplicationLimit(limited), &mut self.signals);
         }
     }
 
@@ -66,7 +66,7 @@ impl MediaSender {
         if core::mem::take(&mut self.application_limited)
             && let Some(half) = &mut self.half
         {
-            half.handle_application_limit(now, false);
+            half.handle_event(now, &Event::ApplicationLimit(false), &mut self.signals);
         }
     }
 
@@ -153,7 +153,7 @@ impl MediaSender {
         let size = stream.queued.saturating_sub(before);
         let queued = QueuedFrame { stream: info.id, size, packets: (count + fec) as u32, key };
         if let Some(half) = &mut self.half {
-            half.handle_frame(now, &queued);
+            half.handle_event(now, &Event::Frame(&queued), &mut self.signals);
         }
     }
 

@@ -9,7 +9,7 @@ use super::report_order::{ReportOrder, ReportStatus};
 use super::stream::SenderStream;
 use super::{MediaSender, QueuedKind, QueuedPacket, RTT_DEFAULT, SenderEvent};
 use crate::messages;
-use paceline::{PacketPriority, ReceiverReport, RoundTrip};
+use paceline::{Event, PacketPriority, ReceiverReport, RoundTrip};
 use paceline_units::{DataSize, Fraction, Time, TimeDelta};
 use paceline_wire::{ReportBlock, Rtcp, ntp, rtx};
 
@@ -54,7 +54,9 @@ impl MediaSender {
     /// Passes a message of the receive half on, if it was `accepted`.
     fn handle_message(&mut self, now: Time, packet: &Rtcp<'_>, accepted: bool) {
         match (&mut self.half, messages::read(packet)) {
-            (Some(half), Some(message)) if accepted => half.handle_message(now, &message, &mut self.signals),
+            (Some(half), Some(message)) if accepted => {
+                half.handle_event(now, &Event::Message(&message), &mut self.signals)
+            }
             _ => self.ignored += 1,
         }
     }
@@ -109,11 +111,11 @@ impl MediaSender {
             self.rtt = Some(rtt);
             self.events.push_back(SenderEvent::RoundTrip(sample));
             if let Some(half) = &mut self.half {
-                half.handle_rtt(now, &rtt, &mut self.signals);
+                half.handle_event(now, &Event::RoundTrip(&rtt), &mut self.signals);
             }
         }
         if let Some(half) = self.half.as_mut().filter(|_| expected > 0) {
-            half.on_liveness(now);
+            half.handle_event(now, &Event::Liveness, &mut self.signals);
         }
         self.unreported_loss.0 += expected;
         self.unreported_loss.1 += lost;
@@ -127,7 +129,7 @@ impl MediaSender {
                 demand.handle_report(now, fraction_lost);
             }
             if let Some(half) = &mut self.half {
-                half.handle_report(now, &ReceiverReport { fraction_lost }, &mut self.signals);
+                half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), &mut self.signals);
             }
         }
         ReportStatus { fresh: new, stale: old && !new }

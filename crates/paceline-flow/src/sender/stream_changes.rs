@@ -5,6 +5,7 @@ use super::sequence_map::SequenceMap;
 use super::stream::SenderStream;
 use super::unused_rate::UnusedRate;
 use super::{MediaSender, StreamConfig};
+use paceline::Event;
 use paceline_units::{Rate, StreamId, Time};
 
 impl MediaSender {
@@ -77,7 +78,7 @@ impl MediaSender {
             self.prober = Prober::default();
         }
         if let Some(half) = &mut self.half {
-            half.handle_stream_removed(now, id);
+            half.handle_event(now, &Event::StreamRemoved(id), &mut self.signals);
         }
     }
 

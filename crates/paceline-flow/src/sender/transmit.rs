@@ -6,7 +6,7 @@ use super::{DatagramKind, MediaSender, QueuedKind, QueuedPacket, rtp_timestamp};
 use crate::datagram::{Datagram, FramePiece, IP_UDP_HEADERS};
 use crate::padding::PADDING_PAYLOAD;
 use crate::retransmission_store::MediaPacket;
-use paceline::{MediaKind, PacketKind, SentPacket};
+use paceline::{Event, MediaKind, PacketKind, SentPacket};
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
 
@@ -176,7 +176,7 @@ impl MediaSender {
             history.handle_sent(now, &packet);
         }
         if let Some(half) = &mut self.half {
-            half.handle_sent(now, &packet);
+            half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
             if self.decides_on_sent {
                 self.update_decision(now);
             }
