@@ -1,7 +1,8 @@
 //! The halves of a controller alone, with scripted packets over a varying queue.
 
 use paceline::{
-    Arrival, Feedback, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup, Signals,
+    Arrival, Event, Feedback, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup,
+    Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
@@ -82,9 +83,9 @@ impl SendLoop {
         self.packets += 1;
         let (sequence, sent, size) = (packet.number, packet.sent, PACKET);
         while self.half.poll_timeout().is_some_and(|due| due <= sent) {
-            self.half.handle_timeout(sent, &mut self.signals);
+            self.half.handle_event(sent, &Event::Timeout, &mut self.signals);
         }
-        self.half.handle_sent(sent, &SentPacket::new(sequence, size));
+        self.half.handle_event(sent, &Event::Sent(&SentPacket::new(sequence, size)), &mut self.signals);
         if self.decides_on_sent {
             black_box(self.half.decision());
         }
@@ -98,7 +99,7 @@ impl SendLoop {
         if packet.feedback_due {
             let outstanding = DataSize::from_bytes(10_000);
             let feedback = Feedback::new(&self.reports, outstanding, outstanding);
-            self.half.handle_feedback(sent + TimeDelta::from_millis(25), &feedback, &mut self.signals);
+            self.half.handle_event(sent + TimeDelta::from_millis(25), &Event::Feedback(&feedback), &mut self.signals);
             black_box(self.half.decision());
             self.reports.clear();
         }
@@ -121,7 +122,11 @@ impl SendLoop {
             receive.handle_timeout(now, &mut self.signals);
         }
         while let Some(message) = receive.poll_message(now) {
-            self.half.handle_message(packet.sent + TimeDelta::from_millis(25), &message, &mut self.signals);
+            self.half.handle_event(
+                packet.sent + TimeDelta::from_millis(25),
+                &Event::Message(&message),
+                &mut self.signals,
+            );
             black_box(self.half.decision());
         }
     }

@@ -7,7 +7,7 @@
 
 use goog_cc::transport::StreamsConfig;
 use paceline::googcc::{GoogCc, GoogCcConfig};
-use paceline::{Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
+use paceline::{Event, Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
 use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
 use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, Time, TimeDelta};
 use std::hint::black_box;
@@ -83,17 +83,17 @@ fn subject(inputs: &[Native]) -> u64 {
 /// Passes an input to the controller and returns the target.
 fn step(half: &mut GoogCc, input: &Native, signals: &mut Signals) -> u64 {
     match input {
-        Native::Sent(now, packet) => half.handle_sent(*now, packet),
+        Native::Sent(now, packet) => half.handle_event(*now, &Event::Sent(packet), signals),
         Native::Feedback(now, packets, in_flight) => {
-            half.handle_feedback(*now, &Feedback::new(packets, *in_flight, *in_flight), signals);
+            half.handle_event(*now, &Event::Feedback(&Feedback::new(packets, *in_flight, *in_flight)), signals);
             while half.poll_probe(*now).is_some() {}
         }
         Native::Timeout(now) => {
-            half.handle_timeout(*now, signals);
+            half.handle_event(*now, &Event::Timeout, signals);
             while half.poll_probe(*now).is_some() {}
         }
-        Native::Rtt(now, rtt) => half.handle_rtt(*now, rtt, signals),
-        Native::Report(now, report) => half.handle_report(*now, report, signals),
+        Native::Rtt(now, rtt) => half.handle_event(*now, &Event::RoundTrip(rtt), signals),
+        Native::Report(now, report) => half.handle_event(*now, &Event::Report(report), signals),
     }
     half.decision().target.as_bps()
 }

@@ -2,7 +2,9 @@
 
 use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
 use paceline::googcc::{GoogCc, GoogCcConfig};
-use paceline::{Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState};
+use paceline::{
+    Event, Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
+};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ impl Subject {
         match input {
             Input::Start(_) | Input::Tick(_) => {
                 if self.half.poll_timeout().is_some_and(|due| due <= now) {
-                    self.half.handle_timeout(now, &mut self.signals);
+                    self.half.handle_event(now, &Event::Timeout, &mut self.signals);
                 }
             }
             Input::Sent(sent) => {
@@ -45,24 +47,24 @@ impl Subject {
                     in_flight: Some(DataSize::from_bytes(sent.in_flight)),
                     ..SentPacket::new(sent.number, DataSize::from_bytes(sent.size))
                 };
-                self.half.handle_sent(now, &packet);
+                self.half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
             }
             Input::Feedback { packets, in_flight, .. } => {
                 self.reports.clear();
                 self.reports.extend(packets.iter().map(report));
                 let in_flight = DataSize::from_bytes(*in_flight);
                 let feedback = Feedback::new(&self.reports, in_flight, in_flight);
-                self.half.handle_feedback(now, &feedback, &mut self.signals);
+                self.half.handle_event(now, &Event::Feedback(&feedback), &mut self.signals);
             }
             Input::Rtt(_, ms) => {
                 let rtt = RoundTrip::after(None, TimeDelta::from_millis(*ms));
-                self.half.handle_rtt(now, &rtt, &mut self.signals);
+                self.half.handle_event(now, &Event::RoundTrip(&rtt), &mut self.signals);
             }
             Input::Report(_, lost, all) => self.handle_report(now, *lost, *all),
             Input::Allocation(_, bps) => {
                 let max = Rate::from_bps(*bps);
                 let stream = StreamState { max, ..StreamState::new(StreamId(0), DataSize::ZERO) };
-                self.half.handle_stream(now, &stream);
+                self.half.handle_event(now, &Event::Stream(&stream), &mut self.signals);
             }
         }
         self.read(now);
@@ -84,12 +86,12 @@ impl Subject {
         let (lost, all) = (self.unreported.0 + lost, self.unreported.1 + all);
         if all < 20 {
             self.unreported = (lost, all);
-            self.half.on_liveness(now);
+            self.half.handle_event(now, &Event::Liveness, &mut self.signals);
             return;
         }
         self.unreported = (0, 0);
         let fraction_lost = Fraction::new(lost as f64 / all as f64).expect("at most all packets are lost");
-        self.half.handle_report(now, &ReceiverReport { fraction_lost }, &mut self.signals);
+        self.half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), &mut self.signals);
     }
 
     fn read(&mut self, now: Time) {

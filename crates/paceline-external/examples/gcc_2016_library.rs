@@ -4,7 +4,7 @@
 #![allow(clippy::missing_safety_doc, reason = "paceline.h has the contract")]
 
 use paceline::gcc::gcc2016::Gcc2016Config;
-use paceline::{Bounds, Config, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_abi::*;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use std::ffi::c_void;
@@ -69,7 +69,11 @@ unsafe extern "C" fn on_rtt(state: *mut c_void, now_ns: i64, rtt: *const Pacelin
     // SAFETY: the laboratory passes valid addresses.
     let (half, rtt) = unsafe { (half(state), &*rtt) };
     let [last, smoothed] = [rtt.last_ns, rtt.smoothed_ns].map(TimeDelta::from_nanos);
-    half.handle_rtt(Time::from_nanos(now_ns), &RoundTrip { last, smoothed }, &mut Signals::disabled());
+    half.handle_event(
+        Time::from_nanos(now_ns),
+        &Event::RoundTrip(&RoundTrip { last, smoothed }),
+        &mut Signals::disabled(),
+    );
     0
 }
 
@@ -77,7 +81,11 @@ unsafe extern "C" fn on_report(state: *mut c_void, now_ns: i64, fraction_lost: f
     // SAFETY: `create` made it.
     let half = unsafe { half(state) };
     let Some(fraction_lost) = Fraction::new(fraction_lost) else { return 1 };
-    half.handle_report(Time::from_nanos(now_ns), &ReceiverReport { fraction_lost }, &mut Signals::disabled());
+    half.handle_event(
+        Time::from_nanos(now_ns),
+        &Event::Report(&ReceiverReport { fraction_lost }),
+        &mut Signals::disabled(),
+    );
     0
 }
 
@@ -86,7 +94,7 @@ unsafe extern "C" fn on_message(state: *mut c_void, now_ns: i64, message: *const
     let (half, message) = unsafe { (half(state), &*message) };
     if message.kind == PACELINE_MESSAGE_REMB {
         let remb = Message::Remb(Rate::from_bps(message.rate_bps));
-        half.handle_message(Time::from_nanos(now_ns), &remb, &mut Signals::disabled());
+        half.handle_event(Time::from_nanos(now_ns), &Event::Message(&remb), &mut Signals::disabled());
     }
     0
 }
@@ -95,14 +103,14 @@ unsafe extern "C" fn on_bounds(state: *mut c_void, now_ns: i64, min_bps: u64, ma
     let [min, max] = [min_bps, max_bps].map(Rate::from_bps);
     // SAFETY: `create` made it.
     let half = unsafe { half(state) };
-    half.handle_bounds(Time::from_nanos(now_ns), &Bounds { min, max }, &mut Signals::disabled());
+    half.handle_event(Time::from_nanos(now_ns), &Event::Bounds(&Bounds { min, max }), &mut Signals::disabled());
     0
 }
 
 unsafe extern "C" fn on_route(state: *mut c_void, now_ns: i64, limits: *const PacelineLimits) -> i32 {
     // SAFETY: the laboratory passes valid addresses.
     let (half, limits) = unsafe { (half(state), &*limits) };
-    half.handle_route_change(Time::from_nanos(now_ns), &setup(limits), &mut Signals::disabled());
+    half.handle_event(Time::from_nanos(now_ns), &Event::RouteChange(&setup(limits)), &mut Signals::disabled());
     0
 }
 

@@ -4,7 +4,7 @@
 //! It parses the lines on its own, without the types of this crate.
 
 use paceline::gcc::gcc2016::Gcc2016Config;
-use paceline::{Bounds, Config, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -28,23 +28,27 @@ fn handle(half: &mut dyn SendHalf, event: &Value) {
     match event["type"].as_str() {
         Some("rtt") => {
             let rtt = &event["rtt"];
-            half.handle_rtt(
+            half.handle_event(
                 now,
-                &RoundTrip { last: span(&rtt["last_ns"]), smoothed: span(&rtt["smoothed_ns"]) },
+                &Event::RoundTrip(&RoundTrip { last: span(&rtt["last_ns"]), smoothed: span(&rtt["smoothed_ns"]) }),
                 signals,
             );
         }
         Some("report") => {
             let fraction_lost = event["fraction_lost"].as_f64().and_then(Fraction::new).expect("a fraction");
-            half.handle_report(now, &ReceiverReport { fraction_lost }, signals);
+            half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), signals);
         }
         Some("message") if event["message"]["name"] == "remb" => {
-            half.handle_message(now, &Message::Remb(rate(&event["message"]["rate_bps"])), signals);
+            half.handle_event(now, &Event::Message(&Message::Remb(rate(&event["message"]["rate_bps"]))), signals);
         }
         Some("bounds") => {
-            half.handle_bounds(now, &Bounds { min: rate(&event["min_bps"]), max: rate(&event["max_bps"]) }, signals);
+            half.handle_event(
+                now,
+                &Event::Bounds(&Bounds { min: rate(&event["min_bps"]), max: rate(&event["max_bps"]) }),
+                signals,
+            );
         }
-        Some("route") => half.handle_route_change(now, &setup(&event["setup"]), signals),
+        Some("route") => half.handle_event(now, &Event::RouteChange(&setup(&event["setup"])), signals),
         _ => {}
     }
 }

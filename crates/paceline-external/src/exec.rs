@@ -8,10 +8,7 @@ use crate::protocol::{
     Answer, Delivery, Ecn, Event, EventKind, Hello, Input, PROTOCOL, Packet, ReceiverMessage, TimedEvent, Window,
 };
 use crate::timer::Timer;
-use paceline::{
-    Bounds, Decision, Feedback, Message, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals, StreamState,
-};
+use paceline::{Decision, Feedback, Message, ProbeCluster, ReceiverReport, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -283,12 +280,63 @@ fn decision(answer: &Answer<'_>) -> Decision {
 }
 
 impl SendHalf for ExecSendHalf {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.handle(now, EventKind::Sent, None, Event::Sent { packet: packet.into() });
+    fn handle_event(&mut self, now: Time, event: &paceline::Event<'_>, signals: &mut Signals) {
+        match *event {
+            paceline::Event::Sent(packet) => {
+                self.handle(now, EventKind::Sent, None, Event::Sent { packet: packet.into() })
+            }
+            paceline::Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            paceline::Event::RoundTrip(rtt) => {
+                self.handle(now, EventKind::Rtt, Some(signals), Event::Rtt { rtt: rtt.into() })
+            }
+            paceline::Event::Report(report) => self.handle_report(now, report, signals),
+            paceline::Event::Message(message) => self.handle_message(now, message, signals),
+            paceline::Event::Liveness => self.handle(now, EventKind::Liveness, None, Event::Liveness),
+            paceline::Event::Stream(stream) => {
+                self.handle(now, EventKind::Stream, None, Event::Stream { stream: stream.into() })
+            }
+            paceline::Event::StreamRemoved(stream) => {
+                self.handle(now, EventKind::StreamRemoved, None, Event::StreamRemoved { stream: stream.0 })
+            }
+            paceline::Event::Frame(frame) => self.handle(now, EventKind::Frame, None, frame.into()),
+            paceline::Event::ApplicationLimit(limited) => {
+                self.handle(now, EventKind::ApplicationLimit, None, Event::ApplicationLimit { limited })
+            }
+            paceline::Event::Bounds(bounds) => self.handle(now, EventKind::Bounds, Some(signals), bounds.into()),
+            paceline::Event::RouteChange(setup) => {
+                self.handle(now, EventKind::Route, Some(signals), Event::Route { setup: setup.into() })
+            }
+            paceline::Event::Availability(available) => {
+                self.handle(now, EventKind::Availability, None, Event::Availability { available })
+            }
+            paceline::Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
     }
+
     fn decides_on_sent(&self) -> bool {
         self.program.delivery[EventKind::Sent as usize] == Delivery::Now
     }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.state.borrow().timer.due()
+    }
+
+    fn decision(&self) -> Decision {
+        self.start(Time::ZERO);
+        self.state.borrow().decision
+    }
+
+    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
+        self.state.get_mut().probes.pop_front()
+    }
+
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        self.state.borrow().rates.get(&stream).copied()
+    }
+}
+
+impl ExecSendHalf {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
@@ -302,42 +350,18 @@ impl SendHalf for ExecSendHalf {
         self.handle(now, EventKind::Feedback, Some(signals), event);
         self.packets = packets;
     }
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
-        self.handle(now, EventKind::Rtt, Some(signals), Event::Rtt { rtt: rtt.into() });
-    }
+
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         let event = Event::Report { fraction_lost: report.fraction_lost.get() };
         self.handle(now, EventKind::Report, Some(signals), event);
     }
+
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         if let Some(message) = ReceiverMessage::new(message) {
             self.handle(now, EventKind::Message, Some(signals), Event::Message { message });
         }
     }
-    fn on_liveness(&mut self, now: Time) {
-        self.handle(now, EventKind::Liveness, None, Event::Liveness);
-    }
-    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        self.handle(now, EventKind::Stream, None, Event::Stream { stream: stream.into() });
-    }
-    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
-        self.handle(now, EventKind::Frame, None, frame.into());
-    }
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        self.handle(now, EventKind::ApplicationLimit, None, Event::ApplicationLimit { limited });
-    }
-    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
-        self.handle(now, EventKind::StreamRemoved, None, Event::StreamRemoved { stream: stream.0 });
-    }
-    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
-        self.handle(now, EventKind::Bounds, Some(signals), bounds.into());
-    }
-    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
-        self.handle(now, EventKind::Route, Some(signals), Event::Route { setup: setup.into() });
-    }
-    fn handle_availability(&mut self, now: Time, available: bool) {
-        self.handle(now, EventKind::Availability, None, Event::Availability { available });
-    }
+
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         let expired = std::mem::take(&mut self.state.get_mut().timer);
         self.handle(now, EventKind::Timeout, Some(signals), Event::Timeout);
@@ -345,18 +369,5 @@ impl SendHalf for ExecSendHalf {
         if let Err(problem) = state.timer.check_after(expired) {
             state.fail(&self.program, now, Cause::Invalid { problem });
         }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.state.borrow().timer.due()
-    }
-    fn decision(&self) -> Decision {
-        self.start(Time::ZERO);
-        self.state.borrow().decision
-    }
-    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
-        self.state.get_mut().probes.pop_front()
-    }
-    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
-        self.state.borrow().rates.get(&stream).copied()
     }
 }

@@ -3,7 +3,7 @@
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
 //! it records comes from its own packets and their feedback.
 
-use paceline::{Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, SendHalf, SentPacket, Setup};
+use paceline::{Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, SendHalf, Setup};
 use paceline::{PacketReport, Signals};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -175,11 +175,28 @@ impl Config for Agent {
 }
 
 impl SendHalf for Agent {
-    fn handle_sent(&mut self, _: Time, packet: &SentPacket) {
-        self.0.observed().sent += packet.size;
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.0.observed().sent += packet.size,
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
+            Event::Timeout => self.0.is_new.store(false, Ordering::Relaxed),
+            _ => {}
+        }
     }
 
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+    fn poll_timeout(&self) -> Option<Time> {
+        // A new action is due immediately; the episode calls the sender at that time.
+        self.0.is_new.load(Ordering::Relaxed).then_some(Time::ZERO)
+    }
+
+    fn decision(&self) -> Decision {
+        let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
+        Decision { pacing: target.scale(PACING_FACTOR), ..Decision::new(target) }
+    }
+}
+
+impl Agent {
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let observed = &mut *self.0.observed();
         let mut newest = None;
         for PacketReport { sent, size, arrival, .. } in feedback.packets {
@@ -202,20 +219,6 @@ impl SendHalf for Agent {
         if !feedback.packets.is_empty() {
             observed.last_feedback = now;
         }
-    }
-
-    fn handle_timeout(&mut self, _: Time, _: &mut Signals) {
-        self.0.is_new.store(false, Ordering::Relaxed);
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        // A new action is due immediately; the episode calls the sender at that time.
-        self.0.is_new.load(Ordering::Relaxed).then_some(Time::ZERO)
-    }
-
-    fn decision(&self) -> Decision {
-        let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
-        Decision { pacing: target.scale(PACING_FACTOR), ..Decision::new(target) }
     }
 }
 

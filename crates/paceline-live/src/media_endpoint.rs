@@ -79,7 +79,7 @@ impl EndState {
     fn drain(&mut self, now: Time, peer: &Peer, events: &Sender<EventRecord>) {
         let mut datagram = Datagram::new();
         // After a failed run the receiver of events is gone.
-        let mut emit = |event| {
+        let emit = |event| {
             let _ = events.send(event);
         };
         match self.end {
@@ -88,7 +88,9 @@ impl EndState {
                     peer.send(&datagram);
                 }
                 while let Some(event) = self.flow.sender.poll_event() {
-                    self.flow.sender_event(now, event).into_iter().for_each(&mut emit);
+                    if let Some(event) = self.flow.sender_event(now, event) {
+                        emit(event);
+                    }
                 }
             }
             FlowEnd::Receiver => {

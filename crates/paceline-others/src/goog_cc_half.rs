@@ -42,8 +42,9 @@ use goog_cc::transport::{
 use goog_cc::units::{DataRate, DataSize as CrateSize, TimeDelta as CrateTimeDelta, Timestamp};
 use goog_cc::{GoogCcConfig, GoogCcNetworkController};
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, Message, PacketReport, ProbeCluster,
-    ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals, StreamState, Window,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, PacketReport,
+    ProbeCluster, ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals, StreamState,
+    Window,
 };
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use send_wrapper::SendWrapper;
@@ -256,6 +257,38 @@ impl Half {
 }
 
 impl SendHalf for Half {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
+            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt),
+            Event::Report(report) => self.handle_report(now, report),
+            Event::Message(message) => self.handle_message(now, message),
+            Event::Liveness => self.report_loss(now, 0, 0),
+            Event::Stream(stream) => self.handle_stream(now, stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
+            Event::Bounds(bounds) => self.handle_bounds(now, bounds),
+            Event::RouteChange(setup) => self.handle_route_change(now, setup),
+            Event::Availability(available) => self.handle_availability(now, available),
+            Event::Timeout => self.handle_timeout(now),
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.next_process)
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
+        self.clusters.pop_front()
+    }
+}
+
+impl Half {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let message = CrateSentPacket {
             send_time: timestamp(now),
@@ -268,7 +301,7 @@ impl SendHalf for Half {
         self.call(now, |controller| controller.on_sent_packet(message));
     }
 
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let packets: Vec<PacketResult> = feedback.packets.iter().map(|report| self.packet_result(report)).collect();
         self.held_back.extend(packets);
         if self.held_back.iter().all(|packet| !packet.is_received()) {
@@ -283,7 +316,7 @@ impl SendHalf for Half {
         self.call(now, |controller| controller.on_transport_packets_feedback(message));
     }
 
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, _: &mut Signals) {
+    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip) {
         let round_trip_time = CrateTimeDelta::from_millis((rtt.last.as_nanos() + 500_000) / 1_000_000);
         if round_trip_time > CrateTimeDelta::zero() {
             let message = RoundTripTimeUpdate { receive_time: timestamp(now), round_trip_time, smoothed: false };
@@ -291,16 +324,12 @@ impl SendHalf for Half {
         }
     }
 
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, _: &mut Signals) {
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport) {
         let lost = (report.fraction_lost.get() * REPORTED).round();
         self.report_loss(now, lost as u64, (REPORTED - lost) as u64);
     }
 
-    fn on_liveness(&mut self, now: Time) {
-        self.report_loss(now, 0, 0);
-    }
-
-    fn handle_message(&mut self, now: Time, message: &Message, _: &mut Signals) {
+    fn handle_message(&mut self, now: Time, message: &Message) {
         if let &Message::Remb(rate) = message {
             let message = RemoteBitrateReport { receive_time: timestamp(now), bandwidth: data_rate(rate) };
             self.call(now, |controller| controller.on_remote_bitrate_report(message));
@@ -321,7 +350,7 @@ impl SendHalf for Half {
         self.update_streams(now);
     }
 
-    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, _: &mut Signals) {
+    fn handle_bounds(&mut self, now: Time, bounds: &Bounds) {
         self.begin(now);
         self.bounds = *bounds;
         let constraints = self.constraints(now, *bounds, None);
@@ -330,7 +359,7 @@ impl SendHalf for Half {
         self.apply(&NetworkControlUpdate::default());
     }
 
-    fn handle_route_change(&mut self, now: Time, setup: &Setup, _: &mut Signals) {
+    fn handle_route_change(&mut self, now: Time, setup: &Setup) {
         self.begin(now);
         (self.setup, self.bounds) = (*setup, setup.bounds());
         self.held_back.clear();
@@ -344,23 +373,11 @@ impl SendHalf for Half {
         self.call(now, |controller| controller.on_network_availability(message));
     }
 
-    fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
+    fn handle_timeout(&mut self, now: Time) {
         self.begin(now);
         if self.next_process <= now {
             self.process(now);
         }
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        Some(self.next_process)
-    }
-
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
-        self.clusters.pop_front()
     }
 }
 

@@ -23,8 +23,8 @@
 use crate::time::{SystemClock, arrival};
 use core::fmt;
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, SendHalf, SendSnapshot, SentPacket,
-    Setup, Signals,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, SendHalf, SendSnapshot,
+    SentPacket, Setup, Signals,
 };
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use rtc_interceptor::{
@@ -91,17 +91,35 @@ fn gcc(start: Rate, bounds: &Bounds) -> Gcc {
 }
 
 impl SendHalf for Half {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        let number = packet.sequence as u16;
-        let size = packet.size.as_bytes() as usize;
-        self.history.add_outgoing(SSRC, number, true, number, size, self.clock.at(now));
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
+            Event::Bounds(bounds) => self.handle_bounds(bounds),
+            Event::RouteChange(setup) => *self = Self::new(setup),
+            _ => {}
+        }
     }
 
     fn decides_on_sent(&self) -> bool {
         false
     }
 
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+    fn decision(&self) -> Decision {
+        let target = self.bounds.clamp(Rate::from_bps_f64(self.gcc.target_bitrate()));
+        let least = DataSize::from_bytes((PACER_MIN_BURST_BITS / 8.0) as u64);
+        Decision { burst: BURST.max(least / target), ..Decision::new(target) }
+    }
+}
+
+impl Half {
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        let number = packet.sequence as u16;
+        let size = packet.size.as_bytes() as usize;
+        self.history.add_outgoing(SSRC, number, true, number, size, self.clock.at(now));
+    }
+
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let at = self.clock.at(now);
         self.history.prune_before(at - CONGESTION_CONTROL_DEFAULT_PRUNE_HORIZON);
         for report in feedback.packets {
@@ -115,20 +133,10 @@ impl SendHalf for Half {
         self.gcc.on_reports(at, &self.history.take_reports());
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds) {
         if *bounds != self.bounds {
             self.bounds = *bounds;
             self.gcc = gcc(Rate::from_bps_f64(self.gcc.target_bitrate()), bounds);
         }
-    }
-
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(setup);
-    }
-
-    fn decision(&self) -> Decision {
-        let target = self.bounds.clamp(Rate::from_bps_f64(self.gcc.target_bitrate()));
-        let least = DataSize::from_bytes((PACER_MIN_BURST_BITS / 8.0) as u64);
-        Decision { burst: BURST.max(least / target), ..Decision::new(target) }
     }
 }

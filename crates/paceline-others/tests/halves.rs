@@ -1,8 +1,8 @@
 //! The controllers of other libraries: each works in a simulated call, and its inputs and outputs are translated as stated.
 
 use paceline::{
-    Bounds, Decision, Feedback, Message, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals,
+    Bounds, Decision, Event, Feedback, Message, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf,
+    SentPacket, Setup, Signals,
 };
 use paceline_lab::run::{RunResult, Runner};
 use paceline_lab::suite::Subject;
@@ -35,7 +35,7 @@ fn run(controller: &str, settings: &[&str]) -> RunResult {
 fn feed(half: &mut dyn SendHalf, (from, to): (i64, i64), delay: impl Fn(i64) -> Option<i64>) -> Vec<Rate> {
     let (size, mut targets) = (DataSize::from_bytes(1200), Vec::new());
     let report = ReceiverReport { fraction_lost: Fraction::ZERO };
-    half.handle_report(Time::from_millis(from), &report, &mut Signals::disabled());
+    half.handle_event(Time::from_millis(from), &Event::Report(&report), &mut Signals::disabled());
     for message in (from..to).step_by(50) {
         let times: Vec<i64> = (0..5).map(|i| message + 10 * i).collect();
         let packet = |ms: i64| {
@@ -43,13 +43,17 @@ fn feed(half: &mut dyn SendHalf, (from, to): (i64, i64), delay: impl Fn(i64) -> 
             PacketReport::new((ms / 10) as u64, Time::from_millis(ms), size, arrival)
         };
         for ms in &times {
-            half.handle_sent(Time::from_millis(*ms), &SentPacket::new((ms / 10) as u64, size));
+            half.handle_event(
+                Time::from_millis(*ms),
+                &Event::Sent(&SentPacket::new((ms / 10) as u64, size)),
+                &mut Signals::disabled(),
+            );
         }
         let packets: Vec<PacketReport> = times.into_iter().map(packet).collect();
         let now = Time::from_millis(message + 49);
-        half.handle_feedback(now, &Feedback::new(&packets, size, size), &mut Signals::disabled());
+        half.handle_event(now, &Event::Feedback(&Feedback::new(&packets, size, size)), &mut Signals::disabled());
         if half.poll_timeout().is_some_and(|due| due <= now) {
-            half.handle_timeout(now, &mut Signals::disabled());
+            half.handle_event(now, &Event::Timeout, &mut Signals::disabled());
         }
         targets.push(half.decision().target);
     }
@@ -117,11 +121,11 @@ fn limits_hold_at_once() {
         let mut half = half(name);
         feed(&mut *half, (0, 1000), |_| Some(20));
         let bounds = Bounds { min: Rate::from_kbps(50), max: Rate::from_kbps(300) };
-        half.handle_bounds(Time::from_millis(1000), &bounds, &mut Signals::disabled());
+        half.handle_event(Time::from_millis(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, bounds.max, "{name}");
         assert!(feed(&mut *half, (1000, 3000), |_| Some(20)).iter().all(|target| *target <= bounds.max), "{name}");
         let bounds = Bounds { min: Rate::from_kbps(800), max: Rate::from_kbps(4000) };
-        half.handle_bounds(Time::from_millis(3000), &bounds, &mut Signals::disabled());
+        half.handle_event(Time::from_millis(3000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert!(half.decision().target >= bounds.min, "{name}");
     }
 }
@@ -130,7 +134,11 @@ fn limits_hold_at_once() {
 #[test]
 fn goog_cc_asks_for_clusters_and_paces_faster_than_its_target() {
     let mut half = half("goog_cc-0.1.4");
-    half.handle_sent(Time::ZERO, &SentPacket::new(0, DataSize::from_bytes(1200)));
+    half.handle_event(
+        Time::ZERO,
+        &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
+        &mut Signals::disabled(),
+    );
     let clusters: Vec<_> = std::iter::from_fn(|| half.poll_probe(Time::ZERO)).collect();
     let rates: Vec<u64> = clusters.iter().map(|cluster| cluster.rate.as_bps() / 1000).collect();
     assert_eq!(rates, [3000, 4000], "6 times the start rate exceeds the maximum");
@@ -146,8 +154,8 @@ fn goog_cc_takes_messages_and_round_trip_times() {
     let mut half = half("goog_cc-0.1.4");
     feed(&mut *half, (0, 1000), |_| Some(20));
     let signals = &mut Signals::disabled();
-    half.handle_rtt(Time::from_millis(1000), &RoundTrip::after(None, TimeDelta::ZERO), signals);
-    half.handle_message(Time::from_millis(1000), &Message::Remb(Rate::from_kbps(400)), signals);
+    half.handle_event(Time::from_millis(1000), &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::ZERO)), signals);
+    half.handle_event(Time::from_millis(1000), &Event::Message(&Message::Remb(Rate::from_kbps(400))), signals);
     let after = feed(&mut *half, (1000, 2000), |_| Some(20));
     assert!(*after.last().unwrap() <= Rate::from_kbps(400), "{after:?}");
 }

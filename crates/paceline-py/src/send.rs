@@ -7,7 +7,7 @@
 use crate::half::{self, Maker, copied, forward_emitted, raise};
 use crate::types;
 use paceline::{
-    Bounds, Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup,
+    Bounds, Decision, Event, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup,
     SignalSpec, Signals, StreamState,
 };
 use paceline_units::{Ecn, StreamId, Time};
@@ -156,54 +156,96 @@ fn poll(half: &Bound<'_, PyAny>, has_timeout: bool) -> PyResult<(Decision, Optio
 }
 
 impl SendHalf for PythonSendHalf {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.handle_sent(now, packet),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt, signals),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Stream(stream) => self.handle_stream(now, stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
+            Event::Frame(frame) => self.handle_frame(now, frame),
+            Event::ApplicationLimit(limited) => self.handle_application_limit(now, limited),
+            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
+            Event::RouteChange(setup) => self.handle_route_change(now, setup, signals),
+            Event::Availability(available) => self.handle_availability(now, available),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timeout
+    }
+
+    fn decision(&self) -> Decision {
+        let decision = Decision { ecn: self.ecn, ..self.decision };
+        let Some(bounds) = self.bounds else { return decision };
+        let target = bounds.clamp(decision.target);
+        let pacing = if target > decision.target { decision.pacing.max(target) } else { decision.pacing };
+        Decision { target, stable_target: target, pacing, padding: decision.padding.min(target), ..decision }
+    }
+}
+
+impl PythonSendHalf {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.defines(Method::Sent) {
             self.call(now, Method::Sent, None, (now.as_secs_f64(), types::SentPacket::from(packet)));
         }
     }
+
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         if self.defines(Method::Feedback) {
             let feedback = types::Feedback::from(feedback);
             self.call(now, Method::Feedback, Some(signals), (now.as_secs_f64(), feedback));
         }
     }
+
     fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
         if self.defines(Method::Rtt) {
             let rtt = types::RoundTrip::from(rtt);
             self.call(now, Method::Rtt, Some(signals), (now.as_secs_f64(), rtt));
         }
     }
+
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         if self.defines(Method::Report) {
             let report = types::ReceiverReport::from(report);
             self.call(now, Method::Report, Some(signals), (now.as_secs_f64(), report));
         }
     }
+
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         if let Some(message) = types::Message::of(message).filter(|_| self.defines(Method::Message)) {
             self.call(now, Method::Message, Some(signals), (now.as_secs_f64(), message));
         }
     }
+
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         if self.defines(Method::Stream) {
             self.call(now, Method::Stream, None, (now.as_secs_f64(), types::StreamState::from(stream)));
         }
     }
+
     fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
         if self.defines(Method::Frame) {
             self.call(now, Method::Frame, None, (now.as_secs_f64(), types::QueuedFrame::from(frame)));
         }
     }
+
     fn handle_application_limit(&mut self, now: Time, limited: bool) {
         if self.defines(Method::ApplicationLimit) {
             self.call(now, Method::ApplicationLimit, None, (now.as_secs_f64(), limited));
         }
     }
+
     fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
         if self.defines(Method::StreamRemoved) {
             self.call(now, Method::StreamRemoved, None, (now.as_secs_f64(), stream.0));
         }
     }
+
     fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
         if self.defines(Method::Bounds) {
             let bounds = types::Bounds::from(bounds);
@@ -212,6 +254,7 @@ impl SendHalf for PythonSendHalf {
             self.bounds = Some(*bounds);
         }
     }
+
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
         let Some(maker) = self.maker.as_ref().filter(|_| self.half.is_some()) else { return };
         if self.defines(Method::RouteChange) {
@@ -225,11 +268,13 @@ impl SendHalf for PythonSendHalf {
             Err(error) => self.fail(now, error),
         }
     }
+
     fn handle_availability(&mut self, now: Time, available: bool) {
         if self.defines(Method::Availability) {
             self.call(now, Method::Availability, None, (now.as_secs_f64(), available));
         }
     }
+
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         if !self.defined[Method::Timeout as usize] {
             self.timeout = None;
@@ -241,15 +286,5 @@ impl SendHalf for PythonSendHalf {
             let message = "poll_timeout() must return a later time after handle_timeout()";
             self.fail(now, PyRuntimeError::new_err(message));
         }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.timeout
-    }
-    fn decision(&self) -> Decision {
-        let decision = Decision { ecn: self.ecn, ..self.decision };
-        let Some(bounds) = self.bounds else { return decision };
-        let target = bounds.clamp(decision.target);
-        let pacing = if target > decision.target { decision.pacing.max(target) } else { decision.pacing };
-        Decision { target, stable_target: target, pacing, padding: decision.padding.min(target), ..decision }
     }
 }

@@ -4,7 +4,7 @@
 use crate::controller::Registered;
 use crate::request::{check_controller, raised_or, registry};
 use crate::types::Decision;
-use paceline::{Bounds, Controller, ReceiveHalf, SendHalf, Setup, Signals, Window};
+use paceline::{Bounds, Controller, Event, ReceiveHalf, SendHalf, Setup, Signals, Window};
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -83,23 +83,27 @@ impl Sender {
     /// Passes new limits of the target.
     fn handle_bounds(&self, now_s: f64, min_bps: u64, max_bps: u64) -> PyResult<()> {
         self.call(|half| {
-            half.handle_bounds(time(now_s), &bounds_of(min_bps, max_bps), &mut Signals::disabled());
+            half.handle_event(time(now_s), &Event::Bounds(&bounds_of(min_bps, max_bps)), &mut Signals::disabled());
         })
     }
 
     /// Passes a change of the route.
     fn handle_route_change(&self, now_s: f64, setup: SetupNumbers) -> PyResult<()> {
-        self.call(|half| half.handle_route_change(time(now_s), &setup_of(setup), &mut Signals::disabled()))
+        self.call(|half| {
+            half.handle_event(time(now_s), &Event::RouteChange(&setup_of(setup)), &mut Signals::disabled())
+        })
     }
 
     /// Passes the loss or the return of the network.
     fn handle_availability(&self, now_s: f64, available: bool) -> PyResult<()> {
-        self.call(|half| half.handle_availability(time(now_s), available))
+        self.call(|half| half.handle_event(time(now_s), &Event::Availability(available), &mut Signals::disabled()))
     }
 
     /// Passes the end of a stream.
     fn handle_stream_removed(&self, now_s: f64, stream: u8) -> PyResult<()> {
-        self.call(|half| half.handle_stream_removed(time(now_s), StreamId(stream)))
+        self.call(|half| {
+            half.handle_event(time(now_s), &Event::StreamRemoved(StreamId(stream)), &mut Signals::disabled())
+        })
     }
 }
 

@@ -11,8 +11,8 @@
 //! [`TwccSender::poll_timeout`].
 
 use paceline::{
-    ConfigError, Decision, Feedback, History, Pacer, PacketKind, PacketPriority, PacketReport, ProbeCluster, Registry,
-    SendHalf, SentPacket, Setup, Signals, StreamState,
+    ConfigError, Decision, Event, Feedback, History, Pacer, PacketKind, PacketPriority, PacketReport, ProbeCluster,
+    Registry, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::{Rtcp, TWCC_TICK, TransportFeedback, parse_compound, unwrap_ticks};
@@ -85,7 +85,11 @@ impl TwccSender {
     /// Handles a frame that was cut into packets of these sizes. The encoder makes between `min` and `max`.
     pub fn handle_frame(&mut self, now: Time, packets: &[DataSize], (min, max): (Rate, Rate)) {
         let queued = self.pacer.queued();
-        self.half.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, queued) });
+        self.half.handle_event(
+            now,
+            &Event::Stream(&StreamState { min, max, ..StreamState::new(STREAM, queued) }),
+            &mut self.signals,
+        );
         if self.pacer.has_room(packets.iter().copied().sum()) {
             packets.iter().for_each(|size| self.pacer.push(now, PacketPriority::Video, 0, *size, *size));
         }
@@ -121,14 +125,14 @@ impl TwccSender {
         if !self.reports.is_empty() {
             let flight = self.history.flight();
             let joined = Feedback::new(&self.reports, flight.outstanding, flight.after_highest);
-            self.half.handle_feedback(now, &joined, &mut self.signals);
+            self.half.handle_event(now, &Event::Feedback(&joined), &mut self.signals);
         }
     }
 
     /// Handles the time of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Time) {
         if self.half.poll_timeout().is_some_and(|due| due <= now) {
-            self.half.handle_timeout(now, &mut self.signals);
+            self.half.handle_event(now, &Event::Timeout, &mut self.signals);
             self.follow(now);
         }
     }
@@ -174,7 +178,7 @@ impl TwccSender {
             ..SentPacket::new(sequence, size)
         };
         self.history.handle_sent(now, &packet);
-        self.half.handle_sent(now, &packet);
+        self.half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
         if let Some(probing) = &mut self.probing {
             probing.sent += size;
             probing.packets += 1;

@@ -5,8 +5,8 @@
 
 use crate::departures::Reception;
 use paceline::{
-    ConfigError, Decision, Feedback, FeedbackRequirement, History, PacketReport, QueuedFrame, ReceiverReport, Registry,
-    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
+    ConfigError, Decision, Event, Feedback, FeedbackRequirement, History, PacketReport, QueuedFrame, ReceiverReport,
+    Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time};
 use rtc::interceptor::{BandwidthEstimator, PacketReport as RtcReport};
@@ -85,14 +85,18 @@ impl SharedController {
         let packet = SentPacket { in_flight, ..SentPacket::new(state.history.next_sequence(), size) };
         state.queued = state.queued.saturating_sub(size);
         state.history.handle_sent(now, &packet);
-        state.half.handle_sent(now, &packet);
+        state.half.handle_event(now, &Event::Sent(&packet), &mut state.signals);
     }
 
     /// Handles the limits of the stream's encoder, before each of its frames.
     pub fn handle_stream(&self, now: Instant, min: Rate, max: Rate) {
         let now = self.time(now);
         let state = &mut *self.state();
-        state.half.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, state.queued) });
+        state.half.handle_event(
+            now,
+            &Event::Stream(&StreamState { min, max, ..StreamState::new(STREAM, state.queued) }),
+            &mut state.signals,
+        );
     }
 
     /// Handles a frame of packets with these sizes on the network, which was written to `rtc`.
@@ -101,7 +105,11 @@ impl SharedController {
         let state = &mut *self.state();
         let size = packets.iter().copied().sum();
         state.queued += size;
-        state.half.handle_frame(now, &QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false });
+        state.half.handle_event(
+            now,
+            &Event::Frame(&QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false }),
+            &mut state.signals,
+        );
     }
 
     /// Handles the receiver's report on the stream.
@@ -109,11 +117,11 @@ impl SharedController {
         let now = self.time(now);
         let State { half, rtt, signals, .. } = &mut *self.state();
         if let Some(sample) = reception.rtt {
-            half.handle_rtt(now, rtt.insert(RoundTrip::after(*rtt, sample)), signals);
+            half.handle_event(now, &Event::RoundTrip(rtt.insert(RoundTrip::after(*rtt, sample))), signals);
         }
         match reception.fraction_lost {
-            Some(fraction_lost) => half.handle_report(now, &ReceiverReport { fraction_lost }, signals),
-            None => half.on_liveness(now),
+            Some(fraction_lost) => half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), signals),
+            None => half.handle_event(now, &Event::Liveness, signals),
         }
     }
 }
@@ -134,7 +142,11 @@ impl BandwidthEstimator for SharedController {
         }
         if !joined.is_empty() {
             let flight = history.flight();
-            half.handle_feedback(now, &Feedback::new(joined, flight.outstanding, flight.after_highest), signals);
+            half.handle_event(
+                now,
+                &Event::Feedback(&Feedback::new(joined, flight.outstanding, flight.after_highest)),
+                signals,
+            );
         }
         // The pacer of `rtc` sends no clusters.
         while half.poll_probe(now).is_some() {}
@@ -150,7 +162,7 @@ impl BandwidthEstimator for SharedController {
         let now = self.time(now);
         let State { half, signals, .. } = &mut *self.state();
         if half.poll_timeout().is_some_and(|due| due <= now) {
-            half.handle_timeout(now, signals);
+            half.handle_event(now, &Event::Timeout, signals);
             while half.poll_probe(now).is_some() {}
         }
     }

@@ -4,7 +4,7 @@
 //! their constant offset cancels.
 
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup,
     SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, Time, TimeDelta};
@@ -64,6 +64,21 @@ impl Half {
 }
 
 impl SendHalf for Half {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds),
+            Event::RouteChange(setup) => self.handle_route_change(setup),
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision { pacing: self.rate.scale(1.5), padding: self.rate, ..Decision::new(self.rate) }
+    }
+}
+
+impl Half {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let delays =
             feedback.packets.iter().filter_map(|p| Some(p.arrival?.as_nanos().saturating_sub(p.sent.as_nanos())));
@@ -82,17 +97,13 @@ impl SendHalf for Half {
         self.rate = self.bounds.clamp(rate);
     }
 
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+    fn handle_bounds(&mut self, bounds: &Bounds) {
         self.bounds = *bounds;
         self.rate = bounds.clamp(self.rate);
     }
 
     /// Starts again: nothing is known about the new route.
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+    fn handle_route_change(&mut self, setup: &Setup) {
         *self = Self::new(self.config.clone(), setup);
-    }
-
-    fn decision(&self) -> Decision {
-        Decision { pacing: self.rate.scale(1.5), padding: self.rate, ..Decision::new(self.rate) }
     }
 }

@@ -4,7 +4,7 @@ mod read;
 mod tshark;
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpHeaderSlice, UdpHeader};
-use paceline::{Config, Controller, Decision, Entry, FeedbackRequirement, Registry, SendHalf, Setup};
+use paceline::{Config, Controller, Decision, Entry, Event, FeedbackRequirement, Registry, SendHalf, Setup, Signals};
 use paceline_capture::{Capture, CaptureError};
 use paceline_lab::run::Runner;
 use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
@@ -45,6 +45,8 @@ impl Config for Wide {
 }
 
 impl SendHalf for WideHalf {
+    fn handle_event(&mut self, _: Time, _: &Event<'_>, _: &mut Signals) {}
+
     fn decision(&self) -> Decision {
         Decision { pacing: self.0.scale(1.5), padding: self.0.scale(1.2), ecn: Ecn::Ect0, ..Decision::new(self.0) }
     }

@@ -8,10 +8,7 @@ use crate::declared::Declared;
 use crate::failure::{self, Cause, Failure};
 use crate::protocol::{FeedbackFormat, Hello, ParameterDeclaration, SignalDeclaration};
 use crate::timer::Timer;
-use paceline::{
-    Bounds, Decision, Feedback, Message, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals, StreamState,
-};
+use paceline::{Bounds, Decision, Event, Feedback, Message, ProbeCluster, SendHalf, Setup, Signals};
 use paceline_abi::{
     PACELINE_FEEDBACK_NONE, PACELINE_FEEDBACK_RFC8888, PACELINE_FEEDBACK_TRANSPORT_WIDE, PACELINE_NEVER,
     PacelineControllerV1, PacelineFeedback, PacelinePacketReport, PacelineRoundTrip,
@@ -214,12 +211,67 @@ impl LibrarySendHalf {
 }
 
 impl SendHalf for LibrarySendHalf {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.handle(now, None, |it| it.on_packet_sent(now.as_nanos(), &convert::sent(packet)));
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => {
+                self.handle(now, None, |it| it.on_packet_sent(now.as_nanos(), &convert::sent(packet)))
+            }
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => {
+                self.handle(now, Some(signals), |it| it.on_rtt(now.as_nanos(), &convert::round_trip(rtt)))
+            }
+            Event::Report(report) => {
+                self.handle(now, Some(signals), |it| it.on_report(now.as_nanos(), report.fraction_lost.get()))
+            }
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Liveness => self.handle(now, None, |it| it.on_liveness(now.as_nanos())),
+            Event::Stream(stream) => {
+                self.handle(now, None, |it| it.on_stream(now.as_nanos(), &convert::stream(stream)))
+            }
+            Event::StreamRemoved(stream) => self.handle(now, None, |it| it.on_stream_removed(now.as_nanos(), stream.0)),
+            Event::Frame(frame) => self.handle(now, None, |it| it.on_frame(now.as_nanos(), &convert::frame(frame))),
+            Event::ApplicationLimit(limited) => {
+                self.handle(now, None, |it| it.on_application_limit(now.as_nanos(), limited))
+            }
+            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
+            Event::RouteChange(setup) => self.handle_route_change(now, setup, signals),
+            Event::Availability(available) => {
+                self.handle(now, None, |it| it.on_availability(now.as_nanos(), available))
+            }
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
     }
+
     fn decides_on_sent(&self) -> bool {
         self.library.table.on_packet_sent.is_some()
     }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timer.due()
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
+        self.probes.pop_front()
+    }
+
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        let rate = self.instance.borrow_mut().as_mut()?.stream_rate(stream.0);
+        match rate {
+            Ok(rate) => rate.map(Rate::from_bps),
+            Err(problem) => {
+                self.fail(self.now, problem);
+                None
+            }
+        }
+    }
+}
+
+impl LibrarySendHalf {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let mut packets = std::mem::take(&mut self.packets);
         packets.clear();
@@ -235,68 +287,29 @@ impl SendHalf for LibrarySendHalf {
         self.handle(now, Some(signals), |it| it.on_feedback(now.as_nanos(), &message));
         self.packets = packets;
     }
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
-        self.handle(now, Some(signals), |it| it.on_rtt(now.as_nanos(), &convert::round_trip(rtt)));
-    }
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.handle(now, Some(signals), |it| it.on_report(now.as_nanos(), report.fraction_lost.get()));
-    }
+
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         if let Some(message) = convert::message(message) {
             self.handle(now, Some(signals), |it| it.on_message(now.as_nanos(), &message));
         }
     }
-    fn on_liveness(&mut self, now: Time) {
-        self.handle(now, None, |it| it.on_liveness(now.as_nanos()));
-    }
-    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        self.handle(now, None, |it| it.on_stream(now.as_nanos(), &convert::stream(stream)));
-    }
-    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
-        self.handle(now, None, |it| it.on_frame(now.as_nanos(), &convert::frame(frame)));
-    }
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        self.handle(now, None, |it| it.on_application_limit(now.as_nanos(), limited));
-    }
-    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
-        self.handle(now, None, |it| it.on_stream_removed(now.as_nanos(), stream.0));
-    }
+
     fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
         let (min, max) = (bounds.min.as_bps(), bounds.max.as_bps());
         self.handle(now, Some(signals), |it| it.on_bounds(now.as_nanos(), min, max));
     }
+
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
         self.setup = *setup;
         self.handle(now, Some(signals), |it| it.on_route(now.as_nanos(), &convert::limits(setup)));
     }
-    fn handle_availability(&mut self, now: Time, available: bool) {
-        self.handle(now, None, |it| it.on_availability(now.as_nanos(), available));
-    }
+
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         let expired = std::mem::take(&mut self.timer);
         self.handle(now, Some(signals), |it| it.on_timeout(now.as_nanos()));
         if let Err(problem) = self.timer.check_after(expired) {
             self.timer.stop();
             self.fail(now, format!("`decide` wrote invalid data: {problem}"));
-        }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.timer.due()
-    }
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
-        self.probes.pop_front()
-    }
-    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
-        let rate = self.instance.borrow_mut().as_mut()?.stream_rate(stream.0);
-        match rate {
-            Ok(rate) => rate.map(Rate::from_bps),
-            Err(problem) => {
-                self.fail(self.now, problem);
-                None
-            }
         }
     }
 }

@@ -3,8 +3,7 @@
 use core::fmt::Debug;
 use paceline::googcc::GoogCcConfig;
 use paceline::{
-    Bounds, Config, Controller, Decision, Feedback, FieldVisitor, Message, ProbeCluster, QueuedFrame, ReceiverReport,
-    RoundTrip, SendHalf, SentPacket, Setup, SignalTables, Signals, StreamState,
+    Config, Controller, Decision, Event, FieldVisitor, ProbeCluster, SendHalf, Setup, SignalTables, Signals,
 };
 use paceline_units::{Rate, StreamId, Time};
 use std::sync::Arc;
@@ -20,33 +19,13 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
         let _ = setup;
         self.clone()
     }
-    /// Passes on a packet that was sent.
-    fn handle_sent(&mut self, half: &mut dyn SendHalf, now: Time, packet: &SentPacket) {
-        half.handle_sent(now, packet);
-    }
-    /// Passes on a feedback message.
-    fn handle_feedback(&mut self, half: &mut dyn SendHalf, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        half.handle_feedback(now, feedback, signals);
-    }
-    /// Passes on the loss of a receiver report.
-    fn handle_report(&mut self, half: &mut dyn SendHalf, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        half.handle_report(now, report, signals);
-    }
-    /// Passes on a message of the receive half.
-    fn handle_message(&mut self, half: &mut dyn SendHalf, now: Time, message: &Message, signals: &mut Signals) {
-        half.handle_message(now, message, signals);
-    }
-    /// Passes on a change of the route. The alteration then starts again.
-    fn handle_route_change(&mut self, half: &mut dyn SendHalf, now: Time, setup: &Setup, signals: &mut Signals) {
-        half.handle_route_change(now, setup, signals);
+    /// Passes on an event.
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        half.handle_event(now, event, signals);
     }
     /// Passes on the next probe cluster.
     fn poll_probe(&mut self, half: &mut dyn SendHalf, now: Time) -> Option<ProbeCluster> {
         half.poll_probe(now)
-    }
-    /// Handles new limits of the target.
-    fn handle_bounds(&mut self, bounds: &Bounds) {
-        let _ = bounds;
     }
     /// Handles the decision of the half after each event.
     fn update(&mut self, now: Time, decision: &Decision) {
@@ -128,70 +107,17 @@ struct AlteredHalf<A> {
     alteration: A,
 }
 
-impl<A: Alteration> AlteredHalf<A> {
-    fn update(&mut self, now: Time) {
-        self.alteration.update(now, &self.half.decision());
-    }
-}
-
 impl<A: Alteration> SendHalf for AlteredHalf<A> {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.alteration.handle_sent(&mut *self.half, now, packet);
-        self.update(now);
-    }
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        self.alteration.handle_feedback(&mut *self.half, now, feedback, signals);
-        self.update(now);
-    }
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
-        self.half.handle_rtt(now, rtt, signals);
-        self.update(now);
-    }
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.alteration.handle_report(&mut *self.half, now, report, signals);
-        self.update(now);
-    }
-    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
-        self.alteration.handle_message(&mut *self.half, now, message, signals);
-        self.update(now);
-    }
-    fn on_liveness(&mut self, now: Time) {
-        self.half.on_liveness(now);
-        self.update(now);
-    }
-    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        self.half.handle_stream(now, stream);
-        self.update(now);
-    }
-    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
-        self.half.handle_frame(now, frame);
-    }
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        self.half.handle_application_limit(now, limited);
-        self.update(now);
-    }
-    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
-        self.half.handle_stream_removed(now, stream);
-        self.update(now);
-    }
-    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
-        self.half.handle_bounds(now, bounds, signals);
-        self.alteration.handle_bounds(bounds);
-        self.update(now);
-    }
-    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
-        self.alteration.handle_route_change(&mut *self.half, now, setup, signals);
-        self.alteration = self.alteration.started(setup);
-    }
-    fn handle_availability(&mut self, now: Time, available: bool) {
-        self.half.handle_availability(now, available);
-        self.update(now);
-    }
-    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        if self.half.poll_timeout().is_some_and(|due| due <= now) {
-            self.half.handle_timeout(now, signals);
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        let is_early = matches!(event, Event::Timeout) && self.half.poll_timeout().is_none_or(|due| due > now);
+        if !is_early {
+            self.alteration.handle_event(&mut *self.half, now, event, signals);
         }
-        self.update(now);
+        match *event {
+            Event::RouteChange(setup) => self.alteration = self.alteration.started(setup),
+            Event::Frame(_) => {}
+            _ => self.alteration.update(now, &self.half.decision()),
+        }
     }
     fn poll_timeout(&self) -> Option<Time> {
         [self.half.poll_timeout(), self.alteration.poll_timeout()].into_iter().flatten().min()
@@ -205,10 +131,6 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
     fn calculated_rate(&self) -> Option<Rate> {
         self.half.calculated_rate()
     }
-    fn set_coupled_rate(&mut self, now: Time, share: Rate, signals: &mut Signals) {
-        self.half.set_coupled_rate(now, share, signals);
-        self.update(now);
-    }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let (rate, before) = (self.half.stream_rate(stream)?, self.half.decision().target);
         if before.is_zero() {
@@ -221,7 +143,7 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use paceline::PacketReport;
+    use paceline::{Feedback, PacketReport, SentPacket};
     use paceline_units::{DataSize, RemoteTime};
 
     pub(crate) const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(4000));
@@ -241,7 +163,11 @@ pub(super) mod tests {
         for message in (from..to).step_by(50) {
             let sent = |i: i64| message + 10 * i;
             for i in 0..5 {
-                half.handle_sent(at(sent(i)), &SentPacket::new((sent(i) / 10) as u64, DataSize::from_bytes(1200)));
+                half.handle_event(
+                    at(sent(i)),
+                    &Event::Sent(&SentPacket::new((sent(i) / 10) as u64, DataSize::from_bytes(1200))),
+                    &mut Signals::disabled(),
+                );
             }
             let packets: Vec<PacketReport> = (0..5)
                 .map(|i| {
@@ -251,9 +177,9 @@ pub(super) mod tests {
                 .collect();
             let feedback = Feedback::new(&packets, DataSize::from_bytes(6000), DataSize::from_bytes(6000));
             let now = at(message + 49);
-            half.handle_feedback(now, &feedback, &mut Signals::disabled());
+            half.handle_event(now, &Event::Feedback(&feedback), &mut Signals::disabled());
             if half.poll_timeout().is_some_and(|due| due <= now) {
-                half.handle_timeout(now, &mut Signals::disabled());
+                half.handle_event(now, &Event::Timeout, &mut Signals::disabled());
             }
             targets.push(half.decision().target.as_bps() / 1000);
         }

@@ -19,7 +19,7 @@ pub(super) const PRESET: Preset = Preset {
 #[cfg(test)]
 mod tests {
     use super::super::altered::tests::{SETUP, at};
-    use paceline::{Registry, Signals};
+    use paceline::{Event, Registry, Signals};
     use paceline_units::Rate;
 
     #[test]
@@ -28,10 +28,10 @@ mod tests {
         let mut half = registry.get(super::NAME).unwrap().build(&SETUP, &[]).unwrap().send.unwrap();
         assert_eq!(half.decision().target, Rate::from_kbps(1000));
         let mut bounds = SETUP.bounds();
-        half.handle_bounds(at(1000), &bounds, &mut Signals::disabled());
+        half.handle_event(at(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, Rate::from_kbps(1000));
         bounds.max = Rate::from_kbps(400);
-        half.handle_bounds(at(2000), &bounds, &mut Signals::disabled());
+        half.handle_event(at(2000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, Rate::from_kbps(400), "a limit from outside holds");
     }
 }

@@ -2,7 +2,7 @@
 //! arrives. The guard against missing feedback is absent.
 
 use libm::pow;
-use paceline::{Bounds, Config, Controller, Decision, Entry, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Controller, Decision, Entry, Event, SendHalf, Setup, Signals};
 use paceline_units::{Rate, Time, TimeDelta};
 
 pub(super) const NAME: &str = "faulty-ignores-feedback";
@@ -45,27 +45,35 @@ impl OpenLoop {
 }
 
 impl SendHalf for OpenLoop {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Bounds(bounds) => (self.bounds, self.target) = (*bounds, bounds.clamp(self.target)),
+            Event::RouteChange(setup) => *self = Self::new(setup),
+            Event::Timeout => self.handle_timeout(now),
+            _ => {}
+        }
+    }
+
     fn decides_on_sent(&self) -> bool {
         false
     }
-    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
-        (self.bounds, self.target) = (*bounds, bounds.clamp(self.target));
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.due.unwrap_or(Time::ZERO))
     }
-    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
-        *self = Self::new(setup);
+
+    fn decision(&self) -> Decision {
+        Decision { pacing: self.target.scale(PACING_FACTOR), ..Decision::new(self.target) }
     }
-    fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
+}
+
+impl OpenLoop {
+    fn handle_timeout(&mut self, now: Time) {
         if self.due.is_some_and(|due| due <= now) {
             let factor = pow(GROWTH_PER_SECOND, INTERVAL.as_secs_f64());
             self.target = self.bounds.clamp(self.target.scale(factor));
         }
         self.due = Some(now + INTERVAL);
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        Some(self.due.unwrap_or(Time::ZERO))
-    }
-    fn decision(&self) -> Decision {
-        Decision { pacing: self.target.scale(PACING_FACTOR), ..Decision::new(self.target) }
     }
 }
 

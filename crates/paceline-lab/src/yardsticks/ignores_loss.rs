@@ -1,7 +1,7 @@
 //! `faulty-ignores-loss`: GoogCC whose reports contain no lost packets, so that delay alone lowers the rate.
 
 use super::altered::{Alteration, Altered};
-use paceline::{Entry, Feedback, PacketReport, ReceiverReport, SendHalf, Signals};
+use paceline::{Entry, Event, Feedback, PacketReport, ReceiverReport, SendHalf, Signals};
 use paceline_units::{Fraction, Time};
 
 pub(super) const NAME: &str = "faulty-ignores-loss";
@@ -22,14 +22,20 @@ struct IgnoresLoss {
 }
 
 impl Alteration for IgnoresLoss {
-    fn handle_feedback(&mut self, half: &mut dyn SendHalf, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        self.arrived.extend(feedback.packets.iter().filter(|packet| packet.arrival.is_some()));
-        half.handle_feedback(now, &Feedback { packets: &self.arrived, ..*feedback }, signals);
-        self.arrived.clear();
-    }
-
-    fn handle_report(&mut self, half: &mut dyn SendHalf, now: Time, _: &ReceiverReport, signals: &mut Signals) {
-        half.handle_report(now, &ReceiverReport { fraction_lost: Fraction::ZERO }, signals);
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => {
+                self.arrived.extend(feedback.packets.iter().filter(|packet| packet.arrival.is_some()));
+                let feedback = Feedback { packets: &self.arrived, ..*feedback };
+                half.handle_event(now, &Event::Feedback(&feedback), signals);
+                self.arrived.clear();
+            }
+            Event::Report(_) => {
+                let report = ReceiverReport { fraction_lost: Fraction::ZERO };
+                half.handle_event(now, &Event::Report(&report), signals);
+            }
+            _ => half.handle_event(now, event, signals),
+        }
     }
 }
 
@@ -58,7 +64,7 @@ mod tests {
         let mut half = config().halves(&SETUP).send.unwrap();
         let report = ReceiverReport { fraction_lost: Fraction::new(0.5).unwrap() };
         for second in 1..10 {
-            half.handle_report(Time::from_secs(second), &report, &mut Signals::disabled());
+            half.handle_event(Time::from_secs(second), &Event::Report(&report), &mut Signals::disabled());
         }
         assert!(half.decision().target >= SETUP.start, "{}", half.decision().target);
     }

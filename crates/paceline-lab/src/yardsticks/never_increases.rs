@@ -2,7 +2,7 @@
 //! serve to increase the rate, are not sent.
 
 use super::altered::{Alteration, Altered};
-use paceline::{Bounds, Decision, Entry, ProbeCluster, SendHalf, Setup};
+use paceline::{Decision, Entry, Event, ProbeCluster, SendHalf, Setup, Signals};
 use paceline_units::{Rate, Time};
 
 pub(super) const NAME: &str = "faulty-never-increases";
@@ -33,8 +33,11 @@ impl Alteration for NeverIncreases {
     }
 
     /// A new minimum applies at once.
-    fn handle_bounds(&mut self, bounds: &Bounds) {
-        self.lowest = self.lowest.max(bounds.min);
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        half.handle_event(now, event, signals);
+        if let Event::Bounds(bounds) = event {
+            self.lowest = self.lowest.max(bounds.min);
+        }
     }
 
     fn update(&mut self, _: Time, decision: &Decision) {
@@ -58,7 +61,7 @@ impl Alteration for NeverIncreases {
 mod tests {
     use super::super::altered::tests::{SETUP, at, feed};
     use super::*;
-    use paceline::{Config, Signals};
+    use paceline::{Bounds, Config};
 
     #[test]
     fn target_falls_with_delay_and_never_rises() {
@@ -77,7 +80,7 @@ mod tests {
     fn higher_minimum_raises_the_target() {
         let mut half = config().halves(&SETUP).send.unwrap();
         let bounds = Bounds { min: Rate::from_kbps(1500), max: Rate::from_kbps(4000) };
-        half.handle_bounds(at(0), &bounds, &mut Signals::disabled());
+        half.handle_event(at(0), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, Rate::from_kbps(1500));
     }
 }

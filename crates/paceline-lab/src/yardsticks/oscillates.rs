@@ -4,7 +4,7 @@
 //! it exceeds the estimate, and on a link that the estimate fills the queue grows by 250 ms each second.
 
 use super::altered::{Alteration, Altered, scaled};
-use paceline::{Bounds, Decision, Entry, FieldVisitor, Setup};
+use paceline::{Bounds, Decision, Entry, Event, FieldVisitor, SendHalf, Setup, Signals};
 use paceline_units::{Rate, Time, TimeDelta};
 
 pub(super) const NAME: &str = "faulty-oscillates";
@@ -44,8 +44,11 @@ impl Alteration for Oscillates {
         Self { bounds: setup.bounds(), is_high: false, due: None, ..*self }
     }
 
-    fn handle_bounds(&mut self, bounds: &Bounds) {
-        self.bounds = *bounds;
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        half.handle_event(now, event, signals);
+        if let Event::Bounds(bounds) = event {
+            self.bounds = **bounds;
+        }
     }
 
     fn update(&mut self, now: Time, _: &Decision) {

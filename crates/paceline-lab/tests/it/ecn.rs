@@ -2,8 +2,7 @@
 
 use crate::fixtures::{self, Listener, load_from, metric, within};
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, PacketReport, Registry, SendHalf, Setup,
-    Signals,
+    Config, Controller, Decision, Entry, Event, FeedbackRequirement, PacketReport, Registry, SendHalf, Setup, Signals,
 };
 use paceline_lab::run::{RunResult, Runner};
 use paceline_records::{EventRecord, PacketClass};
@@ -34,9 +33,12 @@ impl Config for Recorder {
 }
 
 impl SendHalf for Recorder {
-    fn handle_feedback(&mut self, _: Time, feedback: &Feedback<'_>, _: &mut Signals) {
-        self.reports.lock().unwrap().extend(feedback.packets);
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+        if let Event::Feedback(feedback) = *event {
+            self.reports.lock().unwrap().extend(feedback.packets);
+        }
     }
+
     fn decision(&self) -> Decision {
         Decision { pacing: self.rate.scale(1.5), ecn: self.ecn, ..Decision::new(self.rate) }
     }

@@ -1,10 +1,10 @@
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
-use paceline::{Config, Controller, Decision, Entry, Registry, SendHalf, Setup};
+use paceline::{Config, Controller, Decision, Entry, Event, Registry, SendHalf, Setup, Signals};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
 use paceline_scenario::{Catalogue, Origin};
-use paceline_units::Rate;
+use paceline_units::{Rate, Time};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -114,6 +114,8 @@ impl Config for Steady {
 }
 
 impl SendHalf for Steady {
+    fn handle_event(&mut self, _: Time, _: &Event<'_>, _: &mut Signals) {}
+
     fn decision(&self) -> Decision {
         Decision { pacing: self.0.scale(1.5), ..Decision::new(self.0) }
     }

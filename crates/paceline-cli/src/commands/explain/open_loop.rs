@@ -3,7 +3,7 @@
 //! Packets are spread evenly over each interval of the model, their delays from the lowest to the highest of the interval, and the
 //! last ones are the lost ones. Reports come where the recorded ones did.
 
-use paceline::{Entry, Feedback, PacketReport, RoundTrip, SentPacket, Setup, Signals, StreamState};
+use paceline::{Entry, Event, Feedback, PacketReport, RoundTrip, SentPacket, Setup, Signals, StreamState};
 use paceline_explain::model::{Flow, Quantity};
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
@@ -44,10 +44,10 @@ pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f
             let at = *begin + TimeDelta::from_nanos(step.as_nanos() * i64::from(index) / i64::from(packets));
             let size = DataSize::from_bytes((bytes / f64::from(packets)).clamp(40.0, 1500.0) as u64);
             while half.poll_timeout().is_some_and(|due| due <= at) {
-                half.handle_timeout(at, &mut signals);
+                half.handle_event(at, &Event::Timeout, &mut signals);
             }
-            half.handle_stream(at, &StreamState::new(StreamId(0), DataSize::ZERO));
-            half.handle_sent(at, &SentPacket::new(sequence, size));
+            half.handle_event(at, &Event::Stream(&StreamState::new(StreamId(0), DataSize::ZERO)), &mut signals);
+            half.handle_event(at, &Event::Sent(&SentPacket::new(sequence, size)), &mut signals);
             let share = f64::from(index) / f64::from(packets.max(2) - 1);
             let delay = owd + TimeDelta::from_secs_f64(least + (most - least) * share);
             let arrival = (index < arrived).then(|| RemoteTime::from_nanos((at + delay).since(Time::ZERO).as_nanos()));
@@ -66,8 +66,8 @@ pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f
                 let outstanding = DataSize::from_bytes(outstanding);
                 let round_trip = RoundTrip::after(rtt, owd * 2 + TimeDelta::from_secs_f64(least));
                 rtt = Some(round_trip);
-                half.handle_rtt(now, &round_trip, &mut signals);
-                half.handle_feedback(now, &Feedback::new(&due, outstanding, outstanding), &mut signals);
+                half.handle_event(now, &Event::RoundTrip(&round_trip), &mut signals);
+                half.handle_event(now, &Event::Feedback(&Feedback::new(&due, outstanding, outstanding)), &mut signals);
                 // No probe is in the recorded packets.
                 while half.poll_probe(now).is_some() {}
             }

@@ -2,7 +2,9 @@
 
 use crate::call::harness::{CallConfig, FPS, TestCall, stream, video_source};
 use crate::call::{assert_within, kbps};
-use paceline::{Controller, Decision, PacketKind, QueuedFrame, SendHalf, SentPacket, Setup, StreamState, Window};
+use paceline::{
+    Controller, Decision, Event, PacketKind, QueuedFrame, SendHalf, SentPacket, Setup, Signals, StreamState, Window,
+};
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_flow::{MediaKind, StreamConfig};
 use paceline_units::{DataSize, Rate, Time};
@@ -21,18 +23,16 @@ struct Log {
 struct Half(Decision, Arc<Mutex<Log>>);
 
 impl SendHalf for Half {
-    fn handle_sent(&mut self, _: Time, packet: &SentPacket) {
-        self.1.lock().unwrap().sent.push(*packet);
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.1.lock().unwrap().sent.push(*packet),
+            Event::Stream(stream) => self.1.lock().unwrap().streams.push(*stream),
+            Event::Frame(frame) => self.1.lock().unwrap().frames.push(*frame),
+            Event::ApplicationLimit(limited) => self.1.lock().unwrap().limits.push((now, limited)),
+            _ => {}
+        }
     }
-    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
-        self.1.lock().unwrap().streams.push(*stream);
-    }
-    fn handle_frame(&mut self, _: Time, frame: &QueuedFrame) {
-        self.1.lock().unwrap().frames.push(*frame);
-    }
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        self.1.lock().unwrap().limits.push((now, limited));
-    }
+
     fn decision(&self) -> Decision {
         self.0
     }

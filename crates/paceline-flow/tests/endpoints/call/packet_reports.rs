@@ -5,8 +5,8 @@ use crate::call::harness::{
 };
 use crate::call::{assert_within, frame_delay, frame_number, ms};
 use paceline::{
-    Controller, Decision, FecScheme, Feedback, FeedbackRequirement, PacketReport, Protection, RoundTrip, SendHalf,
-    SentPacket, Signals, Window,
+    Controller, Decision, Event, FecScheme, Feedback, FeedbackRequirement, PacketReport, Protection, RoundTrip,
+    SendHalf, SentPacket, Signals, Window,
 };
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_flow::{MediaKind, SenderEvent};
@@ -33,19 +33,27 @@ pub struct ReportLog {
 pub struct RecordingHalf(pub Rate, pub Ecn, pub Arc<Mutex<ReportLog>>);
 
 impl SendHalf for RecordingHalf {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.2.lock().unwrap().sent.push((now, *packet));
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.2.lock().unwrap().sent.push((now, *packet)),
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
+            _ => {}
+        }
     }
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+
+    fn decision(&self) -> Decision {
+        Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
+    }
+}
+
+impl RecordingHalf {
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let mut log = self.2.lock().unwrap();
         assert!(feedback.packets.is_sorted_by(|a, b| a.sequence < b.sequence), "in order of sequence");
         log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
         log.outstanding.push(feedback.outstanding);
         log.after_highest = feedback.after_highest;
         log.round_trips.push((now, feedback.rtt));
-    }
-    fn decision(&self) -> Decision {
-        Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
     }
 }
 
@@ -161,9 +169,12 @@ pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> 
 struct Windowed(Arc<Mutex<Vec<DataSize>>>);
 
 impl SendHalf for Windowed {
-    fn handle_feedback(&mut self, _: Time, feedback: &Feedback<'_>, _: &mut Signals) {
-        self.0.lock().unwrap().push(feedback.outstanding);
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+        if let Event::Feedback(feedback) = *event {
+            self.0.lock().unwrap().push(feedback.outstanding);
+        }
     }
+
     fn decision(&self) -> Decision {
         let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
         Decision { pacing: target.scale(1.5), window: Some(window), padding: target, ..Decision::new(target) }

@@ -4,7 +4,7 @@ use crate::call::harness::{CallConfig, TestCall, controller, video_source};
 use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
 use crate::call::{assert_within, kbps, ms};
 use paceline::{
-    Controller, Decision, Feedback, FeedbackRequirement, PacketKind, ProbeCluster, SendHalf, SentPacket, Signals,
+    Controller, Decision, Event, FeedbackRequirement, PacketKind, ProbeCluster, SendHalf, SentPacket, Signals,
 };
 use paceline_units::{Rate, Time};
 use std::sync::{Arc, Mutex};
@@ -18,15 +18,20 @@ struct ProbingHalf {
 }
 
 impl SendHalf for ProbingHalf {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.log.lock().unwrap().sent.push((now, *packet));
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        match *event {
+            Event::Sent(packet) => self.log.lock().unwrap().sent.push((now, *packet)),
+            Event::Feedback(feedback) => {
+                self.log.lock().unwrap().reports.extend(feedback.packets.iter().map(|packet| (now, *packet)))
+            }
+            _ => {}
+        }
     }
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
-        self.log.lock().unwrap().reports.extend(feedback.packets.iter().map(|packet| (now, *packet)));
-    }
+
     fn decision(&self) -> Decision {
         Decision { pacing: self.rate.scale(1.5), burst: ms(40), ..Decision::new(self.rate) }
     }
+
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         self.cluster.take_if(|_| now >= Time::from_secs(2))
     }

@@ -4,8 +4,8 @@ use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
 use paceline::blocks::GroupDelta;
 use paceline::{
-    AppMessage, Arrival, Controller, Decision, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf,
-    Signals,
+    AppMessage, Arrival, Controller, Decision, Event, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf,
+    SendHalf, Signals,
 };
 use paceline_flow::StreamConfig;
 use paceline_units::{Rate, RemoteTime, Time};
@@ -52,9 +52,12 @@ impl ReceiveHalf for MessageSource {
 struct MessageSink(Sender<Message>);
 
 impl SendHalf for MessageSink {
-    fn handle_message(&mut self, _: Time, message: &Message, _: &mut Signals) {
-        self.0.send(*message).unwrap();
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+        if let Event::Message(message) = *event {
+            self.0.send(*message).unwrap();
+        }
     }
+
     fn decision(&self) -> Decision {
         Decision { pacing: kbps(600), ..Decision::new(kbps(300)) }
     }

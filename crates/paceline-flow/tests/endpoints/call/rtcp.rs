@@ -4,7 +4,7 @@ use crate::call::harness::{
     CallConfig, Fate, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss, video, video_source,
 };
 use crate::call::{assert_within, kbps, ms};
-use paceline::{Controller, Decision, PacketKind, ReceiverReport, RoundTrip, SendHalf, Signals};
+use paceline::{Controller, Decision, Event, PacketKind, RoundTrip, SendHalf, Signals};
 use paceline_flow::{DatagramKind, SenderEvent};
 use paceline_units::{RandomStreams, StreamId, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, ReportBlock, Rtcp, RtpHeader, WireError, is_rtcp, parse_compound};
@@ -165,12 +165,14 @@ fn every_round_trip_time_reaches_the_controller() {
     #[derive(Clone, Debug)]
     struct Recorder(Arc<Mutex<Vec<Input>>>);
     impl SendHalf for Recorder {
-        fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
-            self.0.lock().unwrap().push(Input::RoundTrip(*rtt));
+        fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+            match *event {
+                Event::RoundTrip(rtt) => self.0.lock().unwrap().push(Input::RoundTrip(*rtt)),
+                Event::Report(_) => self.0.lock().unwrap().push(Input::Loss),
+                _ => {}
+            }
         }
-        fn handle_report(&mut self, _: Time, _: &ReceiverReport, _: &mut Signals) {
-            self.0.lock().unwrap().push(Input::Loss);
-        }
+
         fn decision(&self) -> Decision {
             Decision { pacing: kbps(200), ..Decision::new(kbps(60)) }
         }

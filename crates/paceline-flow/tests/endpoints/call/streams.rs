@@ -2,7 +2,7 @@
 
 use crate::call::harness::{CallConfig, TestCall, fixed, stream, video, video_source};
 use crate::call::{any_media, assert_within, kbps};
-use paceline::{Controller, Decision, PacketKind, SendHalf, StreamState};
+use paceline::{Controller, Decision, Event, PacketKind, SendHalf, Signals, StreamState};
 use paceline_flow::source::{Audio, AudioConfig};
 use paceline_flow::{DatagramKind, MediaKind, StreamConfig};
 use paceline_units::{Rate, StreamId, Time};
@@ -43,17 +43,27 @@ fn two_streams_share_the_target() {
 struct DividingHalf(Vec<StreamState>);
 
 impl SendHalf for DividingHalf {
-    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
-        self.0.retain(|known| known.stream != stream.stream);
-        self.0.push(*stream);
+    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
+        if let Event::Stream(stream) = *event {
+            self.handle_stream(stream);
+        }
     }
+
     fn decision(&self) -> Decision {
         Decision::new(kbps(3000))
     }
+
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let heaviest = self.0.iter().map(|known| known.priority).fold(0.0, f64::max);
         let known = self.0.iter().find(|known| known.stream == stream);
         Some(known.map_or(kbps(100), |known| if known.priority == heaviest { known.max } else { known.min }))
+    }
+}
+
+impl DividingHalf {
+    fn handle_stream(&mut self, stream: &StreamState) {
+        self.0.retain(|known| known.stream != stream.stream);
+        self.0.push(*stream);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use paceline::googcc::GoogCcConfig;
 use paceline::{
-    Config, Controller, Entry, Feedback, Message, PacketReport, Registry, SendHalf, Setup, SignalTables, Signals,
+    Config, Controller, Entry, Event, Feedback, PacketReport, Registry, SendHalf, Setup, SignalTables, Signals,
 };
 use paceline_lab::yardsticks::{Alteration, Altered, NoAlteration};
 use paceline_units::Time;
@@ -119,9 +119,11 @@ struct IgnoredProbes {
 }
 
 impl Alteration for IgnoredProbes {
-    fn handle_feedback(&mut self, half: &mut dyn SendHalf, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        let Event::Feedback(feedback) = *event else { return half.handle_event(now, event, signals) };
         self.packets.extend(feedback.packets.iter().map(|packet| PacketReport { probe: None, ..*packet }));
-        half.handle_feedback(now, &Feedback { packets: &self.packets, ..*feedback }, signals);
+        let feedback = Feedback { packets: &self.packets, ..*feedback };
+        half.handle_event(now, &Event::Feedback(&feedback), signals);
         self.packets.clear();
     }
 }
@@ -130,14 +132,22 @@ impl Alteration for IgnoredProbes {
 struct IgnoredRoute;
 
 impl Alteration for IgnoredRoute {
-    fn handle_route_change(&mut self, _: &mut dyn SendHalf, _: Time, _: &Setup, _: &mut Signals) {}
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        if !matches!(event, Event::RouteChange(_)) {
+            half.handle_event(now, event, signals);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct IgnoredRemb;
 
 impl Alteration for IgnoredRemb {
-    fn handle_message(&mut self, _: &mut dyn SendHalf, _: Time, _: &Message, _: &mut Signals) {}
+    fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        if !matches!(event, Event::Message(_)) {
+            half.handle_event(now, event, signals);
+        }
+    }
 }
 
 /// A config whose send half has no guard against missing feedback.
