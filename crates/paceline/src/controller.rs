@@ -59,6 +59,17 @@ impl Controller {
     }
 }
 
+impl Controller {
+    /// Returns a sender and a receiver with one video stream, of id 0. `setup` is that of the controller; its maximum is a hard
+    /// limit of the target. In a program that is only one of the ends, drop the other.
+    pub fn endpoints<T>(mut self, setup: &Setup) -> (crate::Sender<T>, crate::Receiver) {
+        let config = crate::SenderConfig::new(setup);
+        let mut sender = crate::Sender::new(&config, &mut self, Signals::disabled());
+        sender.add_stream(&crate::StreamConfig::video(StreamId(0), Rate::ZERO, setup.max));
+        (sender, crate::Receiver::new(&mut self, Signals::disabled()))
+    }
+}
+
 /// What a send half needs to know about each packet: whether and when it arrived, and perhaps its ECN field. The flow
 /// chooses the wire format among those that both ends support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

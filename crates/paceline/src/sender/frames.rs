@@ -85,6 +85,19 @@ impl<T> Sender<T> {
         admission.accepted
     }
 
+    /// Queues the packets of a frame of the video stream of id 0 that was captured just now; see [`push_frame`](Self::push_frame).
+    ///
+    /// # Errors
+    /// The frame is dropped; nothing of it is queued. The next frame should be a key frame.
+    pub fn push_video(
+        &mut self,
+        now: Time,
+        key: bool,
+        packets: impl IntoIterator<Item = (T, DataSize), IntoIter: Clone>,
+    ) -> Result<(), FrameDropped> {
+        self.push_frame(now, &NewFrame::new(StreamId(0), now, key), packets)
+    }
+
     /// Handles the state of a stream before a frame of it is admitted.
     pub fn handle_stream(&mut self, now: Time, state: &StreamState) {
         let now = self.advance(now);

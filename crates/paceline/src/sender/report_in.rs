@@ -98,6 +98,15 @@ impl<T> Sender<T> {
         self.update_wake();
     }
 
+    /// Handles the report that a packet arrived, without the time: it is not in flight any more, and the controller gets no report on
+    /// it.
+    pub fn handle_arrival_without_time(&mut self, number: u64) {
+        if let Some(history) = &mut self.history {
+            history.abandon(number);
+        }
+        self.update_wake();
+    }
+
     /// Handles a round-trip time that the program measured.
     pub fn handle_rtt(&mut self, now: Time, sample: TimeDelta) {
         let now = self.advance(now);
@@ -110,7 +119,7 @@ impl<T> Sender<T> {
     pub fn handle_loss(&mut self, now: Time, fraction_lost: Fraction) {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
-        self.handle_liveness(now);
+        self.pass_liveness(now);
         self.pass_fraction_lost(now, fraction_lost);
         self.follow(now);
         self.update_wake();
@@ -160,7 +169,7 @@ impl<T> Sender<T> {
     /// Passes on the loss of a report that covers `expected` packets, once reports cover enough of them.
     pub(super) fn pass_loss(&mut self, now: Time, expected: u64, lost: i64) {
         if expected > 0 {
-            self.handle_liveness(now);
+            self.pass_liveness(now);
         }
         if let Some(fraction_lost) = self.loss.add(expected, lost) {
             self.pass_fraction_lost(now, fraction_lost);
@@ -181,8 +190,16 @@ impl<T> Sender<T> {
         self.loss.fraction.take()
     }
 
-    /// Handles proof that packets arrive.
-    pub(super) fn handle_liveness(&mut self, now: Time) {
+    /// Handles proof that packets arrive, such as a receiver report that covers too few packets for
+    /// [`handle_loss`](Self::handle_loss).
+    pub fn handle_liveness(&mut self, now: Time) {
+        let now = self.advance(now);
+        self.pass_liveness(now);
+        self.follow(now);
+        self.update_wake();
+    }
+
+    pub(super) fn pass_liveness(&mut self, now: Time) {
         self.mark_answered();
         if let Some(half) = &mut self.half {
             half.handle_event(now, &Event::Liveness, &mut self.signals);

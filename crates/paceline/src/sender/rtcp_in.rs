@@ -172,7 +172,7 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         match *packet {
             Rtcp::ReceiverReport { .. } | Rtcp::SenderReport { .. } if self.rtp.streams.is_empty() => {
-                self.handle_liveness(now);
+                self.pass_liveness(now);
                 status.fresh = true;
             }
             Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => {
