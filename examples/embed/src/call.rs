@@ -2,7 +2,7 @@ use paceline::{PacketHead, Registry, Setup};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 use std::collections::VecDeque;
 
-const FRAME: TimeDelta = TimeDelta::from_millis(33);
+const FRAME: TimeDelta = TimeDelta::from_nanos(33_333_333);
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 /// Sends video for some seconds. The encoder makes exactly the target.
@@ -16,7 +16,8 @@ pub fn call(name: &str, link: &mut Link, seconds: i64) -> Result<(), Box<dyn std
         if next_frame <= now {
             next_frame += FRAME;
             let bytes = (sender.target() * FRAME).as_bytes();
-            let packets = (0..bytes).step_by(1200).map(|at| (at, DataSize::from_bytes(1200.min(bytes - at))));
+            let count = bytes.div_ceil(1200);
+            let packets = (0..count).map(|n| (n, DataSize::from_bytes(bytes / count)));
             let _ = sender.push_video(now, false, packets); // if it is dropped, make a key frame
         }
         while let Some(packet) = sender.poll_transmit(now) {
@@ -40,10 +41,11 @@ pub fn call(name: &str, link: &mut Link, seconds: i64) -> Result<(), Box<dyn std
     Ok(())
 }
 
-/// A link of 2 Mbit/s with a queue of 300 ms, which loses each hundredth packet.
+/// A link of 2 Mbit/s with a queue of 300 ms, which loses one packet in a hundred, at random.
 pub struct Link {
     free: Time,
-    sent: u64,
+    /// The state of a linear congruential generator.
+    random: u64,
     packets: VecDeque<(Time, PacketHead, DataSize, Ecn)>,
     /// Departure, size and wait of each packet.
     departed: Vec<(Time, DataSize, TimeDelta)>,
@@ -53,8 +55,8 @@ impl Link {
     const CAPACITY: Rate = Rate::from_kbps(2000);
     const QUEUE: TimeDelta = TimeDelta::from_millis(300);
 
-    pub fn new() -> Self {
-        Self { free: Time::ZERO, sent: 0, packets: VecDeque::new(), departed: Vec::new() }
+    pub fn new(seed: u64) -> Self {
+        Self { free: Time::ZERO, random: seed, packets: VecDeque::new(), departed: Vec::new() }
     }
 
     fn send(&mut self, now: Time, head: PacketHead, size: DataSize, ecn: Ecn) {
@@ -64,8 +66,8 @@ impl Link {
         }
         self.free = now + wait + size / Self::CAPACITY;
         self.departed.push((self.free, size, wait));
-        self.sent += 1;
-        if self.sent % 100 != 0 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if (self.random >> 33) % 100 != 0 {
             self.packets.push_back((self.free + DELAY, head, size, ecn));
         }
     }
@@ -79,13 +81,11 @@ impl Link {
         self.packets.front().map(|(at, ..)| *at)
     }
 
-    /// Returns the rate and the mean wait in the last half of the call.
-    pub fn last_half(&self) -> (Rate, TimeDelta) {
+    /// Returns the mean rate of the call and the mean wait of its packets.
+    pub fn means(&self) -> (Rate, TimeDelta) {
         let end = self.departed.last().map_or(Time::ZERO, |(at, ..)| *at);
-        let from = Time::ZERO + (end - Time::ZERO) / 2;
-        let last: Vec<_> = self.departed.iter().filter(|(at, ..)| *at >= from).collect();
-        let rate = Rate::from_size_and_time(last.iter().map(|(_, size, _)| *size).sum(), end - from);
-        let waits = last.iter().fold(TimeDelta::ZERO, |sum, (_, _, wait)| sum + *wait);
-        (rate, waits / last.len().max(1) as i64)
+        let rate = Rate::from_size_and_time(self.departed.iter().map(|(_, size, _)| *size).sum(), end - Time::ZERO);
+        let waits = self.departed.iter().fold(TimeDelta::ZERO, |sum, (_, _, wait)| sum + *wait);
+        (rate, waits / self.departed.len().max(1) as i64)
     }
 }
