@@ -1,16 +1,13 @@
 //! A send half in Python.
 //!
-//! Its methods are those of `paceline::SendHalf`, with one call per feedback. Only methods that the class defines are called.
-//! After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until the next
-//! call. A half that raised an exception is not called again, and its run ends.
+//! It has a method for each `paceline::Event` that programs need, with one call per feedback. Only methods that the class defines
+//! are called. After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until
+//! the next call. A half that raised an exception is not called again, and its run ends.
 
 use crate::half::{self, Maker, copied, forward_emitted, raise};
 use crate::types;
-use paceline::{
-    Bounds, Decision, Event, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup,
-    SignalSpec, Signals, StreamState,
-};
-use paceline_units::{Ecn, StreamId, Time};
+use paceline::{Bounds, Decision, Event, SendHalf, Setup, SignalSpec, Signals};
+use paceline_units::{Ecn, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -136,6 +133,21 @@ impl PythonSendHalf {
             Err(error) => self.fail(now, error),
         }
     }
+
+    /// Calls a method with the time and this argument, if the class defines it.
+    fn call_defined<A>(
+        &mut self,
+        now: Time,
+        method: Method,
+        signals: Option<&mut Signals>,
+        argument: impl FnOnce() -> A,
+    ) where
+        (f64, A): for<'py> PyCallArgs<'py>,
+    {
+        if self.defines(method) {
+            self.call(now, method, signals, (now.as_secs_f64(), argument()));
+        }
+    }
 }
 
 /// A snapshot has a deep copy of the instance.
@@ -158,18 +170,35 @@ fn poll(half: &Bound<'_, PyAny>, has_timeout: bool) -> PyResult<(Decision, Optio
 impl SendHalf for PythonSendHalf {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
-            Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt, signals),
-            Event::Report(report) => self.handle_report(now, report, signals),
-            Event::Message(message) => self.handle_message(now, message, signals),
-            Event::Stream(stream) => self.handle_stream(now, stream),
-            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
-            Event::Frame(frame) => self.handle_frame(now, frame),
-            Event::ApplicationLimit(limited) => self.handle_application_limit(now, limited),
-            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
+            Event::Sent(packet) => self.call_defined(now, Method::Sent, None, || types::SentPacket::from(packet)),
+            Event::Feedback(feedback) => {
+                self.call_defined(now, Method::Feedback, Some(signals), || types::Feedback::from(feedback));
+            }
+            Event::RoundTrip(rtt) => {
+                self.call_defined(now, Method::Rtt, Some(signals), || types::RoundTrip::from(rtt));
+            }
+            Event::Report(report) => {
+                self.call_defined(now, Method::Report, Some(signals), || types::ReceiverReport::from(report));
+            }
+            Event::Message(message) => {
+                if let Some(message) = types::Message::of(message) {
+                    self.call_defined(now, Method::Message, Some(signals), || message);
+                }
+            }
+            Event::Stream(stream) => {
+                self.call_defined(now, Method::Stream, None, || types::StreamState::from(stream));
+            }
+            Event::StreamRemoved(stream) => self.call_defined(now, Method::StreamRemoved, None, || stream.0),
+            Event::Frame(frame) => self.call_defined(now, Method::Frame, None, || types::QueuedFrame::from(frame)),
+            Event::ApplicationLimit(limited) => {
+                self.call_defined(now, Method::ApplicationLimit, None, || limited);
+            }
+            Event::Bounds(bounds) if self.defines(Method::Bounds) => {
+                self.call_defined(now, Method::Bounds, Some(signals), || types::Bounds::from(bounds));
+            }
+            Event::Bounds(bounds) => self.bounds = Some(*bounds),
             Event::RouteChange(setup) => self.handle_route_change(now, setup, signals),
-            Event::Availability(available) => self.handle_availability(now, available),
+            Event::Availability(available) => self.call_defined(now, Method::Availability, None, || available),
             Event::Timeout => self.handle_timeout(now, signals),
             _ => {}
         }
@@ -189,72 +218,6 @@ impl SendHalf for PythonSendHalf {
 }
 
 impl PythonSendHalf {
-    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if self.defines(Method::Sent) {
-            self.call(now, Method::Sent, None, (now.as_secs_f64(), types::SentPacket::from(packet)));
-        }
-    }
-
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        if self.defines(Method::Feedback) {
-            let feedback = types::Feedback::from(feedback);
-            self.call(now, Method::Feedback, Some(signals), (now.as_secs_f64(), feedback));
-        }
-    }
-
-    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
-        if self.defines(Method::Rtt) {
-            let rtt = types::RoundTrip::from(rtt);
-            self.call(now, Method::Rtt, Some(signals), (now.as_secs_f64(), rtt));
-        }
-    }
-
-    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        if self.defines(Method::Report) {
-            let report = types::ReceiverReport::from(report);
-            self.call(now, Method::Report, Some(signals), (now.as_secs_f64(), report));
-        }
-    }
-
-    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
-        if let Some(message) = types::Message::of(message).filter(|_| self.defines(Method::Message)) {
-            self.call(now, Method::Message, Some(signals), (now.as_secs_f64(), message));
-        }
-    }
-
-    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        if self.defines(Method::Stream) {
-            self.call(now, Method::Stream, None, (now.as_secs_f64(), types::StreamState::from(stream)));
-        }
-    }
-
-    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
-        if self.defines(Method::Frame) {
-            self.call(now, Method::Frame, None, (now.as_secs_f64(), types::QueuedFrame::from(frame)));
-        }
-    }
-
-    fn handle_application_limit(&mut self, now: Time, limited: bool) {
-        if self.defines(Method::ApplicationLimit) {
-            self.call(now, Method::ApplicationLimit, None, (now.as_secs_f64(), limited));
-        }
-    }
-
-    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
-        if self.defines(Method::StreamRemoved) {
-            self.call(now, Method::StreamRemoved, None, (now.as_secs_f64(), stream.0));
-        }
-    }
-
-    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
-        if self.defines(Method::Bounds) {
-            let bounds = types::Bounds::from(bounds);
-            self.call(now, Method::Bounds, Some(signals), (now.as_secs_f64(), bounds));
-        } else {
-            self.bounds = Some(*bounds);
-        }
-    }
-
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
         let Some(maker) = self.maker.as_ref().filter(|_| self.half.is_some()) else { return };
         if self.defines(Method::RouteChange) {
@@ -266,12 +229,6 @@ impl PythonSendHalf {
         match Self::new(self.name, maker.clone(), setup, self.ecn, self.signals) {
             Ok(half) => *self = half,
             Err(error) => self.fail(now, error),
-        }
-    }
-
-    fn handle_availability(&mut self, now: Time, available: bool) {
-        if self.defines(Method::Availability) {
-            self.call(now, Method::Availability, None, (now.as_secs_f64(), available));
         }
     }
 

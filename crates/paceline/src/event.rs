@@ -16,8 +16,8 @@ pub enum Event<'a> {
     RoundTrip(&'a RoundTrip),
     /// The loss of sender or receiver reports on this flow, once they cover at least 20 packets.
     Report(&'a ReceiverReport),
-    /// A message of the receive half arrived. It arrives in a compound with a report, which alone counts as proof that
-    /// packets arrive.
+    /// A message of the receive half arrived, in a compound with a report. The report alone counts as proof that packets
+    /// arrive.
     Message(&'a Message),
     /// Proof that packets arrive, in a report that covers too few packets to be passed on. The guard around every
     /// registered half needs it; a driver that withholds such reports passes this instead.
