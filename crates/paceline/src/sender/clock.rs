@@ -54,6 +54,12 @@ impl SteadyClock {
         self.last
     }
 
+    /// Returns the time of this clock for an earlier time of the program.
+    #[inline]
+    pub fn own_time(&self, time: Time) -> Time {
+        (time + self.shift).min(self.last)
+    }
+
     /// Returns the program's time for a time of this clock.
     #[inline]
     pub fn program_time(&self, time: Time) -> Time {

@@ -57,7 +57,7 @@ impl<T> Sender<T> {
         let stream = &mut self.streams.list[place];
         let (is_inactive, suspended) = (stream.is_inactive(), stream.suspended);
         if !suspended {
-            stream.unused.handle_frame(frame.captured, stream.share, total);
+            stream.unused.handle_frame(self.clock.own_time(frame.captured), stream.share, total);
         }
         let (request, queued, unused) = (stream.request(), stream.queued, stream.unused.get());
         if is_inactive {
@@ -114,6 +114,7 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         let stream = &mut self.streams.list[place];
         let (clock_rate, offset) = (stream.config.clock_rate, stream.config.timestamp_offset);
+        let captured = self.clock.own_time(captured);
         let timestamp_of = |at| rtp_timestamp(at, clock_rate).wrapping_add(offset);
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
         let queue_max = self.decision.queue_max.min(self.queue_limit);

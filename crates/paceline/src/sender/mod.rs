@@ -215,7 +215,7 @@ impl<T> Sender<T> {
     /// [`poll_transmit`](Self::poll_transmit) must be called; `None` if the sender only waits for input.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        (self.wake != Time::MAX).then(|| self.clock.program_time(self.wake))
+        Some(self.clock.program_time(self.wake)).filter(|due| *due != Time::MAX)
     }
 
     /// Returns the next packet that may leave at `now`, which counts as sent. Call it until it returns `None`.
