@@ -13,7 +13,13 @@ use std::time::Instant;
 const PORTABLE: [&str; 6] =
     ["paceline-units", "paceline", "paceline-wire", "paceline-flow", "paceline-records", "paceline-netsim"];
 
-const SYSTEMS: [&str; 2] = ["x86_64-pc-windows-msvc", "aarch64-apple-darwin"];
+/// Rust targets, and what builds for them: the embeddable crates need an allocator, but no operating system.
+const TARGETS: [(&str, &[&str], &str); 4] = [
+    ("x86_64-pc-windows-msvc", &PORTABLE, ""),
+    ("aarch64-apple-darwin", &PORTABLE, ""),
+    ("wasm32-unknown-unknown", &EMBEDDABLE, ""),
+    ("thumbv7em-none-eabihf", &EMBEDDABLE, "--no-default-features"),
+];
 
 /// Everything that needs neither GStreamer nor a browser.
 const FEATURES: &str = "paceline-cli/testbed";
@@ -68,7 +74,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "targets",
-        help: "clock-free crates on Windows, macOS and WebAssembly",
+        help: "clock-free crates on Windows, macOS, WebAssembly and without an operating system",
         default: false,
         run: targets,
     },
@@ -190,16 +196,14 @@ fn targets(_: &str) -> Result<(), Problem> {
 
 /// Checks the portable crates for other systems: for all, or for those whose standard library is installed.
 pub fn check_targets(all: bool) -> Result<(), Problem> {
-    let checks =
-        SYSTEMS.iter().map(|system| (*system, &PORTABLE[..])).chain([("wasm32-unknown-unknown", &EMBEDDABLE[..])]);
     let installed = output(command("rustup target list --installed")).map_or_else(|_| String::new(), |(list, _)| list);
-    for (system, crates) in checks {
+    for (system, crates, features) in TARGETS {
         if !all && !installed.lines().any(|line| line == system) {
             eprintln!("skipped: {system} is not installed (`rustup target add {system}`)");
             continue;
         }
         let mut check = command(&format!("cargo check --quiet --locked --target {system}"));
-        check.args(crates.iter().flat_map(|name| ["--package", name]));
+        check.args(crates.iter().flat_map(|name| ["--package", name])).args(features.split_whitespace());
         run(check)
             .map_err(|error| Problem::Failed(format!("{error}; `rustup target add {system}` installs the target")))?;
     }

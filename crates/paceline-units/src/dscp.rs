@@ -1,6 +1,7 @@
 //! The Differentiated Services codepoint of an IP header.
 
 use crate::ParseError;
+use alloc::string::ToString;
 use core::fmt;
 use core::str::FromStr;
 

@@ -1,5 +1,6 @@
 //! The quantities of congestion control as types: times of two clocks, rates, data sizes, fractions and ids. With the
-//! feature `random`, also named random streams.
+//! feature `random`, also named random streams. The feature `std`, which is on by default, adds `Clock`, which converts
+//! between these times and `std::time::Instant`; without it, the crate needs only `core` and `alloc`.
 //!
 //! Public functions of Paceline take these types instead of bare numbers. All of them are integers (nanoseconds, bits per
 //! second, bytes), except [`Fraction`]. Only [`round_to_u64`] and [`round_to_i64`] convert a float to an integer, so that
@@ -13,8 +14,16 @@
 //! # Ok::<(), paceline_units::ParseError>(())
 //! ```
 
+#![no_std]
 #![forbid(unsafe_code)]
 
+#[macro_use]
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+#[cfg(feature = "std")]
+mod clock;
 mod dscp;
 mod ecn;
 mod ids;
@@ -26,6 +35,8 @@ mod random;
 mod text;
 mod time;
 
+#[cfg(feature = "std")]
+pub use clock::Clock;
 pub use dscp::Dscp;
 pub use ecn::Ecn;
 pub use ids::{FlowId, StreamId};

@@ -1,5 +1,8 @@
 //! Parses and writes quantities as text: a number and its unit.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// The error for text that is not the expected quantity.

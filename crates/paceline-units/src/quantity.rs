@@ -272,6 +272,7 @@ impl fmt::Display for Fraction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn size_divided_by_rate_is_a_time() {

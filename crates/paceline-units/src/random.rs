@@ -53,7 +53,7 @@ impl RandomStream {
     /// enabled them.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (self.unit(), self.unit());
-        (-2.0 * libm::log1p(-u)).sqrt() * libm::cos(core::f64::consts::TAU * v)
+        libm::sqrt(-2.0 * libm::log1p(-u)) * libm::cos(core::f64::consts::TAU * v)
     }
     /// Returns a Laplace value with mean 0 and this scale (standard deviation `scale * sqrt(2)`), by inversion.
     pub fn laplace(&mut self, scale: f64) -> f64 {
@@ -70,6 +70,7 @@ impl RandomStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// A change of generator, derivation or distribution would change every published result.
     #[test]

@@ -26,7 +26,7 @@ macro_rules! text {
         }
         #[cfg(feature = "schemars")]
         impl schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

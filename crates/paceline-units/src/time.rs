@@ -283,6 +283,7 @@ impl FromStr for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn durations_convert_both_ways() {

@@ -115,6 +115,7 @@ pub enum WriteError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn kinds_are_distinct_and_indexed() {

@@ -21,7 +21,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+#[macro_use]
+extern crate std;
 
 mod app;
 mod bytes;

@@ -74,6 +74,7 @@ impl CompoundWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn masks_reach_16_packets() {

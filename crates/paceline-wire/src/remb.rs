@@ -73,6 +73,7 @@ impl CompoundWriter<'_> {
 mod tests {
     use super::*;
     use crate::{Rtcp, parse_compound};
+    use alloc::vec::Vec;
 
     /// The REMB that is left of one of this rate, in bit/s, between a receiver report and a second REMB of 100 kbit/s.
     fn lowered(bps: u64, cap: u64) -> Vec<u64> {

@@ -284,6 +284,7 @@ fn one_byte_id(id: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const IDS: ExtensionIds = ExtensionIds { abs_send_time: 2, transport_sequence: 3 };

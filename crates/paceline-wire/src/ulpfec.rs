@@ -226,6 +226,7 @@ impl<'a> Parity<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

@@ -5,6 +5,7 @@
 //! handles the [events](Event) that it uses and ignores the others.
 
 use crate::{Arrival, Bounds, Decision, Event, Message, MessageKind, ProbeCluster, Setup, Signals};
+use alloc::boxed::Box;
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
 

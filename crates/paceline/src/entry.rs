@@ -1,10 +1,13 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
 use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 use paceline_units::{DataSize, Rate, round_to_u64};
-use std::borrow::Cow;
-use std::fmt;
-use std::sync::Arc;
 
 /// Rate limits and packet size of a flow, given to a controller when it is built and when the route changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,9 @@
 //! the others earn credit by weight. For two non-empty queues both schemes are equal. With three or more, the credits
 //! of non-empty queues grow without bound, and a queue that becomes non-empty has to wait for them.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use paceline_units::DataSize;
-use std::collections::VecDeque;
 
 /// Queues of packets `T`, one for each stream.
 #[derive(Clone, Debug)]
@@ -88,6 +89,7 @@ impl<T> FairQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::String;
 
     /// Returns the bytes that leave each of these streams, given as weight and packet size, while none of them is ever
     /// empty.
@@ -145,7 +147,7 @@ mod tests {
         let size = DataSize::from_bytes(1000);
         (0..4).for_each(|n| queue.push(0, ('l', n), size));
         (0..8).for_each(|n| queue.push(1, ('h', n), size));
-        let order: String = std::iter::from_fn(|| queue.pop()).map(|((stream, _), _)| stream).collect();
+        let order: String = core::iter::from_fn(|| queue.pop()).map(|((stream, _), _)| stream).collect();
         assert_eq!(order, "lhhlhhlhhlhh");
     }
 

@@ -5,6 +5,9 @@
 //! [`Block`] itself; a config that contains the block adds the source of its own default to each of them, and offers
 //! only those to which it adds a source.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
 /// A number of a config, as help texts and reference pages show it.

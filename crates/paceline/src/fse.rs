@@ -23,6 +23,7 @@
 //! * **The distribution ends with the first pass that limits no flow.** The RFC's condition, TLO - AR > 0, is the same in exact
 //!   arithmetic; with rounding it may never become false.
 
+use alloc::vec::Vec;
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// The round-trip times without a change of the aggregate after a decrease (section 5.3.2).

@@ -22,6 +22,7 @@
 //! While the network is unavailable, no feedback is expected. A change of the route removes the cap.
 
 use crate::{Bounds, Decision, Event, PacketKind, ProbeCluster, SendHalf, Signals};
+use alloc::boxed::Box;
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -255,6 +256,7 @@ impl SendHalf for Guard {
 mod tests {
     use super::*;
     use crate::{Message, Setup, testing};
+    use alloc::vec::Vec;
 
     /// A half with a constant target of 1 Mbit/s, and a timeout at 10 s.
     #[derive(Clone, Debug)]

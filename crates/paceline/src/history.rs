@@ -1,8 +1,8 @@
 //! The history of sent packets. It joins feedback with packets and counts the bytes in flight.
 
 use crate::{PacketKind, PacketReport, ProbeId, SentPacket};
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// Bytes in flight, in the two definitions that controllers use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -45,10 +45,19 @@
 //! [`FecDemand`] bound loss protection. [`gcc`], [`nada`] and [`scream`] contain the controllers, [`blocks`] the
 //! parts that several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and
 //! changes; [`Signals`] expose its internal variables.
+//!
+//! # Without the standard library
+//!
+//! The crate needs only `core` and `alloc`. The default feature `std` adds `Clock` to [`units`], which converts between
+//! [`Time`](units::Time) and `std::time::Instant`.
 
+#![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+#[macro_use]
+extern crate std;
 
 pub mod blocks;
 mod controller;

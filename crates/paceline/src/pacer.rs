@@ -7,8 +7,9 @@
 //! streams share by weight.
 
 use crate::fair_queue::FairQueue;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The priority of a packet, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

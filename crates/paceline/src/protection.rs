@@ -8,8 +8,8 @@
 //!   exceeds the budget is not sent; the receiver will request it again.
 //! * [`FecDemand`] derives the wanted share of forward error correction from recent losses; [`split_target`] bounds it.
 
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The share of the target that retransmissions may use in the long run. fhmn13 and libwebrtc allow all of it, which
 /// after a drop in capacity leaves no rate for new frames for seconds. One half is the share that fhmn13 allows for

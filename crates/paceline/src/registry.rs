@@ -1,6 +1,7 @@
 //! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
 use crate::{ConfigError, Controller, Entry, Preset, Setup, drc, fixed, gcc, googcc, nada, scream};
+use alloc::vec::Vec;
 
 /// Sets of parameter values that have a name of their own.
 const PRESETS: &[Preset] = &[
@@ -118,6 +119,7 @@ impl Registry {
 mod tests {
     use super::*;
     use crate::{Event, SendHalf, Signals};
+    use alloc::borrow::ToOwned;
     use paceline_units::{DataSize, Rate, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));

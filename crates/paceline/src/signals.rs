@@ -1,6 +1,8 @@
 //! The internal variables that a controller exposes. Each is declared once, as a variant of an enum, and emitted by that
 //! name. Outside a controller it is its index in the table of the declared signals.
 
+use alloc::vec::Vec;
+
 /// The kind of values of a signal; plots, columns and docs depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalShape {

@@ -176,6 +176,7 @@ pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Takes packets as (sent, arrived) in µs and bytes. Returns deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {

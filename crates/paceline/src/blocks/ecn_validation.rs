@@ -91,6 +91,7 @@ impl EcnValidation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use paceline_units::{DataSize, RemoteTime};
 
     /// Returns the codepoints to send after each of these reports: the ECN field of an arrival, or lost.

@@ -103,6 +103,7 @@ fn ticks(difference: u32) -> TimeDelta {
 mod tests {
     use super::*;
     use crate::testing::arrival;
+    use alloc::vec::Vec;
 
     fn deltas(departure: Departure, packets: &[(u32, i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
         let mut groups = FrameGroups::new(departure);

@@ -96,6 +96,6 @@ fn error_variance(p: f64, q: f64, gain: f64) -> f64 {
 
 /// gcc-02, section 5.3: a residual beyond `cap` standard deviations is limited to them.
 fn capped(residual: f64, variance: f64, cap: f64) -> f64 {
-    let limit = if cap > 0.0 { cap * variance.sqrt() } else { f64::INFINITY };
+    let limit = if cap > 0.0 { cap * libm::sqrt(variance) } else { f64::INFINITY };
     residual.clamp(-limit, limit)
 }

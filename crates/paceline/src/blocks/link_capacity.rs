@@ -78,7 +78,7 @@ impl LinkCapacity {
     }
 
     fn deviation(&self, average: f64) -> f64 {
-        (self.variance * average).sqrt()
+        libm::sqrt(self.variance * average)
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Source: `RemoteBitrateEstimatorAbsSendTime` of 2014 to 2019. There, times are whole milliseconds.
 
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 /// The time after the first packet in which packets may belong to a probe (`kInitialProbingIntervalMs`).

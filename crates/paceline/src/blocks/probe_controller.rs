@@ -8,8 +8,8 @@
 //! ```
 
 use crate::{Block, FieldVisitor, ProbeCluster, ProbeId};
+use alloc::collections::VecDeque;
 use paceline_units::{Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The numbers of probing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,6 +135,7 @@ impl ProbeController {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const ON: ProbeConfig = ProbeConfig { enabled: true, ..ProbeConfig::OFF };
 

@@ -7,8 +7,8 @@
 //! ```
 
 use crate::{PacketReport, ProbeCluster};
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The share of a cluster's packets and bytes that must have arrived (`kMinReceivedProbesRatio`,
 /// `kMinReceivedBytesRatio`).
@@ -135,6 +135,7 @@ fn probed_rate(sent: Rate, received: Rate) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// V4.9.
     #[test]

@@ -10,8 +10,8 @@
 //! It runs every 25 ms on the last report, while that is less than six seconds old.
 
 use crate::{Block, Bounds, FieldSources, FieldVisitor};
+use alloc::collections::VecDeque;
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The numbers of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]

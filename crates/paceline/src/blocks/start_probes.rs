@@ -6,8 +6,8 @@
 //! ```
 
 use crate::{ProbeCluster, Setup};
+use alloc::collections::VecDeque;
 use paceline_units::{Rate, TimeDelta};
-use std::collections::VecDeque;
 
 /// Rate over the start rate, and number of packets, of each cluster (`BitrateProber` of 2014 to 2016,
 /// `kProbeBitrateMultipliers`, `kPacketsPerProbe`; the first one has a packet more, so that both have five intervals).
@@ -42,6 +42,7 @@ impl StartProbes {
 mod tests {
     use super::*;
     use crate::testing::SETUP;
+    use alloc::vec::Vec;
 
     #[test]
     fn two_clusters_start_a_call() {

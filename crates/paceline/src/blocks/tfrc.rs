@@ -8,6 +8,7 @@
 //!
 //! with `b = 1` packet per acknowledgment and `t_RTO = 4R`, as the RFC recommends.
 
+use libm::sqrt;
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// Returns `X` for segments of `size`, a round-trip time and a loss event rate. Without loss or without delay the
@@ -18,7 +19,7 @@ pub fn tfrc(size: DataSize, rtt: TimeDelta, loss: Fraction) -> Rate {
         return Rate::MAX;
     }
     let t_rto = 4.0 * r;
-    let seconds = r * (2.0 * p / 3.0).sqrt() + t_rto * (3.0 * (3.0 * p / 8.0).sqrt()) * p * (1.0 + 32.0 * p * p);
+    let seconds = r * sqrt(2.0 * p / 3.0) + t_rto * (3.0 * sqrt(3.0 * p / 8.0)) * p * (1.0 + 32.0 * p * p);
     Rate::from_bps_f64(8.0 * s / seconds)
 }
 

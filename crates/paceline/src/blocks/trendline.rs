@@ -154,6 +154,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn trend_on_a_saturated_link_is_the_excess_rate() {

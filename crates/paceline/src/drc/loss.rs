@@ -104,7 +104,7 @@ impl ExcessLoss {
         }
         self.long = (now, 0, 0);
         let (n, p) = (f64::from(reported), f64::from(lost) / f64::from(reported));
-        self.counted >= PACKETS && p - self.without_queue > excess + deviations * (p * (1.0 - p) / n).sqrt()
+        self.counted >= PACKETS && p - self.without_queue > excess + deviations * libm::sqrt(p * (1.0 - p) / n)
     }
 
     fn is_congested(&mut self, now: Time, reported: u32, lost: u32, is_short: bool) -> bool {
@@ -128,7 +128,7 @@ impl ExcessLoss {
         self.past[self.next] = p as f32;
         self.next = (self.next + 1) % PERIODS;
         (self.start, self.reported, self.lost) = (now, 0, 0);
-        p - base > EXCESS + DEVIATIONS * (p * (1.0 - p) / n).sqrt()
+        p - base > EXCESS + DEVIATIONS * libm::sqrt(p * (1.0 - p) / n)
     }
 }
 

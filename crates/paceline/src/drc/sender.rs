@@ -369,6 +369,7 @@ mod tests {
     use super::*;
     use crate::PacketReport;
     use crate::testing::SETUP;
+    use alloc::vec::Vec;
     use paceline_units::{Ecn, RemoteTime};
 
     /// A flow with 10 packets of 1250 bytes in each message of 100 ms, 50 ms after the last of them was sent, from 1 s to 10 s.
@@ -420,7 +421,7 @@ mod tests {
             let (size, sent) = (DataSize::from_bytes(1250), Time::from_millis(100 * n));
             let mut packet = PacketReport::new(10 * n as u64, sent, size, Some(RemoteTime::from_millis(100 * n + 20)));
             packet.ecn = Some(if n == 100 { Ecn::Ce } else { Ecn::Ect1 });
-            let feedback = Feedback::new(std::slice::from_ref(&packet), size, size);
+            let feedback = Feedback::new(core::slice::from_ref(&packet), size, size);
             sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
             assert!((factor(&sender) - expected).abs() < 1e-4, "{n}: {}", factor(&sender));
         }

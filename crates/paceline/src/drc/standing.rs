@@ -274,6 +274,7 @@ impl StandingQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// A call of 1 Mbit/s on a path with L and a round-trip time of 200 ms. From 1 s on the queue is 150 ms, and the flow halves
     /// its rate each second while none stands. More than 1.2 Mbit/s loses packets.

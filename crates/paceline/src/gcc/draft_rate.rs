@@ -145,7 +145,7 @@ fn additive(rate: Rate, dt: TimeDelta, rtt: TimeDelta, packet: DataSize) -> Rate
 /// `avg_packet_size_bits = bits_per_frame / ceil(bits_per_frame / (1200 · 8))`, with `bits_per_frame = A / 30`.
 fn expected_packet_bits(rate: Rate, packet: DataSize) -> f64 {
     let frame = rate.as_bps_f64() / FRAMES_PER_SECOND;
-    frame / (frame / (packet.as_bytes() as f64 * 8.0)).ceil().max(1.0)
+    frame / libm::ceil(frame / (packet.as_bytes() as f64 * 8.0)).max(1.0)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 //! to the constant that it replaces and cannot reach "even 0.85". The listing can: its `T` may be negative.
 
 use super::Region;
-use libm::exp;
+use libm::{exp, sqrt};
 
 /// The decrease factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,7 +111,7 @@ pub fn dynamic_alpha(t: f64, gamma: f64, branch: AlphaBranch) -> f64 {
 
 /// Equation 4.3.
 fn b(t: f64, gamma: f64) -> f64 {
-    exp(-(t - gamma) / t).sqrt()
+    sqrt(exp(-(t - gamma) / t))
 }
 
 /// Equations 4.2 and 4.4.

@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::testing::{SETUP, arrival};
     use crate::{Arrival, Message, PacketKind, Signals};
+    use alloc::vec::Vec;
     use paceline_units::RemoteTime;
 
     /// Returns the REMBs of 20 s of frames at 480 kbit/s as (ms, kbit/s). From second `queue.0` to `queue.1` each frame

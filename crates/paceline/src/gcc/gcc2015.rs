@@ -141,6 +141,7 @@ mod tests {
     use crate::Signals;
     use crate::gcc::{AlphaVariant, Region};
     use crate::testing::{SETUP, arrival};
+    use alloc::vec::Vec;
     use paceline_units::RemoteTime;
 
     /// Returns the signals (threshold, alpha, region) whenever they change, for a queue that grows from 10 s on.

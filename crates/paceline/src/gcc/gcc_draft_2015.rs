@@ -247,6 +247,7 @@ mod tests {
     use super::*;
     use crate::Message;
     use crate::testing::{SETUP, arrival};
+    use alloc::vec::Vec;
 
     /// Frames of 2500 bytes each 20 ms, 1 Mbit/s. From frame 500 on each waits 4 ms more than the previous one. Returns
     /// the REMBs of a receiver that starts at `start` kbit/s as (ms of sending, kbit/s).

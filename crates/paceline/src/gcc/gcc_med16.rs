@@ -361,6 +361,8 @@ mod tests {
     use crate::blocks::GroupDelta;
     use crate::testing::rtt;
     use crate::testing::{SETUP, arrival, report};
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
 
     fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
         let mut config = GccMed16Config::default();

@@ -258,6 +258,8 @@ mod tests {
     use super::*;
     use crate::ReceiveHalf;
     use crate::testing::{SETUP, arrival};
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
 
     fn receiver() -> Box<dyn ReceiveHalf> {
         GccRemb2018Config::default().halves(&SETUP).receive.expect("a receive half")

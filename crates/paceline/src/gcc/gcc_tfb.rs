@@ -20,6 +20,7 @@ use crate::{
     PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables,
     Signals, signal_names,
 };
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 pub(crate) fn entry() -> Entry {

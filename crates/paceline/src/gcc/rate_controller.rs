@@ -161,7 +161,7 @@ pub(super) fn near_growth(rate: Rate, rtt: TimeDelta, packet: DataSize) -> Rate 
     const RESPONSE: TimeDelta = TimeDelta::from_millis(100);
     let packet_bits = packet.as_bytes() as f64 * 8.0;
     let frame = rate.as_bps_f64() / FRAMES_PER_SECOND;
-    let packet = frame / (frame / packet_bits).ceil().max(1.0);
+    let packet = frame / libm::ceil(frame / packet_bits).max(1.0);
     Rate::from_bps_f64((0.5 * packet / (rtt + RESPONSE).as_secs_f64()).max(4000.0))
 }
 

@@ -17,8 +17,9 @@ use super::loss_v2::{LossState, LossV2, LossV2Config};
 use super::rtt_backoff::{BackoffConfig, RttBackoff};
 use super::units::MIN_RATE;
 use crate::{Block, FieldVisitor, PacketReport};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// Which estimate bounds the rate by loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

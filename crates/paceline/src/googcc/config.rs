@@ -10,6 +10,7 @@ use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
 use crate::blocks::BurstConfig;
 use crate::{FieldInfo, FieldVisitor};
+use alloc::vec::Vec;
 use paceline_units::{Rate, TimeDelta};
 
 /// The numbers of GoogCC. The defaults are those of libwebrtc of 2026-08 (f3ae3eb62e).

@@ -168,6 +168,7 @@ impl DelayBased {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Feeds a message per 50 ms of packets of 1200 bytes each 5 ms, whose delay grows by `growth` ms per message. Returns the
     /// results.

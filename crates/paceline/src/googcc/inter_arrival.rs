@@ -141,6 +141,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Takes packets as (sent, arrived) in ms; feedback takes 100 ms. Returns deltas as (arrival, departure) in ms.
     fn deltas(packets: &[(i64, i64)]) -> Vec<(i64, i64)> {

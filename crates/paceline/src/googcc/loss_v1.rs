@@ -163,6 +163,7 @@ fn weight(interval: TimeDelta) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use paceline_units::{DataSize, RemoteTime};
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);

@@ -49,7 +49,7 @@ pub use throughput::{Throughput, ThroughputConfig};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 
 use crate::{Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Setup, SignalName, SignalTables};
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 pub(crate) fn entry() -> Entry {
     Entry::new(

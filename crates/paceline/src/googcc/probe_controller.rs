@@ -15,8 +15,8 @@
 
 use super::probing_config::ProbingConfig;
 use crate::{ProbeCluster, ProbeId};
+use alloc::collections::VecDeque;
 use paceline_units::{Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The longest wait for the result of a cluster (`kMaxWaitingTimeForProbingResult`).
 const RESULT_MAX: TimeDelta = TimeDelta::from_secs(1);
@@ -306,6 +306,7 @@ const DUE_MAX: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn at(ms: i64) -> Time {
         Time::from_millis(ms)

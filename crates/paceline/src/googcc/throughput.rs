@@ -13,8 +13,8 @@
 
 use super::units::rate_of;
 use crate::{Block, FieldVisitor};
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The numbers of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -265,6 +265,7 @@ fn insert_gap(gaps: &mut [Gap; 2], gap: Gap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn estimator(packets: impl IntoIterator<Item = (i64, i64, u64)>) -> Throughput {
         let mut estimator = Throughput::new(ThroughputConfig::LIBWEBRTC);

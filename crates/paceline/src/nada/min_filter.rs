@@ -40,6 +40,7 @@ impl MinFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn minimum_leaves_after_fifteen_samples() {

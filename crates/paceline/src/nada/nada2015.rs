@@ -22,6 +22,7 @@ use crate::{
     Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals,
     signal_names,
 };
+use libm::floor;
 use paceline_units::{Ecn, Rate, RemoteTime, TimeDelta};
 
 pub(crate) fn entry() -> Entry {
@@ -268,9 +269,9 @@ impl Observe for Observer2015 {
         let [loss] = self.loss.shares(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
         let warped = if warps { quartic_warping(smoothed, c.warping.0, c.warping.1) } else { smoothed };
-        let warped = if c.whole_units { warped.floor() } else { warped };
+        let warped = if c.whole_units { floor(warped) } else { warped };
         let x = linear_signal(warped, loss, c.d_loss);
-        let x = if c.whole_units { (x + 0.5).floor() } else { x };
+        let x = if c.whole_units { floor(x + 0.5) } else { x };
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
         let incoming = self.incoming.rate(now).unwrap_or(Rate::ZERO);
         signals.emit(Receiver2015Signal::Queuing, delay);
@@ -286,6 +287,8 @@ mod tests {
     use super::*;
     use crate::testing::{self, arrival};
     use crate::{Event, Message, ReceiveHalf, SendHalf, StreamState};
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
     use paceline_units::{DataSize, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(2500));

@@ -216,13 +216,18 @@ mod tests {
     use crate::nada::rfc8698::ReceiverSignal;
 
     /// Observes a packet of 1250 bytes each 10 ms; `delay` in ms and `missing` depend on its number.
-    fn observer(packets: std::ops::Range<i64>, delay: impl Fn(i64) -> i64, missing: impl Fn(i64) -> u32) -> Observer {
+    fn observer(packets: core::ops::Range<i64>, delay: impl Fn(i64) -> i64, missing: impl Fn(i64) -> u32) -> Observer {
         let mut observer = Observer::new(ObserverConfig::RFC_8698);
         feed(&mut observer, packets, delay, missing);
         observer
     }
 
-    fn feed(o: &mut Observer, packets: std::ops::Range<i64>, delay: impl Fn(i64) -> i64, missing: impl Fn(i64) -> u32) {
+    fn feed(
+        o: &mut Observer,
+        packets: core::ops::Range<i64>,
+        delay: impl Fn(i64) -> i64,
+        missing: impl Fn(i64) -> u32,
+    ) {
         for n in packets {
             o.handle_packet(&ReceivedPacket {
                 arrival: RemoteTime::from_millis(10 * n + 40_000 + delay(n)),

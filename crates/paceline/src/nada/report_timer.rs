@@ -42,6 +42,7 @@ impl ReportTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Packets at 1000 and 1050 ms: reports from 1100 on, until 500 ms without packets have passed.
     #[test]

@@ -20,6 +20,7 @@ use crate::{
     Arrival, Config, Controller, Entry, FeedbackRequirement, FieldVisitor, NadaMode, NadaReport, ReceiveHalf, Setup,
     SignalName, SignalTables, Signals, signal_names,
 };
+use alloc::boxed::Box;
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
@@ -271,6 +272,7 @@ mod tests {
     use super::*;
     use crate::testing::{arrival, rtt};
     use crate::{Event, Feedback, Message, PacketReport, SendHalf, StreamState};
+    use alloc::vec::Vec;
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(150), Rate::from_kbps(1500));
@@ -407,7 +409,7 @@ mod tests {
     /// encoder stays 20 % above; without their bound it stays at 28 ms.
     #[test]
     fn shaping_buffer_drains_when_the_encoder_returns_to_its_target() {
-        let delays = |most, over: std::ops::Range<i64>| {
+        let delays = |most, over: core::ops::Range<i64>| {
             let mut config = NadaConfig::<false>::default();
             config.shaping.most = most;
             let (mut half, mut buffer) = (sender(&config), 0.0f64);

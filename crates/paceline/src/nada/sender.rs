@@ -10,6 +10,7 @@ use crate::{
 };
 use core::fmt::Debug;
 use core::marker::PhantomData;
+use libm::{floor, trunc};
 use paceline_units::{Ecn, Rate, StreamId, Time, TimeDelta};
 
 /// Numbers of the send half, with the differences between the generations.
@@ -154,8 +155,8 @@ impl<S: SenderSignal> Sender<S> {
         let Generation::Y2015 { whole_kbps: true, .. } = self.config.generation else { return rate };
         let kbps = |rate: Rate| rate.as_bps_f64() / 1e3;
         let kbps = match mode {
-            NadaMode::RampUp => (kbps(rate) + 0.5).floor(),
-            NadaMode::Gradual => kbps(self.rate).floor() + (kbps(rate) - kbps(self.rate) + 0.5).trunc(),
+            NadaMode::RampUp => floor(kbps(rate) + 0.5),
+            NadaMode::Gradual => floor(kbps(self.rate)) + trunc(kbps(rate) - kbps(self.rate) + 0.5),
         };
         Rate::from_bps_f64(kbps * 1e3)
     }

@@ -1,5 +1,6 @@
 //! The position of a packet in the sequence of its stream: after a number of missing packets, or late.
 
+use alloc::vec::Vec;
 use paceline_units::StreamId;
 
 /// The position of a packet.

@@ -9,6 +9,7 @@
 //! one frame interval. RFC 8698 bounds each difference to 5 % of the rate: an encoder that exceeds its target by more
 //! than 10 % fills the buffer.
 
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, StreamId};
 
 /// The numbers of the buffer.

@@ -36,7 +36,7 @@ impl MedianEwma {
         self.count = (self.count + 1).min(TAPS);
         let median = median(self.samples, self.count);
         let smoothed = self.smoothed.map_or(median, |s| (1.0 - self.alpha) * median + self.alpha * s);
-        let smoothed = if self.whole { (smoothed + 0.5).floor() } else { smoothed };
+        let smoothed = if self.whole { libm::floor(smoothed + 0.5) } else { smoothed };
         *self.smoothed.insert(smoothed)
     }
 }

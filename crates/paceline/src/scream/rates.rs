@@ -131,6 +131,7 @@ impl Default for Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn rates_cover_the_time_since_the_last_update() {

@@ -5,6 +5,7 @@
 //! queued for a while, because it is paced.
 
 use crate::{PacketKind, SentPacket, StreamState};
+use alloc::vec::Vec;
 use paceline_units::{DataSize, StreamId};
 
 #[derive(Clone, Copy, Debug)]

@@ -102,6 +102,7 @@ pub fn prediction(history: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn constant_delay_and_noise_have_no_trend() {

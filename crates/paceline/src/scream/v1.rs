@@ -464,6 +464,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::{PacketKind, testing};
+    use alloc::vec::Vec;
     use paceline_units::{Rate, StreamId};
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);

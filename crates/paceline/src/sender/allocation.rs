@@ -59,6 +59,7 @@ pub(super) fn needed(min: Rate, is_suspended: bool) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn shares(total: u64, requests: &[(f64, u64, u64)]) -> Vec<u64> {
         let requests: Vec<RateRequest> = requests

@@ -107,6 +107,7 @@ impl Prober {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn cluster(id: ProbeId, kbps: u64) -> ProbeCluster {
         ProbeCluster { id, rate: Rate::from_kbps(kbps), duration: TimeDelta::from_millis(15), packets: 5 }

@@ -13,6 +13,8 @@
 //! Packets are counted in kilobytes. `avg` is the loss ratio without the observations of most and of least loss. Three states
 //! describe the result: it is the delay-based rate, it decreases or holds, or it increases while padding fills the rate.
 
+use alloc::vec::Vec;
+
 mod config;
 mod likelihood;
 mod observations;

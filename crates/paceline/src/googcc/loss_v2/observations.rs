@@ -4,6 +4,7 @@ use super::LossV2;
 use super::config::OBSERVATIONS_MAX;
 use crate::PacketReport;
 use crate::googcc::units::{floor_sent, rate_of};
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 
 /// The observations of most and of least loss do not count once there are more than this (`loss_based_bwe_v2.cc`).

@@ -1,5 +1,7 @@
 //! The send half: the order in which its inputs reach the blocks (libwebrtc's `GoogCcNetworkController`).
 
+use alloc::vec::Vec;
+
 mod signals;
 
 pub use signals::SenderSignal;
@@ -18,8 +20,8 @@ use crate::{
     Bounds, Decision, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf,
     SentPacket, Setup, Signals, StreamState, Window,
 };
+use alloc::sync::Arc;
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
-use std::sync::Arc;
 
 /// The interval of regular updates (`kUpdateIntervalMs`, `goog_cc_factory.cc`).
 const PROCESS_INTERVAL: TimeDelta = TimeDelta::from_millis(25);

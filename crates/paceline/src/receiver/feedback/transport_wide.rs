@@ -7,6 +7,7 @@
 
 use super::LATE_MAX;
 use super::report_interval::ReportInterval;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use paceline_units::{DataSize, RemoteTime, TimeDelta};

@@ -4,8 +4,8 @@
 //! ones, which shows in the queue size that it reports before the next frame.
 
 use crate::{PacketKind, QueuedFrame, SentPacket, StreamState};
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, StreamId, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The frames that are remembered; older ones count as one.
 const FRAMES_MAX: usize = 256;

@@ -2,6 +2,7 @@
 //! that of the authors' C++): by priority, and what a stream cannot use goes to the others.
 
 use crate::StreamState;
+use alloc::vec::Vec;
 use paceline_units::{Rate, StreamId};
 
 /// A stream and its share.

@@ -6,6 +6,7 @@
 
 use super::media_queue::MediaQueue;
 use crate::{QueuedFrame, SentPacket, StreamState};
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 
 /// The numbers of the target.
