@@ -1,6 +1,6 @@
 //! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
-use paceline::blocks::GroupDelta;
+use paceline::GroupDelta;
 use paceline::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 

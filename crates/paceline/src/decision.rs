@@ -48,7 +48,7 @@ impl Decision {
 pub type ProbeId = u16;
 
 /// Packets to send at a given rate, to find out whether the path has that capacity. The flow fills them with media that
-/// waits in the pacer and with padding, and marks them in [`SentPacket::probe`].
+/// waits in the pacer and with padding, and marks them in [`SentPacket::probe`](crate::SentPacket::probe).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeCluster {
     /// The number, which the controller chooses.

@@ -26,7 +26,7 @@ use crate::feedback::FeedbackFormat;
 use crate::padding::Padding;
 use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
-use paceline::blocks::ApplicationLimit;
+use paceline::ApplicationLimit;
 use paceline::{
     Controller, Decision, Event, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip, SendHalf,
     Signals, Window,

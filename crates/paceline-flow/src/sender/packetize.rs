@@ -6,7 +6,7 @@ use crate::allocation::RateRequest;
 use crate::datagram::IP_UDP_HEADERS;
 use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
-use paceline::blocks::ApplicationLimit;
+use paceline::ApplicationLimit;
 use paceline::{Event, MediaKind, PacketPriority, QueuedFrame, StreamState};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
