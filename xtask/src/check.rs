@@ -120,6 +120,8 @@ fn unknown(name: &str) -> Problem {
 fn lint(features: &str) -> Result<(), Problem> {
     run(command("cargo fmt --all --check"))?;
     run(command(&format!("cargo clippy --quiet --workspace --features {features} --all-targets -- -D warnings")))?;
+    // As programs outside the workspace build it, without `unstable-internals`.
+    run(command("cargo clippy --quiet --package paceline -- -D warnings"))?;
     let mut doc = command(&format!("cargo doc --quiet --workspace --features {features} --no-deps"));
     doc.env("RUSTDOCFLAGS", "-D warnings");
     Ok(run(doc)?)

@@ -6,7 +6,8 @@
 //! input. Without arguments it prints times.
 
 use goog_cc::transport::StreamsConfig;
-use paceline::googcc::{GoogCc, GoogCcConfig};
+use paceline::GoogCcConfig;
+use paceline::internals::googcc::GoogCc;
 use paceline::{Event, Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
 use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
 use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, Time, TimeDelta};

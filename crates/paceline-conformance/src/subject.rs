@@ -1,7 +1,8 @@
 //! The subject: the controller of this library.
 
 use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
-use paceline::googcc::{GoogCc, GoogCcConfig};
+use paceline::GoogCcConfig;
+use paceline::internals::googcc::GoogCc;
 use paceline::{
     Event, Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };

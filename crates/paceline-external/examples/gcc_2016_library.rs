@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "the table is an interface of C")]
 #![allow(clippy::missing_safety_doc, reason = "paceline.h has the contract")]
 
-use paceline::gcc::gcc2016::Gcc2016Config;
+use paceline::Gcc2016Config;
 use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_abi::*;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};

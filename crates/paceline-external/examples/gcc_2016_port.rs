@@ -3,7 +3,7 @@
 //!
 //! It parses the lines on its own, without the types of this crate.
 
-use paceline::gcc::gcc2016::Gcc2016Config;
+use paceline::Gcc2016Config;
 use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use serde_json::{Value, json};

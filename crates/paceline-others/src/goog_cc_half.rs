@@ -24,7 +24,7 @@
 //! | probes | `ProbeClusterConfig` | rate, duration and count as they are; the bytes are rate times duration, as in libwebrtc's prober |
 //!
 //! What is lost: the share by which a full window asks the encoder to drop frames (`cwnd_reduce_ratio`), because sources here have no
-//! such input. [`googcc`](paceline::googcc) leaves it out as well. Whether a packet is audio is not passed on; the crate ignores it by
+//! such input. [`googcc`](paceline::GoogCcConfig) leaves it out as well. Whether a packet is audio is not passed on; the crate ignores it by
 //! default.
 //!
 //! The crate reads the system's clock for the start of an application-limited region. Only periodic probes use that time, and they are

@@ -42,9 +42,12 @@
 //! # What else is here
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
-//! [`FecDemand`] bound loss protection. [`gcc`], [`nada`] and [`scream`] contain the controllers, [`blocks`] the
-//! parts that several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and
-//! changes; [`Signals`] expose its internal variables.
+//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`]. Its numbers have names
+//! and ranges, which [`Entry::fields`] lists; [`Entry::build`] and [`Entry::preset`] set them. [`Signals`] expose the
+//! internal variables of a controller.
+//!
+//! The algorithms themselves are private. Their parts are public only with the feature `unstable-internals`, for which
+//! there is no promise of stability.
 //!
 //! # Without the standard library
 //!
@@ -59,22 +62,22 @@ extern crate alloc;
 #[macro_use]
 extern crate std;
 
-pub mod blocks;
+mod blocks;
 mod controller;
 mod decision;
-pub mod drc;
+mod drc;
 mod entry;
 mod event;
 mod fair_queue;
 mod fields;
 mod fixed;
 mod fse;
-pub mod gcc;
-pub mod googcc;
+mod gcc;
+mod googcc;
 mod guard;
 mod history;
 mod message;
-pub mod nada;
+mod nada;
 mod pacer;
 mod packet;
 mod protection;
@@ -83,7 +86,7 @@ mod registry;
 mod report;
 #[cfg(feature = "rtp")]
 pub mod rtcp_message;
-pub mod scream;
+mod scream;
 mod sender;
 mod signals;
 #[cfg(test)]
@@ -96,15 +99,49 @@ use paceline_units::DataSize;
 /// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
+/// Parts of the controllers, for the tests and the laboratory of Paceline. They carry no promise of stability: any
+/// version may change or remove them.
+#[cfg(feature = "unstable-internals")]
+pub mod internals {
+    /// The blocks that several controllers share.
+    pub mod blocks {
+        pub use crate::blocks::*;
+    }
+    /// The parts of Google Congestion Control.
+    pub mod gcc {
+        pub use crate::gcc::*;
+    }
+    /// The parts of GoogCC.
+    pub mod googcc {
+        pub use crate::googcc::*;
+    }
+    /// The parts of NADA.
+    pub mod nada {
+        pub use crate::nada::*;
+    }
+    /// The parts of SCReAM.
+    pub mod scream {
+        pub use crate::scream::*;
+    }
+}
+
+pub use blocks::{ApplicationLimit, GroupDelta, UnusedRate};
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
+pub use drc::DrcConfig;
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
 pub use fse::{Coupling, FlowStateExchange};
+pub use gcc::{
+    gcc_draft_2015::GccDraft2015Config, gcc_med16::GccMed16Config, gcc_remb_2018::GccRemb2018Config,
+    gcc_tfb::GccTfbConfig, gcc2013::Gcc2013Config, gcc2015::Gcc2015Config, gcc2016::Gcc2016Config,
+};
+pub use googcc::GoogCcConfig;
 pub use guard::Guard;
 pub use history::{Flight, History};
 pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
+pub use nada::{nada2015::Nada2015Config, rfc8698::NadaConfig};
 pub use pacer::{Pacer, PacketPriority};
 pub use packet::{Arrival, MediaKind, PacketKind, PacketReport, SentPacket};
 pub use protection::{
@@ -115,6 +152,7 @@ pub use receiver::{FeedbackBuilder, RtpArrival, SendTimeUnwrapper};
 pub use receiver::{FeedbackFormat, FeedbackFormats, Receiver};
 pub use registry::Registry;
 pub use report::{PacketArrival, Reception, Report};
+pub use scream::{ScreamConfig, v2::ScreamV2Config};
 #[cfg(feature = "rtp")]
 pub use sender::ReportStatus;
 pub use sender::{

@@ -79,21 +79,23 @@ macro_rules! signal_names {
 
 /// Collects the emitted signals. If it is disabled, an emission costs one branch.
 ///
-/// A drained value has the index of its signal, which the enum of the controller's module names:
+/// A drained value has the index of its signal in the table of [`Entry::signals`](crate::Entry::signals):
 ///
 /// ```
-/// use paceline::{Event, Feedback, PacketReport, Registry, Setup, SignalName, Signals, googcc::SenderSignal};
+/// use paceline::{Event, Feedback, PacketReport, Registry, Setup, Signals};
 /// use paceline_units::{DataSize, Rate, RemoteTime, Time};
 ///
 /// let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
-/// let mut half = Registry::standard().get("googcc").unwrap().build(&setup, &[])?.send.unwrap();
+/// let registry = Registry::standard();
+/// let entry = registry.get("googcc").unwrap();
+/// let mut half = entry.build(&setup, &[])?.send.unwrap();
 /// let mut signals = Signals::enabled();
 /// let size = DataSize::from_bytes(1200);
 /// let packets = [PacketReport::new(0, Time::ZERO, size, Some(RemoteTime::from_millis(20)))];
 /// let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
 /// half.handle_event(Time::from_millis(50), &Event::Feedback(&feedback), &mut signals);
-/// let rate = signals.drain().find(|(index, _)| *index == SenderSignal::Rate.index());
-/// assert_eq!(rate.map(|(_, value)| value), Some(half.decision().target.as_bps_f64()));
+/// let (_, rate) = signals.drain().find(|(index, _)| entry.signals().0[usize::from(*index)].name == "A").unwrap();
+/// assert_eq!(rate, half.decision().target.as_bps_f64());
 /// # Ok::<(), paceline::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 //! Lists the public interface in a JSON file of rustdoc: one item a line. Of derived traits it lists the implementation, not the
-//! methods.
+//! methods. An implementation that belongs to a type and to a trait is listed once.
 
 use public_api::{Builder, PublicApi};
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // An implementation detail of the compiler.
         !line.contains("StructuralPartialEq") && (line.starts_with("impl") || written.contains(*line))
     };
-    all.iter().filter(is_listed).for_each(|line| println!("{line}"));
+    let mut listed = BTreeSet::new();
+    all.iter().filter(is_listed).filter(|line| listed.insert(*line)).for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -1,10 +1,19 @@
 //! Signals of senders and receivers.
 
 use crate::harness::*;
-use paceline::{Registry, SignalName, gcc::EstimatorSignal, googcc::SenderSignal};
+use paceline::{Registry, SignalSpec};
 use paceline_c::{PACELINE_ERROR_BUFFER, PACELINE_OK, PacelineArrival, PacelineReceivedPacket};
 
-const SIGNALS: usize = SenderSignal::TABLE.len();
+/// The number of signals of the send half of `googcc`.
+const SIGNALS: usize = 17;
+/// The number of signals of the receive half of `gcc-2016`.
+const RECEIVER_SIGNALS: usize = 7;
+
+/// Returns the index of a signal in a table of `N`.
+fn index<const N: usize>(signals: &[SignalSpec], name: &str) -> usize {
+    assert_eq!(signals.len(), N);
+    signals.iter().position(|signal| signal.name == name).unwrap_or_else(|| panic!("no signal `{name}`"))
+}
 
 /// Sends ten packets, and reports them 50 ms later.
 fn pass_feedback(sender: &mut Sender, from_ms: i64) {
@@ -21,7 +30,8 @@ fn values_are_those_of_the_last_call() {
     assert!(sender.signals::<SIGNALS>().unwrap().iter().all(|value| value.is_nan()), "not enabled yet");
     sender.enable_signals();
     assert!(sender.signals::<SIGNALS>().unwrap().iter().all(|value| value.is_nan()), "no call yet");
-    let rate = |values: [f64; SIGNALS]| values[usize::from(SenderSignal::Rate.index())];
+    let index = index::<SIGNALS>(Registry::standard().get("googcc").unwrap().signals().0, "A");
+    let rate = |values: [f64; SIGNALS]| values[index];
     for round in 1..30 {
         pass_feedback(&mut sender, round * 100);
         let target = sender.snapshot().decision.target_bps;
@@ -49,12 +59,13 @@ fn an_array_needs_an_element_for_each_signal() {
 /// The threshold of the receive half starts at the value that is set.
 #[test]
 fn receivers_have_signals_and_parameters() {
-    const COUNT: usize = EstimatorSignal::TABLE.len();
+    let registry = Registry::standard();
+    let entry = registry.get("gcc-2016").unwrap();
+    let index = index::<RECEIVER_SIGNALS>(entry.signals().1, "gamma");
     let first_threshold = |settings: &[(&str, f64)]| {
         let mut receiver = Receiver::configured("gcc-2016", settings).unwrap();
         receiver.enable_signals();
-        let threshold =
-            |receiver: &mut Receiver| receiver.signals::<COUNT>()[usize::from(EstimatorSignal::Threshold.index())];
+        let threshold = |receiver: &mut Receiver| receiver.signals::<RECEIVER_SIGNALS>()[index];
         assert!(threshold(&mut receiver).is_nan());
         for n in 0..4 {
             // Units of 2^-18 s: 33 ms between frames.
@@ -63,8 +74,7 @@ fn receivers_have_signals_and_parameters() {
         }
         threshold(&mut receiver)
     };
-    let registry = Registry::standard();
-    let fields = registry.get("gcc-2016").unwrap().fields();
+    let fields = entry.fields();
     let default = fields.iter().find(|field| field.name == "gamma_0").unwrap().default;
     let fixed = [("k_u", 0.0), ("k_d", 0.0)];
     assert_eq!(first_threshold(&fixed), default);

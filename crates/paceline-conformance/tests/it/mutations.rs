@@ -1,7 +1,7 @@
 //! Numbers changed by 2 %: the comparison notices.
 
 use goog_cc::transport::StreamsConfig;
-use paceline::googcc::GoogCcConfig;
+use paceline::GoogCcConfig;
 use paceline_conformance::{Case, Oracle, Script, Subject, Tally, compare_pair, trials};
 
 /// Numbers of the config that the scripts of the comparison reach. Those of features that are off by default are not among them.

@@ -5,7 +5,7 @@
 //! nearest line.
 
 use crate::judge::within;
-use paceline::gcc::{AlphaBranch, dynamic_alpha};
+use paceline::internals::gcc::{AlphaBranch, dynamic_alpha};
 use paceline_records::Label;
 use paceline_results::{CaseRuns, Cell, ExperimentReport, Verdict};
 use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};

@@ -1,7 +1,7 @@
 //! GoogCC with an alteration: a change of its numbers, of what it receives, or of what it decides.
 
 use core::fmt::Debug;
-use paceline::googcc::GoogCcConfig;
+use paceline::GoogCcConfig;
 use paceline::{
     Config, Controller, Decision, Event, FieldVisitor, ProbeCluster, SendHalf, Setup, SignalTables, Signals,
 };

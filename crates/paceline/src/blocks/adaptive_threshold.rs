@@ -32,6 +32,7 @@ impl ThresholdConfig {
     /// draft-ietf-rmcat-gcc-02, table 1 and section 5.4.
     pub const GCC_02: Self = Self { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: 15.0 };
     /// mmsys16: without a guard. What the paper does not print is the draft's.
+    #[cfg(feature = "unstable-internals")]
     pub const MMSYS16: Self = Self { guard: f64::INFINITY, ..Self::GCC_02 };
     /// libwebrtc (`overuse_detector.cc`).
     pub const LIBWEBRTC: Self = Self { k_u: 0.0087, k_d: 0.039, ..Self::GCC_02 };

@@ -63,12 +63,8 @@ impl ScalarKalman {
         self.m
     }
 
-    /// Returns `m`, ms.
-    pub fn gradient_ms(&self) -> f64 {
-        self.m
-    }
-
     /// Returns the estimated noise variance, ms².
+    #[cfg(feature = "unstable-internals")]
     pub fn variance(&self) -> f64 {
         self.variance
     }

@@ -103,16 +103,6 @@ impl DraftKalman {
         self.e = error_covariance(e, h, k);
         self.theta[1]
     }
-
-    /// Returns 1/C, ms per byte.
-    pub fn slope(&self) -> f64 {
-        self.theta[0]
-    }
-
-    /// Returns the noise variance, ms².
-    pub fn variance(&self) -> f64 {
-        self.variance
-    }
 }
 
 /// `z(i) = d(i) - h' theta(i-1)`.
@@ -168,13 +158,13 @@ mod tests {
     fn estimates_follow_the_printed_equations() {
         let mut filter = DraftKalman::new(DraftKalmanConfig::JUNE_2015);
         let m = filter.update(2.0, 33.0, 0.0);
-        near(filter.variance(), VARIANCE_1);
+        near(filter.variance, VARIANCE_1);
         near(m, M_1);
-        near(filter.slope(), 8.0 / 512.0);
+        near(filter.theta[0], 8.0 / 512.0);
         let m = filter.update(5.0, 20.0, 100.0);
-        near(filter.variance(), VARIANCE_2);
+        near(filter.variance, VARIANCE_2);
         near(m, M_2);
-        near(filter.slope(), SLOPE_2);
+        near(filter.theta[0], SLOPE_2);
     }
 
     const VARIANCE_1: f64 = 49.544577152953;
@@ -191,7 +181,7 @@ mod tests {
         for (d, expected) in [(60.0, 7.2), (6.0, 7.2), (-60.0, 363.6)] {
             let mut filter = DraftKalman::new(config);
             filter.update(d, 1000.0 / 30.0, 0.0);
-            near(filter.variance(), expected);
+            near(filter.variance, expected);
         }
     }
 
@@ -201,7 +191,7 @@ mod tests {
         for _ in 0..3000 {
             filter.update(0.0, 33.0, 0.0);
         }
-        near(filter.variance(), 1.0);
+        near(filter.variance, 1.0);
         filter.update(0.0, 5.0, 0.0);
         let shortest = |filter: &DraftKalman| filter.intervals.iter().copied().fold(f64::INFINITY, f64::min);
         for _ in 0..59 {

@@ -50,6 +50,7 @@ impl LinkCapacity {
     }
 
     /// Returns the range of rates that are near the average.
+    #[cfg(feature = "unstable-internals")]
     pub fn bounds(&self) -> Option<(Rate, Rate)> {
         let average = self.average?;
         let far = FAR * self.deviation(average);

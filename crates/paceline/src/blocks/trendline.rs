@@ -97,6 +97,7 @@ impl Trendline {
     }
 
     /// Returns the smoothed delay relative to the first group, ms.
+    #[cfg(feature = "unstable-internals")]
     pub fn smoothed_ms(&self) -> f64 {
         self.smoothed
     }

@@ -7,33 +7,33 @@ use paceline_units::TimeDelta;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrcConfig {
     /// The shortest interval of feedback.
-    pub feedback: TimeDelta,
+    pub(crate) feedback: TimeDelta,
     /// The longest interval of feedback.
-    pub feedback_longest: TimeDelta,
+    pub(crate) feedback_longest: TimeDelta,
     /// Whether packets are ECT(1).
-    pub ecn: bool,
+    pub(crate) ecn: bool,
     /// Whether the flow competes with others that keep a queue.
-    pub compete: bool,
+    pub(crate) compete: bool,
     /// Whether an excess of loss lowers the rate.
-    pub loss: bool,
+    pub(crate) loss: bool,
     /// The least window of the delivery rate.
-    pub delivery: TimeDelta,
+    pub(crate) delivery: TimeDelta,
     /// b: the distance to the delivery rate within which the own rate counts.
-    pub band: f64,
+    pub(crate) band: f64,
     /// q_0: the queue that is always allowed, in addition to jitter.
-    pub reference: TimeDelta,
+    pub(crate) reference: TimeDelta,
     /// k: the jitter that is allowed, over the measured one.
-    pub jitter_factor: f64,
+    pub(crate) jitter_factor: f64,
     /// T_min: the least time in which an excess of the queue is drained.
-    pub drain: TimeDelta,
+    pub(crate) drain: TimeDelta,
     /// a: what is added to the rate in the time T at 1 Mbit/s, bit/s.
-    pub additive: f64,
+    pub(crate) additive: f64,
     /// gamma: the growth in a time L by a factor.
-    pub growth: f64,
+    pub(crate) growth: f64,
     /// q_window: the queue for which the window has room.
-    pub window_queue: TimeDelta,
+    pub(crate) window_queue: TimeDelta,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
 }
 
 impl Default for DrcConfig {

@@ -22,7 +22,6 @@ mod standing;
 pub use config::DrcConfig;
 pub use delivery::DeliveryRate;
 pub use history::{History, Past};
-pub use loss::{Excess, ExcessLoss};
-pub use sender::DrcSignal;
+pub use loss::ExcessLoss;
 pub(crate) use sender::entry;
 pub use standing::{Observation, StandingQueue};

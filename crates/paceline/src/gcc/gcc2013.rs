@@ -35,17 +35,17 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcc2013Config {
     /// The resolution to which arrival times are rounded.
-    pub clock: TimeDelta,
+    pub(crate) clock: TimeDelta,
     /// Filter, detector and rate control.
-    pub region: RegionReceiverConfig,
+    pub(crate) region: RegionReceiverConfig,
     /// Which of the REMBs that are due are sent.
-    pub remb_rule: RembRule,
+    pub(crate) remb_rule: RembRule,
     /// Whether a REMB bounds `A_s` until the next one.
-    pub remb_lasts: bool,
+    pub(crate) remb_lasts: bool,
     /// The loss-based controller.
-    pub loss: LossConfig,
+    pub(crate) loss: LossConfig,
     /// Pacing rate over target; `None`: packets leave without pacing.
-    pub pacing_factor: Option<f64>,
+    pub(crate) pacing_factor: Option<f64>,
 }
 
 impl Default for Gcc2013Config {

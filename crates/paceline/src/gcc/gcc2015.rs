@@ -34,13 +34,13 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcc2015Config {
     /// Grouping of packets.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// Filter, detector and rate control.
-    pub region: RegionReceiverConfig,
+    pub(crate) region: RegionReceiverConfig,
     /// The loss-based controller.
-    pub loss: LossConfig,
+    pub(crate) loss: LossConfig,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
 }
 
 impl Default for Gcc2015Config {

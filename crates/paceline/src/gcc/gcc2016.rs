@@ -37,25 +37,25 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcc2016Config {
     /// The packet whose departure counts as the departure of the frame.
-    pub departure: Departure,
+    pub(crate) departure: Departure,
     /// The arrival-time filter.
-    pub kalman: KalmanConfig,
+    pub(crate) kalman: KalmanConfig,
     /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
+    pub(crate) threshold: ThresholdConfig,
     /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
+    pub(crate) overuse_ms: f64,
     /// The remote rate controller.
-    pub rate: RateConfig,
+    pub(crate) rate: RateConfig,
     /// The window of the incoming rate, ms.
-    pub window_ms: f64,
+    pub(crate) window_ms: f64,
     /// The interval of regular REMBs, ms.
-    pub remb_ms: f64,
+    pub(crate) remb_ms: f64,
     /// The loss-based controller.
-    pub loss: LossConfig,
+    pub(crate) loss: LossConfig,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
     /// Whether the call starts with two probe clusters.
-    pub start_probes: bool,
+    pub(crate) start_probes: bool,
 }
 
 impl Default for Gcc2016Config {

@@ -36,23 +36,23 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccDraft2015Config {
     /// Grouping of packets.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// The arrival-time filter.
-    pub kalman: DraftKalmanConfig,
+    pub(crate) kalman: DraftKalmanConfig,
     /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
+    pub(crate) threshold: ThresholdConfig,
     /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
+    pub(crate) overuse_ms: f64,
     /// The rate control.
-    pub rate: DraftRateConfig,
+    pub(crate) rate: DraftRateConfig,
     /// The window of the incoming rate.
-    pub window: TimeDelta,
+    pub(crate) window: TimeDelta,
     /// The interval of regular REMBs.
-    pub remb: TimeDelta,
+    pub(crate) remb: TimeDelta,
     /// The loss-based controller.
-    pub loss: LossConfig,
+    pub(crate) loss: LossConfig,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
 }
 
 impl Default for GccDraft2015Config {

@@ -38,25 +38,25 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccMed16Config {
     /// Grouping of packets.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// The resolution to which departures are rounded down; zero: no rounding.
-    pub sent_clock: TimeDelta,
+    pub(crate) sent_clock: TimeDelta,
     /// The arrival-time filter.
-    pub kalman: TwoStateConfig,
+    pub(crate) kalman: TwoStateConfig,
     /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
+    pub(crate) threshold: ThresholdConfig,
     /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
+    pub(crate) overuse_ms: f64,
     /// The rate control.
-    pub rate: AimdConfig,
+    pub(crate) rate: AimdConfig,
     /// The window of the incoming rate, ms.
-    pub window_ms: f64,
+    pub(crate) window_ms: f64,
     /// The loss-based controller.
-    pub loss: LossConfig,
+    pub(crate) loss: LossConfig,
     /// The shortest time between two decreases for loss, to which the round-trip time is added.
-    pub loss_hold: TimeDelta,
+    pub(crate) loss_hold: TimeDelta,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
 }
 
 impl Default for GccMed16Config {

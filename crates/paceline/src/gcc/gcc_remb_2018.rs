@@ -38,23 +38,23 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccRemb2018Config {
     /// Grouping of packets.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// The arrival-time filter.
-    pub kalman: TwoStateConfig,
+    pub(crate) kalman: TwoStateConfig,
     /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
+    pub(crate) threshold: ThresholdConfig,
     /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
+    pub(crate) overuse_ms: f64,
     /// The rate control.
-    pub rate: AimdConfig,
+    pub(crate) rate: AimdConfig,
     /// The window of the incoming rate, ms.
-    pub window_ms: f64,
+    pub(crate) window_ms: f64,
     /// The shortest interval of REMBs, ms, unless the rate falls by more than 3 %.
-    pub remb_ms: f64,
+    pub(crate) remb_ms: f64,
     /// The loss-based controller.
-    pub loss: SendSideConfig,
+    pub(crate) loss: SendSideConfig,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
 }
 
 impl Default for GccRemb2018Config {
@@ -176,7 +176,7 @@ impl Estimator for AimdEstimator<RemoteTime> {
 }
 
 signal_names! {
-    /// The signals of the send half. The receive half has those of [`EstimatorSignal`].
+    /// The signals of the send half. The receive half has those of `EstimatorSignal`.
     pub enum SenderSignal {
         Rate = series("A", "bit/s"),
         Remb = series("A_r received", "bit/s"),

@@ -36,32 +36,32 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccTfbConfig {
     /// The shortest interval of feedback.
-    pub feedback: TimeDelta,
+    pub(crate) feedback: TimeDelta,
     /// The longest interval of feedback.
-    pub feedback_longest: TimeDelta,
+    pub(crate) feedback_longest: TimeDelta,
     /// Grouping of packets.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// The arrival-time filter.
-    pub trendline: TrendlineConfig,
+    pub(crate) trendline: TrendlineConfig,
     /// The factor by which a trend is multiplied before the comparison with the threshold.
-    pub gain: f64,
+    pub(crate) gain: f64,
     /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
+    pub(crate) threshold: ThresholdConfig,
     /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
+    pub(crate) overuse_ms: f64,
     /// The acknowledged rate.
-    pub acked: AckedRateConfig,
+    pub(crate) acked: AckedRateConfig,
     /// The rate control.
-    pub rate: AimdConfig,
+    pub(crate) rate: AimdConfig,
     /// The loss-based controller.
-    pub loss: SendSideConfig,
+    pub(crate) loss: SendSideConfig,
     /// Pacing rate over target.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
     /// Probing; off, because the paper has none.
-    pub probes: ProbeConfig,
+    pub(crate) probes: ProbeConfig,
     /// The queue that the bytes in flight may cause before they lower the target; zero, because the paper has no such
     /// limit.
-    pub window_queue: TimeDelta,
+    pub(crate) window_queue: TimeDelta,
 }
 
 impl Default for GccTfbConfig {

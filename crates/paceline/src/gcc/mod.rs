@@ -26,17 +26,18 @@ mod remb;
 mod remb_receiver;
 mod remb_sender;
 
-pub use adaptive_detector::EstimatorSignal;
+#[cfg(feature = "unstable-internals")]
+pub use self::{
+    dynamic_alpha::{AlphaBranch, dynamic_alpha},
+    region_control::eta,
+};
 pub use aimd::{Aimd, AimdConfig};
-pub use draft_rate::{DraftRate, DraftRateConfig};
-pub use dynamic_alpha::{Alpha, AlphaBranch, AlphaVariant, dynamic_alpha};
+pub use dynamic_alpha::{Alpha, AlphaVariant};
 pub use rate_controller::{RateConfig, RateController};
 pub use rate_state::RateState;
 pub use region::Region;
-pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl, eta};
-pub use region_estimator::{RegionReceiverConfig, RegionSignal};
+pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl};
 pub use remb::{RembRule, RembTimer};
-pub use remb_sender::RembSenderSignal;
 
 use paceline_units::TimeDelta;
 

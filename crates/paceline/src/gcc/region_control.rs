@@ -122,11 +122,6 @@ impl RegionControl {
     pub fn set_min(&mut self, min: Rate) {
         (self.min, self.rate) = (min, self.rate.max(min));
     }
-
-    /// Returns the estimate `A_r`, if there is one.
-    pub fn estimate(&self) -> Option<Rate> {
-        self.valid.then_some(self.rate)
-    }
     /// Returns the last state.
     pub fn state(&self) -> RateState {
         self.state

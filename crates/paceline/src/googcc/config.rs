@@ -8,52 +8,51 @@ use super::loss_v2::LossV2Config;
 use super::probing_config::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
+use crate::FieldVisitor;
 use crate::blocks::BurstConfig;
-use crate::{FieldInfo, FieldVisitor};
-use alloc::vec::Vec;
 use paceline_units::{Rate, TimeDelta};
 
 /// The numbers of GoogCC. The defaults are those of libwebrtc of 2026-08 (f3ae3eb62e).
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoogCcConfig {
     /// The shortest interval of feedback.
-    pub feedback: TimeDelta,
+    pub(crate) feedback: TimeDelta,
     /// The longest interval of feedback.
-    pub feedback_longest: TimeDelta,
+    pub(crate) feedback_longest: TimeDelta,
     /// Grouping of packets. Its resolution applies to send times as well.
-    pub groups: BurstConfig,
+    pub(crate) groups: BurstConfig,
     /// The delay detector.
-    pub detector: DelayDetectorConfig,
+    pub(crate) detector: DelayDetectorConfig,
     /// The acknowledged rate.
-    pub throughput: ThroughputConfig,
+    pub(crate) throughput: ThroughputConfig,
     /// The rate control.
-    pub aimd: AimdConfig,
+    pub(crate) aimd: AimdConfig,
     /// Loss, back-off and the combination of all limits.
-    pub bandwidth: BandwidthConfig,
+    pub(crate) bandwidth: BandwidthConfig,
     /// The application-limited region.
-    pub alr: AlrConfig,
+    pub(crate) alr: AlrConfig,
     /// Whether its estimate is rounded down to whole kbit/s.
-    pub alr_truncates: bool,
+    pub(crate) alr_truncates: bool,
     /// Whether it is hidden from probing until the first feedback.
-    pub alr_after_feedback: bool,
+    pub(crate) alr_after_feedback: bool,
     /// Whether a change of it is published.
-    pub alr_publishes: bool,
+    pub(crate) alr_publishes: bool,
     /// The congestion window.
-    pub window: PushbackConfig,
+    pub(crate) window: PushbackConfig,
     /// Probing.
-    pub probes: ProbingConfig,
+    pub(crate) probes: ProbingConfig,
     /// The result of a probe is at least this share of the acknowledged rate; zero: no such bound.
-    pub probe_floor: f64,
+    pub(crate) probe_floor: f64,
     /// Pacing rate over target before the first feedback, and after it.
-    pub pacing_factors: (f64, f64),
+    pub(crate) pacing_factors: (f64, f64),
     /// The time by which packets may leave earlier than at the pacing rate.
-    pub pacing_burst: TimeDelta,
+    pub(crate) pacing_burst: TimeDelta,
     /// The rate up to which padding always fills the target.
-    pub padding_max: Rate,
+    pub(crate) padding_max: Rate,
     /// Whether the sum of the streams' minima is the lowest target.
-    pub min_from_streams: bool,
+    pub(crate) min_from_streams: bool,
     /// A change of the streams' maxima by at most this share of them is no change.
-    pub allocation_change: f64,
+    pub(crate) allocation_change: f64,
 }
 
 impl Default for GoogCcConfig {
@@ -127,18 +126,6 @@ impl GoogCcConfig {
         }
     }
 
-    /// Returns every number that can be set, with its value.
-    pub fn numbers(&self) -> Vec<FieldInfo> {
-        FieldVisitor::collect(None, |fields| self.clone().visit(fields))
-    }
-
-    /// Returns this config with another value of a number. An unknown name changes nothing.
-    pub fn with_number(&self, name: &str, value: f64) -> Self {
-        let mut config = self.clone();
-        FieldVisitor::collect(Some((name, value)), |fields| config.visit(fields));
-        config
-    }
-
     pub(super) fn visit(&mut self, fields: &mut FieldVisitor<'_>) {
         use crate::Block;
         fields
@@ -196,6 +183,27 @@ impl GoogCcConfig {
         fields.number("allocation_change", "", (0.0, 10.0), &mut self.allocation_change).describe(
             "a change of the streams' maxima by at most this share is none; assumed: more than headers change",
         );
+    }
+}
+
+#[cfg(feature = "unstable-internals")]
+impl GoogCcConfig {
+    /// Returns every number that can be set, with its value.
+    pub fn numbers(&self) -> alloc::vec::Vec<crate::FieldInfo> {
+        FieldVisitor::collect(None, |fields| self.clone().visit(fields))
+    }
+
+    /// Returns this config with another value of a number. An unknown name changes nothing.
+    pub fn with_number(&self, name: &str, value: f64) -> Self {
+        let mut config = self.clone();
+        FieldVisitor::collect(Some((name, value)), |fields| config.visit(fields));
+        config
+    }
+
+    /// Returns this config with the bias of loss computed in whole kbit/s, or in fractions.
+    pub fn with_whole_kbps(mut self, whole: bool) -> Self {
+        self.bandwidth.v2.whole_kbps = whole;
+        self
     }
 }
 

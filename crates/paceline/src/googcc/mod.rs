@@ -30,22 +30,10 @@ mod throughput;
 pub mod units;
 mod window_pushback;
 
-pub use aimd::{Aimd, AimdConfig};
-pub use alr::{AlrConfig, AlrDetector};
-pub use bandwidth::{Bandwidth, BandwidthConfig, LossModel};
-pub use capacity_tracker::CapacityTracker;
 pub use config::GoogCcConfig;
 pub(crate) use config::Y2024;
-pub use delay_based::{ArrivedPacket, DelayBased, DelayBasedResult};
-pub use delay_detector::{DelayDetector, DelayDetectorConfig};
-pub use inter_arrival::InterArrival;
-pub use loss_v1::LossV1;
-pub use loss_v2::{LossState, LossV2, LossV2Config};
-pub use probe_controller::{LimitCause, ProbeController};
-pub use probing_config::ProbingConfig;
-pub use rtt_backoff::{BackoffConfig, RttBackoff};
+pub use loss_v2::LossState;
 pub use sender::{GoogCc, SenderSignal};
-pub use throughput::{Throughput, ThroughputConfig};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 
 use crate::{Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Setup, SignalName, SignalTables};

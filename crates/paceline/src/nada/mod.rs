@@ -17,12 +17,13 @@ mod signal;
 mod smoothing;
 mod warping;
 
-pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_gain, ramp_up};
-pub use loss_intervals::{LossIntervals, average_loss_interval};
+#[cfg(feature = "unstable-internals")]
+pub use self::{adaptation::ramp_gain, loss_intervals::average_loss_interval};
+pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_up};
+pub use loss_intervals::LossIntervals;
 pub use min_filter::MinFilter;
 pub use observer::{Observer, ObserverConfig, RatioSmoothing, ReceivedPacket};
 pub use report_timer::ReportTimer;
-pub use rfc8698::NadaConfig;
 pub use sequence_tracker::{SequencePosition, SequenceTracker};
 pub use shaping::{Shaping, ShapingConfig};
 pub use share_window::ShareWindow;

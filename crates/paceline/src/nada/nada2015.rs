@@ -38,31 +38,31 @@ pub(crate) fn entry() -> Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nada2015Config {
     /// The time between two reports, `Delta`.
-    pub interval: TimeDelta,
+    pub(crate) interval: TimeDelta,
     /// The window of loss ratio and received rate.
-    pub window: TimeDelta,
+    pub(crate) window: TimeDelta,
     /// The weight of the past in the delay filter.
-    pub alpha: f64,
+    pub(crate) alpha: f64,
     /// The delays at which warping starts and at which the warped delay is zero, ms.
-    pub warping: (f64, f64),
+    pub(crate) warping: (f64, f64),
     /// Whether the delay is warped only while losses are in the window.
-    pub warp_with_loss: bool,
+    pub(crate) warp_with_loss: bool,
     /// The delay that a loss ratio of 1 stands for, `D_loss`, ms.
-    pub d_loss: f64,
+    pub(crate) d_loss: f64,
     /// Below this signal, without loss, the sender ramps up, ms.
-    pub ramp_up_ms: f64,
+    pub(crate) ramp_up_ms: f64,
     /// Accelerated ramp-up.
-    pub ramp_up: RampUpConfig,
+    pub(crate) ramp_up: RampUpConfig,
     /// Gradual update.
-    pub gradual: GradualConfig,
+    pub(crate) gradual: GradualConfig,
     /// The round-trip time before the first measurement.
-    pub rtt: TimeDelta,
+    pub(crate) rtt: TimeDelta,
     /// The rate-shaping buffer.
-    pub shaping: ShapingConfig,
+    pub(crate) shaping: ShapingConfig,
     /// Pacing over `R_send`.
-    pub pacing_factor: f64,
+    pub(crate) pacing_factor: f64,
     /// Whether delays are whole milliseconds and rates whole kilobits per second.
-    pub whole_units: bool,
+    pub(crate) whole_units: bool,
 }
 
 impl Default for Nada2015Config {

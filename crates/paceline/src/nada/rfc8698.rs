@@ -45,22 +45,22 @@ pub(crate) fn entries() -> [Entry; 2] {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NadaConfig<const AT_SENDER: bool> {
     /// The time between two reports, `DELTA`.
-    pub interval: TimeDelta,
+    pub(crate) interval: TimeDelta,
     /// The observation of arrivals.
-    pub observer: ObserverConfig,
+    pub(crate) observer: ObserverConfig,
     /// Accelerated ramp-up.
-    pub ramp_up: RampUpConfig,
+    pub(crate) ramp_up: RampUpConfig,
     /// The bound of the filter's delay, `DFILT`.
-    pub filter_delay: TimeDelta,
+    pub(crate) filter_delay: TimeDelta,
     /// The weight of the flow, `PRIO`.
-    pub priority: f64,
+    pub(crate) priority: f64,
     /// Gradual update.
-    pub gradual: GradualConfig,
+    pub(crate) gradual: GradualConfig,
     /// The rate-shaping buffer.
-    pub shaping: ShapingConfig,
+    pub(crate) shaping: ShapingConfig,
     /// The queue that the bytes in flight may cause before they lower the target; zero, because the RFC has no such limit.
     /// Only with per-packet feedback.
-    pub window_queue: TimeDelta,
+    pub(crate) window_queue: TimeDelta,
 }
 
 impl<const AT_SENDER: bool> Default for NadaConfig<AT_SENDER> {

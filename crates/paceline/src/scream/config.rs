@@ -14,29 +14,29 @@ use paceline_units::TimeDelta;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreamConfig {
     /// The shortest interval of feedback.
-    pub feedback: TimeDelta,
+    pub(crate) feedback: TimeDelta,
     /// The longest interval of feedback.
-    pub feedback_longest: TimeDelta,
+    pub(crate) feedback_longest: TimeDelta,
     /// The base delay.
-    pub base_delay: BaseDelayConfig,
+    pub(crate) base_delay: BaseDelayConfig,
     /// The trend of the queuing delay.
-    pub trend: TrendConfig,
+    pub(crate) trend: TrendConfig,
     /// The target of the queuing delay.
-    pub target: TargetConfig,
+    pub(crate) target: TargetConfig,
     /// The reordering window.
-    pub reordering: ReorderingConfig,
+    pub(crate) reordering: ReorderingConfig,
     /// The congestion window.
-    pub window: WindowConfig,
+    pub(crate) window: WindowConfig,
     /// The shortest time between two updates of the window, except at congestion events.
-    pub window_interval: TimeDelta,
+    pub(crate) window_interval: TimeDelta,
     /// The bound of the acknowledged bytes that count for window growth, as a multiple of the throughput.
-    pub acked_max: f64,
+    pub(crate) acked_max: f64,
     /// The definition of the throughput.
-    pub throughput: Throughput,
+    pub(crate) throughput: Throughput,
     /// The media rate control.
-    pub media: MediaRateConfig,
+    pub(crate) media: MediaRateConfig,
     /// Packets leave at multiples of this time, one at each; zero: at any time.
-    pub tick: TimeDelta,
+    pub(crate) tick: TimeDelta,
 }
 
 impl Default for ScreamConfig {

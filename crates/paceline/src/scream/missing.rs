@@ -77,11 +77,6 @@ impl MissingPackets {
         }
         lost
     }
-
-    /// Returns the reordering window.
-    pub fn window(&self) -> TimeDelta {
-        self.window
-    }
 }
 
 #[cfg(test)]
@@ -103,16 +98,16 @@ mod tests {
         missing.handle_missing(at(0), 7);
         assert!(missing.take_lost(at(0)) && !missing.take_lost(at(0)));
         missing.handle_late(at(30), 7, RTT);
-        assert_eq!(missing.window(), TimeDelta::from_millis(30));
+        assert_eq!(missing.window, TimeDelta::from_millis(30));
         missing.handle_missing(at(100), 9);
         missing.handle_missing(at(110), 12);
         assert!(!missing.take_lost(at(129)));
         missing.handle_late(at(129), 12, RTT);
-        assert_eq!(missing.window(), TimeDelta::from_millis(19));
+        assert_eq!(missing.window, TimeDelta::from_millis(19));
         assert!(missing.take_lost(at(129)) && !missing.take_lost(at(500)));
         // At most a round-trip time.
         missing.handle_late(at(900), 9, RTT);
-        assert_eq!(missing.window(), RTT);
+        assert_eq!(missing.window, RTT);
     }
 
     #[test]
@@ -121,7 +116,7 @@ mod tests {
         let mut missing = MissingPackets::new(ReorderingConfig { first, most_rtts: 0.0 });
         missing.handle_missing(at(0), 7);
         missing.handle_late(at(300), 7, RTT);
-        assert_eq!(missing.window(), first);
+        assert_eq!(missing.window, first);
         assert!(!missing.take_lost(at(300)));
     }
 

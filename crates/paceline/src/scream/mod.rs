@@ -12,12 +12,10 @@ pub mod v1;
 pub mod v2;
 mod window;
 
+#[cfg(feature = "unstable-internals")]
+pub use self::{
+    media_rate::{MediaRate, MediaRateConfig, MediaRateInput, RateStep, scale},
+    trend::{prediction, qdelay_trend},
+    window::{AckSummary, Congestion, CongestionWindow, WindowConfig, WindowGrowth},
+};
 pub use config::ScreamConfig;
-pub use flight::MaxInFlight;
-pub use media_rate::{MediaRate, MediaRateConfig, MediaRateInput, RATE_ADJUST_INTERVAL, RateStep, scale};
-pub use missing::{MissingPackets, ReorderingConfig};
-pub use rates::{Rates, Throughput};
-pub use rtp_queue::RtpQueue;
-pub use target::{DelayTarget, TargetConfig};
-pub use trend::{Trend, TrendConfig, prediction, qdelay_trend};
-pub use window::{AckSummary, Congestion, CongestionWindow, ResumeAfter, WindowConfig, WindowGrowth};

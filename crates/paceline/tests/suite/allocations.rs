@@ -2,8 +2,8 @@
 
 use crate::video_packet;
 use paceline::{
-    Arrival, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
-    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
+    Arrival, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport, PacketReport, ReceiverReport,
+    Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::alloc::{GlobalAlloc, Layout, System};

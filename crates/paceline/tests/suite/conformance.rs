@@ -2,9 +2,8 @@
 
 use crate::video_packet;
 use paceline::{
-    Arrival, Controller, Decision, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind,
-    PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
-    blocks::GroupDelta,
+    Arrival, Controller, Decision, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport,
+    PacketKind, PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use proptest::prelude::*;

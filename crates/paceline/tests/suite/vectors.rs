@@ -2,22 +2,24 @@
 //! equations, computed independently of this code.
 
 use paceline::Setup;
-use paceline::blocks::{
+use paceline::internals::blocks::{
     AckedRate, AckedRateConfig, AdaptiveThreshold, KalmanConfig, LinkCapacity, LossConfig, LossController,
     OveruseDetector, ScalarKalman, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig,
     TwoStateConfig, TwoStateKalman, Usage, tfrc,
 };
-use paceline::gcc::{Aimd, AimdConfig, AlphaBranch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta};
-use paceline::nada::{
+use paceline::internals::gcc::{
+    Aimd, AimdConfig, AlphaBranch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta,
+};
+use paceline::internals::nada::{
     GradualConfig, LossIntervals, PenaltyConfig, RampUpConfig, Shaping, ShapingConfig, average_loss_interval,
     exponential_warping, gradual, linear_signal, quadratic_signal, quartic_warping, ramp_gain, ramp_up, smoothed_ratio,
 };
-use paceline::scream::v2::{
+use paceline::internals::scream::v2::{
     Backoff, Growth, ReferenceWindowConfig, close_to_inflection, l4s_backoff, post_congestion_scale, rate_of_window,
     virtual_alpha, window_increment,
 };
-use paceline::scream::{
-    AckSummary, Congestion, CongestionWindow, MediaRate, MediaRateConfig, MediaRateInput, RateStep, ScreamConfig,
+use paceline::internals::scream::{
+    AckSummary, Congestion, CongestionWindow, MediaRate, MediaRateConfig, MediaRateInput, RateStep, WindowConfig,
     WindowGrowth, prediction, qdelay_trend, scale,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -328,7 +330,7 @@ fn acked_rate_matches_vectors() {
 #[test]
 fn scream_window_matches_vectors() {
     let v = vector("V6.1");
-    let config = ScreamConfig::default().window;
+    let config = WindowConfig::RFC_8298;
     let bytes = |x: f64| DataSize::from_bytes(x as u64);
     for (i, case) in list(&v["input"]["cases"]).iter().enumerate() {
         let x: Vec<f64> = list(case).iter().filter_map(Value::as_f64).collect();
@@ -368,7 +370,7 @@ fn scream_media_rate_matches_vectors() {
     let v = vector("V6.4");
     let after = |growth, step, queued_bits: u64| {
         // A loss at 2 Mbit/s, with a factor of one half, sets the inflection there and the target to 1 Mbit/s.
-        let config = MediaRateConfig { step, beta_loss: 0.5, ..ScreamConfig::default().media };
+        let config = MediaRateConfig { step, beta_loss: 0.5, ..MediaRateConfig::RFC_8298 };
         let mut rate = MediaRate::starting_at(config, Rate::from_kbps(2000), Rate::ZERO, Rate::from_kbps(3000));
         rate.handle_congestion(Congestion::Loss);
         rate.update(&MediaRateInput {

@@ -4,7 +4,7 @@
 //! alone. `table.toml` says which bounds must find which fault. A fault is a change of the numbers of GoogCC, of what it receives, or
 //! of what it decides.
 
-use paceline::googcc::GoogCcConfig;
+use paceline::GoogCcConfig;
 use paceline::{
     Config, Controller, Entry, Event, Feedback, PacketReport, Registry, SendHalf, Setup, SignalTables, Signals,
 };

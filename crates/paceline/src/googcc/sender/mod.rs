@@ -125,26 +125,13 @@ impl GoogCc {
     }
 
     /// Returns the rate that the congestion window leaves of the target, as last published.
+    #[cfg(feature = "unstable-internals")]
     pub fn pushed_back(&self) -> Rate {
         self.published.pushed_back
     }
 
-    /// Returns the delay-based estimate.
-    pub fn delay_based(&self) -> &DelayBased {
-        &self.delay
-    }
-
-    /// Returns the combination of all limits.
-    pub fn bandwidth(&self) -> &Bandwidth {
-        &self.bandwidth
-    }
-
-    /// Returns the acknowledged rate.
-    pub fn acked(&self) -> Option<Rate> {
-        self.throughput.rate()
-    }
-
     /// Returns whether the application limits the flow.
+    #[cfg(feature = "unstable-internals")]
     pub fn is_in_alr(&self) -> bool {
         self.alr.since().is_some()
     }

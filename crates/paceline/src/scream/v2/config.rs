@@ -18,39 +18,39 @@ use paceline_units::TimeDelta;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreamV2Config {
     /// Whether packets are ECT(1) and marks are those of L4S; otherwise packets are ECT(0).
-    pub l4s: bool,
+    pub(crate) l4s: bool,
     /// The shortest interval of feedback.
-    pub feedback: TimeDelta,
+    pub(crate) feedback: TimeDelta,
     /// The longest interval of feedback.
-    pub feedback_longest: TimeDelta,
+    pub(crate) feedback_longest: TimeDelta,
     /// The base delay.
-    pub base_delay: BaseDelayConfig,
+    pub(crate) base_delay: BaseDelayConfig,
     /// Whether the time for which the receiver holds its report is removed from the round-trip time.
-    pub hold_removed: bool,
+    pub(crate) hold_removed: bool,
     /// The smoothing of the round-trip time.
-    pub smoothing: Smoothing,
+    pub(crate) smoothing: Smoothing,
     /// The average of marks.
-    pub alpha: AlphaConfig,
+    pub(crate) alpha: AlphaConfig,
     /// The average of the queuing delay.
-    pub delay: DelayConfig,
+    pub(crate) delay: DelayConfig,
     /// The target of the queuing delay.
-    pub target: DelayTargetConfig,
+    pub(crate) target: DelayTargetConfig,
     /// The detection of clock drift.
-    pub drift: DriftConfig,
+    pub(crate) drift: DriftConfig,
     /// The reordering window.
-    pub reordering: ReorderingConfig,
+    pub(crate) reordering: ReorderingConfig,
     /// The loss rate.
-    pub loss: LossRateConfig,
+    pub(crate) loss: LossRateConfig,
     /// The reference window.
-    pub window: WindowConfig,
+    pub(crate) window: WindowConfig,
     /// The period of `max_bytes_in_flight`; zero: a round-trip time.
-    pub flight: TimeDelta,
+    pub(crate) flight: TimeDelta,
     /// The pacing rate.
-    pub pacing: PacingConfig,
+    pub(crate) pacing: PacingConfig,
     /// The target rate.
-    pub media: TargetConfig,
+    pub(crate) media: TargetConfig,
     /// Frames that wait longer in the RTP queue are discarded, and a key frame follows.
-    pub queue_max: TimeDelta,
+    pub(crate) queue_max: TimeDelta,
 }
 
 impl Default for ScreamV2Config {

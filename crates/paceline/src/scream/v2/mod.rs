@@ -26,15 +26,14 @@ mod sender;
 mod shares;
 mod target_rate;
 
-pub use alpha::{AlphaConfig, L4sAlpha};
-pub use config::ScreamV2Config;
-pub use delay::{DelayAverage, DelayConfig, virtual_alpha};
-pub use pacing::{PacingConfig, pacing_rate};
-pub use reference_window::{
-    Backoff, Growth, ReferenceWindow, WindowConfig as ReferenceWindowConfig, close_to_inflection, l4s_backoff,
-    post_congestion_scale, window_increment, window_overhead,
+#[cfg(feature = "unstable-internals")]
+pub use self::{
+    delay::virtual_alpha,
+    reference_window::{
+        Backoff, Growth, WindowConfig as ReferenceWindowConfig, close_to_inflection, l4s_backoff,
+        post_congestion_scale, window_increment,
+    },
+    target_rate::rate_of_window,
 };
-pub use target_rate::{TargetConfig as TargetRateConfig, rate_of_window};
-
-pub use sender::ScreamV2Signal;
+pub use config::ScreamV2Config;
 pub(crate) use sender::entries;
