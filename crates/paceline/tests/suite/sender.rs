@@ -1,7 +1,8 @@
 //! The sender and the receiver of every registered controller: limits, pauses, misuse, random calls.
 
 use paceline::{
-    Bounds, Entry, NewFrame, Outgoing, PacketHead, PacketKind, Receiver, Registry, Report, Sender, SenderEvent, Setup,
+    Bounds, Entry, MessageKind, NewFrame, Outgoing, PacketHead, PacketKind, Receiver, Registry, Report, Sender,
+    SenderEvent, Setup,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
@@ -119,6 +120,30 @@ fn every_controller_uses_a_link_from_reports_as_values() {
         assert!(target >= Rate::from_kbps(500) && target <= Rate::from_kbps(8000), "{name}: {target}");
         let sent = call.sent_since(Time::from_secs(20));
         assert!((1000..5000).contains(&sent), "{name}: {sent} packets in 20 s");
+    }
+}
+
+/// The table of the guide.
+#[test]
+fn controllers_need_what_the_guide_says() {
+    let kinds = controllers().iter().map(|entry| {
+        let needs = entry.build(&SETUP, &[]).unwrap().needs();
+        (entry.name(), (needs.feedback, needs.ecn, needs.messages))
+    });
+    let kinds: std::collections::BTreeMap<_, _> = kinds.collect();
+    for name in ["googcc", "googcc-2024", "gcc-tfb"] {
+        assert_eq!(kinds[name], (true, false, None), "{name}");
+    }
+    for name in ["drc", "nada-sender", "scream", "scream-cpp", "scream-v2", "scream-v2-cpp"] {
+        assert_eq!(kinds[name], (true, true, None), "{name}");
+    }
+    for name in ["gcc-2013", "gcc-2015", "gcc-dynamic-alpha", "gcc-draft-2015", "gcc-2016", "gcc-remb-2018"] {
+        assert_eq!(kinds[name], (false, false, Some(MessageKind::Remb)), "{name}");
+    }
+    for (name, kind) in
+        [("nada", MessageKind::Nada), ("nada-2015", MessageKind::Nada), ("gcc-med16", MessageKind::Gradient)]
+    {
+        assert_eq!(kinds[name], (false, false, Some(kind)), "{name}");
     }
 }
 
