@@ -1,7 +1,7 @@
 //! `cargo xtask c`: the header of the library for C, made from its sources, and the checks of that library: programs in C under
 //! sanitizers and under valgrind.
 
-use crate::steps::{Problem, command, need, program, root, run, target};
+use crate::steps::{Problem, command, need, output, program, root, run, target};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,10 +82,30 @@ pub fn check(_features: &str) -> Result<(), Problem> {
         valgrind.arg(plain).args(arguments.split(' '));
         run(valgrind)?;
     }
+    check_installed(&folder)?;
     // The cost of a call depends on the machine: it is printed, not judged.
     let cost = compile("crates/paceline-c/tests/c/call_cost.c", &folder.join("call_cost"), "-O2")?;
     ["target", "timeout", "sent"].iter().try_for_each(|what| run(program(cost.clone(), what)))?;
     Ok(())
+}
+
+/// Installs the library into a folder, and compiles and runs a program with what pkg-config finds there.
+fn check_installed(folder: &Path) -> Result<(), Problem> {
+    let prefix = folder.join("prefix");
+    let mut install = command("make --silent -C crates/paceline-c install");
+    install.arg(format!("PREFIX={}", prefix.display())).env("CARGO_TARGET_DIR", target());
+    run(install)?;
+    let mut flags = command("pkg-config --cflags --libs paceline");
+    flags.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let (flags, _) = output(flags)?;
+    let program_path = folder.join("udp_loop-installed");
+    let mut cc = command("cc -std=c11 -O1 examples/c/udp_loop.c -o");
+    cc.arg(&program_path).args(flags.split_whitespace());
+    run(cc)?;
+    // The program finds the library by its soname.
+    let mut installed = program(program_path, "2");
+    installed.env("LD_LIBRARY_PATH", prefix.join("lib"));
+    Ok(run(installed)?)
 }
 
 /// Compiles a program in C with the static library.

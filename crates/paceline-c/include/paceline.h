@@ -77,11 +77,50 @@
 // An application-defined message (RFC 3550, section 6.7).
 #define PACELINE_MESSAGE_APP 4
 
+// The version of this header. `paceline_version` returns that of the library.
+#define PACELINE_VERSION_MAJOR 0
+
+// The minor version. Before 1.0 another one may change the interface, so it is a part of the name of the shared library.
+#define PACELINE_VERSION_MINOR 1
+
+// The patch version.
+#define PACELINE_VERSION_PATCH 0
+
 // The half at the sender, in `half`.
 #define PACELINE_HALF_SEND 0
 
 // The half at the receiver.
 #define PACELINE_HALF_RECEIVE 1
+
+// Reports on each packet: `paceline_sender_feedback`, or transport-wide or RFC 8888 feedback in `paceline_sender_rtcp`.
+#define PACELINE_NEEDS_FEEDBACK 1
+
+// The ECN field of each packet in these reports.
+#define PACELINE_NEEDS_ECN 2
+
+// REMB, of a receiver of Paceline or of another stack.
+#define PACELINE_NEEDS_REMB 4
+
+// Messages that only a receiver of Paceline sends (`paceline_receiver_create`), in `paceline_sender_rtcp`.
+#define PACELINE_NEEDS_RECEIVER 8
+
+// The controller changed its decision: read it with `paceline_sender_snapshot`.
+#define PACELINE_EVENT_DECISION 1
+
+// A frame was dropped, or removed from the queue.
+#define PACELINE_EVENT_FRAME_DROPPED 2
+
+// The encoder should make a key frame.
+#define PACELINE_EVENT_KEY_FRAME_REQUESTED 3
+
+// No feedback has arrived for 3 s, so that the rate falls.
+#define PACELINE_EVENT_FEEDBACK_LOST 4
+
+// Feedback arrives again.
+#define PACELINE_EVENT_FEEDBACK_RESUMED 5
+
+// A time was more than 100 ms before an earlier one. From then on times are shifted, so that the controller sees none that goes back.
+#define PACELINE_EVENT_CLOCK_STEPPED_BACK 6
 
 // A receiver. Opaque.
 typedef struct PacelineReceiver PacelineReceiver;
@@ -160,6 +199,18 @@ typedef struct PacelineReceivedPacket {
   // The ECN field: `PACELINE_ECN_…`.
   uint8_t ecn;
 } PacelineReceivedPacket;
+
+// A probe cluster to send.
+typedef struct PacelineProbe {
+  // The rate of its packets; above 0.
+  uint64_t rate_bps;
+  // The cluster ends when this much time's worth of bytes at its rate has left.
+  uint64_t duration_ns;
+  // A number of the controller's choice. The packets of the cluster have it.
+  uint16_t id;
+  // The least number of packets.
+  uint16_t packets;
+} PacelineProbe;
 
 // A packet of a frame that is to be sent.
 typedef struct PacelineFramePacket {
@@ -363,18 +414,6 @@ typedef struct PacelineFrame {
   uint8_t key;
 } PacelineFrame;
 
-// A probe cluster to send.
-typedef struct PacelineProbe {
-  // The rate of its packets; above 0.
-  uint64_t rate_bps;
-  // The cluster ends when this much time's worth of bytes at its rate has left.
-  uint64_t duration_ns;
-  // A number of the controller's choice. The packets of the cluster have it.
-  uint16_t id;
-  // The least number of packets.
-  uint16_t packets;
-} PacelineProbe;
-
 // A controller in a shared library. The library exports
 // `const PacelineControllerV1 *paceline_controller_v1(void);`, which returns a table that lives as long as the process.
 //
@@ -505,6 +544,14 @@ PacelineStatus paceline_controller_name(size_t index,
                                         char *buffer,
                                         size_t capacity);
 
+// Writes what the controller `controller` needs: the sum of `PACELINE_NEEDS_…`. A controller that does not get it stays at its start
+// rate. Receiver reports (`paceline_sender_loss`, `paceline_sender_rtt`) and `paceline_sender_on_timeout` are useful for all.
+//
+// Pointers:
+// Each pointer is null or valid; `controller` ends with a zero.
+PacelineStatus paceline_controller_needs(const char *controller,
+                                         uint32_t *needs);
+
 // Writes the parameter with this index of the controller `controller`: its name, unit, range, default and description. Its texts
 // live as long as the process. Returns `PACELINE_NOTHING` after the last one. `paceline_sender_create_with` sets parameters.
 //
@@ -626,7 +673,8 @@ PacelineStatus paceline_sender_create_with(const char *name,
 //
 // Pointers:
 // `sender` is null or a sender that is in no call; `copy` is null or valid.
-PacelineStatus paceline_sender_copy(struct PacelineSender *sender, struct PacelineSender **copy);
+PacelineStatus paceline_sender_copy(const struct PacelineSender *sender,
+                                    struct PacelineSender **copy);
 
 // Frees a sender. Null is allowed.
 //
@@ -657,9 +705,56 @@ PacelineStatus paceline_sender_rtp_number(struct PacelineSender *sender,
                                           uint32_t ssrc,
                                           uint16_t rtp_sequence);
 
+// Records a packet that leaves without the pacer of this sender, as `paceline_sender_packet_sent` does, as a part of the probe cluster
+// `probe` (`paceline_sender_poll_probe`), or of none with `PACELINE_NO_PROBE`.
+//
+// Pointers:
+// Each pointer is null or valid.
+PacelineStatus paceline_sender_probe_sent(struct PacelineSender *sender,
+                                          int64_t now_ns,
+                                          uint64_t size_bytes,
+                                          uint8_t kind,
+                                          int32_t probe,
+                                          uint64_t *sequence);
+
+// Writes the next probe cluster for a program with a pacer of its own: packets at its rate, one after the other, and no others in
+// between. Returns `PACELINE_NOTHING` if there is none. A sender to which frames were pushed sends its clusters itself.
+//
+// Pointers:
+// Each pointer is null or valid.
+PacelineStatus paceline_sender_poll_probe(struct PacelineSender *sender,
+                                          struct PacelineProbe *probe);
+
+// Sets the lowest and the highest rate of the encoder, bit/s, IP and UDP headers included, for a program with a pacer of its own;
+// `queued_bytes` is what waits there. Call it before each frame. `paceline_sender_push_frame` does the same.
+//
+// Pointers:
+// `sender` is null or a sender.
+PacelineStatus paceline_sender_encoder(struct PacelineSender *sender,
+                                       int64_t now_ns,
+                                       uint64_t min_bps,
+                                       uint64_t max_bps,
+                                       uint64_t queued_bytes);
+
+// Writes the token of a packet that the last `paceline_sender_push_frame` removed from the queue, because its frame had waited for
+// longer than the controller allows. Returns `PACELINE_NOTHING` if there is none.
+//
+// Pointers:
+// Each pointer is null or valid.
+PacelineStatus paceline_sender_poll_discarded(struct PacelineSender *sender,
+                                              uint64_t *token);
+
+// Writes the next event: `PACELINE_EVENT_…`. Returns `PACELINE_NOTHING` if there is none. At most 64 wait; then the oldest are dropped.
+//
+// Pointers:
+// Each pointer is null or valid.
+PacelineStatus paceline_sender_poll_event(struct PacelineSender *sender,
+                                          uint32_t *event);
+
 // Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
-// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, while a frame waits longer than
-// the `queue_max_ns` of the decision, if the pacing rate is 0, and while there is no network; then nothing is queued.
+// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if a frame waits longer than
+// the `queue_max_ns` of the decision, and while there is no network; then nothing is queued. What waited too long is removed from the
+// queue: `paceline_sender_poll_discarded` returns it.
 //
 // Pointers:
 // `packets` is null or points to `count` packets.
@@ -681,7 +776,8 @@ PacelineStatus paceline_sender_poll_packet(struct PacelineSender *sender,
                                            int64_t now_ns,
                                            struct PacelinePacket *packet);
 
-// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored.
+// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored. Returns
+// `PACELINE_ERROR_CONTROLLER` if the controller uses none (`paceline_controller_needs`).
 //
 // Pointers:
 // `arrivals` is null or points to `count` entries.
@@ -780,7 +876,7 @@ uint64_t paceline_sender_pacing(const struct PacelineSender *sender);
 //
 // Pointers:
 // Each pointer is null or valid.
-PacelineStatus paceline_sender_snapshot(struct PacelineSender *sender,
+PacelineStatus paceline_sender_snapshot(const struct PacelineSender *sender,
                                         struct PacelineSnapshot *snapshot);
 
 // Collects the signals of the send half from now on. Without this call they cost nothing.
