@@ -51,3 +51,92 @@ test("senders are independent of each other, and silence lowers the target", () 
   }
   assert.ok(one.targetBps < before / 8 && one.targetBps >= RATES.minBps, `${before} to ${one.targetBps}`);
 });
+
+test("options and feedback that are misspelled or missing are errors", () => {
+  assert.throws(() => paceline.sender("googcc", {}), /need.*startBps/);
+  assert.throws(() => paceline.sender("googcc", { ...RATES, maxbps: 1 }), /no `maxbps`; known: .*maxBps/);
+  assert.throws(() => paceline.sender("googcc", { ...RATES, parameters: { loss: 1 } }), /no parameter `loss`; known: /);
+  assert.throws(() => paceline.sender("googcc", { ...RATES, startBps: "300" }), /startBps.*number/);
+  const sender = paceline.sender("drc", RATES);
+  sender.handleSent(0, 1200);
+  assert.throws(() => sender.handleFeedback(50, [{ number: 0, arrival: 20 }]), /no `arrival`; known: number, arrivalMs/);
+  assert.throws(() => sender.handleFeedback(50, [{ number: 0 }]), /needs `arrivalMs`/);
+  assert.throws(() => sender.handleLoss(50, 20), /fraction.*0 to 1.*20/);
+  assert.throws(() => sender.handleSent(50, 0), /bytes.*1 to 65535/);
+  assert.equal(sender.window.inFlight, 1200, "nothing was reported lost");
+  sender.handleFeedback(50, [{ number: 0, arrivalMs: 20 }]);
+  assert.equal(sender.window.inFlight, 0);
+});
+
+test("a freed sender controls no other one", () => {
+  const one = paceline.sender("drc", RATES);
+  one.free();
+  const other = paceline.sender("drc", { ...RATES, startBps: 400e3 });
+  assert.throws(() => one.targetBps, /was freed/);
+  assert.throws(() => one.handleSent(0, 1200), /was freed/);
+  one.free();
+  assert.equal(other.targetBps, 400e3);
+});
+
+test("a controller that cannot work here is an error", () => {
+  assert.deepEqual(paceline.needs("googcc"), { feedback: true, ecn: false, remb: false, receiver: false });
+  assert.deepEqual(paceline.needs("gcc-2016"), { feedback: false, ecn: false, remb: true, receiver: false });
+  assert.ok(paceline.needs("nada").receiver && paceline.needs("scream-v2").ecn);
+  assert.throws(() => paceline.sender("nada", RATES), /receiver of Paceline/);
+  const remb = paceline.sender("gcc-2016", RATES);
+  assert.throws(() => remb.handleFeedback(0, []), /uses no reports on packets/);
+  remb.handleRemb(1000, 200e3);
+  assert.equal(remb.targetBps, 200e3);
+});
+
+test("the maximum is a hard limit, from the start and when it changes", () => {
+  for (const name of paceline.controllers.filter((name) => !paceline.needs(name).receiver && name !== "fixed")) {
+    const sender = paceline.sender(name, { startBps: 300e3, minBps: 50e3, maxBps: 1e6 });
+    if (paceline.needs(name).feedback) call(sender, 5e6, 30);
+    else sender.handleRemb(1000, 5e6);
+    assert.ok(sender.targetBps <= 1e6, `${name}: ${sender.targetBps}`);
+    sender.setBounds(40_000, { minBps: 50e3, maxBps: 500e3 });
+    assert.ok(sender.targetBps <= 500e3 && sender.targetBps >= 50e3, `${name}: ${sender.targetBps}`);
+    sender.free();
+  }
+});
+
+test("the pacer sends frames and probes, and a pause does not stall it", () => {
+  for (const name of ["drc", "googcc", "gcc-tfb", "nada-sender", "scream-v2"]) {
+    const sender = paceline.sender(name, RATES);
+    let [late, probes] = [0, 0];
+    for (let now = 0; now < 12_000; now++) {
+      if (now === 2000) sender.setBounds(now, { minBps: 1, maxBps: 1 });
+      if (now === 7000) sender.setBounds(now, { minBps: 50e3, maxBps: 10e6 });
+      if (now % 33 === 0) sender.pushFrame(now, [1, 2].map((packet) => ({ packet, bytes: 600 })));
+      sender.handleTimeout(now);
+      for (let sent; (sent = sender.pollTransmit(now)) !== null;) {
+        probes += sent.probe === null ? 0 : 1;
+        late += now >= 10_000 ? 1 : 0;
+        sender.handleFeedback(now, [{ number: sent.number, arrivalMs: now + 20 }]);
+      }
+    }
+    assert.ok(late > 20, `${name}: ${late} packets from 3 s after the pause`);
+    assert.ok(name !== "googcc" || probes > 5, `${probes} packets of probes`);
+  }
+});
+
+test("time that goes back is an event, and the sender goes on", () => {
+  const sender = paceline.sender("drc", RATES);
+  sender.handleSent(3_600_000, 1200);
+  sender.handleSent(0, 1200);
+  let events = [];
+  for (let event; (event = sender.pollEvent()) !== null;) events.push(event);
+  assert.ok(events.includes("clock-stepped-back"), `${events}`);
+  assert.ok(sender.timeoutMs < 10_000, "timeouts are in the time of the program");
+});
+
+test("a program with its own pacer gets the probes", () => {
+  const sender = paceline.sender("googcc", RATES);
+  sender.handleSent(0, 1200);
+  sender.handleTimeout(25);
+  const probe = sender.pollProbe();
+  assert.ok(probe.rateBps > RATES.startBps && probe.durationMs > 0 && probe.packets > 0, JSON.stringify(probe));
+  assert.equal(sender.pollTransmit(30), null);
+  assert.equal(sender.handleSent(30, 1200, { probe: probe.id, kind: "padding" }), 1);
+});

@@ -1,15 +1,15 @@
 //! The functions of a receiver.
 
 use crate::PacelineSetting;
-use crate::receiver::{BUFFER_MIN, Received, Receiver};
+use crate::receiver::{BUFFER_MIN, Receiver};
 use crate::status::{
     Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null,
 };
 use crate::{copy_out, reference, text, values, writable, write};
-use paceline::{Arrival, MediaKind};
+use paceline::{MediaKind, RtpArrival};
 use paceline_abi::{PACELINE_NEVER, PacelineLimits};
 use paceline_units::{Ecn, RemoteTime, StreamId};
-use paceline_wire::AbsSendTime;
+use paceline_wire::{AbsSendTime, RtpHeader};
 use std::ffi::c_char;
 use std::ptr;
 
@@ -141,19 +141,19 @@ pub unsafe extern "C" fn paceline_receiver_packet(
             if packet.transport_sequence > u16::MAX.into() || packet.abs_send_time >= 1 << 24 {
                 return Err(argument("`transport_sequence` has 16 bits and `abs_send_time` 24"));
             }
-            let arrival = Arrival {
-                sent: None,
-                timestamp: packet.rtp_timestamp,
+            let (kind, size) = (values::kind(packet.kind)?, values::packet_size(packet.size_bytes)?);
+            let ecn = values::ecn(packet.ecn)?.unwrap_or(Ecn::NotEct);
+            let media = if packet.audio == 0 { MediaKind::Video } else { MediaKind::Audio };
+            let header = RtpHeader {
                 sequence: packet.rtp_sequence,
-                stream: StreamId(packet.stream),
-                media: if packet.audio == 0 { MediaKind::Video } else { MediaKind::Audio },
-                kind: values::kind(packet.kind)?,
-                size: values::packet_size(packet.size_bytes)?,
-                ecn: values::ecn(packet.ecn)?.unwrap_or(Ecn::NotEct),
+                timestamp: packet.rtp_timestamp,
+                ssrc: if packet.ssrc == 0 { receiver.media_ssrc } else { packet.ssrc },
+                abs_send_time: sent.ok().map(AbsSendTime::from_bits),
+                transport_sequence: transport.ok(),
+                ..RtpHeader::default()
             };
-            let ssrc = if packet.ssrc == 0 { receiver.media_ssrc() } else { packet.ssrc };
-            let sent = sent.ok().map(AbsSendTime::from_bits);
-            receiver.handle_packet(now, Received { arrival, ssrc, transport: transport.ok(), sent });
+            let arrival = RtpArrival::new(kind, size, ecn).with_stream(StreamId(packet.stream), media);
+            receiver.handle_packet(now, &header, &arrival);
             Ok(PACELINE_OK)
         })
     }
@@ -183,7 +183,9 @@ pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineRec
 pub unsafe extern "C" fn paceline_receiver_next_timeout(receiver: *const PacelineReceiver) -> i64 {
     // SAFETY: the caller's promise; a receiver is an `Object` (see `paceline_receiver_create`).
     let object = unsafe { receiver.cast::<Object<Receiver>>().as_ref() };
-    object.and_then(|object| object.read(Receiver::next_timeout)?).map_or(PACELINE_NEVER, RemoteTime::as_nanos)
+    object
+        .and_then(|object| object.read(|receiver| receiver.core.poll_timeout())?)
+        .map_or(PACELINE_NEVER, RemoteTime::as_nanos)
 }
 
 /// Writes the next RTCP compound to send to the sender: a receiver report without blocks, then REMB and other messages, or

@@ -1,9 +1,10 @@
 //! The functions of a sender.
 
 use crate::PacelineSetting;
-use crate::sender::Sender;
+use crate::sender::{STREAM, Sender};
 use crate::status::{Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null};
 use crate::{reference, slice, text, values, writable, write};
+use paceline::{Message, Outgoing};
 use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
 use paceline_abi::{PacelineDecision, PacelineLimits};
 use paceline_units::{Fraction, Time};
@@ -192,7 +193,8 @@ pub unsafe extern "C" fn paceline_sender_packet_sent(
             if !sequence.is_aligned() {
                 return Err(argument("`sequence` is not aligned"));
             }
-            let number = sender.handle_sent(now, size, kind, None);
+            let number = sender.core.handle_sent(now, &Outgoing::new(size, STREAM, kind));
+            sender.collect(now);
             if !sequence.is_null() {
                 write(sequence, "sequence", number)?;
             }
@@ -251,7 +253,7 @@ pub unsafe extern "C" fn paceline_sender_push_frame(
             }
             let sized = packets.iter().map(|packet| Ok((packet.token, values::packet_size(packet.size_bytes)?)));
             let packets: Vec<_> = sized.collect::<Result<_, _>>()?;
-            sender.handle_frame(now, &packets, key != 0, range)?;
+            sender.push_frame(now, &packets, key != 0, range)?;
             Ok(PACELINE_OK)
         })
     }
@@ -274,13 +276,15 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
         with(sender, |sender| {
             let now = values::time(now_ns)?;
             writable(packet, "packet")?;
-            let Some(next) = sender.poll_packet(now) else { return Ok(PACELINE_NOTHING) };
+            let next = sender.core.poll_transmit(now);
+            sender.collect(now);
+            let Some(next) = next else { return Ok(PACELINE_NOTHING) };
             let value = PacelinePacket {
-                sequence: next.sequence,
-                token: next.token.unwrap_or(0),
+                sequence: next.head.number,
+                token: next.packet.unwrap_or(0),
                 size_bytes: next.size.as_bytes(),
                 probe: next.probe.map_or(PACELINE_NO_PROBE, i32::from),
-                kind: if next.token.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
+                kind: if next.packet.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
             };
             write(packet, "packet", value)?;
             Ok(PACELINE_OK)
@@ -312,7 +316,7 @@ pub unsafe extern "C" fn paceline_sender_feedback(
                 Ok((packet.sequence, arrival, values::ecn(packet.ecn)?))
             };
             let packets: Vec<_> = arrivals.iter().map(valid).collect::<Result<_, _>>()?;
-            sender.handle_feedback(now, packets.into_iter());
+            sender.handle_feedback(now, packets.into_iter())?;
             Ok(PACELINE_OK)
         })
     }
@@ -351,7 +355,9 @@ pub unsafe extern "C" fn paceline_sender_rtt(sender: *mut PacelineSender, now_ns
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         with(sender, |sender| {
-            sender.handle_rtt(values::time(now_ns)?, values::rtt(rtt_ns)?);
+            let now = values::time(now_ns)?;
+            sender.core.handle_rtt(now, values::rtt(rtt_ns)?);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -371,7 +377,9 @@ pub unsafe extern "C" fn paceline_sender_loss(
     unsafe {
         with(sender, |sender| {
             let valid = Fraction::new(fraction).ok_or_else(|| argument("`fraction` must be from 0 to 1"))?;
-            sender.handle_loss(values::time(now_ns)?, valid);
+            let now = values::time(now_ns)?;
+            sender.core.handle_loss(now, valid);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -390,7 +398,9 @@ pub unsafe extern "C" fn paceline_sender_remb(
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         with(sender, |sender| {
-            sender.handle_remb(values::time(now_ns)?, values::rate(rate_bps, "rate_bps")?);
+            let now = values::time(now_ns)?;
+            sender.core.handle_message(now, &Message::Remb(values::rate(rate_bps, "rate_bps")?));
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -411,7 +421,9 @@ pub unsafe extern "C" fn paceline_sender_bounds(
     unsafe {
         with(sender, |sender| {
             let bounds = values::bounds(min_bps, max_bps)?;
-            sender.handle_bounds(values::time(now_ns)?, &bounds);
+            let now = values::time(now_ns)?;
+            sender.core.set_bounds(now, &bounds);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -432,7 +444,9 @@ pub unsafe extern "C" fn paceline_sender_route_change(
     unsafe {
         with(sender, |sender| {
             let setup = values::setup(reference(limits, "limits")?)?;
-            sender.handle_route_change(values::time(now_ns)?, &setup);
+            let now = values::time(now_ns)?;
+            sender.core.handle_route_change(now, &setup);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -452,7 +466,9 @@ pub unsafe extern "C" fn paceline_sender_availability(
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         with(sender, |sender| {
-            sender.handle_availability(values::time(now_ns)?, available != 0);
+            let now = values::time(now_ns)?;
+            sender.core.set_available(now, available != 0);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -467,7 +483,9 @@ pub unsafe extern "C" fn paceline_sender_on_timeout(sender: *mut PacelineSender,
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         with(sender, |sender| {
-            sender.handle_timeout(values::time(now_ns)?);
+            let now = values::time(now_ns)?;
+            sender.core.handle_timeout(now);
+            sender.collect(now);
             Ok(PACELINE_OK)
         })
     }
@@ -491,7 +509,7 @@ unsafe fn read<T>(sender: *const PacelineSender, absent: T, value: impl FnOnce(&
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSender) -> i64 {
     // SAFETY: the caller's promise is that of this function.
-    unsafe { read(sender, PACELINE_NEVER, |sender| sender.next_timeout().map_or(PACELINE_NEVER, Time::as_nanos)) }
+    unsafe { read(sender, PACELINE_NEVER, |sender| sender.core.poll_timeout().map_or(PACELINE_NEVER, Time::as_nanos)) }
 }
 
 /// Returns the sending rate of the flow, bit/s, IP and UDP headers included; 0 for null and after a defect.
@@ -501,7 +519,7 @@ pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSen
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -> u64 {
     // SAFETY: the caller's promise is that of this function.
-    unsafe { read(sender, 0, |sender| sender.decision().target.as_bps()) }
+    unsafe { read(sender, 0, |sender| sender.core.target().as_bps()) }
 }
 
 /// Returns the pacing rate, bit/s; 0 for null and after a defect.
@@ -511,7 +529,7 @@ pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -> u64 {
     // SAFETY: the caller's promise is that of this function.
-    unsafe { read(sender, 0, |sender| sender.decision().pacing.as_bps()) }
+    unsafe { read(sender, 0, |sender| sender.core.decision().pacing.as_bps()) }
 }
 
 /// Writes the state of the sender.
@@ -526,17 +544,18 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         with(sender, |sender| {
-            let flight = sender.flight();
+            let (core, flight) = (&sender.core, sender.core.flight());
+            let (packets_arrived, packets_lost) = core.packets_reported();
             let value = PacelineSnapshot {
-                now_ns: sender.now().as_nanos(),
-                decision: values::decision(sender.decision(), sender.half_timeout()),
+                now_ns: sender.now.as_nanos(),
+                decision: values::decision(core.decision(), core.controller_timeout()),
                 outstanding_bytes: flight.outstanding.as_bytes(),
                 after_highest_bytes: flight.after_highest.as_bytes(),
-                queued_bytes: sender.queued().as_bytes(),
-                rtt_ns: sender.rtt().map_or(0, |rtt| rtt.smoothed.as_nanos()),
-                packets_sent: sender.packets_sent(),
-                packets_arrived: sender.arrived,
-                packets_lost: sender.lost,
+                queued_bytes: core.queued().as_bytes(),
+                rtt_ns: core.rtt().map_or(0, |rtt| rtt.smoothed.as_nanos()),
+                packets_sent: core.packets_sent(),
+                packets_arrived,
+                packets_lost,
             };
             write(snapshot, "snapshot", value)?;
             Ok(PACELINE_OK)

@@ -2,40 +2,24 @@
 
 use crate::status::{Failure, PACELINE_ERROR_BUFFER};
 use crate::writable;
-use paceline::{SignalSpec, Signals};
+use paceline::SignalSpec;
 
-/// The collector of a half's signals, and the last value of each.
+/// The last value of each signal; NaN for one without a value.
 #[derive(Clone, Debug)]
 pub(crate) struct LastSignals {
-    emitted: Signals,
-    /// NaN for a signal without a value.
     values: Vec<f64>,
 }
 
 impl LastSignals {
-    /// Returns signals without values, which are not collected yet.
+    /// Returns signals without values.
     pub fn new(table: &[SignalSpec]) -> Self {
-        Self { emitted: Signals::disabled(), values: vec![f64::NAN; table.len()] }
+        Self { values: vec![f64::NAN; table.len()] }
     }
 
-    /// Collects from now on.
-    pub fn enable(&mut self) {
-        if !self.emitted.is_enabled() {
-            self.emitted = Signals::enabled();
-        }
-    }
-
-    /// Returns the collector for a call of the half.
-    pub fn collector(&mut self) -> &mut Signals {
-        &mut self.emitted
-    }
-
-    /// Takes what the half has emitted.
-    pub fn update(&mut self) {
-        for (index, value) in self.emitted.drain() {
-            if let Some(last) = self.values.get_mut(usize::from(index)) {
-                *last = value;
-            }
+    /// Sets the value of the signal with this index.
+    pub fn set(&mut self, index: u8, value: f64) {
+        if let Some(last) = self.values.get_mut(usize::from(index)) {
+            *last = value;
         }
     }
 

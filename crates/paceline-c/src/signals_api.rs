@@ -12,7 +12,7 @@ pub unsafe extern "C" fn paceline_sender_enable_signals(sender: *mut PacelineSen
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         sender_api::with(sender, |sender| {
-            sender.signals.enable();
+            sender.core.enable_signals();
             Ok(PACELINE_OK)
         })
     }
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn paceline_receiver_enable_signals(receiver: *mut Pacelin
     // SAFETY: the caller's promise is that of this function.
     unsafe {
         receiver_api::with(receiver, |receiver| {
-            receiver.signals.enable();
+            receiver.core.enable_signals();
             Ok(PACELINE_OK)
         })
     }

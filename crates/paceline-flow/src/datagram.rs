@@ -1,11 +1,9 @@
 //! A UDP datagram whose media payload is only counted.
 
+pub(crate) use paceline::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Ecn, StreamId};
 use paceline_wire::{RtpHeader, Vp8Descriptor, rtx};
 use std::ops::RangeInclusive;
-
-/// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
-pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
 /// The default of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size).
 pub const PACKET_SIZE_DEFAULT: DataSize = paceline::Setup::PACKET_SIZE;

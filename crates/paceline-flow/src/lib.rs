@@ -96,31 +96,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod allocation;
 mod datagram;
 mod event_queue;
 mod fec_decoder;
-mod feedback;
-pub mod messages;
 mod nack;
-mod padding;
 pub mod parameter;
 mod reassembly;
 mod receiver;
 mod retransmission_store;
 mod rtcp_timer;
 mod sender;
-mod sequence;
 pub mod source;
 mod stream_info;
 pub mod tcp;
 
-pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MEDIA_HEADERS, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
-pub use feedback::{FeedbackBuilder, FeedbackFormat, FeedbackFormats};
-pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent, SendTimeUnwrapper};
+pub use datagram::{Datagram, FramePiece, MEDIA_HEADERS, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
+pub use paceline::{FeedbackFormat, FeedbackFormats, IP_UDP_HEADERS, rtp_timestamp};
+pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
 pub use rtcp_timer::RtcpTiming;
-pub use sender::{
-    DatagramKind, FeedbackReader, MediaSender, Prober, SenderConfig, SenderEvent, SequenceMap, StreamConfig,
-    rtp_timestamp,
-};
+pub use sender::{DatagramKind, MediaSender, SenderConfig, SenderEvent, StreamConfig};
 pub use stream_info::{MediaKind, StreamInfo};

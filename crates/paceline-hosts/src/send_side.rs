@@ -276,7 +276,7 @@ impl SendSide {
         }
         let flow = &mut self.flows[index];
         while let Some(event) = flow.flow.sender.poll_event() {
-            let event = flow.flow.sender_event(now, event);
+            let Some(event) = flow.flow.sender_event(now, event) else { continue };
             match event {
                 EventRecord::RoundTrip { rtt, .. } => {
                     flow.rtt.push(rtt);

@@ -1,101 +1,159 @@
-//! One flow's sender: a send half and the history that joins feedback with sent packets.
+//! One flow's sender: that of the library, with numbers as JavaScript has them.
 
 use paceline::{
-    Decision, Event, Feedback, History, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup,
-    Signals,
+    Bounds, ConfigError, Controller, MessageKind, Needs, NewFrame, Outgoing, PacketKind, Registry, SenderConfig, Setup,
+    Signals, StreamConfig,
 };
-use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+
+/// The one stream of a sender.
+const STREAM: StreamId = StreamId(0);
+/// Numbers above this one are not exact in JavaScript.
+const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// A sender.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    half: Box<dyn SendHalf>,
-    history: History,
+    pub core: paceline::Sender<f64>,
+    name: &'static str,
+    per_packet: bool,
     /// Packets of the next feedback.
-    reports: Vec<(u64, Option<RemoteTime>)>,
-    rtt: Option<RoundTrip>,
-    /// The latest time so far; earlier times are read as this one.
-    now: Time,
+    reports: Vec<(u64, Option<RemoteTime>, Option<Ecn>)>,
+    /// Packets of the next frame: token and size.
+    frame: Vec<(f64, DataSize)>,
 }
 
-/// Returns the names of all controllers with a send half.
+/// Returns the names of all controllers.
 pub(crate) fn names() -> Vec<String> {
     Registry::standard().iter().map(|entry| entry.name().to_owned()).collect()
 }
 
-fn milliseconds(ms: f64) -> TimeDelta {
-    TimeDelta::from_millis_f64(if ms.is_finite() { ms.max(0.0) } else { 0.0 })
+/// Builds the controller of a name with some parameters changed, and returns its name.
+fn build(name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<(Controller, &'static str), String> {
+    let registry = Registry::standard();
+    let unknown = || format!("there is no controller `{name}`; known: {}", names().join(", "));
+    let entry = registry.get(name).ok_or_else(unknown)?;
+    let controller = entry.build(setup, changes).map_err(|error| match &error {
+        ConfigError::UnknownField { known, .. } => format!("{error}; known: {}", known.join(", ")),
+        _ => error.to_string(),
+    })?;
+    Ok((controller, entry.name()))
+}
+
+/// Returns what a controller needs: 1 for reports on packets, 2 for their ECN field, 4 for REMB, 8 for messages that only a receiver
+/// of Paceline sends.
+pub(crate) fn needs(name: &str) -> Result<i32, String> {
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
+    Ok(needs_of(&build(name, &setup, &[])?.0.needs()))
+}
+
+fn needs_of(needs: &Needs) -> i32 {
+    let messages = match needs.messages {
+        None => 0,
+        Some(MessageKind::Remb) => 4,
+        Some(_) => 8,
+    };
+    i32::from(needs.feedback) + 2 * i32::from(needs.ecn) + messages
+}
+
+/// Reads a number of a range.
+fn number(value: f64, name: &str, range: core::ops::RangeInclusive<f64>) -> Result<f64, String> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => Err(format!("`{name}` must be a number from {} to {}, not {value}", range.start(), range.end())),
+    }
+}
+
+pub(crate) fn rate(bps: f64, name: &str) -> Result<Rate, String> {
+    number(bps, name, 0.0..=1e13).map(Rate::from_bps_f64)
+}
+
+pub(crate) fn time(ms: f64) -> Result<Time, String> {
+    number(ms, "nowMs", -EXACT_MAX / 1e3..=EXACT_MAX / 1e3).map(|ms| Time::ZERO + TimeDelta::from_millis_f64(ms))
+}
+
+fn size(bytes: f64) -> Result<DataSize, String> {
+    number(bytes, "bytes", 1.0..=65_535.0).map(|bytes| DataSize::from_bytes(bytes as u64))
+}
+
+pub(crate) fn setup(start_bps: f64, min_bps: f64, max_bps: f64) -> Result<Setup, String> {
+    let start = rate(start_bps, "startBps")?;
+    let Bounds { min, max } = bounds(min_bps, max_bps)?;
+    if start.is_zero() || min > start {
+        return Err(format!("need startBps above 0 and minBps <= startBps, not {start_bps} and {min_bps}"));
+    }
+    Ok(Setup::new(start, min, max))
+}
+
+pub(crate) fn bounds(min_bps: f64, max_bps: f64) -> Result<Bounds, String> {
+    let (min, max) = (rate(min_bps, "minBps")?, rate(max_bps, "maxBps")?);
+    match min <= max && !max.is_zero() {
+        true => Ok(Bounds { min, max }),
+        false => Err(format!("need maxBps above 0 and minBps <= maxBps, not {max_bps} and {min_bps}")),
+    }
 }
 
 impl Sender {
-    pub fn new(name: &str, start_bps: f64, min_bps: f64, max_bps: f64) -> Result<Self, String> {
-        let registry = Registry::standard();
-        let entry = registry
-            .get(name)
-            .ok_or_else(|| format!("there is no controller `{name}`; known: {}", names().join(", ")))?;
-        let [start, min, max] = [start_bps, min_bps, max_bps].map(Rate::from_bps_f64);
-        let controller = entry.build(&Setup::new(start, min, max), &[]).map_err(|error| error.to_string())?;
-        let half = controller.send.ok_or_else(|| format!("`{name}` has no half at the sender"))?;
-        Ok(Self { half, history: History::new(), reports: Vec::new(), rtt: None, now: Time::ZERO })
-    }
-
-    /// Returns the time, which never decreases.
-    fn at(&mut self, now_ms: f64) -> Time {
-        self.now = self.now.max(Time::ZERO + milliseconds(now_ms));
-        self.now
-    }
-
-    pub fn handle_sent(&mut self, now_ms: f64, bytes: f64) -> f64 {
-        let now = self.at(now_ms);
-        let sequence = self.history.next_sequence();
-        let mut packet = SentPacket::new(sequence, DataSize::from_bytes(bytes.max(0.0) as u64));
-        packet.in_flight = Some(self.history.flight().outstanding);
-        self.history.handle_sent(now, &packet);
-        self.half.handle_event(now, &Event::Sent(&packet), &mut Signals::disabled());
-        sequence as f64
-    }
-
-    pub fn add_report(&mut self, number: f64, arrival_ms: f64) {
-        let arrival = arrival_ms.is_finite().then(|| RemoteTime::from_nanos(milliseconds(arrival_ms).as_nanos()));
-        self.reports.push((number.max(0.0) as u64, arrival));
-    }
-
-    pub fn handle_feedback(&mut self, now_ms: f64) {
-        let now = self.at(now_ms);
-        let mut reports = std::mem::take(&mut self.reports);
-        reports.sort_unstable_by_key(|(number, _)| *number);
-        let settled = reports.into_iter().filter_map(|(number, arrival)| self.history.settle(number, arrival, None));
-        let packets: Vec<PacketReport> = settled.collect();
-        let flight = self.history.flight();
-        let mut feedback = Feedback::new(&packets, flight.outstanding, flight.after_highest);
-        feedback.rtt = self.rtt;
-        self.half.handle_event(now, &Event::Feedback(&feedback), &mut Signals::disabled());
-    }
-
-    pub fn handle_rtt(&mut self, now_ms: f64, rtt_ms: f64) {
-        let now = self.at(now_ms);
-        let rtt = RoundTrip::after(self.rtt, milliseconds(rtt_ms));
-        self.rtt = Some(rtt);
-        self.half.handle_event(now, &Event::RoundTrip(&rtt), &mut Signals::disabled());
-    }
-
-    pub fn handle_loss(&mut self, now_ms: f64, fraction: f64) {
-        let now = self.at(now_ms);
-        if let Some(fraction_lost) = Fraction::new(fraction) {
-            self.half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), &mut Signals::disabled());
+    pub fn new(name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Self, String> {
+        let (mut controller, name) = build(name, setup, changes)?;
+        let needs = controller.needs();
+        if needs_of(&needs) & 8 != 0 {
+            return Err(format!(
+                "`{name}` needs messages that only a receiver of Paceline sends; `needs(name)` says what a controller needs"
+            ));
         }
+        if controller.send.is_none() {
+            return Err(format!("`{name}` has no half at the sender"));
+        }
+        let mut core = paceline::Sender::new(&SenderConfig::new(setup), &mut controller, Signals::disabled());
+        core.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, setup.max));
+        // Until the first frame: a program with a pacer of its own queues none.
+        core.set_paces(false);
+        Ok(Self { core, name, per_packet: needs.feedback, reports: Vec::new(), frame: Vec::new() })
     }
 
-    pub fn handle_timeout(&mut self, now_ms: f64) {
-        let now = self.at(now_ms);
-        self.half.handle_event(now, &Event::Timeout, &mut Signals::disabled());
+    pub fn handle_sent(&mut self, now_ms: f64, bytes: f64, kind: i32, probe: i32) -> Result<f64, String> {
+        use PacketKind::*;
+        let kind = [Media, Retransmission, Fec, Padding].get(kind as usize).copied();
+        let kind = kind.ok_or("`kind` must be media, retransmission, fec or padding")?;
+        let packet = Outgoing::new(size(bytes)?, STREAM, kind).with_probe(u16::try_from(probe).ok());
+        Ok(self.core.handle_sent(time(now_ms)?, &packet) as f64)
     }
 
-    pub fn poll_timeout(&self) -> f64 {
-        self.half.poll_timeout().map_or(f64::INFINITY, |at| (at - Time::ZERO).as_millis_f64())
+    pub fn add_report(&mut self, sequence: f64, arrival_ms: f64, ecn: i32) -> Result<(), String> {
+        let sequence = number(sequence, "number", 0.0..=EXACT_MAX)? as u64;
+        let arrival = match arrival_ms.is_nan() {
+            true => None,
+            false => {
+                let ms = number(arrival_ms, "arrivalMs", -EXACT_MAX / 1e3..=EXACT_MAX / 1e3)?;
+                Some(RemoteTime::from_nanos(TimeDelta::from_millis_f64(ms).as_nanos()))
+            }
+        };
+        self.reports.push((sequence, arrival, u8::try_from(ecn).ok().filter(|ecn| *ecn < 4).map(Ecn::from_bits)));
+        Ok(())
     }
 
-    pub fn decision(&self) -> Decision {
-        self.half.decision()
+    pub fn handle_feedback(&mut self, now_ms: f64) -> Result<(), String> {
+        let reports = core::mem::take(&mut self.reports);
+        if !self.per_packet {
+            return Err(format!(
+                "`{}` uses no reports on packets; `needs(name)` says what a controller needs",
+                self.name
+            ));
+        }
+        self.core.handle_reports(time(now_ms)?, reports);
+        Ok(())
+    }
+
+    pub fn add_packet(&mut self, token: f64, bytes: f64) -> Result<(), String> {
+        self.frame.push((token, size(bytes)?));
+        Ok(())
+    }
+
+    /// Queues the packets that were added. Returns whether they were accepted.
+    pub fn push_frame(&mut self, now_ms: f64, key: bool) -> Result<bool, String> {
+        let (now, frame) = (time(now_ms)?, core::mem::take(&mut self.frame));
+        self.core.set_paces(true);
+        Ok(self.core.push_frame(now, &NewFrame::new(STREAM, now, key), frame).is_ok())
     }
 }

@@ -88,7 +88,9 @@ impl EndState {
                     peer.send(&datagram);
                 }
                 while let Some(event) = self.flow.sender.poll_event() {
-                    emit(self.flow.sender_event(now, event));
+                    if let Some(event) = self.flow.sender_event(now, event) {
+                        emit(event);
+                    }
                 }
             }
             FlowEnd::Receiver => {

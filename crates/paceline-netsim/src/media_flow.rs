@@ -141,16 +141,17 @@ impl MediaFlow {
         }
     }
 
-    /// Converts an event of the sender.
-    pub fn sender_event(&self, at: Time, event: SenderEvent) -> EventRecord {
+    /// Converts an event of the sender; `None` if it is not recorded.
+    pub fn sender_event(&self, at: Time, event: SenderEvent) -> Option<EventRecord> {
         let flow = self.id;
-        match event {
+        Some(match event {
             SenderEvent::Decision(d) => EventRecord::Decision { at, flow, target: d.target, pacing: d.pacing },
             SenderEvent::RoundTrip(rtt) => EventRecord::RoundTrip { at, flow, rtt },
             SenderEvent::FractionLost(f) => EventRecord::FractionLost { at, flow, fraction: f.get() },
             SenderEvent::FrameDropped(stream) => EventRecord::FrameDropped { at, flow, stream },
             SenderEvent::Signal(signal, value) => EventRecord::Signal { at, flow, half: HalfName::Send, signal, value },
-        }
+            _ => return None,
+        })
     }
 
     /// Converts an event of the receiver.

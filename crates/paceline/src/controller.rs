@@ -4,7 +4,7 @@
 //! messages. Neither sees bytes: the flow parses RTCP, keeps the history of sent packets and runs the pacer. A send half
 //! handles the [events](Event) that it uses and ignores the others.
 
-use crate::{Arrival, Bounds, Decision, Event, Message, ProbeCluster, Setup, Signals};
+use crate::{Arrival, Bounds, Decision, Event, Message, MessageKind, ProbeCluster, Setup, Signals};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -34,6 +34,40 @@ impl Controller {
     pub fn guarded(self, min: Rate) -> Self {
         let guarded = |half| -> Box<dyn SendHalf> { Box::new(crate::Guard::new(half, min)) };
         Self { send: self.send.map(guarded), ..self }
+    }
+}
+
+/// What a controller needs from its flow, apart from the packets that are sent, timeouts and receiver reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// Reports on each packet.
+    pub feedback: bool,
+    /// The ECN field of each packet in these reports.
+    pub ecn: bool,
+    /// Messages of its receive half, which runs at the receiver. REMB may come from another stack.
+    pub messages: Option<MessageKind>,
+}
+
+impl Controller {
+    /// Returns what the controller needs from its flow. A controller that does not get it stays at its start rate.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            feedback: self.feedback.is_some(),
+            ecn: self.feedback.is_some_and(|feedback| feedback.ecn),
+            messages: self.receive.as_ref().map(|half| half.message_kind()),
+        }
+    }
+}
+
+impl Controller {
+    /// Returns a sender and a receiver with one video stream, of id 0. `setup` is that of the controller; its maximum is a hard
+    /// limit of the target. In a program that is only one of the ends, drop the other.
+    pub fn endpoints<T>(mut self, setup: &Setup) -> (crate::Sender<T>, crate::Receiver) {
+        let config = crate::SenderConfig::new(setup);
+        let mut sender = crate::Sender::new(&config, &mut self, Signals::disabled());
+        sender.add_stream(&crate::StreamConfig::video(StreamId(0), Rate::ZERO, setup.max));
+        (sender, crate::Receiver::new(&mut self, Signals::disabled()))
     }
 }
 
@@ -148,4 +182,8 @@ pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     }
     /// Returns the next message to send. The flow calls this after every `handle_*` call until it returns `None`.
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message>;
+    /// Returns the kind of its messages.
+    fn message_kind(&self) -> MessageKind {
+        MessageKind::App
+    }
 }

@@ -83,6 +83,14 @@ pub trait Config: Clone + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// The registry has no such controller.
+    #[error("there is no controller `{name}`; known: {}", known.join(", "))]
+    UnknownController {
+        /// The requested name.
+        name: String,
+        /// The controllers that exist.
+        known: Vec<&'static str>,
+    },
     /// The config has no such parameter.
     #[error("{controller} has no parameter `{name}`")]
     UnknownField {

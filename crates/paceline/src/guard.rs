@@ -27,7 +27,7 @@ use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
 /// The first decrease follows after this time without feedback (libwebrtc's `kDefaultRttLimit`).
-const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
+pub(crate) const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
 /// The time between two decreases (libwebrtc's `kDefaultDropInterval`).
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// The share of the target that remains after a decrease (RFC 5348, section 4.4).

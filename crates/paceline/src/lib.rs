@@ -81,13 +81,23 @@ mod nada;
 mod pacer;
 mod packet;
 mod protection;
+mod receiver;
 mod registry;
+mod report;
+#[cfg(feature = "rtp")]
+pub mod rtcp_message;
 mod scream;
+mod sender;
 mod signals;
 #[cfg(test)]
 mod testing;
 
 pub use paceline_units as units;
+
+use paceline_units::DataSize;
+
+/// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
+pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
 /// Parts of the controllers, for the tests and the laboratory of Paceline. They carry no promise of stability: any
 /// version may change or remove them.
@@ -115,8 +125,8 @@ pub mod internals {
     }
 }
 
-pub use blocks::{ApplicationLimit, GroupDelta};
-pub use controller::{Controller, FeedbackRequirement, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
+pub use blocks::{ApplicationLimit, EcnValidation, GroupDelta, UnusedRate};
+pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
@@ -130,15 +140,25 @@ pub use gcc::{
 pub use googcc::GoogCcConfig;
 pub use guard::Guard;
 pub use history::{Flight, History};
-pub use message::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
+pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
 pub use nada::{nada2015::Nada2015Config, rfc8698::NadaConfig};
 pub use pacer::{Pacer, PacketPriority};
 pub use packet::{Arrival, MediaKind, PacketKind, PacketReport, SentPacket};
 pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
+#[cfg(feature = "rtp")]
+pub use receiver::{FeedbackBuilder, RtpArrival, SendTimeUnwrapper};
+pub use receiver::{FeedbackFormat, FeedbackFormats, Receiver};
 pub use registry::Registry;
+pub use report::{PacketArrival, Reception, Report};
 pub use scream::{ScreamConfig, v2::ScreamV2Config};
+#[cfg(feature = "rtp")]
+pub use sender::ReportStatus;
+pub use sender::{
+    Admission, FrameDropped, NewFrame, Outgoing, PacketHead, Release, Sender, SenderConfig, SenderEvent, StreamConfig,
+    Transmit, rtp_timestamp,
+};
 pub use signals::{SignalName, SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.

@@ -17,6 +17,37 @@ pub enum Message {
     App(AppMessage),
 }
 
+impl Message {
+    /// Returns whether this message makes an older one superfluous: it states a rate anew. The others are parts of a
+    /// measurement.
+    pub fn replaces(&self, older: &Self) -> bool {
+        matches!((self, older), (Self::Remb(_), Self::Remb(_)) | (Self::Nada(_), Self::Nada(_)))
+    }
+    /// Returns the kind.
+    pub fn kind(&self) -> MessageKind {
+        match self {
+            Self::Remb(_) => MessageKind::Remb,
+            Self::Gradient(_) => MessageKind::Gradient,
+            Self::Nada(_) => MessageKind::Nada,
+            Self::App(_) => MessageKind::App,
+        }
+    }
+}
+
+/// The kind of a [`Message`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageKind {
+    /// [`Message::Remb`], which other stacks send as well.
+    Remb,
+    /// [`Message::Gradient`].
+    Gradient,
+    /// [`Message::Nada`].
+    Nada,
+    /// [`Message::App`].
+    App,
+}
+
 /// An application-defined message (APP of RFC 3550, section 6.7). It reaches the send half as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppMessage {

@@ -22,6 +22,8 @@ pub enum PacketPriority {
     Video = 2,
 }
 
+/// A longer wait for the next packet comes from a rate near zero: a packet of 1500 bytes takes it below 24 kbit/s.
+const STALL: TimeDelta = TimeDelta::from_millis(500);
 /// A late caller catches up at most this much: the timers of a busy machine are less late. After a longer pause of the
 /// machine, the missed packets would leave in a burst.
 const CATCH_UP_MAX: TimeDelta = TimeDelta::from_millis(10);
@@ -78,9 +80,14 @@ impl<T> Pacer<T> {
         self.video.set_weight(stream, weight);
     }
 
-    /// Sets the pacing rate for the following packets.
-    pub fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+    /// Sets the pacing rate for the following packets. A stalled queue continues at the new rate: what is left of a wait of more
+    /// than 500 ms is recomputed.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        let before = core::mem::replace(&mut self.rate, rate);
+        let wait = self.next - now;
+        if before != rate && wait > STALL {
+            self.next = now + (before * wait) / rate;
+        }
     }
 
     /// Sets the length of bursts: packets leave at once until they take this time at the pacing rate, and then none leaves
@@ -125,9 +132,9 @@ impl<T> Pacer<T> {
         }
     }
 
-    /// Removes the next packet, if there is one that may leave at `now`.
+    /// Removes the next packet, if there is one that may leave at `now`, and returns it with its size.
     #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<T> {
+    pub fn pop(&mut self, now: Time) -> Option<(T, DataSize)> {
         if now < self.next_release() || self.queued == DataSize::ZERO {
             return None;
         }
@@ -140,17 +147,17 @@ impl<T> Pacer<T> {
             false => self.next.max(now - CATCH_UP_MAX) + size / self.rate,
         };
         self.update_burst(now);
-        Some(packet)
+        Some((packet, size))
     }
 
     /// Removes the next packet regardless of the pacing rate, for a probe. The packets after it wait as if it had left at
     /// the pacing rate.
-    pub fn pop_at_once(&mut self, now: Time) -> Option<T> {
+    pub fn pop_at_once(&mut self, now: Time) -> Option<(T, DataSize)> {
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
         self.released += size;
         self.spend(now, size);
-        Some(packet)
+        Some((packet, size))
     }
 
     /// Blocks packets until `time`, for a reason outside the pacer, such as a closed window.
@@ -239,6 +246,21 @@ mod tests {
         }
     }
 
+    /// At 1 bit/s a packet of 1250 bytes takes 10,000 s. When the rate rises to 100 kbit/s 5 s later, 9995 of them are left, which
+    /// take 99.95 ms.
+    #[test]
+    fn stalled_queue_continues_at_the_new_rate() {
+        let mut pacer = Pacer::new(Rate::from_bps(1), TimeDelta::from_secs(1), [1.0]);
+        (0..2).for_each(|id| pacer.push(Time::ZERO, PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
+        assert_eq!(pacer.pop(Time::ZERO).map(|(id, _)| id), Some(0));
+        assert_eq!(pacer.poll_timeout(), Some(Time::from_secs(10_000)));
+        let now = Time::from_secs(5);
+        pacer.set_rate(now, Rate::from_kbps(100));
+        assert_eq!(pacer.poll_timeout(), Some(now + TimeDelta::from_micros(99_950)));
+        pacer.set_rate(now, Rate::from_kbps(1000));
+        assert_eq!(pacer.poll_timeout(), Some(now + TimeDelta::from_micros(99_950)), "an ordinary wait stays");
+    }
+
     #[test]
     fn packets_leave_at_the_pacing_rate_by_priority() {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40), [1.0]);
@@ -248,7 +270,7 @@ mod tests {
         }
         let mut left = Vec::new();
         while let Some(now) = pacer.poll_timeout() {
-            left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap()));
+            left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap().0));
             assert_eq!(pacer.pop(now), None, "one at a time");
             if left.len() == 1 {
                 pacer.push(Time::ZERO, PacketPriority::Audio, 0, 9, size);
@@ -264,7 +286,7 @@ mod tests {
         assert!(!pacer.has_room(DataSize::from_bytes(5001)));
         pacer.push(Time::ZERO, PacketPriority::Video, 0, (), DataSize::from_bytes(5000));
         assert!(!pacer.has_room(DataSize::from_bytes(1)));
-        pacer.set_rate(Rate::from_kbps(2000));
+        pacer.set_rate(Time::ZERO, Rate::from_kbps(2000));
         assert!(pacer.has_room(DataSize::from_bytes(5000)));
     }
 
@@ -300,7 +322,7 @@ mod tests {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         pacer.set_burst(TimeDelta::from_millis(40));
         (0..3).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
-        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)), Some(id)));
+        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)).map(|(id, _)| id), Some(id)));
         assert_eq!((pacer.next_release(), pacer.drained_at()), (Time::from_millis(990), Time::from_millis(1030)));
     }
 
@@ -308,9 +330,9 @@ mod tests {
     fn probe_leaves_at_once_and_counts() {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         (0..3).for_each(|id| pacer.push(Time::ZERO, PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
-        assert_eq!([pacer.pop_at_once(Time::ZERO), pacer.pop_at_once(Time::ZERO)], [Some(0), Some(1)]);
+        assert_eq!([(); 2].map(|()| pacer.pop_at_once(Time::ZERO).unwrap().0), [0, 1]);
         assert_eq!(pacer.poll_timeout(), Some(Time::from_millis(20)));
-        assert_eq!(pacer.pop_at_once(Time::ZERO), Some(2));
+        assert_eq!(pacer.pop_at_once(Time::ZERO).unwrap().0, 2);
         assert_eq!(pacer.pop_at_once(Time::ZERO), None);
     }
 

@@ -1,6 +1,6 @@
 //! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
-use crate::{Entry, Preset, drc, fixed, gcc, googcc, nada, scream};
+use crate::{ConfigError, Controller, Entry, Preset, Setup, drc, fixed, gcc, googcc, nada, scream};
 use alloc::vec::Vec;
 
 /// Sets of parameter values that have a name of their own.
@@ -99,6 +99,16 @@ impl Registry {
         self.entries.iter().find(|e| e.name() == name)
     }
 
+    /// Builds a controller with its default parameters.
+    ///
+    /// # Errors
+    /// There is no controller of this name, or `setup` contradicts itself.
+    pub fn build(&self, name: &str, setup: &Setup) -> Result<Controller, ConfigError> {
+        let known = || self.iter().map(Entry::name).collect::<Vec<_>>();
+        let unknown = || ConfigError::UnknownController { name: name.into(), known: known() };
+        self.get(name).ok_or_else(unknown)?.build(setup, &[])
+    }
+
     /// Returns all entries, in order of registration.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
@@ -108,7 +118,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ConfigError, Event, SendHalf, Setup, Signals};
+    use crate::{Event, SendHalf, Signals};
     use alloc::borrow::ToOwned;
     use paceline_units::{DataSize, Rate, Time};
 

@@ -5,8 +5,8 @@
 
 use crate::departures::Reception;
 use paceline::{
-    ConfigError, Decision, Event, Feedback, FeedbackRequirement, History, PacketReport, QueuedFrame, ReceiverReport,
-    Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
+    ConfigError, Decision, FeedbackRequirement, Outgoing, PacketKind, QueuedFrame, Registry, Sender, SenderConfig,
+    Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time};
 use rtc::interceptor::{BandwidthEstimator, PacketReport as RtcReport};
@@ -28,15 +28,10 @@ pub struct SharedController {
 }
 
 struct State {
-    half: Box<dyn SendHalf>,
-    history: History,
+    sender: Sender<()>,
     /// The packets in the pacer of `rtc`, which does not show them: what was written and has not left. What the pacer refuses
     /// because it is full counts for ever, so it must have room for the largest backlog.
     queued: DataSize,
-    rtt: Option<RoundTrip>,
-    /// The packets of one feedback message.
-    reports: Vec<PacketReport>,
-    signals: Signals,
 }
 
 impl SharedController {
@@ -49,12 +44,15 @@ impl SharedController {
     /// Panics if there is no such controller, or if it does not work from per-packet feedback alone.
     pub fn new(name: &str, setup: &Setup, start: Instant) -> Result<(Self, FeedbackRequirement), ConfigError> {
         let registry = Registry::standard();
-        let controller = registry.get(name).unwrap_or_else(|| panic!("no controller `{name}`")).build(setup, &[])?;
-        let (Some(half), None, Some(feedback)) = (controller.send, controller.receive, controller.feedback) else {
+        let mut controller =
+            registry.get(name).unwrap_or_else(|| panic!("no controller `{name}`")).build(setup, &[])?;
+        let (None, Some(feedback)) = (&controller.receive, controller.feedback) else {
             panic!("`{name}` does not work from per-packet feedback alone");
         };
-        let (reports, signals) = (Vec::new(), Signals::disabled());
-        let state = State { half, history: History::new(), queued: DataSize::ZERO, rtt: None, reports, signals };
+        let mut sender = Sender::new(&SenderConfig::new(setup), &mut controller, Signals::disabled());
+        // The pacer is that of `rtc`, which sends no probe clusters.
+        sender.set_paces(false);
+        let state = State { sender, queued: DataSize::ZERO };
         Ok((Self { start, state: Arc::new(Mutex::new(state)) }, feedback))
     }
 
@@ -73,83 +71,56 @@ impl SharedController {
 
     /// Returns the current decision.
     pub fn decision(&self) -> Decision {
-        self.state().half.decision()
+        *self.state().sender.decision()
     }
 
     /// Handles an RTP packet of this size, which leaves now.
     pub fn handle_sent(&self, now: Instant, rtp_size: usize) {
-        let now = self.time(now);
-        let state = &mut *self.state();
+        let (now, state) = (self.time(now), &mut *self.state());
         let size = DataSize::from_bytes(rtp_size as u64) + OVERHEAD;
-        let in_flight = Some(state.history.flight().outstanding);
-        let packet = SentPacket { in_flight, ..SentPacket::new(state.history.next_sequence(), size) };
         state.queued = state.queued.saturating_sub(size);
-        state.history.handle_sent(now, &packet);
-        state.half.handle_event(now, &Event::Sent(&packet), &mut state.signals);
+        state.sender.handle_sent(now, &Outgoing::new(size, STREAM, PacketKind::Media));
     }
 
     /// Handles the limits of the stream's encoder, before each of its frames.
     pub fn handle_stream(&self, now: Instant, min: Rate, max: Rate) {
-        let now = self.time(now);
-        let state = &mut *self.state();
-        state.half.handle_event(
-            now,
-            &Event::Stream(&StreamState { min, max, ..StreamState::new(STREAM, state.queued) }),
-            &mut state.signals,
-        );
+        let (now, state) = (self.time(now), &mut *self.state());
+        state.sender.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, state.queued) });
     }
 
     /// Handles a frame of packets with these sizes on the network, which was written to `rtc`.
     pub fn handle_frame(&self, now: Instant, packets: &[DataSize]) {
-        let now = self.time(now);
-        let state = &mut *self.state();
+        let (now, state) = (self.time(now), &mut *self.state());
         let size = packets.iter().copied().sum();
         state.queued += size;
-        state.half.handle_event(
-            now,
-            &Event::Frame(&QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false }),
-            &mut state.signals,
-        );
+        let frame = QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false };
+        state.sender.finish_frame(now, &frame);
     }
 
     /// Handles the receiver's report on the stream.
     pub fn handle_reception(&self, now: Instant, reception: &Reception) {
-        let now = self.time(now);
-        let State { half, rtt, signals, .. } = &mut *self.state();
+        let (now, sender) = (self.time(now), &mut self.state().sender);
         if let Some(sample) = reception.rtt {
-            half.handle_event(now, &Event::RoundTrip(rtt.insert(RoundTrip::after(*rtt, sample))), signals);
+            sender.handle_rtt(now, sample);
         }
         match reception.fraction_lost {
-            Some(fraction_lost) => half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), signals),
-            None => half.handle_event(now, &Event::Liveness, signals),
+            Some(fraction_lost) => sender.handle_loss(now, fraction_lost),
+            None => sender.handle_liveness(now),
         }
     }
 }
 
 impl BandwidthEstimator for SharedController {
     fn on_reports(&mut self, now: Instant, reports: &[RtcReport]) {
-        let now = self.time(now);
-        let State { half, history, reports: joined, signals, .. } = &mut *self.state();
-        joined.clear();
-        for report in reports {
-            // Arrived, but the feedback does not contain when.
-            if report.arrived && report.arrival.is_none() {
-                history.abandon(report.id);
-                continue;
-            }
-            let arrival = report.arrival.map(|at| RemoteTime::from_nanos(at.as_nanos() as i64));
-            joined.extend(history.settle(report.id, arrival, None));
-        }
-        if !joined.is_empty() {
-            let flight = history.flight();
-            half.handle_event(
-                now,
-                &Event::Feedback(&Feedback::new(joined, flight.outstanding, flight.after_highest)),
-                signals,
-            );
-        }
-        // The pacer of `rtc` sends no clusters.
-        while half.poll_probe(now).is_some() {}
+        let (now, sender) = (self.time(now), &mut self.state().sender);
+        // Arrived, but the feedback does not contain when.
+        let has_no_time = |report: &&RtcReport| report.arrived && report.arrival.is_none();
+        reports.iter().filter(has_no_time).for_each(|report| sender.handle_arrival_without_time(report.id));
+        let reports = reports
+            .iter()
+            .filter(|report| !has_no_time(report))
+            .map(|report| (report.id, report.arrival.map(|at| RemoteTime::from_nanos(at.as_nanos() as i64)), None));
+        sender.handle_reports(now, reports);
     }
 
     /// Returns the rate of the pacer, because only the pacer of `rtc` reads it. The encoder's rate is
@@ -160,15 +131,11 @@ impl BandwidthEstimator for SharedController {
 
     fn handle_timeout(&mut self, now: Instant) {
         let now = self.time(now);
-        let State { half, signals, .. } = &mut *self.state();
-        if half.poll_timeout().is_some_and(|due| due <= now) {
-            half.handle_event(now, &Event::Timeout, signals);
-            while half.poll_probe(now).is_some() {}
-        }
+        self.state().sender.handle_timeout(now);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.state().half.poll_timeout();
+        let due = self.state().sender.poll_timeout();
         due.map(|due| self.instant(due))
     }
 }

@@ -412,7 +412,9 @@ impl Endpoint {
                 }
                 self.last = now;
                 while let Some(event) = flow.sender.poll_event() {
-                    emit(flow.sender_event(now, event));
+                    if let Some(event) = flow.sender_event(now, event) {
+                        emit(event);
+                    }
                 }
             }
             FlowEnd::Receiver => {

@@ -4,22 +4,19 @@
 mod changes;
 mod rtcp_out;
 mod rtp_in;
-mod send_time;
 mod stream;
 
 use crate::datagram::Datagram;
 use crate::event_queue;
-use crate::feedback::{FeedbackBuilder, FeedbackFormats};
-use crate::messages;
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
-use paceline::{Controller, FeedbackRequirement, Message, ReceiveHalf, Signals};
+use paceline::{
+    Controller, FeedbackBuilder, FeedbackFormats, FeedbackRequirement, Message, ReceiveHalf, SendTimeUnwrapper, Signals,
+};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
 use std::collections::VecDeque;
 use stream::ReceiverStream;
-
-pub use send_time::SendTimeUnwrapper;
 
 /// The configuration of a [`MediaReceiver`].
 pub struct ReceiverConfig {
@@ -214,7 +211,7 @@ impl MediaReceiver {
             while let Some(message) = half.poll_message(now) {
                 // A message that waits for the interval is replaced by a newer one.
                 if self.message_interval.is_some() {
-                    self.messages.retain(|waiting| !messages::replaces(&message, waiting));
+                    self.messages.retain(|waiting| !message.replaces(waiting));
                 }
                 self.messages.push_back(message);
             }

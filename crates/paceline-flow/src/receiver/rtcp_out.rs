@@ -3,9 +3,8 @@
 
 use super::{AT_ONCE, MediaReceiver, ReceiverEvent};
 use crate::datagram::Datagram;
-use crate::messages;
 use crate::nack::REQUEST_MAX;
-use paceline::Message;
+use paceline::{Message, rtcp_message};
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 use paceline_wire::{CompoundWriter, ReceptionStats, ReportBlock, ntp};
 
@@ -84,7 +83,7 @@ impl MediaReceiver {
         let takes_messages = from == 0 && (self.message_interval.is_none() || now >= self.messages_due);
         let streams = self.streams.len().min(BLOCKS_MAX);
         let most = if takes_messages {
-            let len: usize = self.messages.iter().map(|message| messages::len(message, streams)).sum();
+            let len: usize = self.messages.iter().map(|message| rtcp_message::len(message, streams)).sum();
             (out.buffer().len().saturating_sub(REPORT_LEN + len) / BLOCK_LEN).clamp(1, BLOCKS_MAX)
         } else {
             BLOCKS_MAX
@@ -109,7 +108,7 @@ impl MediaReceiver {
             self.messages_due = now + interval;
         }
         while takes_messages && let Some(message) = self.messages.front() {
-            let written = messages::write(message, self.ssrc, ssrcs, &mut writer);
+            let written = rtcp_message::write(message, self.ssrc, ssrcs, &mut writer);
             debug_assert!(written.is_ok() || writer.len() > report_len, "one message on eight streams fits");
             if written.is_err() && writer.len() > report_len {
                 self.messages_due = now + MESSAGE_INTERVAL;

@@ -3,10 +3,9 @@
 use crate::fec_decoder::FecDecoder;
 use crate::nack::NackList;
 use crate::reassembly::{FramePacket, Reassembly};
-use crate::sequence::{FIRST_CYCLE, unwrap_after};
 use crate::stream_info::StreamInfo;
 use paceline_units::RemoteTime;
-use paceline_wire::ReceptionStats;
+use paceline_wire::{FIRST_CYCLE, ReceptionStats, unwrap_after};
 
 /// The largest distance of a media packet behind the highest number. The 16-bit numbers wrap, so a number further back
 /// is taken for one ahead, after an outage.

@@ -1,11 +1,10 @@
 //! The configuration and the outputs of a [`MediaSender`](super::MediaSender).
 
-use crate::feedback::FeedbackFormats;
 use crate::rtcp_timer::RtcpTiming;
 use crate::source::Source;
 use crate::stream_info::StreamInfo;
-use paceline::{Decision, PacketKind, Protection};
-use paceline_units::{DataSize, Fraction, StreamId, Time, TimeDelta};
+use paceline::{FeedbackFormats, PacketKind, Protection};
+use paceline_units::{DataSize, StreamId, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 
 /// The sender's configuration of one stream.
@@ -49,21 +48,6 @@ pub struct SenderConfig {
     pub feedback_formats: FeedbackFormats,
     /// NTP time of time zero, in nanoseconds since 1900.
     pub ntp_origin: u64,
-}
-
-/// An event of a [`MediaSender`](super::MediaSender).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SenderEvent {
-    /// The controller changed its decision.
-    Decision(Decision),
-    /// A receiver report gave this round-trip time.
-    RoundTrip(TimeDelta),
-    /// Receiver reports gave this fraction lost.
-    FractionLost(Fraction),
-    /// A frame was dropped because it did not fit into the pacer queue.
-    FrameDropped(StreamId),
-    /// The send half emitted the signal with this index of its signal table.
-    Signal(u8, f64),
 }
 
 /// The kind of a transmitted datagram.

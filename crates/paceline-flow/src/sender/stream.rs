@@ -2,13 +2,10 @@
 
 use super::StreamConfig;
 use super::fec_encoder::{FEC_HEADERS, FecEncoder};
-use super::frame_waits::FrameWaits;
-use super::report_order::ReportOrder;
-use super::unused_rate::UnusedRate;
-use crate::allocation::RateRequest;
 use crate::datagram::{MEDIA_HEADERS, PACKET_HEADERS};
 use crate::retransmission_store::{MediaPacket, RetransmissionStore};
 use crate::stream_info::MediaKind;
+use paceline::UnusedRate;
 use paceline_units::{DataSize, Rate, Time};
 use paceline_wire::red;
 
@@ -30,14 +27,9 @@ pub(super) struct SenderStream {
     pub sequence: u16,
     pub rtx_sequence: u16,
     pub picture: u16,
-    pub last_timestamp: u32,
     /// Packets and payload bytes sent on the media SSRC.
     pub packets: u64,
     pub octets: u32,
-    /// Bytes of this stream in the pacer.
-    pub queued: DataSize,
-    /// The frames in the pacer.
-    pub frame_waits: FrameWaits,
     /// Share of the sent bytes that are headers, smoothed over frames.
     pub overhead: f64,
     /// The encoder's target.
@@ -54,14 +46,6 @@ pub(super) struct SenderStream {
     pub store: RetransmissionStore,
     /// The packet that fills probes: the largest one of the last frame, if packets are retransmitted.
     pub filler: Option<MediaPacket>,
-    /// Order key of the last accepted report.
-    pub last_report: ReportOrder,
-    /// The cumulative number of packets lost in that report.
-    pub reported_lost: i32,
-    /// The number of the last report with a block on this stream.
-    pub report: u32,
-    /// Whether the next report may count losses of an earlier route.
-    pub mixes_routes: bool,
 }
 
 impl SenderStream {
@@ -83,11 +67,8 @@ impl SenderStream {
             sequence: config.first_sequence,
             rtx_sequence: config.first_sequence ^ 0x5555,
             picture: config.first_sequence & 0x7FFF,
-            last_timestamp: config.timestamp_offset,
             packets: 0,
             octets: 0,
-            queued: DataSize::ZERO,
-            frame_waits: FrameWaits::default(),
             overhead: PACKET_HEADERS as f64 / packet_size as f64,
             allotted: Rate::ZERO,
             unused: UnusedRate::default(),
@@ -97,29 +78,8 @@ impl SenderStream {
             fec: FecEncoder::new(),
             store: RetransmissionStore::new(),
             filler: None,
-            last_report: ReportOrder::default(),
-            reported_lost: 0,
-            report: 0,
-            mixes_routes: false,
             config,
         }
-    }
-
-    /// Returns the number of media packets that had been sent up to and including the highest sequence number of a report.
-    /// Returns `None` if no such packet was sent.
-    ///
-    /// Only the low 16 bits identify the packet. The cycle count above them starts with the first packet that the
-    /// receiver saw and restarts after an outage, so it may be lower than the sender's but never higher.
-    pub fn sent_up_to(&self, highest: u32) -> Option<u64> {
-        let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
-        let behind = (last as u16).wrapping_sub(highest as u16) as u64;
-        (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
-    }
-
-    /// Ignores reports that cover no packet after the last one sent, unless they name a sender report after `last_sr`.
-    pub fn ignore_earlier_reports(&mut self, last_sr: u32) {
-        self.last_report = ReportOrder { sent: self.packets, last_sr, delay: u32::MAX };
-        self.mixes_routes = true;
     }
 
     /// Returns whether the stream ended, or pauses until it is resumed.
@@ -127,14 +87,11 @@ impl SenderStream {
         self.removed || self.max.is_zero()
     }
 
-    /// Returns the rates that the stream requests, headers included. A suspended stream requests them as well.
-    pub fn rate_request(&self) -> RateRequest {
+    /// Returns the lowest and the highest rate that the stream requests, headers included. A suspended stream requests them as
+    /// well.
+    pub fn limits(&self) -> (Rate, Rate) {
         let (min, max) = if self.is_inactive() { (Rate::ZERO, Rate::ZERO) } else { self.config.source.range() };
-        RateRequest {
-            priority: self.config.priority,
-            min: self.with_headers(min),
-            max: self.with_headers(max.min(self.max).max(min)),
-        }
+        (self.with_headers(min), self.with_headers(max.min(self.max).max(min)))
     }
 
     /// Handles a media packet that was sent (libwebrtc's `PaddingMode::kRecentLargePacket`, `rtp_packet_history.cc`).
@@ -143,6 +100,12 @@ impl SenderStream {
         if self.filler.is_none_or(is_larger) {
             self.filler = Some(packet);
         }
+    }
+
+    /// Counts a packet on the media SSRC.
+    pub fn count_media(&mut self, octets: u32) {
+        self.packets += 1;
+        self.octets = self.octets.wrapping_add(octets);
     }
 
     /// Returns whether padding may be sent on this stream's retransmission SSRC.

@@ -1,11 +1,9 @@
 //! Streams that begin, end or change during a call.
 
-use super::prober::Prober;
-use super::sequence_map::SequenceMap;
 use super::stream::SenderStream;
-use super::unused_rate::UnusedRate;
 use super::{MediaSender, StreamConfig};
-use paceline::Event;
+use paceline::StreamConfig as CoreStream;
+use paceline::UnusedRate;
 use paceline_units::{Rate, StreamId, Time};
 
 impl MediaSender {
@@ -20,15 +18,27 @@ impl MediaSender {
         if self.streams.len() > usize::from(u8::MAX) || self.streams.iter().any(is_used) {
             return false;
         }
-        if self.by_ssrc {
-            self.sequence_maps.extend([new.ssrc, new.rtx_ssrc].map(SequenceMap::new));
+        let stream = SenderStream::new(config, self.repair.has_fec(), self.packet_size);
+        if !self.add_to_core(stream) {
+            return false;
         }
-        self.pacer.add_stream(config.priority);
-        let stream = SenderStream::new(config, self.fec.is_some(), self.packet_size);
-        self.streams.push(SenderStream { report: self.report, ..stream });
         self.allocate_rates(now);
         self.update_wake();
         true
+    }
+
+    /// Adds a stream to both lists, at the same place.
+    pub(super) fn add_to_core(&mut self, stream: SenderStream) -> bool {
+        let (info, (min, max)) = (stream.config.info, stream.limits());
+        let mut config = CoreStream::video(info.id, min, max);
+        (config.kind, config.clock_rate, config.suspends) = (info.kind, info.clock_rate, stream.config.suspends);
+        (config.priority, config.timestamp_offset) = (stream.config.priority, stream.config.timestamp_offset);
+        let is_added = self.core.add_stream(&config).is_some();
+        if is_added {
+            self.core.add_ssrcs(info.id, info.ssrc, info.rtx_ssrc, stream.config.first_sequence);
+            self.streams.push(stream);
+        }
+        is_added
     }
 
     /// Ends a stream: it has no more frames, sender reports or share of the target. Its packets in the pacer still
@@ -36,9 +46,9 @@ impl MediaSender {
     pub fn remove_stream(&mut self, now: Time, id: StreamId) -> bool {
         let Some(stream) = self.active_stream(id) else { return false };
         (stream.removed, stream.next_frame) = (true, Time::MAX);
-        self.end_share(now, id);
+        self.core.remove_stream(now, id);
         self.allocate_rates(now);
-        self.follow_half(now);
+        self.finish(now);
         true
     }
 
@@ -53,10 +63,10 @@ impl MediaSender {
         }
         if max.is_zero() && !before.is_zero() {
             stream.unused = UnusedRate::default();
-            self.end_share(now, id);
+            self.core.set_stream_limits(now, id, Rate::ZERO, Rate::ZERO);
         }
         self.allocate_rates(now);
-        self.follow_half(now);
+        self.finish(now);
         true
     }
 
@@ -72,23 +82,11 @@ impl MediaSender {
         true
     }
 
-    /// Gives up what depends on a stream that ended or pauses: its limits, and probes if no stream can carry them.
-    fn end_share(&mut self, now: Time, id: StreamId) {
-        if !self.streams.iter().any(SenderStream::carries_padding) {
-            self.prober = Prober::default();
-        }
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::StreamRemoved(id), &mut self.signals);
-        }
-    }
-
     /// Sets the weight of a stream, above zero, when streams share the target. Returns whether there is such a stream.
     pub fn set_priority(&mut self, now: Time, id: StreamId, priority: f64) -> bool {
         let Some(stream) = self.active_stream(id) else { return false };
         stream.config.priority = priority;
-        if let Some(index) = self.streams.iter().position(|stream| stream.config.info.id == id) {
-            self.pacer.set_weight(index, priority);
-        }
+        self.core.set_priority(id, priority);
         self.allocate_rates(now);
         self.update_wake();
         true

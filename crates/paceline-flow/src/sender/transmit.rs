@@ -2,14 +2,15 @@
 
 use super::fec_encoder::write_payload_head;
 use super::stream::SenderStream;
-use super::{DatagramKind, MediaSender, QueuedKind, QueuedPacket, rtp_timestamp};
+use super::{DatagramKind, MediaSender, QueuedKind, QueuedPacket};
 use crate::datagram::{Datagram, FramePiece, IP_UDP_HEADERS};
-use crate::padding::PADDING_PAYLOAD;
 use crate::retransmission_store::MediaPacket;
-use paceline::{Event, MediaKind, PacketKind, SentPacket};
-use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
-use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
+use paceline::{MediaKind, Outgoing, PacketKind, Release, rtp_timestamp};
+use paceline_units::{DataSize, Ecn, StreamId, Time};
+use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, red, rtx};
 
+/// Payload bytes of a padding packet: the most whole words that RTP's padding octet can count.
+const PADDING_PAYLOAD: u64 = 252;
 /// The size of a padding packet on the network.
 pub(super) const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
@@ -21,47 +22,16 @@ const FILLED_MIN: DataSize = DataSize::from_bytes(50);
 const FILLER_MAX: u64 = 3;
 
 impl MediaSender {
-    /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
-    /// then padding.
+    /// Writes the next packet that may be sent at `now`: a sender report, or what the core releases.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
-        if (now >= self.next_report || self.next_reported > 0) && self.write_report(now, out) {
+        if self.reports.is_due(now) && self.write_report(now, out) {
             return Some(DatagramKind::Rtcp);
         }
-        if !self.window_is_open() {
-            return None;
-        }
-        if core::mem::take(&mut self.window_was_full) {
-            self.pacer.block_until(now);
-        }
-        self.probe = if now >= self.probe_due() { self.prober.poll(now) } else { None };
-        if self.probe.is_some() {
-            return Some(match self.pacer.pop_at_once(now) {
-                Some(queued) => self.write_media(now, queued, out),
-                None => self.write_filler(now, out),
-            });
-        }
-        // Packets between those of a cluster would lower the rate that it measures.
-        if self.prober.is_active() {
-            return None;
-        }
-        if let Some(queued) = self.pacer.pop(now) {
-            return Some(self.write_media(now, queued, out));
-        }
-        if self.pacer.queued() == DataSize::ZERO && now >= self.padding_due() {
-            return Some(self.write_padding(now, out));
-        }
-        None
-    }
-
-    /// Returns the time at which a packet of a probe is due; [`Time::MAX`] for never. Probes wait for the first media.
-    pub(super) fn probe_due(&self) -> Time {
-        let has_media = || self.sent > 0 || self.pacer.queued() != DataSize::ZERO;
-        self.prober.due().filter(|_| has_media()).unwrap_or(Time::MAX)
-    }
-
-    /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
-    pub(super) fn padding_due(&self) -> Time {
-        self.padding.due().map_or(Time::MAX, |due| due.max(self.pacer.drained_at()))
+        Some(match self.core.poll_release(now)? {
+            Release::Packet(queued) => self.write_media(now, queued, out),
+            Release::Probe { burst } => self.write_filler(now, burst, out),
+            Release::Padding => self.write_padding(now, out),
+        })
     }
 
     fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {
@@ -81,7 +51,7 @@ impl MediaSender {
         };
         let header = RtpHeader {
             marker: packet.marker,
-            ..rtp_header(now, self.sent, payload_type, sequence, packet.timestamp, ssrc)
+            ..rtp_header(now, self.core.packets_sent(), payload_type, sequence, packet.timestamp, ssrc)
         };
         let buffer = out.buffer();
         let mut len = header.write(&self.extensions, buffer);
@@ -90,9 +60,8 @@ impl MediaSender {
             len += rtx::write(packet.sequence, &mut buffer[len..]);
             if kind == QueuedKind::Filler { PacketKind::Padding } else { PacketKind::Retransmission }
         } else {
-            let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
-            count_media(stream, size, packet.payload as u32);
-            if self.retransmit && info.kind == MediaKind::Video {
+            stream.count_media(packet.payload as u32);
+            if self.repair.retransmits && info.kind == MediaKind::Video {
                 stream.store.insert(packet);
                 stream.update_filler(packet);
             }
@@ -100,7 +69,7 @@ impl MediaSender {
         };
         len += write_payload_head(&packet, &info, stream.red, &mut buffer[len..]);
         let piece = FramePiece { stream: info.id, timestamp: packet.timestamp, offset: packet.offset };
-        out.set_media(len, packet.payload as u64, piece, self.decision.ecn);
+        out.set_media(len, packet.payload as u64, piece, self.core.decision().ecn);
         self.handle_sent(now, &header, out.size(), info.id, kind)
     }
 
@@ -108,43 +77,51 @@ impl MediaSender {
     fn write_fec(&mut self, now: Time, index: u8, packet: &MediaPacket, out: &mut Datagram) -> DatagramKind {
         let stream = &mut self.streams[index as usize];
         let info = stream.config.info;
-        let header = rtp_header(now, self.sent, info.red_payload_type(), packet.sequence, packet.timestamp, info.ssrc);
+        let header = rtp_header(
+            now,
+            self.core.packets_sent(),
+            info.red_payload_type(),
+            packet.sequence,
+            packet.timestamp,
+            info.ssrc,
+        );
         let buffer = out.buffer();
         let mut len = header.write(&self.extensions, buffer);
         len += red::write(info.ulpfec_payload_type(), &mut buffer[len..]);
         let (written, rest) = stream.fec.pop(&mut buffer[len..]);
-        out.set_len(len + written, rest, self.decision.ecn);
-        count_media(stream, out.size(), (red::LEN + written) as u32 + rest as u32);
+        out.set_len(len + written, rest, self.core.decision().ecn);
+        stream.count_media((red::LEN + written) as u32 + rest as u32);
         self.handle_sent(now, &header, out.size(), info.id, PacketKind::Fec)
     }
 
     /// Writes a packet of a probe for which no media waits: an earlier packet again, which may repair a loss, or padding.
-    fn write_filler(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {
-        let burst = self.prober.burst();
+    fn write_filler(&mut self, now: Time, burst: DataSize, out: &mut Datagram) -> DatagramKind {
         let fits =
             |packet: &MediaPacket| burst >= FILLED_MIN && u64::from(packet.payload) <= FILLER_MAX * burst.as_bytes();
         let index = self.streams.iter().position(|s| s.carries_padding());
         let earlier =
             index.and_then(|index| self.streams[index].filler.filter(fits).map(|packet| (index as u8, packet)));
-        let Some((stream, packet)) = earlier else { return self.write_padding(now, out) };
-        let kind = self.write_media(now, QueuedPacket { stream, kind: QueuedKind::Filler, packet }, out);
-        self.pacer.spend(now, out.size());
-        kind
+        match earlier {
+            Some((stream, packet)) => {
+                self.write_media(now, QueuedPacket { stream, kind: QueuedKind::Filler, packet }, out)
+            }
+            None => self.write_padding(now, out),
+        }
     }
 
     fn write_padding(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {
-        let stream = self.streams.iter_mut().find(|s| s.carries_padding());
-        let stream = stream.expect("the padding rate is zero without video");
+        let place = self.streams.iter().position(SenderStream::carries_padding);
+        let place = place.expect("the padding rate is zero without video");
+        let (stream, timestamp) = (&mut self.streams[place], self.core.timestamp_at(place));
         let info = stream.config.info;
-        let (sequence, timestamp) = (stream.rtx_sequence, stream.last_timestamp);
+        let sequence = stream.rtx_sequence;
         let header = RtpHeader {
             padding: true,
-            ..rtp_header(now, self.sent, info.rtx_payload_type(), sequence, timestamp, info.rtx_ssrc)
+            ..rtp_header(now, self.core.packets_sent(), info.rtx_payload_type(), sequence, timestamp, info.rtx_ssrc)
         };
         stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
         let len = header.write(&self.extensions, out.buffer());
-        out.set_len(len, PADDING_PAYLOAD, self.decision.ecn);
-        self.pacer.spend(now, out.size());
+        out.set_len(len, PADDING_PAYLOAD, self.core.decision().ecn);
         self.handle_sent(now, &header, out.size(), info.id, PacketKind::Padding)
     }
 
@@ -157,30 +134,12 @@ impl MediaSender {
         stream: StreamId,
         kind: PacketKind,
     ) -> DatagramKind {
-        if let Some(map) = self.sequence_maps.iter_mut().find(|map| map.ssrc == header.ssrc) {
-            map.handle_sent(header.sequence, self.sent);
-        }
-        self.padding.handle_sent(now, size);
+        self.core.handle_rtp_sent(self.core.packets_sent(), header.ssrc, header.sequence);
         if kind == PacketKind::Retransmission {
-            self.resent.1 += size;
+            self.repair.handle_resent(size);
         }
-        let probe = self.probe.take();
-        if probe.is_some() {
-            self.prober.handle_sent(size);
-        }
-        let in_flight = self.history.as_ref().map(|history| history.flight().outstanding);
-        let packet = SentPacket { sequence: self.sent, size, stream, kind, probe, in_flight };
-        self.sent += 1;
-        self.sent_since += size;
-        if let Some(history) = &mut self.history {
-            history.handle_sent(now, &packet);
-        }
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
-            if self.decides_on_sent {
-                self.update_decision(now);
-            }
-        }
+        self.core.handle_sent(now, &Outgoing::new(size, stream, kind));
+        self.follow_core(now);
         DatagramKind::Rtp { stream, kind }
     }
 
@@ -188,19 +147,19 @@ impl MediaSender {
     /// not fit into one datagram continue in the next. Returns whether there is a datagram: not without a stream, and not if
     /// the streams that were left have ended.
     fn write_report(&mut self, now: Time, out: &mut Datagram) -> bool {
-        while self.streams.get(self.next_reported).is_some_and(|stream| stream.removed) {
-            self.next_reported += 1;
+        while self.streams.get(self.reports.place).is_some_and(|stream| stream.removed) {
+            self.reports.place += 1;
         }
         let active = self.streams.iter().find(|stream| !stream.removed).map(|stream| stream.config.info.ssrc);
-        let Some(first) = active.filter(|_| self.next_reported < self.streams.len()) else {
+        let Some(first) = active.filter(|_| self.reports.place < self.streams.len()) else {
             self.finish_report(now);
             return false;
         };
-        let now_ntp = self.ntp(now);
+        let now_ntp = self.reports.ntp(now);
         let mut writer = CompoundWriter::new(out.buffer());
-        for s in &self.streams[self.next_reported..] {
+        for s in &self.streams[self.reports.place..] {
             if s.removed {
-                self.next_reported += 1;
+                self.reports.place += 1;
                 continue;
             }
             let info = s.config.info;
@@ -208,45 +167,23 @@ impl MediaSender {
             if writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]).is_err() {
                 break;
             }
-            self.next_reported += 1;
+            self.reports.place += 1;
         }
         // The CNAME is left out if there is no room; the receiver knows it from the other reports.
         let _ = writer.sdes_cname(first, "paceline");
         let len = writer.finish();
         out.set_len(len, 0, Ecn::NotEct);
-        self.reported += out.size();
-        if self.next_reported == self.streams.len() {
+        self.reports.handle_written(out.size());
+        if self.reports.place == self.streams.len() {
             self.finish_report(now);
         }
         true
     }
 
-    /// Sets the time of the next report after the last datagram of this one.
     fn finish_report(&mut self, now: Time) {
-        let size = core::mem::take(&mut self.reported);
-        self.next_reported = 0;
-        self.next_report = now + self.rtcp.next_interval((size > DataSize::ZERO).then_some(size));
-        self.update_resend_rate(now);
+        self.reports.finish(now);
+        self.repair.update_resend_rate(now);
     }
-
-    fn update_resend_rate(&mut self, now: Time) {
-        let (since, bytes) = self.resent;
-        if now - since >= TimeDelta::from_secs(1) {
-            self.resend_rate = Rate::from_size_and_time(bytes, now - since);
-            self.resent = (now, DataSize::ZERO);
-        }
-    }
-
-    pub(super) fn ntp(&self, now: Time) -> u64 {
-        ntp::from_nanos(self.ntp_origin.wrapping_add(now.as_nanos() as u64))
-    }
-}
-
-/// Counts a packet on the media SSRC that leaves the pacer queue.
-fn count_media(stream: &mut SenderStream, size: DataSize, octets: u32) {
-    stream.queued = stream.queued.saturating_sub(size);
-    stream.packets += 1;
-    stream.octets = stream.octets.wrapping_add(octets);
 }
 
 /// The header of a packet that is sent now, without marker and padding.

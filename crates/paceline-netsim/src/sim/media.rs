@@ -72,7 +72,9 @@ impl MediaEndpoints {
                 let target = DataSize::from_bytes(d.target.as_bps());
                 net.hash_decision(now, self.id, FlowEnd::Sender, TraceEvent::Decision, d.pacing.as_bps(), target);
             }
-            net.emit(&self.flow.sender_event(now, event));
+            if let Some(event) = self.flow.sender_event(now, event) {
+                net.emit(&event);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ mod send_side_estimate;
 mod start_probes;
 mod tfrc;
 mod trendline;
+mod unused_rate;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
@@ -48,3 +49,4 @@ pub use send_side_estimate::{SendSideConfig, SendSideEstimate};
 pub use start_probes::StartProbes;
 pub use tfrc::tfrc;
 pub use trendline::{Trendline, TrendlineConfig};
+pub use unused_rate::UnusedRate;

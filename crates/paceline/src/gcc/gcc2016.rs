@@ -218,6 +218,9 @@ impl ReceiveHalf for Receiver {
     }
 
     #[inline]
+    fn message_kind(&self) -> crate::MessageKind {
+        crate::MessageKind::Remb
+    }
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message> {
         // Before the first gradient the start rate of the sender stays in force.
         let rate = self.rate.rate();

@@ -181,6 +181,9 @@ impl ReceiveHalf for Receiver {
     }
 
     #[inline]
+    fn message_kind(&self) -> crate::MessageKind {
+        crate::MessageKind::Gradient
+    }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Gradient)
     }

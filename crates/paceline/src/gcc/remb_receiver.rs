@@ -90,6 +90,9 @@ impl<C: RembParts> ReceiveHalf for RembReceiver<C> {
     }
 
     #[inline]
+    fn message_kind(&self) -> crate::MessageKind {
+        crate::MessageKind::Remb
+    }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Remb)
     }

@@ -54,6 +54,9 @@ impl<O: Observe> ReceiveHalf for Receiver<O> {
     }
 
     #[inline]
+    fn message_kind(&self) -> crate::MessageKind {
+        crate::MessageKind::Nada
+    }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Nada)
     }

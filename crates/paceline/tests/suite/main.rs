@@ -6,6 +6,7 @@ mod constants;
 mod network_changes;
 mod over_use;
 mod scream_v2_cpp;
+mod sender;
 mod snapshots;
 mod vectors;
 

@@ -4,14 +4,14 @@
 use paceline_units::Rate;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RateRequest {
+pub(super) struct RateRequest {
     pub priority: f64,
     pub min: Rate,
     pub max: Rate,
 }
 
 /// Writes each stream's share of `total` into `shares`. A stream whose minimum does not fit gets what is left.
-pub(crate) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate]) {
+pub(super) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate]) {
     // Most flows have one stream.
     if let ([share], [request]) = (&mut *shares, requests) {
         *share = total.min(request.max.max(request.min));
@@ -52,13 +52,14 @@ const RESUME_MARGIN: Rate = Rate::from_kbps(20);
 const RESUME_SHARE: f64 = 0.1;
 
 /// Returns the rate that a stream of this minimum needs for itself. A suspended one needs more.
-pub(crate) fn needed(min: Rate, is_suspended: bool) -> Rate {
+pub(super) fn needed(min: Rate, is_suspended: bool) -> Rate {
     if is_suspended { min + RESUME_MARGIN.max(min.scale(RESUME_SHARE)) } else { min }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn shares(total: u64, requests: &[(f64, u64, u64)]) -> Vec<u64> {
         let requests: Vec<RateRequest> = requests

@@ -7,10 +7,12 @@
 
 use super::LATE_MAX;
 use super::report_interval::ReportInterval;
-use crate::sequence::{FIRST_CYCLE, unwrap_after};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use paceline_units::{DataSize, RemoteTime, TimeDelta};
 use paceline_wire::{CompoundWriter, TWCC_TICK};
-use std::collections::VecDeque;
+use paceline_wire::{FIRST_CYCLE, unwrap_after};
 
 /// Number of pending statuses at which a report is sent early: they fill the real bytes of a datagram.
 const REPORT_EARLY: usize = 150;

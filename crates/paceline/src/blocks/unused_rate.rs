@@ -10,8 +10,9 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 /// The least length of a window, as in the detection of the application limit.
 const WINDOW: TimeDelta = TimeDelta::from_millis(500);
 
-#[derive(Debug, Default)]
-pub(super) struct UnusedRate {
+/// The measurement.
+#[derive(Clone, Debug, Default)]
+pub struct UnusedRate {
     last_frame: Option<Time>,
     /// The length of the current window, and the bits that were allocated and not produced in it.
     span: TimeDelta,

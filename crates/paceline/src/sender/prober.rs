@@ -4,9 +4,9 @@
 //! no media waits, an earlier packet again, or padding. No other packet leaves during a cluster. This follows libwebrtc's
 //! `BitrateProber`, except that each packet has a time of its own: there, packets leave in bursts of 2 ms.
 
-use paceline::{ProbeCluster, ProbeId};
+use crate::{ProbeCluster, ProbeId};
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The most clusters that wait (libwebrtc's `kMaxPendingProbeClusters`). More replace the oldest.
 const WAITING_MAX: usize = 5;
@@ -19,7 +19,7 @@ const BURST: TimeDelta = TimeDelta::from_millis(2);
 
 /// The clusters of a flow: those that wait, and the one that is being sent.
 #[derive(Clone, Debug, Default)]
-pub struct Prober {
+pub(super) struct Prober {
     waiting: VecDeque<ProbeCluster>,
     active: Option<ActiveCluster>,
 }
@@ -56,6 +56,11 @@ impl Prober {
         self.active.take_if(|active| active.cluster.rate > rate);
     }
 
+    /// Removes the oldest waiting cluster, for a program that sends clusters itself.
+    pub fn take(&mut self) -> Option<ProbeCluster> {
+        self.waiting.pop_front()
+    }
+
     /// Returns whether a cluster is being sent. No other packet leaves in the meantime: a frame that overtakes the cluster
     /// would fill the link between its packets (libwebrtc's `PacingController::NextSendTime`).
     pub fn is_active(&self) -> bool {
@@ -71,7 +76,7 @@ impl Prober {
     }
 
     /// Returns the size of a burst of the active cluster in libwebrtc, which sends one each [`BURST`].
-    pub(super) fn burst(&self) -> DataSize {
+    pub fn burst(&self) -> DataSize {
         self.active.as_ref().map_or(DataSize::ZERO, |active| active.cluster.rate * BURST)
     }
 
@@ -102,6 +107,7 @@ impl Prober {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn cluster(id: ProbeId, kbps: u64) -> ProbeCluster {
         ProbeCluster { id, rate: Rate::from_kbps(kbps), duration: TimeDelta::from_millis(15), packets: 5 }

@@ -9,11 +9,8 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 const AHEAD_MAX: TimeDelta = TimeDelta::from_millis(500);
 const BEHIND_MAX: TimeDelta = TimeDelta::from_millis(50);
 
-/// Payload bytes of a padding packet: the most whole words that RTP's padding octet can count.
-pub(crate) const PADDING_PAYLOAD: u64 = 252;
-
-#[derive(Debug)]
-pub(crate) struct Padding {
+#[derive(Clone, Debug)]
+pub(super) struct Padding {
     rate: Rate,
     /// The transmission time of a padding packet.
     interval: TimeDelta,

@@ -1,13 +1,12 @@
 //! Coupled congestion control (RFC 8699): a new rate of the controller waits for the flow's share of the rate of its group.
 
-use super::{MediaSender, RTT_DEFAULT};
-use paceline::{Event, RoundTrip};
-use paceline_units::{Rate, Time, TimeDelta};
+use super::Sender;
+use crate::Event;
+use paceline_units::{Rate, Time};
 
-impl MediaSender {
-    /// Couples the flow, if its controller supports it. From now on, after each call of a `handle_*` or `set_*` function and after
-    /// [`poll_transmit`](Self::poll_transmit), the program must pass on a [`calculated_rate`](Self::calculated_rate). Returns the
-    /// present rate of the controller.
+impl<T> Sender<T> {
+    /// Couples the flow, if its controller supports it. From now on, after each call that may change the decision, the program
+    /// must pass on a [`calculated_rate`](Self::calculated_rate). Returns the present rate of the controller.
     pub fn couple(&mut self) -> Option<Rate> {
         self.coupled = self.half.as_ref().and_then(|half| half.calculated_rate());
         self.coupled
@@ -15,8 +14,10 @@ impl MediaSender {
 
     /// Ends the coupling. The controller keeps its rate.
     pub fn uncouple(&mut self, now: Time) {
+        let now = self.advance(now);
         self.coupled = None;
-        self.follow_half(now);
+        self.follow(now);
+        self.update_wake();
     }
 
     /// Returns the rate that the controller of a coupled flow has calculated since its last share, if there is one. The
@@ -28,21 +29,18 @@ impl MediaSender {
 
     /// Sets the flow's share. Returns the rate that the controller uses: the share within its limits.
     pub fn set_coupled_rate(&mut self, now: Time, share: Rate) -> Rate {
+        let now = self.advance(now);
         if let Some(half) = self.half.as_mut().filter(|half| half.calculated_rate() != Some(share)) {
             half.handle_event(now, &Event::CoupledRate(share), &mut self.signals);
         }
         let used = self.couple().unwrap_or(share);
-        self.follow_half(now);
+        self.follow(now);
+        self.update_wake();
         used
     }
 
     /// Returns the highest rate that the streams can use now, headers included; zero while all pause.
     pub fn desired_rate(&self) -> Rate {
-        self.streams.iter().map(|stream| stream.rate_request().max).sum()
-    }
-
-    /// Returns the last round-trip time, or the default before the first one.
-    pub fn round_trip_time(&self) -> TimeDelta {
-        self.reader.last_rtt().or(self.rtt).map_or(RTT_DEFAULT, |RoundTrip { last, .. }| last)
+        self.streams.desired_rate()
     }
 }

@@ -13,12 +13,13 @@
 
 use super::LATE_MAX;
 use super::report_interval::ReportInterval;
-use crate::datagram::IP_UDP_HEADERS;
-use crate::sequence::{FIRST_CYCLE, unwrap_after};
+use crate::IP_UDP_HEADERS;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::Range;
 use paceline_units::{DataSize, Ecn, RemoteTime, TimeDelta};
 use paceline_wire::{ArrivalOffset, CompoundWriter, Reception, ntp};
-use std::collections::VecDeque;
+use paceline_wire::{FIRST_CYCLE, unwrap_after};
 
 /// Number of reports that cover each packet.
 const REPORTS_PER_PACKET: usize = 2;

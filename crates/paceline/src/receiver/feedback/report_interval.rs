@@ -7,7 +7,7 @@ use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 const REPORT_SHARE: f64 = 0.05;
 
 #[derive(Clone, Debug)]
-pub(super) struct ReportInterval {
+pub(in crate::receiver) struct ReportInterval {
     /// Shortest and longest interval.
     limits: (TimeDelta, TimeDelta),
     current: TimeDelta,
@@ -32,6 +32,7 @@ impl ReportInterval {
     }
 
     /// Makes no report due before the interval is over.
+    #[cfg(feature = "rtp")]
     pub fn never_send_early(&mut self) {
         self.sends_early = false;
     }

@@ -1,7 +1,7 @@
 //! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
-use paceline::GroupDelta;
-use paceline::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
+use crate::blocks::GroupDelta;
+use crate::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 
 /// Writes a message.
@@ -25,23 +25,16 @@ pub fn write(
             writer.nada(own_ssrc, &NadaFeedback { gradual: mode == NadaMode::Gradual, signal, rate: incoming })
         }
         Message::App(app) => writer.app(own_ssrc, app.subtype(), app.name(), app.data()),
-        _ => Ok(()),
     }
 }
 
-/// Returns whether a message makes an older one superfluous: it states a rate anew. The others are parts of a measurement.
-pub fn replaces(message: &Message, older: &Message) -> bool {
-    matches!((message, older), (Message::Remb(_), Message::Remb(_)) | (Message::Nada(_), Message::Nada(_)))
-}
-
 /// Returns the bytes of a message, which names this many streams.
-pub(crate) fn len(message: &Message, streams: usize) -> usize {
+pub fn len(message: &Message, streams: usize) -> usize {
     match message {
         Message::Remb(_) => 20 + 4 * streams,
         Message::Gradient(_) => 12 + 16,
         Message::Nada(_) => 12 + 8,
         Message::App(app) => 12 + 4 * app.data().len(),
-        _ => 0,
     }
 }
 

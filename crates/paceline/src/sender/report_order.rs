@@ -26,11 +26,11 @@ impl ReportOrder {
 
 /// The content of a compound's reports, up to the packet that is being read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReportStatus {
+pub struct ReportStatus {
     /// A block on one of the flow's streams was newer than the last accepted one.
-    pub fresh: bool,
+    pub(super) fresh: bool,
     /// A report had blocks on the flow's streams, and none of them was newer.
-    pub stale: bool,
+    pub(super) stale: bool,
 }
 
 #[cfg(test)]

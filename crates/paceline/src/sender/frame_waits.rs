@@ -8,8 +8,8 @@
 //!
 //! The pacing rate alone does not tell it: a window may hold packets back for longer.
 
+use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, TimeDelta};
-use std::collections::VecDeque;
 
 /// The frames of a stream that are in the pacer.
 #[derive(Clone, Debug, Default)]

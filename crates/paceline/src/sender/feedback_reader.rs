@@ -1,22 +1,27 @@
 //! Joins per-packet feedback with the history of sent packets: transport-wide feedback, RFC 8888 reports, and reports that were
 //! read elsewhere.
 
+#[cfg(feature = "rtp")]
 use super::sequence_map::SequenceMap;
-use paceline::{History, PacketReport, RoundTrip};
+use crate::{History, PacketReport, RoundTrip};
+use alloc::vec::Vec;
 use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
+#[cfg(feature = "rtp")]
 use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwrap_ticks};
 
 /// Turns feedback messages into packet reports. Each `handle_…` method replaces [`reports`](Self::reports) and
 /// [`rtt`](Self::rtt), and returns how many packets it ignored because they are unknown.
 #[derive(Clone, Debug, Default)]
-pub struct FeedbackReader {
+pub(super) struct FeedbackReader {
     reports: Vec<PacketReport>,
     rtt: Option<RoundTrip>,
     /// The last arrival time of transport-wide feedback, in ticks, unwrapped.
+    #[cfg(feature = "rtp")]
     last_ticks: Option<i64>,
     /// The last timestamp of an RFC 8888 report, unwrapped, and when the report arrived.
+    #[cfg(feature = "rtp")]
     last_timestamp: Option<(i64, Time)>,
-    /// The round-trip time of packets in RFC 8888 reports.
+    /// The round-trip time of packets in reports with a time of their own.
     packet_rtt: Option<RoundTrip>,
 }
 
@@ -42,6 +47,7 @@ impl FeedbackReader {
     }
 
     /// Handles transport-wide feedback.
+    #[cfg(feature = "rtp")]
     pub fn handle_transport_feedback(&mut self, history: &mut History, feedback: &TransportFeedback<'_>) -> u32 {
         if let Some(base) = history.unwrap(feedback.base_sequence) {
             history.abandon_below(base);
@@ -66,6 +72,7 @@ impl FeedbackReader {
     /// Handles an RFC 8888 report, whose blocks name packets as `maps` do; a block without a map counts as one packet. Each
     /// packet is in two reports; the history ignores what it knows already. A packet that was only in an earlier, lost report
     /// is no longer outstanding.
+    #[cfg(feature = "rtp")]
     pub fn handle_congestion_feedback(
         &mut self,
         now: Time,
@@ -111,14 +118,18 @@ impl FeedbackReader {
         }
         // Blocks are per SSRC, so the packets of the flow may be out of order.
         self.sort();
-        let reported = RemoteTime::from_nanos(ntp::nanos(timestamp));
+        self.measure_rtt(now, RemoteTime::from_nanos(ntp::nanos(timestamp)));
+        ignored
+    }
+
+    /// Measures the round-trip time of the newest packet that arrived, in a report that was written at this time.
+    pub fn measure_rtt(&mut self, now: Time, written: RemoteTime) {
         let newest = self.reports.iter().rev().find_map(|report| Some((report.sent, report.arrival?)));
         if let Some((sent, arrived)) = newest {
-            let sample = path_round_trip(now - sent, reported - arrived);
+            let sample = path_round_trip(now - sent, written - arrived);
             self.packet_rtt = Some(RoundTrip::after(self.packet_rtt, sample));
         }
         self.rtt = self.packet_rtt.filter(|_| newest.is_some());
-        ignored
     }
 
     /// Handles reports of another format: number within the flow, arrival or `None` for a loss, ECN field.
@@ -154,12 +165,13 @@ fn path_round_trip(since_sent: TimeDelta, held: TimeDelta) -> TimeDelta {
 
 /// Unwraps a report timestamp. It wraps every 18 hours; the sender's own clock gives the number of wraps since the last
 /// report.
+#[cfg(feature = "rtp")]
 fn unwrap_timestamp(last: Option<(i64, Time)>, now: Time, timestamp: u32) -> i64 {
     let expected = last.map_or(0, |(units, at)| units + ntp::units((now - at).as_nanos()));
     unwrap_ticks(expected, timestamp as i64)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "rtp"))]
 mod tests {
     use super::*;
 

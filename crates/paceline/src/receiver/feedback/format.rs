@@ -1,6 +1,6 @@
 //! The choice of a format for per-packet feedback.
 
-use paceline::FeedbackRequirement;
+use crate::FeedbackRequirement;
 
 /// A format of per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,15 @@
 //! Maps RTP sequence numbers of one SSRC to packets of the flow. RFC 8888 reports name packets by SSRC, the history
 //! numbers them over the whole flow.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Packets remembered per SSRC: half of the number space, so that a number is unambiguous.
 const CAPACITY: usize = 1 << 15;
 
 /// The packets of one SSRC.
 #[derive(Clone, Debug)]
-pub struct SequenceMap {
-    pub(super) ssrc: u32,
+pub(super) struct SequenceMap {
+    pub ssrc: u32,
     /// The sequence number after that of the last packet.
     next: u16,
     /// The flow-wide number of each packet, oldest first.
@@ -20,11 +20,6 @@ impl SequenceMap {
     /// Creates a map without packets.
     pub fn new(ssrc: u32) -> Self {
         Self { ssrc, next: 0, sequences: VecDeque::new() }
-    }
-
-    /// Returns the SSRC.
-    pub fn ssrc(&self) -> u32 {
-        self.ssrc
     }
 
     /// Records the next packet of the SSRC. Its number must follow that of the packet before; if it does not, the packets

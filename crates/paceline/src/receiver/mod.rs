@@ -1,0 +1,200 @@
+//! The receiver of a flow: the receive half of the controller, if it has one, and the reports that its send half needs.
+
+mod arrival_log;
+mod feedback;
+#[cfg(feature = "rtp")]
+mod rtp;
+#[cfg(feature = "rtp")]
+mod send_time;
+
+use crate::sender::SteadyClock;
+use crate::{Arrival, Bounds, Controller, Message, PacketHead, ReceiveHalf, Reception, Report, Setup, Signals};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use arrival_log::ArrivalLog;
+use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
+
+#[cfg(feature = "rtp")]
+pub use feedback::FeedbackBuilder;
+pub use feedback::{FeedbackFormat, FeedbackFormats};
+#[cfg(feature = "rtp")]
+pub use rtp::RtpArrival;
+#[cfg(feature = "rtp")]
+use rtp::RtpReports;
+#[cfg(feature = "rtp")]
+pub use send_time::SendTimeUnwrapper;
+
+/// The longest time between two reports with reception statistics: that of RTCP receiver reports in WebRTC endpoints.
+const RECEPTION_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// The most messages that wait for a report.
+const MESSAGES_MAX: usize = 64;
+
+/// The receiver of one flow, on its own clock, which need not agree with that of the sender.
+///
+/// # How to drive it
+///
+/// After each call a program calls [`poll_report`](Self::poll_report) until it returns `None`, and sends what it returns to the
+/// sender, which passes it to [`Sender::handle_report`](crate::Sender::handle_report). Then it calls
+/// [`poll_timeout`](Self::poll_timeout), and [`handle_timeout`](Self::handle_timeout) at that time if nothing else happens before.
+/// Every call with `&mut self` may change `poll_timeout`.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    clock: Option<SteadyClock>,
+    half: Option<Box<dyn ReceiveHalf>>,
+    /// Arrivals to report, if the send half needs them.
+    log: Option<ArrivalLog>,
+    /// With RTP.
+    #[cfg(feature = "rtp")]
+    rtp: Option<RtpReports>,
+    messages: Vec<Message>,
+    counts: Counts,
+    /// The number of the next report.
+    reports: u64,
+    signals: Signals,
+}
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// One more than the highest number.
+    end: u64,
+    arrived: u64,
+    /// The send time of the last packet, and its arrival.
+    last: Option<(Time, RemoteTime)>,
+    /// When the next statistics are due; `None` if nothing has arrived since the last ones.
+    due: Option<RemoteTime>,
+}
+
+impl Receiver {
+    /// Creates a receiver that takes the receive half out of `controller`.
+    pub fn new(controller: &mut Controller, signals: Signals) -> Self {
+        Self {
+            clock: None,
+            half: controller.receive.take(),
+            log: controller.feedback.map(|wanted| ArrivalLog::new(wanted.interval, wanted.longest)),
+            #[cfg(feature = "rtp")]
+            rtp: None,
+            messages: Vec::new(),
+            counts: Counts::default(),
+            reports: 0,
+            signals,
+        }
+    }
+
+    /// Handles a packet that arrived: its head, its size on the network, IP and UDP headers included, and its ECN field.
+    pub fn handle_packet(&mut self, now: RemoteTime, head: &PacketHead, size: DataSize, ecn: Ecn) {
+        let now = self.advance(now);
+        let &PacketHead { number, sent, stream, media, kind, timestamp } = head;
+        if number == u64::MAX {
+            return;
+        }
+        self.counts.end = self.counts.end.max(number + 1);
+        self.counts.arrived += 1;
+        self.counts.last = Some((sent, now));
+        self.counts.due.get_or_insert(now + RECEPTION_INTERVAL);
+        if let Some(log) = &mut self.log {
+            log.handle_packet(now, number, ecn, size);
+        }
+        if let Some(half) = &mut self.half {
+            let sequence = number as u16;
+            let arrival = Arrival { sent: Some(sent), timestamp, sequence, stream, media, kind, size, ecn };
+            half.handle_arrival(now, &arrival, &mut self.signals);
+        }
+        self.collect(now);
+    }
+
+    /// Handles the passing of time: call it at the time of [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: RemoteTime) {
+        let now = self.advance(now);
+        if let Some(half) = self.half.as_mut().filter(|half| half.poll_timeout().is_some_and(|due| due <= now)) {
+            half.handle_timeout(now, &mut self.signals);
+        }
+        self.collect(now);
+    }
+
+    /// Handles new limits of the sender's target, if they are known here.
+    pub fn set_bounds(&mut self, now: RemoteTime, bounds: &Bounds) {
+        let now = self.advance(now);
+        if let Some(half) = &mut self.half {
+            half.handle_bounds(now, bounds);
+        }
+        self.collect(now);
+    }
+
+    /// Handles a change of the network route. The receive half starts again with this setup.
+    pub fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
+        let now = self.advance(now);
+        self.messages.clear();
+        if let Some(half) = &mut self.half {
+            half.handle_route_change(now, setup);
+            half.handle_bounds(now, &setup.bounds());
+        }
+        self.collect(now);
+    }
+
+    /// Returns the next report that is due.
+    pub fn poll_report(&mut self, now: RemoteTime) -> Option<Report> {
+        let now = self.advance(now);
+        let packets = self.log.as_mut().and_then(|log| log.poll(now)).unwrap_or_default();
+        let messages = core::mem::take(&mut self.messages);
+        let is_due = self.counts.due.is_some_and(|due| due <= now);
+        if packets.is_empty() && messages.is_empty() && !is_due {
+            return None;
+        }
+        let mut reception = None;
+        if is_due || !messages.is_empty() {
+            self.counts.due = None;
+            let Counts { end, arrived, last, .. } = self.counts;
+            reception = last.map(|(sent, at)| Reception::new(end, arrived.min(end), sent, now - at));
+        }
+        let number = self.reports;
+        self.reports += 1;
+        Some(Report { number, written: now, packets, messages, reception })
+    }
+
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and then [`poll_report`](Self::poll_report) must be
+    /// called; `None` if the receiver only waits for packets.
+    pub fn poll_timeout(&self) -> Option<RemoteTime> {
+        let clock = self.clock.as_ref()?;
+        let message = (!self.messages.is_empty()).then(|| remote(clock.last()));
+        let half = self.half.as_ref().and_then(|half| half.poll_timeout());
+        let log = self.log.as_ref().and_then(ArrivalLog::poll_timeout);
+        #[cfg(feature = "rtp")]
+        let log = log.or_else(|| self.rtp.as_ref().and_then(RtpReports::poll_timeout));
+        let due = [message, half, log, self.counts.due].into_iter().flatten().min()?;
+        Some(remote(clock.program_time(Time::from_nanos(due.as_nanos()))))
+    }
+
+    /// Returns the collector of the receive half's signals.
+    pub fn signals(&mut self) -> &mut Signals {
+        &mut self.signals
+    }
+
+    /// Collects the signals of the receive half from now on.
+    pub fn enable_signals(&mut self) {
+        if !self.signals.is_enabled() {
+            self.signals = Signals::enabled();
+        }
+    }
+
+    /// Takes the messages of the half. A new one replaces an older one that states the same.
+    fn collect(&mut self, now: RemoteTime) {
+        let Some(half) = &mut self.half else { return };
+        while let Some(message) = half.poll_message(now) {
+            self.messages.retain(|older| !message.replaces(older));
+            if self.messages.len() < MESSAGES_MAX {
+                self.messages.push(message);
+            }
+        }
+    }
+
+    /// Returns the time of the receiver, which never decreases, for a time of the program.
+    fn advance(&mut self, now: RemoteTime) -> RemoteTime {
+        let now = Time::from_nanos(now.as_nanos());
+        remote(self.clock.get_or_insert_with(|| SteadyClock::new(now)).advance(now).0)
+    }
+}
+
+fn remote(time: Time) -> RemoteTime {
+    RemoteTime::from_nanos(time.as_nanos())
+}

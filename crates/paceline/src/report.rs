@@ -1,0 +1,68 @@
+//! What a [`Receiver`](crate::Receiver) reports to a [`Sender`](crate::Sender), as values. A program that uses RTP needs none of
+//! this; others send these values in a format of their own.
+
+use crate::Message;
+use alloc::vec::Vec;
+use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
+
+/// A report of the receiver.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The number of the report, from 0. A report that arrives after a later one is used for its packets alone.
+    pub number: u64,
+    /// The time at which the report was written, on the receiver's clock.
+    pub written: RemoteTime,
+    /// The packets that arrived, and those that did not, by ascending number; empty if the controller needs no reports on
+    /// packets.
+    pub packets: Vec<PacketArrival>,
+    /// Messages of the receive half of the controller.
+    pub messages: Vec<Message>,
+    /// What arrived so far.
+    pub reception: Option<Reception>,
+}
+
+/// The report on one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PacketArrival {
+    /// The number within the flow.
+    pub number: u64,
+    /// The arrival on the receiver's clock; `None` if the packet is lost.
+    pub arrival: Option<RemoteTime>,
+    /// The ECN field on arrival; `None` if it is unknown.
+    pub ecn: Option<Ecn>,
+}
+
+impl PacketArrival {
+    /// Returns the report on a packet that arrived, or was lost, without its ECN field.
+    pub fn new(number: u64, arrival: Option<RemoteTime>) -> Self {
+        Self { number, arrival, ecn: None }
+    }
+    /// Returns the report with the ECN field on arrival.
+    pub fn with_ecn(self, ecn: Ecn) -> Self {
+        Self { ecn: Some(ecn), ..self }
+    }
+}
+
+/// The loss and the round-trip time, as an RTCP receiver report states them (RFC 3550, section 6.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reception {
+    /// One more than the highest number that arrived.
+    pub end: u64,
+    /// The number of packets that arrived.
+    pub arrived: u64,
+    /// The send time of the last packet that arrived, as its head states it.
+    pub echo: Time,
+    /// The time from its arrival to the report.
+    pub held: TimeDelta,
+}
+
+impl Reception {
+    /// Returns the statistics of `arrived` packets below number `end`; the last of them was sent at `echo` and arrived `held`
+    /// before the report.
+    pub fn new(end: u64, arrived: u64, echo: Time, held: TimeDelta) -> Self {
+        Self { end, arrived, echo, held }
+    }
+}

@@ -1,0 +1,345 @@
+//! The sender and the receiver of every registered controller: limits, pauses, misuse, random calls.
+
+use paceline::{
+    Bounds, Entry, NewFrame, Outgoing, PacketHead, PacketKind, Receiver, Registry, Report, Sender, SenderEvent, Setup,
+};
+use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use std::collections::VecDeque;
+
+const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(8000));
+const DELAY: TimeDelta = TimeDelta::from_millis(25);
+
+fn bounds(min: u64, max: u64) -> Bounds {
+    Bounds { min: Rate::from_bps(min), max: Rate::from_bps(max) }
+}
+
+/// A call over a link with a queue of 300 ms.
+struct Call {
+    sender: Sender<u64>,
+    receiver: Receiver,
+    capacity: Rate,
+    now: Time,
+    next_frame: Time,
+    free: Time,
+    packets: VecDeque<(Time, PacketHead, DataSize, Ecn)>,
+    reports: VecDeque<(Time, Report)>,
+    /// When media packets left.
+    left: Vec<Time>,
+    highest_target: Rate,
+    /// The packets that the queue dropped, and the sum of the waits of the others.
+    dropped: usize,
+    waits: TimeDelta,
+    events: Vec<SenderEvent>,
+}
+
+impl Call {
+    fn new(entry: &Entry, setup: &Setup, capacity: Rate) -> Self {
+        let (sender, receiver) = entry.build(setup, &[]).unwrap().endpoints(setup);
+        let (packets, reports, left, events) = (VecDeque::new(), VecDeque::new(), Vec::new(), Vec::new());
+        let (now, next_frame, free, highest_target) = (Time::ZERO, Time::ZERO, Time::ZERO, Rate::ZERO);
+        Self {
+            sender,
+            receiver,
+            capacity,
+            now,
+            next_frame,
+            free,
+            packets,
+            reports,
+            left,
+            highest_target,
+            dropped: 0,
+            waits: TimeDelta::ZERO,
+            events,
+        }
+    }
+
+    /// Runs until `end` in steps of 1 ms.
+    fn run_until(&mut self, end: Time) {
+        while self.now < end {
+            let (now, remote) = (self.now, RemoteTime::from_nanos(self.now.as_nanos() + 77_000_000_000));
+            self.sender.handle_timeout(now);
+            if self.next_frame <= now {
+                self.next_frame = now + TimeDelta::from_millis(33);
+                let bytes = (self.sender.target() * TimeDelta::from_millis(33)).as_bytes().clamp(200, 200_000);
+                let count = bytes.div_ceil(1200);
+                let _ =
+                    self.sender.push_video(now, false, (0..count).map(|n| (n, DataSize::from_bytes(bytes / count))));
+            }
+            while let Some(packet) = self.sender.poll_transmit(now) {
+                if packet.head.kind == PacketKind::Media {
+                    self.left.push(now);
+                }
+                let wait = (self.free - now).max(TimeDelta::ZERO);
+                self.dropped += usize::from(wait > TimeDelta::from_millis(300));
+                if wait <= TimeDelta::from_millis(300) {
+                    self.waits += wait;
+                    self.free = now + wait + packet.size / self.capacity;
+                    self.packets.push_back((self.free + DELAY, packet.head, packet.size, packet.ecn));
+                }
+            }
+            while let Some((_, head, size, ecn)) = self.packets.pop_front_if(|(at, ..)| *at <= now) {
+                self.receiver.handle_packet(remote, &head, size, ecn);
+            }
+            self.receiver.handle_timeout(remote);
+            while let Some(report) = self.receiver.poll_report(remote) {
+                self.reports.push_back((now + DELAY, report));
+            }
+            while let Some((_, report)) = self.reports.pop_front_if(|(at, _)| *at <= now) {
+                self.sender.handle_report(now, &report);
+            }
+            while let Some(event) = self.sender.poll_event() {
+                self.events.push(event);
+            }
+            self.highest_target = self.highest_target.max(self.sender.target());
+            self.now += TimeDelta::from_millis(1);
+        }
+    }
+
+    fn sent_since(&self, from: Time) -> usize {
+        self.left.iter().filter(|at| **at >= from).count()
+    }
+}
+
+/// All controllers whose rate follows feedback.
+fn controllers() -> Registry {
+    Registry::standard()
+}
+
+fn controlled(registry: &Registry) -> impl Iterator<Item = &Entry> {
+    registry.iter().filter(|entry| entry.controls())
+}
+
+#[test]
+fn every_controller_uses_a_link_from_reports_as_values() {
+    for entry in controlled(&controllers()) {
+        let mut call = Call::new(entry, &SETUP, Rate::from_kbps(1500));
+        call.run_until(Time::from_secs(40));
+        let (target, name) = (call.sender.target(), entry.name());
+        assert!(target >= Rate::from_kbps(500) && target <= Rate::from_kbps(8000), "{name}: {target}");
+        let sent = call.sent_since(Time::from_secs(20));
+        assert!((1000..5000).contains(&sent), "{name}: {sent} packets in 20 s");
+    }
+}
+
+/// Nothing that stops a flow stops it for good: after bounds near zero, an outage and new routes, packets leave within 3 s.
+#[test]
+fn every_controller_sends_again_within_three_seconds_of_a_pause() {
+    let pauses: [(&str, fn(&mut Call), fn(&mut Call)); 5] = [
+        ("bounds of zero", |c| c.sender.set_bounds(c.now, &bounds(0, 0)), restore),
+        ("bounds of 1 bit/s", |c| c.sender.set_bounds(c.now, &bounds(1, 1)), restore),
+        ("bounds of 1 kbit/s", |c| c.sender.set_bounds(c.now, &bounds(1000, 1000)), restore),
+        ("no network", |c| c.sender.set_available(c.now, false), |c| c.sender.set_available(c.now, true)),
+        (
+            "a route without a rate",
+            |c| {
+                c.sender
+                    .handle_route_change(c.now, &Setup::new(Rate::from_bps(1), Rate::from_bps(1), Rate::from_bps(1)))
+            },
+            |c| c.sender.handle_route_change(c.now, &SETUP),
+        ),
+    ];
+    fn restore(call: &mut Call) {
+        call.sender.set_bounds(call.now, &SETUP.bounds());
+    }
+    for entry in controllers().iter() {
+        for (what, pause, resume) in &pauses {
+            let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+            call.run_until(Time::from_secs(5));
+            pause(&mut call);
+            call.run_until(Time::from_secs(10));
+            resume(&mut call);
+            call.run_until(Time::from_secs(13));
+            let sent = call.sent_since(Time::from_secs(10));
+            assert!((3..3000).contains(&sent), "{}, {what}: {sent} packets within 3 s", entry.name());
+            call.run_until(Time::from_secs(16));
+            let sent = call.sent_since(Time::from_secs(13));
+            assert!((60..3000).contains(&sent), "{}, {what}: {sent} packets in the next 3 s", entry.name());
+        }
+    }
+}
+
+#[test]
+fn the_maximum_is_a_hard_limit_for_every_controller() {
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(1000));
+    for entry in controllers().iter() {
+        let mut call = Call::new(entry, &setup, Rate::from_kbps(5000));
+        call.run_until(Time::from_secs(30));
+        assert!(call.highest_target <= setup.max, "{}: {}", entry.name(), call.highest_target);
+        assert!(call.highest_target >= setup.start, "{}: {}", entry.name(), call.highest_target);
+        call.sender.set_bounds(call.now, &bounds(50_000, 400_000));
+        call.highest_target = Rate::ZERO;
+        call.run_until(Time::from_secs(40));
+        assert!(call.highest_target <= Rate::from_kbps(400), "{}: {}", entry.name(), call.highest_target);
+    }
+}
+
+/// NADA's queue is in proportion to its maximum (RFC 8698, equation 5), which programs set far above the path.
+#[test]
+fn nada_keeps_a_bounded_queue_with_any_maximum() {
+    for name in ["nada", "nada-sender"] {
+        for mbps in [2, 8, 20, 100, 1000] {
+            let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(1000 * mbps));
+            let mut call = Call::new(controllers().get(name).unwrap(), &setup, Rate::from_kbps(2000));
+            call.run_until(Time::from_secs(40));
+            let (sent, queue) = (call.left.len(), call.waits.as_millis_f64() / call.left.len() as f64);
+            assert!(call.dropped * 50 < sent, "{name}, {mbps} Mbit/s: {} of {sent} dropped", call.dropped);
+            assert!((2.0..150.0).contains(&queue), "{name}, {mbps} Mbit/s: a queue of {queue} ms");
+        }
+    }
+}
+
+/// A single call an hour ahead, as from a wrong clock, and times that go back: the flow goes on as before.
+#[test]
+fn wrong_times_do_not_stop_a_flow() {
+    for entry in controlled(&controllers()) {
+        let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+        call.run_until(Time::from_secs(20));
+        let before = call.sender.target();
+        call.sender.handle_timeout(call.now + TimeDelta::from_secs(3600));
+        call.run_until(Time::from_secs(30));
+        let (name, steps) = (entry.name(), |event: &&SenderEvent| matches!(event, SenderEvent::ClockSteppedBack(_)));
+        assert_eq!(call.events.iter().filter(steps).count(), 1, "{name}");
+        let sent = call.sent_since(Time::from_secs(23));
+        assert!((200..4000).contains(&sent), "{name}: {sent} packets");
+        assert!(call.sender.target() >= before.scale(0.3), "{name}: {before} to {}", call.sender.target());
+        assert!(call.sender.poll_timeout().is_none_or(|due| due < Time::from_secs(40)), "{name}");
+    }
+}
+
+#[test]
+fn times_before_zero_are_usable() {
+    for entry in controlled(&controllers()) {
+        let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+        (call.now, call.next_frame, call.free) =
+            (Time::from_millis(-9000), Time::from_millis(-9000), Time::from_millis(-9000));
+        call.run_until(Time::from_millis(-4000));
+        let sent = call.sent_since(Time::from_millis(-9000));
+        assert!((100..3000).contains(&sent), "{}: {sent}", entry.name());
+    }
+}
+
+/// Reports in reverse order and twice: what they say counts once, and the rate stays useful.
+#[test]
+fn reordered_and_duplicate_reports_do_no_harm() {
+    for entry in controlled(&controllers()) {
+        let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+        for second in 0..30 {
+            call.run_until(Time::from_secs(second) + TimeDelta::from_millis(900));
+            // The reports of 100 ms arrive at once, in reverse order, and then again.
+            let mut held = Vec::new();
+            while call.now < Time::from_secs(second + 1) {
+                call.run_until(call.now + TimeDelta::from_millis(1));
+                held.extend(call.reports.drain(..).map(|(_, report)| report));
+            }
+            let outstanding = call.sender.flight().outstanding;
+            held.iter().rev().chain(&held).for_each(|report| call.sender.handle_report(call.now, report));
+            assert!(call.sender.flight().outstanding <= outstanding, "{}", entry.name());
+        }
+        let sent = call.sent_since(Time::from_secs(15));
+        assert!((500..5000).contains(&sent), "{}: {sent} packets in 15 s", entry.name());
+    }
+}
+
+/// A small generator of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end.max(1)
+    }
+}
+
+/// Calls in any order with any values: no panic, and the target stays within the bounds. `PACELINE_RANDOM_CALLS` sets their number.
+#[test]
+fn random_calls_keep_the_invariants() {
+    let calls = std::env::var("PACELINE_RANDOM_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
+    for entry in controllers().iter() {
+        let (mut random, mut limits, mut now) = (Random(7), SETUP.bounds(), 0i64);
+        let (mut sender, mut receiver): (Sender<u64>, _) = entry.build(&SETUP, &[]).unwrap().endpoints(&SETUP);
+        let mut reports: Vec<Report> = Vec::new();
+        for call in 0..calls {
+            let extreme = match random.below(1000) {
+                0 => Some(i64::MAX - random.below(1000) as i64),
+                1 => Some(i64::MIN + random.below(1000) as i64),
+                _ => None,
+            };
+            now = match random.below(1000) {
+                2 => now.saturating_sub(random.below(3_600_000_000_000) as i64),
+                3 => now.saturating_add(random.below(3_600_000_000_000) as i64),
+                _ => now.saturating_add(random.below(20_000_000) as i64),
+            };
+            let at = extreme.unwrap_or(now);
+            let (time, remote) = (Time::from_nanos(at), RemoteTime::from_nanos(at.wrapping_mul(3)));
+            match random.below(20) {
+                0 => {
+                    let min = random.below(2_000_000);
+                    limits = bounds(min, min + random.below(8_000_000));
+                    sender.set_bounds(time, &limits);
+                }
+                1 => {
+                    let min = 1 + random.below(1_000_000);
+                    let (start, max) = (min + random.below(1_000_000), min + 1_000_000 + random.below(9_000_000));
+                    let setup = Setup::new(Rate::from_bps(start), Rate::from_bps(min), Rate::from_bps(max));
+                    sender.handle_route_change(time, &setup);
+                    limits = setup.bounds();
+                }
+                2 => sender.set_available(time, random.below(3) > 0),
+                3 => sender.handle_rtt(time, TimeDelta::from_nanos(random.below(1 << 40) as i64 - (1 << 20))),
+                4 => sender.handle_loss(time, Fraction::new(random.below(1001) as f64 / 1000.0).unwrap()),
+                5 => {
+                    let any = |random: &mut Random| (random.below(1 << 20), None, None);
+                    let packets: Vec<_> = (0..random.below(9)).map(|_| any(&mut random)).collect();
+                    sender.handle_reports(time, packets);
+                }
+                6 => sender.set_paces(random.below(4) > 0),
+                7 => {
+                    let size = DataSize::from_bytes(random.below(65_536));
+                    let probe = (random.below(3) == 0).then_some(random.below(9) as u16);
+                    sender.handle_sent(time, &Outgoing::new(size, StreamId(0), PacketKind::Padding).with_probe(probe));
+                }
+                8 => sender.remove_stream(time, StreamId(9)).then_some(()).map_or((), |()| unreachable!()),
+                9 => {
+                    _ = sender.set_stream_limits(
+                        time,
+                        StreamId(0),
+                        Rate::ZERO,
+                        Rate::from_bps(1 + random.below(1 << 24)),
+                    )
+                }
+                10 | 11 => _ = sender.handle_timeout(time),
+                12 | 13 => {
+                    let captured = Time::from_nanos(now.saturating_sub(random.below(5_000_000_000) as i64));
+                    let sizes: Vec<_> =
+                        (0..random.below(9)).map(|n| (n, DataSize::from_bytes(1 + random.below(1500)))).collect();
+                    let _ = sender.push_frame(time, &NewFrame::new(StreamId(0), captured, false), sizes);
+                }
+                14 | 15 => {
+                    if let Some(report) = receiver.poll_report(remote) {
+                        reports.push(report);
+                    }
+                }
+                16 => {
+                    let index = random.below(reports.len() as u64) as usize;
+                    if let Some(report) = reports.get(index) {
+                        sender.handle_report(time, report);
+                    }
+                    reports.truncate(50);
+                }
+                _ => {
+                    for _ in 0..random.below(30) {
+                        let Some(packet) = sender.poll_transmit(time) else { break };
+                        if random.below(10) > 0 {
+                            receiver.handle_packet(remote, &packet.head, packet.size, packet.ecn);
+                        }
+                    }
+                }
+            }
+            let (target, name) = (sender.target(), entry.name());
+            assert!(target <= limits.max.max(limits.min), "{name}, call {call}: {target} > {}", limits.max);
+            assert!(sender.decision().pacing >= Rate::ZERO && sender.poll_timeout() != Some(Time::MAX), "{name}");
+            while sender.poll_event().is_some() {}
+        }
+    }
+}
