@@ -3,13 +3,24 @@
 use crate::catalogue::{address, declared};
 use crate::status::{self, Failure, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument};
 use crate::{copy_out, text, write};
+use paceline::{MessageKind, Setup};
 use paceline_abi::{PacelineParameter, PacelineSignal};
+use paceline_units::Rate;
 use std::ffi::c_char;
 
 /// The half at the sender, in `half`.
 pub const PACELINE_HALF_SEND: u8 = 0;
 /// The half at the receiver.
 pub const PACELINE_HALF_RECEIVE: u8 = 1;
+
+/// Reports on each packet: `paceline_sender_feedback`, or transport-wide or RFC 8888 feedback in `paceline_sender_rtcp`.
+pub const PACELINE_NEEDS_FEEDBACK: u32 = 1;
+/// The ECN field of each packet in these reports.
+pub const PACELINE_NEEDS_ECN: u32 = 2;
+/// REMB, of a receiver of Paceline or of another stack.
+pub const PACELINE_NEEDS_REMB: u32 = 4;
+/// Messages that only a receiver of Paceline sends (`paceline_receiver_create`), in `paceline_sender_rtcp`.
+pub const PACELINE_NEEDS_RECEIVER: u32 = 8;
 
 /// A parameter of a controller and the value that it gets.
 #[repr(C)]
@@ -38,6 +49,31 @@ pub unsafe extern "C" fn paceline_controller_name(
         let name = [entry.name().as_bytes(), &[0]].concat();
         // SAFETY: the caller's promise is that of this function.
         unsafe { copy_out(&name, buffer.cast(), capacity, "buffer") }?;
+        Ok(PACELINE_OK)
+    })
+}
+
+/// Writes what the controller `controller` needs: the sum of `PACELINE_NEEDS_…`. A controller that does not get it stays at its start
+/// rate. Receiver reports (`paceline_sender_loss`, `paceline_sender_rtt`) and `paceline_sender_on_timeout` are useful for all.
+///
+/// # Safety
+/// Each pointer is null or valid; `controller` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_controller_needs(controller: *const c_char, needs: *mut u32) -> PacelineStatus {
+    status::catch(|| {
+        // SAFETY: the caller's promise is that of this function.
+        let name = unsafe { text(controller, "controller") }?;
+        let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
+        let found = crate::sender::controller(name, &setup, &[])?.0.needs();
+        let messages = match found.messages {
+            None => 0,
+            Some(MessageKind::Remb) => PACELINE_NEEDS_REMB,
+            Some(_) => PACELINE_NEEDS_RECEIVER,
+        };
+        let feedback = if found.feedback { PACELINE_NEEDS_FEEDBACK } else { 0 };
+        let ecn = if found.ecn { PACELINE_NEEDS_ECN } else { 0 };
+        // SAFETY: as above.
+        unsafe { write(needs, "needs", feedback + ecn + messages) }?;
         Ok(PACELINE_OK)
     })
 }

@@ -31,6 +31,13 @@ pub use status::{
 use status::{Failure, argument, null};
 use std::ffi::{CStr, c_char};
 
+/// The version of this header. `paceline_version` returns that of the library.
+pub const PACELINE_VERSION_MAJOR: u32 = 0;
+/// The minor version. Before 1.0 another one may change the interface, so it is a part of the name of the shared library.
+pub const PACELINE_VERSION_MINOR: u32 = 1;
+/// The patch version.
+pub const PACELINE_VERSION_PATCH: u32 = 0;
+
 /// The most elements of an array in a call.
 const COUNT_MAX: usize = 65_536;
 

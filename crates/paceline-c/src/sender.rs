@@ -70,6 +70,8 @@ impl Sender {
         while let Some(event) = self.core.poll_event() {
             match event {
                 SenderEvent::Signal(index, value) => self.signals.set(index, value),
+                // C reads the decision in force, not that of the event.
+                SenderEvent::Decision(_) if matches!(self.events.back(), Some(SenderEvent::Decision(_))) => {}
                 event => {
                     if self.events.len() == EVENTS_MAX {
                         self.events.pop_front();

@@ -4,16 +4,29 @@ use crate::PacelineSetting;
 use crate::sender::{STREAM, Sender};
 use crate::status::{Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null};
 use crate::{reference, slice, text, values, writable, write};
-use paceline::{Message, Outgoing};
+use paceline::{Message, Outgoing, SenderEvent, StreamState};
 use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
-use paceline_abi::{PacelineDecision, PacelineLimits};
-use paceline_units::{Fraction, Time};
+use paceline_abi::{PacelineDecision, PacelineLimits, PacelineProbe};
+use paceline_units::{DataSize, Fraction, Time};
 use std::ffi::c_char;
 use std::ptr;
 
 /// A sender. Opaque.
 #[derive(Debug)]
 pub struct PacelineSender(#[allow(dead_code, reason = "C sees the address alone")] Object<Sender>);
+
+/// The controller changed its decision: read it with `paceline_sender_snapshot`.
+pub const PACELINE_EVENT_DECISION: u32 = 1;
+/// A frame was dropped, or removed from the queue.
+pub const PACELINE_EVENT_FRAME_DROPPED: u32 = 2;
+/// The encoder should make a key frame.
+pub const PACELINE_EVENT_KEY_FRAME_REQUESTED: u32 = 3;
+/// No feedback has arrived for 3 s, so that the rate falls.
+pub const PACELINE_EVENT_FEEDBACK_LOST: u32 = 4;
+/// Feedback arrives again.
+pub const PACELINE_EVENT_FEEDBACK_RESUMED: u32 = 5;
+/// A time was more than 100 ms before an earlier one. From then on times are shifted, so that the controller sees none that goes back.
+pub const PACELINE_EVENT_CLOCK_STEPPED_BACK: u32 = 6;
 
 /// A packet of a frame that is to be sent.
 #[repr(C)]
@@ -128,12 +141,12 @@ pub unsafe extern "C" fn paceline_sender_create_with(
 /// `sender` is null or a sender that is in no call; `copy` is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_copy(
-    sender: *mut PacelineSender,
+    sender: *const PacelineSender,
     copy: *mut *mut PacelineSender,
 ) -> PacelineStatus {
     // SAFETY: the caller's promise is that of this function.
     unsafe {
-        with(sender, |sender| {
+        with_const(sender, |sender| {
             writable(copy, "copy")?;
             let object = Object::new(sender.clone());
             write(copy, "copy", Box::into_raw(object).cast())?;
@@ -169,6 +182,21 @@ pub(crate) unsafe fn with(
     // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
     match unsafe { sender.cast::<Object<Sender>>().as_mut() } {
         Some(object) => object.with(work),
+        None => fail(null("sender")),
+    }
+}
+
+/// Calls `work` with a sender that it does not change.
+///
+/// # Safety
+/// `sender` is null or a sender that is in no call that changes it.
+unsafe fn with_const(
+    sender: *const PacelineSender,
+    work: impl FnOnce(&Sender) -> Result<PacelineStatus, (PacelineStatus, String)>,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
+    match unsafe { sender.cast::<Object<Sender>>().as_ref() } {
+        Some(object) => object.with_const(work),
         None => fail(null("sender")),
     }
 }
@@ -226,9 +254,151 @@ pub unsafe extern "C" fn paceline_sender_rtp_number(
     }
 }
 
+/// Records a packet that leaves without the pacer of this sender, as `paceline_sender_packet_sent` does, as a part of the probe cluster
+/// `probe` (`paceline_sender_poll_probe`), or of none with `PACELINE_NO_PROBE`.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_probe_sent(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    size_bytes: u64,
+    kind: u8,
+    probe: i32,
+    sequence: *mut u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
+            if !sequence.is_aligned() {
+                return Err(argument("`sequence` is not aligned"));
+            }
+            if !(PACELINE_NO_PROBE..=u16::MAX.into()).contains(&probe) {
+                return Err(argument(format!(
+                    "`probe` must be the id of a cluster, or PACELINE_NO_PROBE, not {probe}"
+                )));
+            }
+            let packet = Outgoing::new(size, STREAM, kind).with_probe(u16::try_from(probe).ok());
+            let number = sender.core.handle_sent(now, &packet);
+            sender.collect(now);
+            if !sequence.is_null() {
+                write(sequence, "sequence", number)?;
+            }
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Writes the next probe cluster for a program with a pacer of its own: packets at its rate, one after the other, and no others in
+/// between. Returns `PACELINE_NOTHING` if there is none. A sender to which frames were pushed sends its clusters itself.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_poll_probe(
+    sender: *mut PacelineSender,
+    probe: *mut PacelineProbe,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            writable(probe, "probe")?;
+            let Some(cluster) = sender.core.poll_probe() else { return Ok(PACELINE_NOTHING) };
+            let value = PacelineProbe {
+                rate_bps: cluster.rate.as_bps(),
+                duration_ns: cluster.duration.as_nanos().max(0).unsigned_abs(),
+                id: cluster.id,
+                packets: cluster.packets,
+            };
+            write(probe, "probe", value)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Sets the lowest and the highest rate of the encoder, bit/s, IP and UDP headers included, for a program with a pacer of its own;
+/// `queued_bytes` is what waits there. Call it before each frame. `paceline_sender_push_frame` does the same.
+///
+/// # Safety
+/// `sender` is null or a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_encoder(
+    sender: *mut PacelineSender,
+    now_ns: i64,
+    min_bps: u64,
+    max_bps: u64,
+    queued_bytes: u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            let (now, bounds) = (values::time(now_ns)?, values::bounds(min_bps, max_bps)?);
+            sender.core.set_stream_limits(now, STREAM, bounds.min, bounds.max);
+            let mut state = StreamState::new(STREAM, DataSize::from_bytes(queued_bytes));
+            (state.min, state.max) = (bounds.min, bounds.max);
+            sender.core.handle_stream(now, &state);
+            sender.core.settle();
+            sender.collect(now);
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Writes the token of a packet that the last `paceline_sender_push_frame` removed from the queue, because its frame had waited for
+/// longer than the controller allows. Returns `PACELINE_NOTHING` if there is none.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_poll_discarded(
+    sender: *mut PacelineSender,
+    token: *mut u64,
+) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            writable(token, "token")?;
+            let Some(discarded) = sender.core.poll_discarded() else { return Ok(PACELINE_NOTHING) };
+            write(token, "token", discarded)?;
+            Ok(PACELINE_OK)
+        })
+    }
+}
+
+/// Writes the next event: `PACELINE_EVENT_…`. Returns `PACELINE_NOTHING` if there is none. At most 64 wait; then the oldest are dropped.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_poll_event(sender: *mut PacelineSender, event: *mut u32) -> PacelineStatus {
+    // SAFETY: the caller's promise is that of this function.
+    unsafe {
+        with(sender, |sender| {
+            writable(event, "event")?;
+            while let Some(next) = sender.events.pop_front() {
+                let kind = match next {
+                    SenderEvent::Decision(_) => PACELINE_EVENT_DECISION,
+                    SenderEvent::FrameDropped(_) => PACELINE_EVENT_FRAME_DROPPED,
+                    SenderEvent::KeyFrameRequested(_) => PACELINE_EVENT_KEY_FRAME_REQUESTED,
+                    SenderEvent::FeedbackLost => PACELINE_EVENT_FEEDBACK_LOST,
+                    SenderEvent::FeedbackResumed => PACELINE_EVENT_FEEDBACK_RESUMED,
+                    SenderEvent::ClockSteppedBack(_) => PACELINE_EVENT_CLOCK_STEPPED_BACK,
+                    _ => continue,
+                };
+                write(event, "event", kind)?;
+                return Ok(PACELINE_OK);
+            }
+            Ok(PACELINE_NOTHING)
+        })
+    }
+}
+
 /// Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
-/// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, while a frame waits longer than
-/// the `queue_max_ns` of the decision, if the pacing rate is 0, and while there is no network; then nothing is queued.
+/// between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if a frame waits longer than
+/// the `queue_max_ns` of the decision, and while there is no network; then nothing is queued. What waited too long is removed from the
+/// queue: `paceline_sender_poll_discarded` returns it.
 ///
 /// # Safety
 /// `packets` is null or points to `count` packets.
@@ -292,7 +462,8 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
     }
 }
 
-/// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored.
+/// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored. Returns
+/// `PACELINE_ERROR_CONTROLLER` if the controller uses none (`paceline_controller_needs`).
 ///
 /// # Safety
 /// `arrivals` is null or points to `count` entries.
@@ -538,12 +709,12 @@ pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -
 /// Each pointer is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_snapshot(
-    sender: *mut PacelineSender,
+    sender: *const PacelineSender,
     snapshot: *mut PacelineSnapshot,
 ) -> PacelineStatus {
     // SAFETY: the caller's promise is that of this function.
     unsafe {
-        with(sender, |sender| {
+        with_const(sender, |sender| {
             let (core, flight) = (&sender.core, sender.core.flight());
             let (packets_arrived, packets_lost) = core.packets_reported();
             let value = PacelineSnapshot {

@@ -92,6 +92,11 @@ impl<T> Object<T> {
         status
     }
 
+    /// Calls `work`, which changes nothing.
+    pub fn with_const(&self, work: impl FnOnce(&T) -> Result<PacelineStatus, Failure>) -> PacelineStatus {
+        if self.busy { fail(defect()) } else { catch(|| work(&self.inner)) }
+    }
+
     /// Reads a value; `None` after a panic, which may have left the object half changed, and if reading it panics.
     pub fn read<V>(&self, value: impl FnOnce(&T) -> V) -> Option<V> {
         let mut result = None;

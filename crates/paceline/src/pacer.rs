@@ -86,7 +86,7 @@ impl<T> Pacer<T> {
         let before = core::mem::replace(&mut self.rate, rate);
         let wait = self.next - now;
         if before != rate && wait > STALL {
-            self.next = now + (before * wait) / rate;
+            self.next = now + wait.scale(before.as_bps_f64() / rate.as_bps_f64().max(1.0));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Senders and receivers of the tests: the functions of the interface without their pointers.
 
-use paceline_abi::{PACELINE_NO_PROBE, PacelineLimits};
+use paceline_abi::{PACELINE_NO_PROBE, PacelineLimits, PacelineProbe};
 use paceline_c::*;
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
@@ -44,7 +44,41 @@ impl Drop for Sender {
     }
 }
 
+/// Returns what a controller needs.
+pub fn needs(name: &str) -> u32 {
+    let (name, mut needs) = (CString::new(name).unwrap(), 0);
+    // SAFETY: the pointers are valid.
+    assert_eq!(unsafe { paceline_controller_needs(name.as_ptr(), &mut needs) }, PACELINE_OK);
+    needs
+}
+
 impl Sender {
+    /// Returns the next probe cluster of a program with a pacer of its own.
+    pub fn poll_probe(&mut self) -> Option<PacelineProbe> {
+        let mut probe = PacelineProbe::default();
+        // SAFETY: the pointers are valid.
+        let status = unsafe { paceline_sender_poll_probe(self.0, &mut probe) };
+        (status == PACELINE_OK).then_some(probe)
+    }
+
+    /// Records a packet of a probe cluster.
+    pub fn probe_sent(&mut self, now_ns: i64, kind: u8, probe: i32) -> Result<u64, PacelineStatus> {
+        let mut sequence = 0;
+        // SAFETY: the pointers are valid.
+        let status = unsafe { paceline_sender_probe_sent(self.0, now_ns, 1200, kind, probe, &mut sequence) };
+        if status == PACELINE_OK { Ok(sequence) } else { Err(status) }
+    }
+
+    /// Returns the kinds of the events that wait.
+    pub fn events(&mut self) -> Vec<u32> {
+        let (mut events, mut event) = (Vec::new(), 0);
+        // SAFETY: the pointers are valid.
+        while unsafe { paceline_sender_poll_event(self.0, &mut event) } == PACELINE_OK {
+            events.push(event);
+        }
+        events
+    }
+
     pub fn new(name: &str, limits: PacelineLimits) -> Result<Self, PacelineStatus> {
         let (name, mut sender) = (CString::new(name).unwrap(), null_mut());
         // SAFETY: the pointers are valid.
@@ -104,9 +138,12 @@ impl Sender {
     }
 
     pub fn feedback(&mut self, now: i64, arrivals: &[PacelineArrival]) {
+        assert_eq!(self.try_feedback(now, arrivals), PACELINE_OK);
+    }
+
+    pub fn try_feedback(&mut self, now: i64, arrivals: &[PacelineArrival]) -> PacelineStatus {
         // SAFETY: the pointers are valid.
-        let status = unsafe { paceline_sender_feedback(self.0, now, arrivals.as_ptr(), arrivals.len()) };
-        assert_eq!(status, PACELINE_OK);
+        unsafe { paceline_sender_feedback(self.0, now, arrivals.as_ptr(), arrivals.len()) }
     }
 
     pub fn rtcp(&mut self, now: i64, bytes: &[u8]) -> PacelineStatus {

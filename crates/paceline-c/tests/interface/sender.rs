@@ -2,7 +2,11 @@
 
 use crate::harness::*;
 use paceline_abi::PacelineLimits;
-use paceline_c::{PACELINE_ERROR_FULL, PACELINE_OK, PacelineArrival};
+use paceline_c::{
+    PACELINE_ERROR_ARGUMENT, PACELINE_ERROR_CONTROLLER, PACELINE_ERROR_FULL, PACELINE_EVENT_CLOCK_STEPPED_BACK,
+    PACELINE_NEEDS_ECN, PACELINE_NEEDS_FEEDBACK, PACELINE_NEEDS_RECEIVER, PACELINE_NEEDS_REMB, PACELINE_OK,
+    PacelineArrival,
+};
 
 /// A report that a packet arrived, 20 ms after it was sent at `sent_ms`.
 fn arrived(sequence: u64, sent_ms: i64) -> PacelineArrival {
@@ -136,4 +140,89 @@ fn frames_are_refused_while_one_waits_longer_than_the_controller_allows() {
         let status = sender.push_frame(ms(101), 1);
         assert_eq!(status == PACELINE_ERROR_FULL, refused_at.is_some(), "{name}: {}", last_error());
     }
+}
+
+/// The controllers that work from per-packet feedback.
+const FROM_FEEDBACK: [&str; 5] = ["drc", "googcc", "gcc-tfb", "nada-sender", "scream-v2"];
+
+/// Sends frames from `from` to `to`, ms, each with feedback at once. Returns the number of packets that left.
+fn send(sender: &mut Sender, from: i64, to: i64) -> usize {
+    let mut left = 0;
+    for now in from..to {
+        if now % 33 == 0 {
+            sender.push_frame(ms(now), 2);
+        }
+        while let Some(packet) = sender.poll(ms(now)) {
+            left += 1;
+            sender.feedback(ms(now), &[arrived(packet.sequence, now)]);
+        }
+    }
+    left
+}
+
+#[test]
+fn packets_leave_within_three_seconds_of_a_pause() {
+    for name in FROM_FEEDBACK {
+        for bps in [1, 1000] {
+            let mut sender = Sender::new(name, LIMITS).unwrap();
+            send(&mut sender, 0, 2000);
+            assert_eq!(sender.bounds(ms(2000), bps, bps), PACELINE_OK);
+            send(&mut sender, 2000, 7000);
+            assert_eq!(sender.bounds(ms(7000), 50_000, 8_000_000), PACELINE_OK);
+            assert!((1..2000).contains(&send(&mut sender, 7000, 10_000)), "{name}, {bps} bit/s");
+            assert!((60..2000).contains(&send(&mut sender, 10_000, 13_000)), "{name}, {bps} bit/s");
+        }
+    }
+}
+
+#[test]
+fn maximum_is_a_hard_limit() {
+    for name in FROM_FEEDBACK {
+        let limits = PacelineLimits { max_bps: 1_000_000, ..LIMITS };
+        let mut sender = Sender::new(name, limits).unwrap();
+        for second in 0..30 {
+            send(&mut sender, 1000 * second, 1000 * second + 1000);
+            let target = sender.snapshot().decision.target_bps;
+            assert!((50_000..=1_000_000).contains(&target), "{name}: {target}");
+        }
+    }
+}
+
+#[test]
+fn wrong_time_does_not_freeze_a_sender() {
+    for name in FROM_FEEDBACK {
+        let mut sender = Sender::new(name, LIMITS).unwrap();
+        send(&mut sender, 0, 5000);
+        sender.events();
+        sender.push_frame(ms(3_605_000), 1);
+        assert!((40..4000).contains(&send(&mut sender, 5000, 10_000)), "{name}");
+        let steps = sender.events().iter().filter(|event| **event == PACELINE_EVENT_CLOCK_STEPPED_BACK).count();
+        assert_eq!(steps, 1, "{name}");
+    }
+}
+
+#[test]
+fn controller_says_what_it_needs_and_rejects_what_it_cannot_use() {
+    assert_eq!(needs("googcc"), PACELINE_NEEDS_FEEDBACK);
+    assert_eq!(needs("scream-v2"), PACELINE_NEEDS_FEEDBACK | PACELINE_NEEDS_ECN);
+    assert_eq!((needs("gcc-2016"), needs("nada")), (PACELINE_NEEDS_REMB, PACELINE_NEEDS_RECEIVER));
+    for name in ["gcc-2016", "nada"] {
+        let mut sender = Sender::new(name, LIMITS).unwrap();
+        sender.packet_sent(0);
+        assert_eq!(sender.try_feedback(ms(50), &[arrived(0, 0)]), PACELINE_ERROR_CONTROLLER);
+        assert!(last_error().contains("uses no reports on packets"), "{}", last_error());
+    }
+}
+
+#[test]
+fn program_with_its_own_pacer_sends_the_probes() {
+    let mut sender = Sender::new("googcc", LIMITS).unwrap();
+    sender.packet_sent(0);
+    sender.on_timeout(ms(25));
+    let probe = sender.poll_probe().expect("probes follow the first packet");
+    assert!(probe.rate_bps > LIMITS.start_bps && probe.rate_bps < 20 * LIMITS.start_bps, "{probe:?}");
+    assert_eq!(sender.probe_sent(ms(26), 3, probe.id.into()), Ok(1));
+    assert_eq!(sender.probe_sent(ms(27), 3, -1), Ok(2));
+    assert_eq!(sender.probe_sent(ms(27), 3, 65_536), Err(PACELINE_ERROR_ARGUMENT));
+    assert_eq!(sender.probe_sent(ms(27), 3, -2), Err(PACELINE_ERROR_ARGUMENT));
 }
