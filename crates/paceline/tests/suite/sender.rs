@@ -10,7 +10,7 @@ const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate:
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 fn bounds(min: u64, max: u64) -> Bounds {
-    Bounds { min: Rate::from_bps(min), max: Rate::from_bps(max) }
+    Bounds::new(Rate::from_bps(min), Rate::from_bps(max))
 }
 
 /// A call over a link with a queue of 300 ms.
