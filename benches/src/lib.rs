@@ -6,12 +6,12 @@ mod send_loop;
 pub use gym_loop::GymLoop;
 pub use send_loop::{PACKET, Scripted, SendLoop};
 
-use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
+use paceline::{Arrival, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::run::Runner;
 use paceline_netsim::backend::Outcome;
 use paceline_scenario::Scenario;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -130,16 +130,9 @@ impl ReceiveLoop {
         // Up to 2 ms of queue that comes and goes, so that filter and threshold have something to follow.
         let waited = TimeDelta::from_nanos((frame % 41) as i64 * 50_000);
         let now = RemoteTime::from_nanos(sent.as_nanos()) + TimeDelta::from_millis(50) + waited;
-        let arrival = Arrival {
-            sent: Some(sent),
-            timestamp: (frame * 3000) as u32,
-            sequence: self.packets as u16,
-            stream: StreamId(0),
-            media: paceline::MediaKind::Video,
-            kind: PacketKind::Media,
-            size: DataSize::from_bytes(1250),
-            ecn: Ecn::NotEct,
-        };
+        let arrival = Arrival::new((frame * 3000) as u32, self.packets as u16, DataSize::from_bytes(1250))
+            .with_sent(Some(sent))
+            .with_media(paceline::MediaKind::Video);
         self.packets += 1;
         self.half.handle_arrival(now, &arrival, &mut self.signals);
         while let Some(message) = self.half.poll_message(now) {

@@ -1,10 +1,7 @@
 //! The halves of a controller alone, with scripted packets over a varying queue.
 
-use paceline::{
-    Arrival, Event, Feedback, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup,
-    Signals,
-};
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline::{Arrival, Event, Feedback, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup, Signals};
+use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 use std::hint::black_box;
 
 /// A scripted packet, the same for every controller: 1200 bytes every 4.8 ms (2 Mbit/s), 25 ms of propagation, up to 40 ms of
@@ -107,16 +104,8 @@ impl SendLoop {
 
     fn arrive(&mut self, packet: &Scripted, now: RemoteTime) {
         let Some(receive) = &mut self.receive else { return };
-        let arrival = Arrival {
-            sent: Some(packet.sent),
-            timestamp: (packet.number / 7 * 3000) as u32,
-            sequence: packet.number as u16,
-            stream: StreamId(0),
-            media: MediaKind::Video,
-            kind: PacketKind::Media,
-            size: PACKET,
-            ecn: Ecn::NotEct,
-        };
+        let arrival =
+            Arrival::new((packet.number / 7 * 3000) as u32, packet.number as u16, PACKET).with_sent(Some(packet.sent));
         receive.handle_arrival(now, &arrival, &mut self.signals);
         if receive.poll_timeout().is_some_and(|due| due <= now) {
             receive.handle_timeout(now, &mut self.signals);

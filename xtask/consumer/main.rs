@@ -48,7 +48,7 @@ fn main() -> Result<(), ConfigError> {
     let setup = Setup::new(Rate::from_kbps(400), Rate::from_kbps(50), Rate::from_kbps(1000));
     let mut half = registry.get("halver").expect("it was added").build(&setup, &[])?.send.expect("it has a send half");
     let (copy, mut signals) = (half.clone(), Signals::enabled());
-    let report = ReceiverReport { fraction_lost: Fraction::from_q8(64) };
+    let report = ReceiverReport::new(Fraction::from_q8(64));
     half.handle_event(Time::from_secs(1), &Event::Report(&report), &mut signals);
     assert_eq!((copy.decision().target, half.decision().target), (setup.start, Rate::from_kbps(200)));
     assert_eq!(signals.drain().collect::<Vec<_>>(), [(MySignal::Loss.index(), 0.25)]);

@@ -52,7 +52,7 @@ fn listings() -> Result<Vec<(PathBuf, String)>, Problem> {
         let mut rustdoc =
             command(&format!("rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib"));
         // Without the feature `unstable-internals`, which promises nothing.
-        rustdoc.args((name != "paceline").then_some("--all-features"));
+        rustdoc.arg(if name == "paceline" { "--features=rtp" } else { "--all-features" });
         rustdoc.arg("--target-dir").arg(&json).args("-- -Z unstable-options --output-format json".split(' '));
         // Permits the unstable output of a stable rustdoc.
         rustdoc.env("RUSTC_BOOTSTRAP", "1");

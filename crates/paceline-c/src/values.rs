@@ -68,12 +68,13 @@ pub(crate) fn bounds(min_bps: u64, max_bps: u64) -> Result<Bounds, Failure> {
     let (min, max) = (rate(min_bps, "min_bps")?, rate(max_bps, "max_bps")?);
     let valid = min <= max && !max.is_zero();
     valid
-        .then_some(Bounds { min, max })
+        .then_some(Bounds::new(min, max))
         .ok_or_else(|| argument(format!("need max_bps above 0 and min_bps <= max_bps, not {min_bps} and {max_bps}")))
 }
 
 pub(crate) fn setup(limits: &PacelineLimits) -> Result<Setup, Failure> {
-    let (start, Bounds { min, max }) = (rate(limits.start_bps, "start_bps")?, bounds(limits.min_bps, limits.max_bps)?);
+    let (start, Bounds { min, max, .. }) =
+        (rate(limits.start_bps, "start_bps")?, bounds(limits.min_bps, limits.max_bps)?);
     if start.is_zero() || min > start {
         return Err(argument("need start_bps above 0 and min_bps <= start_bps"));
     }
@@ -82,7 +83,7 @@ pub(crate) fn setup(limits: &PacelineLimits) -> Result<Setup, Failure> {
         0 => Setup::PACKET_SIZE,
         bytes => packet_size(bytes)?,
     };
-    Ok(Setup { packet_size, ..setup })
+    Ok(setup.with_packet_size(packet_size))
 }
 
 fn unsigned(delta: TimeDelta) -> u64 {

@@ -1,11 +1,11 @@
 //! Which endpoints of a call are Chromium and which are local, derived from the flow's controller.
 
 use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackRequirement, MediaKind, Message, PacketKind, ReceiveHalf, Registry,
-    Setup, SignalTables, Signals,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, Message, ReceiveHalf, Registry, Setup, SignalTables,
+    Signals,
 };
 use paceline_flow::{FeedbackFormat, FeedbackFormats};
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time};
+use paceline_units::{DataSize, Rate, RemoteTime, Time};
 
 /// Assigns Chromium or a local endpoint to the two sides of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,16 +112,7 @@ fn sends_remb(mut half: Box<dyn ReceiveHalf>) -> bool {
     for ms in (0..10_000).step_by(10) {
         let waits = (ms - 5_000).max(0) / 5;
         let (now, sent) = (RemoteTime::from_millis(ms + 20 + waits), Time::from_millis(ms));
-        let arrival = Arrival {
-            sent: Some(sent),
-            timestamp: (ms / 30 * 2700) as u32,
-            sequence,
-            stream: StreamId(0),
-            media: MediaKind::Video,
-            kind: PacketKind::Media,
-            size: DataSize::from_bytes(400),
-            ecn: Ecn::NotEct,
-        };
+        let arrival = Arrival::new((ms / 30 * 2700) as u32, sequence, DataSize::from_bytes(400)).with_sent(Some(sent));
         sequence = sequence.wrapping_add(1);
         half.handle_arrival(now, &arrival, &mut signals);
         if half.poll_timeout().is_some_and(|due| due <= now) {
@@ -145,7 +136,7 @@ impl Config for Chromium {
     const CONTROLS: bool = false;
 
     fn halves(&self, _: &Setup) -> Controller {
-        Controller { send: None, receive: None, feedback: None }
+        Controller::new(None, None)
     }
 }
 

@@ -41,11 +41,9 @@ fn native(input: &Input) -> Option<Native> {
     let at = |us: i64| Time::from_nanos(us * 1000);
     Some(match input {
         Input::Sent(sent) => {
-            let packet = SentPacket {
-                probe: sent.probe.map(|probe| probe.id as u16),
-                in_flight: Some(DataSize::from_bytes(sent.in_flight)),
-                ..SentPacket::new(sent.number, DataSize::from_bytes(sent.size))
-            };
+            let packet = SentPacket::new(sent.number, DataSize::from_bytes(sent.size))
+                .with_probe(sent.probe.map(|probe| probe.id as u16))
+                .with_in_flight(Some(DataSize::from_bytes(sent.in_flight)));
             Native::Sent(at(sent.at), packet)
         }
         Input::Feedback { at: us, packets, in_flight } => {
@@ -64,7 +62,7 @@ fn native(input: &Input) -> Option<Native> {
         Input::Rtt(us, ms) => Native::Rtt(at(*us), RoundTrip::after(None, TimeDelta::from_millis(*ms))),
         Input::Report(us, lost, all) => {
             let fraction_lost = Fraction::new(*lost as f64 / *all as f64).unwrap_or_default();
-            Native::Report(at(*us), ReceiverReport { fraction_lost })
+            Native::Report(at(*us), ReceiverReport::new(fraction_lost))
         }
         Input::Allocation(..) => return None,
     })

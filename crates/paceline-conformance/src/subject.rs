@@ -43,11 +43,9 @@ impl Subject {
                 }
             }
             Input::Sent(sent) => {
-                let packet = SentPacket {
-                    probe: sent.probe.map(|probe| probe.id as u16),
-                    in_flight: Some(DataSize::from_bytes(sent.in_flight)),
-                    ..SentPacket::new(sent.number, DataSize::from_bytes(sent.size))
-                };
+                let packet = SentPacket::new(sent.number, DataSize::from_bytes(sent.size))
+                    .with_probe(sent.probe.map(|probe| probe.id as u16))
+                    .with_in_flight(Some(DataSize::from_bytes(sent.in_flight)));
                 self.half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
             }
             Input::Feedback { packets, in_flight, .. } => {
@@ -64,7 +62,7 @@ impl Subject {
             Input::Report(_, lost, all) => self.handle_report(now, *lost, *all),
             Input::Allocation(_, bps) => {
                 let max = Rate::from_bps(*bps);
-                let stream = StreamState { max, ..StreamState::new(StreamId(0), DataSize::ZERO) };
+                let stream = StreamState::new(StreamId(0), DataSize::ZERO).with_max(max);
                 self.half.handle_event(now, &Event::Stream(&stream), &mut self.signals);
             }
         }
@@ -92,7 +90,7 @@ impl Subject {
         }
         self.unreported = (0, 0);
         let fraction_lost = Fraction::new(lost as f64 / all as f64).expect("at most all packets are lost");
-        self.half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), &mut self.signals);
+        self.half.handle_event(now, &Event::Report(&ReceiverReport::new(fraction_lost)), &mut self.signals);
     }
 
     fn read(&mut self, now: Time) {
@@ -119,9 +117,7 @@ fn time(us: i64) -> Time {
 fn report(packet: &Packet) -> PacketReport {
     let arrival = packet.arrival.map(|us| RemoteTime::from_nanos(us * 1000));
     let size = DataSize::from_bytes(packet.sent.size);
-    PacketReport {
-        probe: packet.sent.probe.map(|probe| probe.id as u16),
-        in_flight: DataSize::from_bytes(packet.sent.in_flight),
-        ..PacketReport::new(packet.sent.number, time(packet.sent.at), size, arrival)
-    }
+    PacketReport::new(packet.sent.number, time(packet.sent.at), size, arrival)
+        .with_probe(packet.sent.probe.map(|probe| probe.id as u16))
+        .with_in_flight(DataSize::from_bytes(packet.sent.in_flight))
 }

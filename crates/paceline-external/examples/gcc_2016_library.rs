@@ -35,7 +35,7 @@ pub extern "C" fn paceline_controller_v1() -> *const PacelineControllerV1 {
 
 fn setup(limits: &PacelineLimits) -> Setup {
     let [start, min, max] = [limits.start_bps, limits.min_bps, limits.max_bps].map(Rate::from_bps);
-    Setup { packet_size: DataSize::from_bytes(limits.packet_size_bytes), ..Setup::new(start, min, max) }
+    Setup::new(start, min, max).with_packet_size(DataSize::from_bytes(limits.packet_size_bytes))
 }
 
 /// # Safety
@@ -71,7 +71,7 @@ unsafe extern "C" fn on_rtt(state: *mut c_void, now_ns: i64, rtt: *const Pacelin
     let [last, smoothed] = [rtt.last_ns, rtt.smoothed_ns].map(TimeDelta::from_nanos);
     half.handle_event(
         Time::from_nanos(now_ns),
-        &Event::RoundTrip(&RoundTrip { last, smoothed }),
+        &Event::RoundTrip(&RoundTrip::new(last, smoothed)),
         &mut Signals::disabled(),
     );
     0
@@ -83,7 +83,7 @@ unsafe extern "C" fn on_report(state: *mut c_void, now_ns: i64, fraction_lost: f
     let Some(fraction_lost) = Fraction::new(fraction_lost) else { return 1 };
     half.handle_event(
         Time::from_nanos(now_ns),
-        &Event::Report(&ReceiverReport { fraction_lost }),
+        &Event::Report(&ReceiverReport::new(fraction_lost)),
         &mut Signals::disabled(),
     );
     0
@@ -103,7 +103,7 @@ unsafe extern "C" fn on_bounds(state: *mut c_void, now_ns: i64, min_bps: u64, ma
     let [min, max] = [min_bps, max_bps].map(Rate::from_bps);
     // SAFETY: `create` made it.
     let half = unsafe { half(state) };
-    half.handle_event(Time::from_nanos(now_ns), &Event::Bounds(&Bounds { min, max }), &mut Signals::disabled());
+    half.handle_event(Time::from_nanos(now_ns), &Event::Bounds(&Bounds::new(min, max)), &mut Signals::disabled());
     0
 }
 

@@ -19,7 +19,8 @@ fn span(value: &Value) -> TimeDelta {
 
 fn setup(value: &Value) -> Setup {
     let packet_size = DataSize::from_bytes(value["packet_size_bytes"].as_u64().expect("a size is an integer"));
-    Setup { packet_size, ..Setup::new(rate(&value["start_bps"]), rate(&value["min_bps"]), rate(&value["max_bps"])) }
+    Setup::new(rate(&value["start_bps"]), rate(&value["min_bps"]), rate(&value["max_bps"]))
+        .with_packet_size(packet_size)
 }
 
 fn handle(half: &mut dyn SendHalf, event: &Value) {
@@ -30,13 +31,13 @@ fn handle(half: &mut dyn SendHalf, event: &Value) {
             let rtt = &event["rtt"];
             half.handle_event(
                 now,
-                &Event::RoundTrip(&RoundTrip { last: span(&rtt["last_ns"]), smoothed: span(&rtt["smoothed_ns"]) }),
+                &Event::RoundTrip(&RoundTrip::new(span(&rtt["last_ns"]), span(&rtt["smoothed_ns"]))),
                 signals,
             );
         }
         Some("report") => {
             let fraction_lost = event["fraction_lost"].as_f64().and_then(Fraction::new).expect("a fraction");
-            half.handle_event(now, &Event::Report(&ReceiverReport { fraction_lost }), signals);
+            half.handle_event(now, &Event::Report(&ReceiverReport::new(fraction_lost)), signals);
         }
         Some("message") if event["message"]["name"] == "remb" => {
             half.handle_event(now, &Event::Message(&Message::Remb(rate(&event["message"]["rate_bps"]))), signals);
@@ -44,7 +45,7 @@ fn handle(half: &mut dyn SendHalf, event: &Value) {
         Some("bounds") => {
             half.handle_event(
                 now,
-                &Event::Bounds(&Bounds { min: rate(&event["min_bps"]), max: rate(&event["max_bps"]) }),
+                &Event::Bounds(&Bounds::new(rate(&event["min_bps"]), rate(&event["max_bps"]))),
                 signals,
             );
         }

@@ -59,8 +59,8 @@ impl Declared {
         }
         let feedback = match hello.feedback {
             FeedbackFormat::None => None,
-            FeedbackFormat::TransportWide => Some(FeedbackRequirement { ecn: false, interval, longest }),
-            FeedbackFormat::Rfc8888 => Some(FeedbackRequirement { ecn: true, interval, longest }),
+            FeedbackFormat::TransportWide => Some(FeedbackRequirement::new(interval, longest)),
+            FeedbackFormat::Rfc8888 => Some(FeedbackRequirement::new(interval, longest).with_ecn(true)),
         };
         if hello.signals.len() > SIGNALS_MAX {
             return Err(format!("a controller has at most {SIGNALS_MAX} signals, not {}", hello.signals.len()));

@@ -240,11 +240,8 @@ impl State {
         }
         self.decision = decision(&answer);
         self.timer.set(now, answer.timeout_ns.map(Time::from_nanos));
-        self.probes.extend(answer.probes.iter().map(|probe| ProbeCluster {
-            id: probe.id,
-            rate: Rate::from_bps(probe.rate_bps),
-            duration: duration(probe.duration_ns),
-            packets: probe.packets,
+        self.probes.extend(answer.probes.iter().map(|probe| {
+            ProbeCluster::new(probe.id, Rate::from_bps(probe.rate_bps), duration(probe.duration_ns), probe.packets)
         }));
         self.rates.clear();
         self.rates.extend(answer.stream_rates_bps.iter().map(|(id, bps)| (StreamId(*id), Rate::from_bps(*bps))));
@@ -258,25 +255,23 @@ fn duration(ns: u64) -> TimeDelta {
 
 fn decision(answer: &Answer<'_>) -> Decision {
     let rate = |bps: Option<u64>| Rate::from_bps(bps.unwrap_or(answer.target_bps));
-    Decision {
-        target: Rate::from_bps(answer.target_bps),
-        stable_target: rate(answer.stable_target_bps),
-        pacing: rate(answer.pacing_bps),
-        burst: duration(answer.burst_ns),
-        tick: duration(answer.tick_ns),
-        window: answer.window.map(|window| match window {
+    Decision::new(Rate::from_bps(answer.target_bps))
+        .with_stable_target(rate(answer.stable_target_bps))
+        .with_pacing(rate(answer.pacing_bps))
+        .with_burst(duration(answer.burst_ns))
+        .with_tick(duration(answer.tick_ns))
+        .with_window(answer.window.map(|window| match window {
             Window::OutstandingBytes(bytes) => paceline::Window::Outstanding(DataSize::from_bytes(bytes)),
             Window::AfterHighestBytes(bytes) => paceline::Window::AfterHighest(DataSize::from_bytes(bytes)),
-        }),
-        padding: Rate::from_bps(answer.padding_bps),
-        ecn: match answer.ecn {
+        }))
+        .with_padding(Rate::from_bps(answer.padding_bps))
+        .with_ecn(match answer.ecn {
             Ecn::NotEct => paceline_units::Ecn::NotEct,
             Ecn::Ect0 => paceline_units::Ecn::Ect0,
             Ecn::Ect1 => paceline_units::Ecn::Ect1,
             Ecn::Ce => paceline_units::Ecn::Ce,
-        },
-        queue_max: answer.queue_max_ns.map_or(TimeDelta::MAX, duration),
-    }
+        })
+        .with_queue_max(answer.queue_max_ns.map_or(TimeDelta::MAX, duration))
 }
 
 impl SendHalf for ExecSendHalf {

@@ -169,8 +169,8 @@ struct Agent(Arc<AgentState>);
 
 impl Config for Agent {
     fn halves(&self, _: &Setup) -> Controller {
-        let feedback = FeedbackRequirement { ecn: false, interval: FEEDBACK.0, longest: FEEDBACK.1 };
-        Controller { feedback: Some(feedback), ..Controller::from_sender(self.clone()) }
+        let feedback = FeedbackRequirement::new(FEEDBACK.0, FEEDBACK.1);
+        Controller::from_sender(self.clone()).with_feedback(Some(feedback))
     }
 }
 
@@ -191,7 +191,7 @@ impl SendHalf for Agent {
 
     fn decision(&self) -> Decision {
         let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
-        Decision { pacing: target.scale(PACING_FACTOR), ..Decision::new(target) }
+        Decision::new(target).with_pacing(target.scale(PACING_FACTOR))
     }
 }
 

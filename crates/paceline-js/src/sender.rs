@@ -78,7 +78,7 @@ fn size(bytes: f64) -> Result<DataSize, String> {
 
 pub(crate) fn setup(start_bps: f64, min_bps: f64, max_bps: f64) -> Result<Setup, String> {
     let start = rate(start_bps, "startBps")?;
-    let Bounds { min, max } = bounds(min_bps, max_bps)?;
+    let Bounds { min, max, .. } = bounds(min_bps, max_bps)?;
     if start.is_zero() || min > start {
         return Err(format!("need startBps above 0 and minBps <= startBps, not {start_bps} and {min_bps}"));
     }
@@ -88,7 +88,7 @@ pub(crate) fn setup(start_bps: f64, min_bps: f64, max_bps: f64) -> Result<Setup,
 pub(crate) fn bounds(min_bps: f64, max_bps: f64) -> Result<Bounds, String> {
     let (min, max) = (rate(min_bps, "minBps")?, rate(max_bps, "maxBps")?);
     match min <= max && !max.is_zero() {
-        true => Ok(Bounds { min, max }),
+        true => Ok(Bounds::new(min, max)),
         false => Err(format!("need maxBps above 0 and minBps <= maxBps, not {max_bps} and {min_bps}")),
     }
 }

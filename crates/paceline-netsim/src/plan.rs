@@ -205,7 +205,7 @@ impl MediaPlan {
     /// Returns the setup of its controller at the start.
     pub fn setup(&self) -> Setup {
         let (start, min, max) = (self.start_rate, self.min_rate, self.max_rate());
-        Setup { start, min, max, packet_size: self.packet_size }
+        Setup::new(start, min, max).with_packet_size(self.packet_size)
     }
 
     /// Returns the maximum rate of its sources on the network at any time, headers included.

@@ -76,8 +76,8 @@ struct GoogCcCrate;
 impl Config for GoogCcCrate {
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = FEEDBACK;
-        let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
-        Controller { feedback, ..Controller::from_sender(Half::new(setup)) }
+        let feedback = Some(FeedbackRequirement::new(interval, longest));
+        Controller::from_sender(Half::new(setup)).with_feedback(feedback)
     }
     /// Without the guard, which is no part of the crate.
     fn build(&self, setup: &Setup) -> Controller {
@@ -120,11 +120,7 @@ impl Half {
             controller: None,
             setup: *setup,
             bounds: setup.bounds(),
-            decision: Decision {
-                pacing: setup.start.scale(PACING_FACTOR),
-                burst: BURST.0,
-                ..Decision::new(setup.start)
-            },
+            decision: Decision::new(setup.start).with_pacing(setup.start.scale(PACING_FACTOR)).with_burst(BURST.0),
             next_process: Time::ZERO,
             clusters: VecDeque::new(),
             announced: BTreeMap::new(),
@@ -198,12 +194,12 @@ impl Half {
         let bytes = (config.target_data_rate * config.target_duration).bytes();
         let count = config.target_probe_count.into();
         self.announced.insert(id, PacedPacketInfo::new(config.id, count, bytes));
-        self.clusters.push_back(ProbeCluster {
+        self.clusters.push_back(ProbeCluster::new(
             id,
-            rate: from_data_rate(config.target_data_rate),
-            duration: TimeDelta::from_micros(config.target_duration.us()),
-            packets: config.target_probe_count.clamp(0, u16::MAX.into()) as u16,
-        });
+            from_data_rate(config.target_data_rate),
+            TimeDelta::from_micros(config.target_duration.us()),
+            config.target_probe_count.clamp(0, u16::MAX.into()) as u16,
+        ));
     }
 
     fn pacing_info(&self, probe: Option<ProbeId>) -> PacedPacketInfo {

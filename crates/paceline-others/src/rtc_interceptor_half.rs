@@ -50,8 +50,8 @@ struct RtcInterceptor;
 
 impl Config for RtcInterceptor {
     fn halves(&self, setup: &Setup) -> Controller {
-        let feedback = Some(FeedbackRequirement { ecn: false, interval: FEEDBACK, longest: FEEDBACK });
-        Controller { feedback, ..Controller::from_sender(Half::new(setup)) }
+        let feedback = Some(FeedbackRequirement::new(FEEDBACK, FEEDBACK));
+        Controller::from_sender(Half::new(setup)).with_feedback(feedback)
     }
     /// Without the guard, which is no part of the crate.
     fn build(&self, setup: &Setup) -> Controller {
@@ -108,7 +108,7 @@ impl SendHalf for Half {
     fn decision(&self) -> Decision {
         let target = self.bounds.clamp(Rate::from_bps_f64(self.gcc.target_bitrate()));
         let least = DataSize::from_bytes((PACER_MIN_BURST_BITS / 8.0) as u64);
-        Decision { burst: BURST.max(least / target), ..Decision::new(target) }
+        Decision::new(target).with_burst(BURST.max(least / target))
     }
 }
 

@@ -34,7 +34,7 @@ fn run(controller: &str, settings: &[&str]) -> RunResult {
 /// one. Returns the target after each message.
 fn feed(half: &mut dyn SendHalf, (from, to): (i64, i64), delay: impl Fn(i64) -> Option<i64>) -> Vec<Rate> {
     let (size, mut targets) = (DataSize::from_bytes(1200), Vec::new());
-    let report = ReceiverReport { fraction_lost: Fraction::ZERO };
+    let report = ReceiverReport::new(Fraction::ZERO);
     half.handle_event(Time::from_millis(from), &Event::Report(&report), &mut Signals::disabled());
     for message in (from..to).step_by(50) {
         let times: Vec<i64> = (0..5).map(|i| message + 10 * i).collect();
@@ -120,11 +120,11 @@ fn limits_hold_at_once() {
     for name in OTHERS {
         let mut half = half(name);
         feed(&mut *half, (0, 1000), |_| Some(20));
-        let bounds = Bounds { min: Rate::from_kbps(50), max: Rate::from_kbps(300) };
+        let bounds = Bounds::new(Rate::from_kbps(50), Rate::from_kbps(300));
         half.handle_event(Time::from_millis(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, bounds.max, "{name}");
         assert!(feed(&mut *half, (1000, 3000), |_| Some(20)).iter().all(|target| *target <= bounds.max), "{name}");
-        let bounds = Bounds { min: Rate::from_kbps(800), max: Rate::from_kbps(4000) };
+        let bounds = Bounds::new(Rate::from_kbps(800), Rate::from_kbps(4000));
         half.handle_event(Time::from_millis(3000), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert!(half.decision().target >= bounds.min, "{name}");
     }
@@ -164,7 +164,7 @@ fn goog_cc_takes_messages_and_round_trip_times() {
 #[test]
 fn rtc_interceptor_paces_at_its_target_in_bursts_of_its_bucket() {
     for (kbps, ms) in [(1000, 100), (60, 200)] {
-        let setup = Setup { start: Rate::from_kbps(kbps), ..SETUP };
+        let setup = Setup::new(Rate::from_kbps(kbps), SETUP.min, SETUP.max).with_packet_size(SETUP.packet_size);
         let controller = add(Registry::standard()).get("rtc-interceptor-0.21").unwrap().build(&setup, &[]).unwrap();
         let half = controller.send.unwrap();
         let Decision { target, pacing, burst, padding, .. } = half.decision();

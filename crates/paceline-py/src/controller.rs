@@ -83,8 +83,8 @@ impl Registered {
         }
         let feedback = match self.feedback.as_str() {
             "none" => None,
-            "transport-wide" => Some(FeedbackRequirement { ecn: false, interval, longest }),
-            "rfc8888" => Some(FeedbackRequirement { ecn: true, interval, longest }),
+            "transport-wide" => Some(FeedbackRequirement::new(interval, longest)),
+            "rfc8888" => Some(FeedbackRequirement::new(interval, longest).with_ecn(true)),
             other => {
                 let message = format!("feedback must be `none`, `transport-wide` or `rfc8888`, not `{other}`");
                 return Err(PyValueError::new_err(message));
@@ -136,7 +136,7 @@ impl Config for PythonConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let mut controller = Controller { send: None, receive: None, feedback: self.feedback };
+        let mut controller = Controller::new(None, None).with_feedback(self.feedback);
         let mut ecn = self.ecn;
         let numbers: Vec<_> = self.receive_parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         if let Some(name) = self.receive_of

@@ -209,11 +209,14 @@ impl SendHalf for PythonSendHalf {
     }
 
     fn decision(&self) -> Decision {
-        let decision = Decision { ecn: self.ecn, ..self.decision };
+        let mut decision = self.decision.with_ecn(self.ecn);
         let Some(bounds) = self.bounds else { return decision };
         let target = bounds.clamp(decision.target);
-        let pacing = if target > decision.target { decision.pacing.max(target) } else { decision.pacing };
-        Decision { target, stable_target: target, pacing, padding: decision.padding.min(target), ..decision }
+        if target > decision.target {
+            decision.pacing = decision.pacing.max(target);
+        }
+        decision.target = target;
+        decision.with_stable_target(target).with_padding(decision.padding.min(target))
     }
 }
 

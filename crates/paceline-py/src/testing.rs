@@ -34,7 +34,7 @@ fn setup_of((start, min, max, packet_size): SetupNumbers) -> Setup {
 }
 
 fn bounds_of(min_bps: u64, max_bps: u64) -> Bounds {
-    Bounds { min: Rate::from_bps(min_bps), max: Rate::from_bps(max_bps) }
+    Bounds::new(Rate::from_bps(min_bps), Rate::from_bps(max_bps))
 }
 
 fn lacks(half: &str) -> PyErr {

@@ -103,12 +103,10 @@ impl Decision {
             (Some(bytes), _) => Some(Window::Outstanding(DataSize::from_bytes(bytes))),
             (None, bytes) => bytes.map(|bytes| Window::AfterHighest(DataSize::from_bytes(bytes))),
         };
-        Ok(paceline::Decision {
-            pacing: Rate::from_bps_f64(decision.pacing_bps),
-            window,
-            padding: Rate::from_bps_f64(decision.padding_bps),
-            ..paceline::Decision::new(Rate::from_bps_f64(decision.target_bps))
-        })
+        Ok(paceline::Decision::new(Rate::from_bps_f64(decision.target_bps))
+            .with_pacing(Rate::from_bps_f64(decision.pacing_bps))
+            .with_window(window)
+            .with_padding(Rate::from_bps_f64(decision.padding_bps)))
     }
 }
 
@@ -232,7 +230,7 @@ pub struct QueuedFrame {
 
 impl From<&paceline::QueuedFrame> for QueuedFrame {
     fn from(frame: &paceline::QueuedFrame) -> Self {
-        let paceline::QueuedFrame { stream, size, packets, key } = *frame;
+        let paceline::QueuedFrame { stream, size, packets, key, .. } = *frame;
         Self { stream: stream.0, size: size.as_bytes(), packets, key }
     }
 }

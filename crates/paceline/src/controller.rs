@@ -4,6 +4,7 @@
 //! messages. Neither sees bytes: the flow parses RTCP, keeps the history of sent packets and runs the pacer. A send half
 //! handles the [events](Event) that it uses and ignores the others.
 
+use crate::setters::setters;
 use crate::{Arrival, Bounds, Decision, Event, Message, MessageKind, ProbeCluster, Setup, Signals};
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -11,6 +12,7 @@ use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// A controller as a flow holds it. A clone has the same state, and the two do not affect each other.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Controller {
     /// The half at the sender. Without one the flow sends at the rate of its sources.
     pub send: Option<Box<dyn SendHalf>>,
@@ -22,6 +24,10 @@ pub struct Controller {
 }
 
 impl Controller {
+    /// Returns a controller with these halves, without per-packet feedback.
+    pub fn new(send: Option<Box<dyn SendHalf>>, receive: Option<Box<dyn ReceiveHalf>>) -> Self {
+        Self { send, receive, feedback: None }
+    }
     /// Returns a controller with a send half alone, without per-packet feedback.
     pub fn from_sender(send: impl SendHalf + 'static) -> Self {
         Self { send: Some(Box::new(send)), receive: None, feedback: None }
@@ -30,6 +36,7 @@ impl Controller {
     pub fn from_halves(send: impl SendHalf + 'static, receive: impl ReceiveHalf + 'static) -> Self {
         Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }
     }
+    setters! { with_feedback(feedback: Option<FeedbackRequirement>) }
     /// Puts the send half under the [`Guard`](crate::Guard), which lowers the rate when feedback stops, but not below `min`.
     pub fn guarded(self, min: Rate) -> Self {
         let guarded = |half| -> Box<dyn SendHalf> { Box::new(crate::Guard::new(half, min)) };
@@ -74,6 +81,7 @@ impl Controller {
 /// What a send half needs to know about each packet: whether and when it arrived, and perhaps its ECN field. The flow
 /// chooses the wire format among those that both ends support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FeedbackRequirement {
     /// Whether the half uses the ECN field of arriving packets. Not every format has it.
     pub ecn: bool,
@@ -82,6 +90,14 @@ pub struct FeedbackRequirement {
     /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
     /// cover.
     pub longest: TimeDelta,
+}
+
+impl FeedbackRequirement {
+    /// Returns a requirement of reports at these intervals, without the ECN field.
+    pub const fn new(interval: TimeDelta, longest: TimeDelta) -> Self {
+        Self { ecn: false, interval, longest }
+    }
+    setters! { with_ecn(ecn: bool) }
 }
 
 /// Copies the state of a send half, so that a call can be continued in several ways or restored. Every send half that is

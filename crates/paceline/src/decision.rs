@@ -1,9 +1,11 @@
 //! What a send half decides.
 
+use crate::setters::setters;
 use paceline_units::{DataSize, Ecn, Rate, TimeDelta};
 
 /// The instructions for encoder and pacer until the next decision. [`Decision::new`] has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// The sending rate of the flow, IP and UDP headers included.
     pub target: Rate,
@@ -29,7 +31,7 @@ pub struct Decision {
 
 impl Decision {
     /// Returns a decision whose packets leave at the target rate, without bursts, window, padding and ECN.
-    pub fn new(target: Rate) -> Self {
+    pub const fn new(target: Rate) -> Self {
         Self {
             target,
             stable_target: target,
@@ -42,6 +44,16 @@ impl Decision {
             queue_max: TimeDelta::MAX,
         }
     }
+    setters! {
+        with_stable_target(stable_target: Rate),
+        with_pacing(pacing: Rate),
+        with_burst(burst: TimeDelta),
+        with_tick(tick: TimeDelta),
+        with_window(window: Option<Window>),
+        with_padding(padding: Rate),
+        with_ecn(ecn: Ecn),
+        with_queue_max(queue_max: TimeDelta),
+    }
 }
 
 /// The number of a probe cluster within its flow.
@@ -50,6 +62,7 @@ pub type ProbeId = u16;
 /// Packets to send at a given rate, to find out whether the path has that capacity. The flow fills them with media that
 /// waits in the pacer and with padding, and marks them in [`SentPacket::probe`](crate::SentPacket::probe).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProbeCluster {
     /// The number, which the controller chooses.
     pub id: ProbeId,
@@ -61,7 +74,15 @@ pub struct ProbeCluster {
     pub packets: u16,
 }
 
+impl ProbeCluster {
+    /// Returns a cluster.
+    pub const fn new(id: ProbeId, rate: Rate, duration: TimeDelta, packets: u16) -> Self {
+        Self { id, rate, duration, packets }
+    }
+}
+
 /// A bound on bytes in flight. The flow enforces it if it knows the bytes in flight, that is, with per-packet feedback.
+/// The enum is exhaustive: a program that does not know a bound cannot enforce it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// A bound on the bytes that are neither acknowledged nor lost.

@@ -1,5 +1,6 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
+use crate::setters::setters;
 use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
@@ -11,6 +12,7 @@ use paceline_units::{DataSize, Rate, round_to_u64};
 
 /// Rate limits and packet size of a flow, given to a controller when it is built and when the route changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setup {
     /// The first target.
     pub start: Rate,
@@ -31,6 +33,7 @@ impl Setup {
     pub const fn new(start: Rate, min: Rate, max: Rate) -> Self {
         Self { start, min, max, packet_size: Self::PACKET_SIZE }
     }
+    setters! { with_packet_size(packet_size: DataSize) }
     /// Returns a size in proportion to the packet size: `size` if that is [`PACKET_SIZE`](Self::PACKET_SIZE). Numbers that
     /// a source gives in bytes, but which stand for packets, are scaled this way. A size that is not zero stays at least
     /// one byte: a window of zero would stop the flow.

@@ -1,5 +1,6 @@
 //! The events that a send half handles.
 
+use crate::setters::setters;
 use crate::{Message, PacketReport, SentPacket, Setup};
 use paceline_units::{DataSize, Fraction, Rate, StreamId, TimeDelta};
 
@@ -51,6 +52,7 @@ pub enum Event<'a> {
 
 /// One per-packet feedback message, joined with the history of sent packets.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Feedback<'a> {
     /// The packets whose state this message changes, in the order of their sequence numbers: newly reported packets,
     /// and packets that arrived after all although they had been reported lost.
@@ -68,20 +70,30 @@ pub struct Feedback<'a> {
 
 impl<'a> Feedback<'a> {
     /// Returns a message without a round-trip time.
-    pub fn new(packets: &'a [PacketReport], outstanding: DataSize, after_highest: DataSize) -> Self {
+    pub const fn new(packets: &'a [PacketReport], outstanding: DataSize, after_highest: DataSize) -> Self {
         Self { packets, outstanding, after_highest, rtt: None }
     }
+    setters! { with_rtt(rtt: Option<RoundTrip>) }
 }
 
 /// The loss in the RTCP sender or receiver reports on the flow, over at least 20 packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ReceiverReport {
     /// The fraction of packets lost since the previous one (RFC 3550, section 6.4.1).
     pub fraction_lost: Fraction,
 }
 
+impl ReceiverReport {
+    /// Returns a report with this loss.
+    pub const fn new(fraction_lost: Fraction) -> Self {
+        Self { fraction_lost }
+    }
+}
+
 /// The round-trip time of the path, without the time for which the receiver held the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RoundTrip {
     /// The last sample.
     pub last: TimeDelta,
@@ -93,6 +105,10 @@ impl RoundTrip {
     /// The weight of a sample (alpha of RFC 6298, section 2, equation 2.3).
     const WEIGHT: f64 = 1.0 / 8.0;
 
+    /// Returns a state with these times.
+    pub const fn new(last: TimeDelta, smoothed: TimeDelta) -> Self {
+        Self { last, smoothed }
+    }
     /// Returns the state after a sample; `before` is the state before it, if there was one (RFC 6298, equations 2.2 and
     /// 2.3).
     pub fn after(before: Option<Self>, sample: TimeDelta) -> Self {
@@ -103,6 +119,7 @@ impl RoundTrip {
 
 /// Limits of the target. If they contradict each other, the minimum takes precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bounds {
     /// The lowest target.
     pub min: Rate,
@@ -111,6 +128,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Returns these limits.
+    pub const fn new(min: Rate, max: Rate) -> Self {
+        Self { min, max }
+    }
     /// Returns the rate within the limits that is next to `rate`.
     pub fn clamp(&self, rate: Rate) -> Rate {
         rate.min(self.max).max(self.min)
@@ -119,6 +140,7 @@ impl Bounds {
 
 /// The state of a stream at the sender, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StreamState {
     /// The stream.
     pub stream: StreamId,
@@ -137,13 +159,20 @@ pub struct StreamState {
 
 impl StreamState {
     /// Returns the state of a stream of weight 1 that can use any rate.
-    pub fn new(stream: StreamId, queued: DataSize) -> Self {
+    pub const fn new(stream: StreamId, queued: DataSize) -> Self {
         Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
+    }
+    setters! {
+        with_unused(unused: Rate),
+        with_priority(priority: f64),
+        with_min(min: Rate),
+        with_max(max: Rate),
     }
 }
 
 /// A frame whose packets are in the pacer's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QueuedFrame {
     /// The stream.
     pub stream: StreamId,
@@ -153,6 +182,14 @@ pub struct QueuedFrame {
     pub packets: u32,
     /// Whether it can be decoded without earlier frames.
     pub key: bool,
+}
+
+impl QueuedFrame {
+    /// Returns a frame that needs earlier ones.
+    pub const fn new(stream: StreamId, size: DataSize, packets: u32) -> Self {
+        Self { stream, size, packets, key: false }
+    }
+    setters! { with_key(key: bool) }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@
 //! let mut send = controller.send.expect("gcc-2016 has a send half");
 //!
 //! // A receiver report with 20 % loss, 1 s into the call: by equation 5 of the paper the rate decreases by 10 %.
-//! let report = ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap() };
+//! let report = ReceiverReport::new(Fraction::new(0.2).unwrap());
 //! send.handle_event(Time::from_secs(1), &Event::Report(&report), &mut Signals::disabled());
 //! assert_eq!(send.decision().target, Rate::from_kbps(270));
 //! # Ok::<(), paceline::ConfigError>(())
@@ -88,6 +88,7 @@ mod report;
 pub mod rtcp_message;
 mod scream;
 mod sender;
+mod setters;
 mod signals;
 #[cfg(test)]
 mod testing;
@@ -125,7 +126,7 @@ pub mod internals {
     }
 }
 
-pub use blocks::{ApplicationLimit, GroupDelta, UnusedRate};
+pub use blocks::{ApplicationLimit, EcnValidation, GroupDelta, UnusedRate};
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;

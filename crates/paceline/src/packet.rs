@@ -1,6 +1,7 @@
 //! Packets, as they are sent, reported and received.
 
 use crate::ProbeId;
+use crate::setters::setters;
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time};
 
 /// The media type of a stream.
@@ -37,6 +38,7 @@ pub enum PacketKind {
 
 /// A packet that left the pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SentPacket {
     /// The number within the flow, from 0, without wraparound.
     pub sequence: u64,
@@ -55,13 +57,20 @@ pub struct SentPacket {
 
 impl SentPacket {
     /// Returns a media packet of the first stream, of no probe, with unknown bytes in flight.
-    pub fn new(sequence: u64, size: DataSize) -> Self {
+    pub const fn new(sequence: u64, size: DataSize) -> Self {
         Self { sequence, size, stream: StreamId(0), kind: PacketKind::Media, probe: None, in_flight: None }
+    }
+    setters! {
+        with_stream(stream: StreamId),
+        with_kind(kind: PacketKind),
+        with_probe(probe: Option<ProbeId>),
+        with_in_flight(in_flight: Option<DataSize>),
     }
 }
 
 /// The receiver's report on one packet, joined with the sender's record of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PacketReport {
     /// The number within the flow.
     pub sequence: u64,
@@ -86,14 +95,22 @@ pub struct PacketReport {
 impl PacketReport {
     /// Returns the report on a media packet of the first stream, of no probe, sent with nothing else in flight, and
     /// without ECN.
-    pub fn new(sequence: u64, sent: Time, size: DataSize, arrival: Option<RemoteTime>) -> Self {
+    pub const fn new(sequence: u64, sent: Time, size: DataSize, arrival: Option<RemoteTime>) -> Self {
         let (stream, kind, in_flight) = (StreamId(0), PacketKind::Media, DataSize::ZERO);
         Self { sequence, sent, size, stream, kind, probe: None, in_flight, arrival, ecn: None }
+    }
+    setters! {
+        with_stream(stream: StreamId),
+        with_kind(kind: PacketKind),
+        with_probe(probe: Option<ProbeId>),
+        with_in_flight(in_flight: DataSize),
+        with_ecn(ecn: Option<Ecn>),
     }
 }
 
 /// A packet as it arrives at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Arrival {
     /// The send time in the abs-send-time extension: the sender's clock in steps of 2^-18 s, unwrapped by the endpoint.
     /// Its origin is unknown, so only differences are meaningful. `None` if the packet has no such extension.
@@ -112,4 +129,19 @@ pub struct Arrival {
     pub size: DataSize,
     /// The ECN field.
     pub ecn: Ecn,
+}
+
+impl Arrival {
+    /// Returns a media packet of the first stream, which is video, without a send time and not ECN-capable.
+    pub const fn new(timestamp: u32, sequence: u16, size: DataSize) -> Self {
+        let (stream, media, kind) = (StreamId(0), MediaKind::Video, PacketKind::Media);
+        Self { sent: None, timestamp, sequence, stream, media, kind, size, ecn: Ecn::NotEct }
+    }
+    setters! {
+        with_sent(sent: Option<Time>),
+        with_stream(stream: StreamId),
+        with_media(media: MediaKind),
+        with_kind(kind: PacketKind),
+        with_ecn(ecn: Ecn),
+    }
 }

@@ -85,7 +85,7 @@ impl SharedController {
     /// Handles the limits of the stream's encoder, before each of its frames.
     pub fn handle_stream(&self, now: Instant, min: Rate, max: Rate) {
         let (now, state) = (self.time(now), &mut *self.state());
-        state.sender.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, state.queued) });
+        state.sender.handle_stream(now, &StreamState::new(STREAM, state.queued).with_min(min).with_max(max));
     }
 
     /// Handles a frame of packets with these sizes on the network, which was written to `rtc`.
@@ -93,7 +93,7 @@ impl SharedController {
         let (now, state) = (self.time(now), &mut *self.state());
         let size = packets.iter().copied().sum();
         state.queued += size;
-        let frame = QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false };
+        let frame = QueuedFrame::new(STREAM, size, packets.len() as u32);
         state.sender.finish_frame(now, &frame);
     }
 

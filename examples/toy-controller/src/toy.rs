@@ -38,8 +38,8 @@ impl Config for Toy {
 
     fn halves(&self, setup: &Setup) -> Controller {
         let half = Half::new(self.clone(), setup);
-        let feedback = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };
-        Controller { feedback: Some(feedback), ..Controller::from_sender(half) }
+        let feedback = FeedbackRequirement::new(INTERVAL, INTERVAL);
+        Controller::from_sender(half).with_feedback(Some(feedback))
     }
 }
 
@@ -74,7 +74,7 @@ impl SendHalf for Half {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.rate.scale(1.5), padding: self.rate, ..Decision::new(self.rate) }
+        Decision::new(self.rate).with_pacing(self.rate.scale(1.5)).with_padding(self.rate)
     }
 }
 

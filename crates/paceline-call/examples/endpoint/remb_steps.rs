@@ -15,7 +15,7 @@ impl Config for Steps {
     const CONTROLS: bool = false;
     fn halves(&self, _: &Setup) -> Controller {
         let half = RembSchedule { steps: self.0.clone(), begin: None, due: RemoteTime::MAX };
-        Controller { send: None, receive: Some(Box::new(half)), feedback: None }
+        Controller::new(None, Some(Box::new(half)))
     }
 }
 

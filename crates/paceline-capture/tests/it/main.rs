@@ -40,7 +40,7 @@ struct WideHalf(Rate);
 
 impl Config for Wide {
     fn halves(&self, setup: &Setup) -> Controller {
-        Controller { feedback: Some(self.0), ..Controller::from_sender(WideHalf(setup.start)) }
+        Controller::from_sender(WideHalf(setup.start)).with_feedback(Some(self.0))
     }
 }
 
@@ -48,15 +48,15 @@ impl SendHalf for WideHalf {
     fn handle_event(&mut self, _: Time, _: &Event<'_>, _: &mut Signals) {}
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.0.scale(1.5), padding: self.0.scale(1.2), ecn: Ecn::Ect0, ..Decision::new(self.0) }
+        Decision::new(self.0).with_pacing(self.0.scale(1.5)).with_padding(self.0.scale(1.2)).with_ecn(Ecn::Ect0)
     }
 }
 
 fn registry() -> Registry {
     let mut registry = Registry::standard();
     let interval = TimeDelta::from_millis(50);
-    let wide = FeedbackRequirement { ecn: false, interval, longest: interval };
-    let by_stream = FeedbackRequirement { ecn: true, ..wide };
+    let wide = FeedbackRequirement::new(interval, interval);
+    let by_stream = wide.with_ecn(true);
     registry.add(Entry::new("wide", "transport-wide feedback", "a test", Wide(wide)));
     registry.add(Entry::new("by-stream", "feedback of RFC 8888", "a test", Wide(by_stream)));
     registry

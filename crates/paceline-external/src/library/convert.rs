@@ -123,23 +123,21 @@ pub(super) fn decision(d: &PacelineDecision) -> Result<Decision, String> {
     if d.queue_max_ns < 0 {
         return Err(format!("queue_max_ns must be at least 0, not {}", d.queue_max_ns));
     }
-    Ok(Decision {
-        target: Rate::from_bps(d.target_bps),
-        stable_target: or_target(d.stable_target_bps),
-        pacing: or_target(d.pacing_bps),
-        burst: span(d.burst_ns),
-        tick: span(d.tick_ns),
-        window: match d.window {
+    Ok(Decision::new(Rate::from_bps(d.target_bps))
+        .with_stable_target(or_target(d.stable_target_bps))
+        .with_pacing(or_target(d.pacing_bps))
+        .with_burst(span(d.burst_ns))
+        .with_tick(span(d.tick_ns))
+        .with_window(match d.window {
             PACELINE_WINDOW_NONE => None,
             PACELINE_WINDOW_OUTSTANDING => Some(Window::Outstanding(DataSize::from_bytes(d.window_bytes))),
             PACELINE_WINDOW_AFTER_HIGHEST => Some(Window::AfterHighest(DataSize::from_bytes(d.window_bytes))),
             other => return Err(format!("window must be 0, 1 or 2, not {other}")),
-        },
-        padding: Rate::from_bps(d.padding_bps),
-        ecn: match d.ecn {
+        })
+        .with_padding(Rate::from_bps(d.padding_bps))
+        .with_ecn(match d.ecn {
             PACELINE_ECN_NOT_ECT | PACELINE_ECN_ECT1 | PACELINE_ECN_ECT0 => Ecn::from_bits(d.ecn),
             other => return Err(format!("ecn must be 0, 1 or 2, not {other}: only routers send CE")),
-        },
-        queue_max: TimeDelta::from_nanos(d.queue_max_ns),
-    })
+        })
+        .with_queue_max(TimeDelta::from_nanos(d.queue_max_ns)))
 }

@@ -194,12 +194,12 @@ impl LibrarySendHalf {
             if count > PROBES_MAX || probe.rate_bps == 0 {
                 return Err(format!("`poll_probe` wrote more than {PROBES_MAX} probes or one of rate 0"));
             }
-            self.probes.push_back(ProbeCluster {
-                id: probe.id,
-                rate: Rate::from_bps(probe.rate_bps),
-                duration: convert::span(probe.duration_ns),
-                packets: probe.packets,
-            });
+            self.probes.push_back(ProbeCluster::new(
+                probe.id,
+                Rate::from_bps(probe.rate_bps),
+                convert::span(probe.duration_ns),
+                probe.packets,
+            ));
         }
         if let Some(signals) = signals.filter(|signals| signals.is_enabled()) {
             instance.read_signals(&mut self.signal_values)?;

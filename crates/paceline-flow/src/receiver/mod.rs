@@ -102,7 +102,7 @@ impl MediaReceiver {
             let Some(interval) = config.feedback_interval else {
                 return Some(FeedbackBuilder::new(format, &wanted, ssrcs));
             };
-            let wanted = FeedbackRequirement { interval, longest: interval, ..wanted };
+            let wanted = FeedbackRequirement::new(interval, interval).with_ecn(wanted.ecn);
             let mut builder = FeedbackBuilder::new(format, &wanted, ssrcs);
             builder.never_send_early();
             Some(builder)

@@ -67,16 +67,12 @@ impl MediaReceiver {
             feedback.handle_packet(now, &header, ecn, size);
         }
         if let Some(half) = &mut self.half {
-            let arrival = Arrival {
-                sent: header.abs_send_time.map(|stamp| self.send_times.unwrap(now, stamp)),
-                timestamp: header.timestamp,
-                sequence: number,
-                stream: info.id,
-                media: info.kind,
-                kind,
-                size,
-                ecn,
-            };
+            let arrival = Arrival::new(header.timestamp, number, size)
+                .with_sent(header.abs_send_time.map(|stamp| self.send_times.unwrap(now, stamp)))
+                .with_stream(info.id)
+                .with_media(info.kind)
+                .with_kind(kind)
+                .with_ecn(ecn);
             half.handle_arrival(now, &arrival, &mut self.signals);
             self.poll_half(now);
         }

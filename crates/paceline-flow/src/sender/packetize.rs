@@ -88,7 +88,7 @@ impl MediaSender {
             }
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
-        let queued = QueuedFrame { stream: info.id, size: queued_size, packets: (count + fec) as u32, key };
+        let queued = QueuedFrame::new(info.id, queued_size, (count + fec) as u32).with_key(key);
         self.core.finish_frame(now, &queued);
     }
 }

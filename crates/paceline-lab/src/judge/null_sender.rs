@@ -24,7 +24,7 @@ pub fn null_sender(scenario: &Scenario) -> Scenario {
         let config = vec![("rate_bps".to_owned(), first.as_bps_f64())];
         media.controller = ControllerPlan { name: "fixed".to_owned(), config, overuse: None };
         media.changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
-        let bounds = |rate: &Rate| FlowChange::Bounds(Bounds { min: *rate, max: *rate });
+        let bounds = |rate: &Rate| FlowChange::Bounds(Bounds::new(*rate, *rate));
         // A route change starts the controller again with limits of its own.
         let restarts = media.changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_)));
         let in_force = |now: Time| steps.iter().rev().find(|(at, _)| *at <= now).map_or(first, |(_, rate)| rate);
@@ -111,7 +111,7 @@ mod tests {
         rates(&steps, &[850.0]);
         let changes = null_sender(&steps).plan.flows[0].media().unwrap().changes.clone();
         let kbps = changes.iter().map(|(at, change)| match change {
-            FlowChange::Bounds(Bounds { min, max }) if min == max => (at.as_secs_f64(), max.as_bps() / 1000),
+            FlowChange::Bounds(Bounds { min, max, .. }) if min == max => (at.as_secs_f64(), max.as_bps() / 1000),
             _ => panic!("{change:?}"),
         });
         assert_eq!(kbps.collect::<Vec<_>>(), [(25.0, 2125), (50.0, 425)]);

@@ -83,22 +83,20 @@ impl<A: Alteration> Config for Altered<A> {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let Controller { send, receive, feedback } = self.config.halves(setup);
+        let Controller { send, receive, feedback, .. } = self.config.halves(setup);
         let alteration = self.alteration.started(setup);
         let altered = |half| -> Box<dyn SendHalf> { Box::new(AlteredHalf { half, alteration }) };
-        Controller { send: send.map(altered), receive, feedback }
+        Controller::new(send.map(altered), receive).with_feedback(feedback)
     }
 }
 
 /// Returns a decision with this share of each rate.
-pub fn scaled(decision: Decision, share: f64) -> Decision {
-    Decision {
-        target: decision.target.scale(share),
-        stable_target: decision.stable_target.scale(share),
-        pacing: decision.pacing.scale(share),
-        padding: decision.padding.scale(share),
-        ..decision
+pub fn scaled(mut decision: Decision, share: f64) -> Decision {
+    let Decision { target, stable_target, pacing, padding, .. } = &mut decision;
+    for rate in [target, stable_target, pacing, padding] {
+        *rate = rate.scale(share);
     }
+    decision
 }
 
 #[derive(Clone, Debug)]

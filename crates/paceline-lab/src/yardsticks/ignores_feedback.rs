@@ -63,7 +63,7 @@ impl SendHalf for OpenLoop {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.target.scale(PACING_FACTOR), ..Decision::new(self.target) }
+        Decision::new(self.target).with_pacing(self.target.scale(PACING_FACTOR))
     }
 }
 

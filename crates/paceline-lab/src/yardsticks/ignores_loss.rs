@@ -26,12 +26,13 @@ impl Alteration for IgnoresLoss {
         match *event {
             Event::Feedback(feedback) => {
                 self.arrived.extend(feedback.packets.iter().filter(|packet| packet.arrival.is_some()));
-                let feedback = Feedback { packets: &self.arrived, ..*feedback };
+                let feedback =
+                    Feedback::new(&self.arrived, feedback.outstanding, feedback.after_highest).with_rtt(feedback.rtt);
                 half.handle_event(now, &Event::Feedback(&feedback), signals);
                 self.arrived.clear();
             }
             Event::Report(_) => {
-                let report = ReceiverReport { fraction_lost: Fraction::ZERO };
+                let report = ReceiverReport::new(Fraction::ZERO);
                 half.handle_event(now, &Event::Report(&report), signals);
             }
             _ => half.handle_event(now, event, signals),
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn receiver_reports_count_as_without_loss() {
         let mut half = config().halves(&SETUP).send.unwrap();
-        let report = ReceiverReport { fraction_lost: Fraction::new(0.5).unwrap() };
+        let report = ReceiverReport::new(Fraction::new(0.5).unwrap());
         for second in 1..10 {
             half.handle_event(Time::from_secs(second), &Event::Report(&report), &mut Signals::disabled());
         }

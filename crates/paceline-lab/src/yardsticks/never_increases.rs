@@ -44,16 +44,14 @@ impl Alteration for NeverIncreases {
         self.lowest = self.lowest.min(decision.target);
     }
 
-    fn decision(&self, decision: Decision) -> Decision {
+    fn decision(&self, mut decision: Decision) -> Decision {
         let target = decision.target.min(self.lowest);
         let share = target.as_bps_f64() / decision.target.as_bps_f64();
-        Decision {
-            target,
-            stable_target: decision.stable_target.min(target),
-            pacing: decision.pacing.scale(share).max(target),
-            padding: decision.padding.min(target),
-            ..decision
-        }
+        decision.target = target;
+        decision.stable_target = decision.stable_target.min(target);
+        decision.pacing = decision.pacing.scale(share).max(target);
+        decision.padding = decision.padding.min(target);
+        decision
     }
 }
 
@@ -79,7 +77,7 @@ mod tests {
     #[test]
     fn higher_minimum_raises_the_target() {
         let mut half = config().halves(&SETUP).send.unwrap();
-        let bounds = Bounds { min: Rate::from_kbps(1500), max: Rate::from_kbps(4000) };
+        let bounds = Bounds::new(Rate::from_kbps(1500), Rate::from_kbps(4000));
         half.handle_event(at(0), &Event::Bounds(&bounds), &mut Signals::disabled());
         assert_eq!(half.decision().target, Rate::from_kbps(1500));
     }

@@ -15,7 +15,7 @@ pub(super) fn entry() -> Entry {
 }
 
 fn config() -> Altered<Oscillates> {
-    let bounds = Bounds { min: Rate::ZERO, max: Rate::MAX };
+    let bounds = Bounds::new(Rate::ZERO, Rate::MAX);
     let half_period = TimeDelta::from_secs(2);
     Altered::googcc(Oscillates { low: 0.5, high: 1.25, half_period, bounds, is_high: false, due: None })
 }
@@ -63,8 +63,9 @@ impl Alteration for Oscillates {
     }
 
     fn decision(&self, decision: Decision) -> Decision {
-        let scaled = scaled(decision, if self.is_high { self.high } else { self.low });
-        Decision { target: self.bounds.clamp(scaled.target), ..scaled }
+        let mut scaled = scaled(decision, if self.is_high { self.high } else { self.low });
+        scaled.target = self.bounds.clamp(scaled.target);
+        scaled
     }
 }
 

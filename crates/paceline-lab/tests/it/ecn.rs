@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-const WIDE: FeedbackRequirement = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };
-const BY_STREAM: FeedbackRequirement = FeedbackRequirement { ecn: true, ..WIDE };
+const WIDE: FeedbackRequirement = FeedbackRequirement::new(INTERVAL, INTERVAL);
+const BY_STREAM: FeedbackRequirement = WIDE.with_ecn(true);
 
 /// Config and send half of a controller that sends at its start rate and records its feedback.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Config for Recorder {
     const CONTROLS: bool = false;
     fn halves(&self, setup: &Setup) -> Controller {
         let half = Self { rate: setup.start, ..self.clone() };
-        Controller { feedback: Some(self.feedback), ..Controller::from_sender(half) }
+        Controller::from_sender(half).with_feedback(Some(self.feedback))
     }
 }
 
@@ -40,7 +40,7 @@ impl SendHalf for Recorder {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.rate.scale(1.5), ecn: self.ecn, ..Decision::new(self.rate) }
+        Decision::new(self.rate).with_pacing(self.rate.scale(1.5)).with_ecn(self.ecn)
     }
 }
 

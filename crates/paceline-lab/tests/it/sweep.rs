@@ -117,7 +117,7 @@ impl SendHalf for Steady {
     fn handle_event(&mut self, _: Time, _: &Event<'_>, _: &mut Signals) {}
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.0.scale(1.5), ..Decision::new(self.0) }
+        Decision::new(self.0).with_pacing(self.0.scale(1.5))
     }
 }
 

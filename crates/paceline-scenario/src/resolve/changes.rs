@@ -24,7 +24,7 @@ impl Limits {
     fn at(&self, now: Time, sources: Rate) -> Bounds {
         let max = self.max.as_ref().map_or(sources, |max| sources.min(*max.at(now)));
         let min = *self.min.at(now);
-        Bounds { min, max: max.max(min) }
+        Bounds::new(min, max.max(min))
     }
 
     /// Returns the times at which a limit applies that the ends do not know yet. They know the first minimum.
@@ -67,8 +67,8 @@ impl Resolver<'_> {
         if let Some(spanned) = &flow.route_change_at {
             self.check_route_changes(spanned)?;
             changes.extend(spanned.get().iter().map(|at| {
-                let Bounds { min, max } = limits.at(*at, setup.max);
-                (*at, FlowChange::Route(Setup { start: setup.start.max(min), min, max, ..*setup }))
+                let Bounds { min, max, .. } = limits.at(*at, setup.max);
+                (*at, FlowChange::Route(Setup::new(setup.start.max(min), min, max).with_packet_size(setup.packet_size)))
             }));
         }
         if let Some(spanned) = &flow.available {

@@ -158,7 +158,7 @@ impl Resolver<'_> {
             return self.fail(spanned, "a clock drifts by at most 100000 ppm", help);
         }
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
-        let setup = Setup { start: get(&flow.start_rate, START_RATE), min: floor, max, packet_size };
+        let setup = Setup::new(get(&flow.start_rate, START_RATE), floor, max).with_packet_size(packet_size);
         Ok(MediaPlan {
             coupling: self.coupling(flow, couples)?,
             changes: self.changes(flow, &limits, &setup, stop)?,
@@ -236,12 +236,12 @@ impl Resolver<'_> {
         };
         let numbers = media.config.get();
         let config: Vec<(String, f64)> = numbers.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
-        let setup = Setup {
-            start: get(&media.start_rate, START_RATE),
-            min: *limits.min.at(get(&flow.start, Time::ZERO)),
-            max: streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum(),
-            packet_size,
-        };
+        let setup = Setup::new(
+            get(&media.start_rate, START_RATE),
+            *limits.min.at(get(&flow.start, Time::ZERO)),
+            streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum(),
+        )
+        .with_packet_size(packet_size);
         let built = entry.build(&setup, &config).map_err(|error| {
             let (text_span, help): (TextSpan, String) = match &error {
                 ConfigError::UnknownField { name, known, .. } => {

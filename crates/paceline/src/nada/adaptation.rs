@@ -25,11 +25,6 @@ pub struct RampUpConfig {
     pub q_bound: f64,
 }
 
-/// The largest `R_max` in the gradual update. At equilibrium the signal is `x_ref R_max / R`, and each step adds a rate in
-/// proportion to `R_max`: with a maximum far above the path, which RFC 8698 does not expect (its default is 1.5 Mbit/s, table 1),
-/// the queue would hold seconds. With this bound it holds 100 ms at 2 Mbit/s. Assumed.
-pub const R_MAX_LARGEST: Rate = Rate::from_kbps(20_000);
-
 /// Returns the rate after a gradual update (med16, eq. 3 to 5; RFC 8698, eq. 5 to 7). `x` and `x_before` are in ms;
 /// `delta` is the time that the step stands for. With `K_1 = kappa delta / tau^2` and `K_2 = kappa eta / tau`
 ///

@@ -1,6 +1,5 @@
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
-use super::adaptation::R_MAX_LARGEST;
 use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
 use crate::blocks::{EcnValidation, FlightLimit};
@@ -129,13 +128,7 @@ impl<S: SenderSignal> Sender<S> {
                 let rate = ramp_up(report.incoming, self.rtt + c.response, &c.ramp_up);
                 if c.generation == Generation::Rfc8698 { self.rate.max(rate) } else { rate }
             }
-            NadaMode::Gradual => {
-                let r_max = match c.generation {
-                    Generation::Rfc8698 => self.bounds.max.min(R_MAX_LARGEST),
-                    Generation::Y2015 { .. } => self.bounds.max,
-                };
-                gradual(self.rate, x, self.x_before, self.step(now), r_max, &c.gradual)
-            }
+            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.bounds.max, &c.gradual),
         };
         // Eq. 8 and 9.
         self.rate = self.bounds.clamp(self.rounded(rate, report.mode));

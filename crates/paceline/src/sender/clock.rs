@@ -36,7 +36,7 @@ impl SteadyClock {
     fn step(&mut self, time: Time) -> (Time, Option<TimeDelta>) {
         let ahead = time - self.last;
         if ahead > FORWARD_MAX {
-            self.shift = self.shift - (ahead - FORWARD_MAX);
+            self.shift -= ahead - FORWARD_MAX;
             self.last += FORWARD_MAX;
             return (self.last, None);
         }

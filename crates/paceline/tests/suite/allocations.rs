@@ -1,6 +1,5 @@
 //! In steady state a controller does not allocate, and its state is small.
 
-use crate::video_packet;
 use paceline::{
     Arrival, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport, PacketReport, ReceiverReport,
     Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
@@ -63,7 +62,7 @@ fn receive_halves_do_not_allocate_and_are_small() {
             let queue = TimeDelta::from_micros(500 * (frame % 120 - 60).abs());
             let now = RemoteTime::from_millis(70_000 + frame * 33 + part * 2) + queue;
             let (timestamp, sequence) = ((frame * 2970) as u32, n as u16);
-            let arrival = Arrival { timestamp, sequence, ..video_packet(sent, DataSize::from_bytes(1200)) };
+            let arrival = Arrival::new(timestamp, sequence, DataSize::from_bytes(1200)).with_sent(Some(sent));
             half.handle_arrival(now, &arrival, &mut signals);
             if half.poll_timeout().is_some_and(|due| due <= now) {
                 half.handle_timeout(now, &mut signals);
@@ -108,7 +107,7 @@ fn send_halves_do_not_allocate() {
                 &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::from_millis(50))),
                 &mut signals,
             );
-            let report = ReceiverReport { fraction_lost };
+            let report = ReceiverReport::new(fraction_lost);
             half.handle_event(now, &Event::Report(&report), &mut signals);
             for message in messages(n) {
                 half.handle_event(now, &Event::Message(&message), &mut signals);

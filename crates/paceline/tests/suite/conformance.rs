@@ -1,6 +1,5 @@
 //! Properties that hold for every registered controller and any input. The registry is the list of tests.
 
-use crate::video_packet;
 use paceline::{
     Arrival, Controller, Decision, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport,
     PacketKind, PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
@@ -114,11 +113,9 @@ pub fn step() -> impl Strategy<Value = Step> {
 
 pub fn setups() -> impl Strategy<Value = Setup> {
     let packet = prop_oneof![1u64..10, 1u64..65_000];
-    (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000, packet).prop_map(|(min, over, more, packet)| Setup {
-        min: Rate::from_bps(min),
-        start: Rate::from_bps(min + over),
-        max: Rate::from_bps(min + more),
-        packet_size: DataSize::from_bytes(packet),
+    (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000, packet).prop_map(|(min, over, more, packet)| {
+        Setup::new(Rate::from_bps(min + over), Rate::from_bps(min), Rate::from_bps(min + more))
+            .with_packet_size(DataSize::from_bytes(packet))
     })
 }
 
@@ -210,7 +207,7 @@ impl Harness {
                     if let Some(sample) = *rtt {
                         half.handle_event(now, &Event::RoundTrip(&RoundTrip::after(None, sample)), &mut self.signals);
                     }
-                    let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap() };
+                    let report = ReceiverReport::new(Fraction::new(*f).unwrap());
                     half.handle_event(now, &Event::Report(&report), &mut self.signals);
                 }
                 Input::Message(message) => half.handle_event(now, &Event::Message(message), &mut self.signals),
@@ -240,7 +237,7 @@ impl Harness {
                     let (queued, unused) = (DataSize::from_bytes(*queued), Rate::from_bps(*unused));
                     half.handle_event(
                         now,
-                        &Event::Stream(&StreamState { unused, ..StreamState::new(StreamId(0), queued) }),
+                        &Event::Stream(&StreamState::new(StreamId(0), queued).with_unused(unused)),
                         &mut Signals::disabled(),
                     );
                 }
@@ -254,15 +251,12 @@ impl Harness {
             for i in 0..packets {
                 self.sequence += 1;
                 self.sent += sent.unwrap_or_default();
-                let arrival = Arrival {
-                    sent: sent.map(|_| self.sent),
-                    timestamp: self.timestamp,
-                    sequence: self.sequence as u16 ^ u16::from(i == 7),
-                    stream: StreamId(stream),
-                    kind,
-                    ecn,
-                    ..video_packet(self.sent, DataSize::from_bytes(size))
-                };
+                let arrival =
+                    Arrival::new(self.timestamp, self.sequence as u16 ^ u16::from(i == 7), DataSize::from_bytes(size))
+                        .with_sent(sent.map(|_| self.sent))
+                        .with_stream(StreamId(stream))
+                        .with_kind(kind)
+                        .with_ecn(ecn);
                 half.handle_arrival(self.remote, &arrival, &mut self.remote_signals);
             }
         }
@@ -329,7 +323,7 @@ proptest! {
                 _ => (f.name.to_owned(), f.default),
             };
             let changes: Vec<(String, f64)> = entry.fields().into_iter().zip(&ends).map(end).collect();
-            let setup = Setup { min: setup.min.max(Rate::from_bps(1)), ..setup };
+            let setup = Setup::new(setup.start, setup.min.max(Rate::from_bps(1)), setup.max).with_packet_size(setup.packet_size);
             // `fixed` may be configured to a rate below the flow's minimum.
             let Ok(controller) = entry.build(&setup, &changes) else { continue };
             if entry.name() != "fixed" {
@@ -405,7 +399,7 @@ fn gcc_follows_loss_and_remb() {
     for entry in Registry::standard().iter().filter(|e| e.name().starts_with("gcc-")) {
         let after = |fraction_lost: f64| {
             let mut half = built(entry, &setup).send.unwrap();
-            let report = ReceiverReport { fraction_lost: Fraction::new(fraction_lost).unwrap() };
+            let report = ReceiverReport::new(Fraction::new(fraction_lost).unwrap());
             half.handle_event(Time::from_secs(1), &Event::Report(&report), &mut Signals::disabled());
             half.decision().target.as_bps() / 1000
         };

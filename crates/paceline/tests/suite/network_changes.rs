@@ -15,7 +15,7 @@ proptest! {
         (min, more) in (0u64..3_000_000, 0u64..3_000_000),
         after in proptest::collection::vec(step(), 1..60),
     ) {
-        let bounds = Bounds { min: Rate::from_bps(min), max: Rate::from_bps(min + more) };
+        let bounds = Bounds::new(Rate::from_bps(min), Rate::from_bps(min + more));
         for entry in Registry::standard().iter() {
             let mut harness = Harness::new(built(entry, &setup), setup);
             harness.run(&before);
@@ -120,7 +120,7 @@ fn guard_follows_the_minimum() {
     let entry = Registry::standard();
     let mut half = built(entry.get("gcc-2016").unwrap(), &setup).send.unwrap();
     let mut now = Time::ZERO;
-    let bounds = |min| Bounds { min: Rate::from_kbps(min), max: Rate::from_kbps(2000) };
+    let bounds = |min| Bounds::new(Rate::from_kbps(min), Rate::from_kbps(2000));
     half.handle_event(now, &Event::Bounds(&bounds(200)), &mut Signals::disabled());
     assert_eq!(run(&mut *half, &mut now, 30, true), Rate::from_kbps(200));
     half.handle_event(now, &Event::Bounds(&bounds(400)), &mut Signals::disabled());

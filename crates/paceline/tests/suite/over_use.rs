@@ -7,8 +7,6 @@ use paceline::{
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
 
-use crate::video_packet;
-
 /// Frames of three packets, 33 ms apart: 873 kbit/s. From this frame on each takes 8 ms more than the previous one, so
 /// that packets arrive at 702 kbit/s.
 const ONSET: i64 = 300;
@@ -90,7 +88,7 @@ impl Call {
             }
             if now % 1000 == 999 {
                 let (fraction_lost, rtt) = (Fraction::from_q8(0), TimeDelta::from_millis(2 * OWD + queue(now / 33)));
-                let report = ReceiverReport { fraction_lost };
+                let report = ReceiverReport::new(fraction_lost);
                 let half = self.pair.send.as_mut().expect("a send half");
                 half.handle_event(
                     Time::from_millis(now),
@@ -105,7 +103,7 @@ impl Call {
 
     fn send(&mut self, now: i64) {
         let (sequence, stream) = (self.history.next_sequence(), StreamId(0));
-        let (at, packet) = (Time::from_millis(now), SentPacket { stream, ..SentPacket::new(sequence, SIZE) });
+        let (at, packet) = (Time::from_millis(now), SentPacket::new(sequence, SIZE).with_stream(stream));
         let half = self.pair.send.as_mut().expect("a send half");
         while half.poll_timeout().is_some_and(|due| due <= at) {
             half.handle_event(at, &Event::Timeout, &mut self.signals);
@@ -124,7 +122,7 @@ impl Call {
         let (frame, part) = (sequence as i64 / 3, sequence as i64 % 3);
         let sent = Time::from_millis(33 * frame + 4 * part);
         let (timestamp, sequence) = (2970 * frame as u32, sequence as u16);
-        let arrival = Arrival { timestamp, sequence, ..video_packet(sent, SIZE) };
+        let arrival = Arrival::new(timestamp, sequence, SIZE).with_sent(Some(sent));
         half.handle_arrival(at, &arrival, &mut self.signals);
         if half.poll_timeout().is_some_and(|due| due <= at) {
             half.handle_timeout(at, &mut self.signals);

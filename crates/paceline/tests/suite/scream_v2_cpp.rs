@@ -134,7 +134,7 @@ impl Loop {
             let report = |sent: &Sent| {
                 let arrival = sent.arrival.map(|at| RemoteTime::from_nanos(at.as_nanos()));
                 let ecn = arrival.map(|_| ecn(sent.marked));
-                PacketReport { ecn, ..PacketReport::new(sent.sequence, sent.at, sent.size, arrival) }
+                PacketReport::new(sent.sequence, sent.at, sent.size, arrival).with_ecn(ecn)
             };
             let reports: Vec<PacketReport> = packets.iter().map(report).collect();
             self.in_flight = self.in_flight.saturating_sub(packets.iter().map(|sent| sent.size).sum());
@@ -149,7 +149,7 @@ impl Loop {
         }
         self.next_frame += FRAME;
         let queued = self.queue.iter().copied().sum();
-        let state = StreamState { max: self.script.max, ..StreamState::new(StreamId(0), queued) };
+        let state = StreamState::new(StreamId(0), queued).with_max(self.script.max);
         self.half.handle_event(self.now, &Event::Stream(&state), &mut Signals::disabled());
         let want = self.half.decision().target.as_bps_f64() * FRAME.as_secs_f64() / 8.0 + self.carry;
         let bytes = want as u64;
@@ -158,7 +158,7 @@ impl Loop {
         let sizes = (0..count).map(|i| DataSize::from_bytes(bytes / count + u64::from(i < bytes % count)));
         self.queue.extend(sizes);
         let size = DataSize::from_bytes(bytes);
-        let frame = QueuedFrame { stream: StreamId(0), size, packets: count as u32, key: false };
+        let frame = QueuedFrame::new(StreamId(0), size, count as u32);
         self.half.handle_event(self.now, &Event::Frame(&frame), &mut Signals::disabled());
     }
 
@@ -176,7 +176,7 @@ impl Loop {
                 return;
             };
             let at = self.next_packet;
-            let packet = SentPacket { kind: PacketKind::Media, ..SentPacket::new(self.sequence, size) };
+            let packet = SentPacket::new(self.sequence, size).with_kind(PacketKind::Media);
             self.half.handle_event(at, &Event::Sent(&packet), &mut Signals::disabled());
             self.in_flight += size;
             let backlog = (self.link_free - at).max(TimeDelta::ZERO);

@@ -11,7 +11,7 @@ const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate:
 const DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 fn bounds(min: u64, max: u64) -> Bounds {
-    Bounds { min: Rate::from_bps(min), max: Rate::from_bps(max) }
+    Bounds::new(Rate::from_bps(min), Rate::from_bps(max))
 }
 
 /// A call over a link with a queue of 300 ms.
@@ -197,21 +197,6 @@ fn the_maximum_is_a_hard_limit_for_every_controller() {
         call.highest_target = Rate::ZERO;
         call.run_until(Time::from_secs(40));
         assert!(call.highest_target <= Rate::from_kbps(400), "{}: {}", entry.name(), call.highest_target);
-    }
-}
-
-/// NADA's queue is in proportion to its maximum (RFC 8698, equation 5), which programs set far above the path.
-#[test]
-fn nada_keeps_a_bounded_queue_with_any_maximum() {
-    for name in ["nada", "nada-sender"] {
-        for mbps in [8, 20, 100, 1000] {
-            let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(1000 * mbps));
-            let mut call = Call::new(controllers().get(name).unwrap(), &setup, Rate::from_kbps(2000));
-            call.run_until(Time::from_secs(40));
-            let (sent, queue) = (call.left.len(), call.waits.as_millis_f64() / call.left.len() as f64);
-            assert!(call.dropped * 50 < sent, "{name}, {mbps} Mbit/s: {} of {sent} dropped", call.dropped);
-            assert!((2.0..150.0).contains(&queue), "{name}, {mbps} Mbit/s: a queue of {queue} ms");
-        }
     }
 }
 

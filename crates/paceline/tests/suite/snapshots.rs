@@ -1,7 +1,7 @@
 //! Every registered controller can be copied with its state.
 
 use crate::conformance::{Harness, built, setups, step};
-use paceline::{Controller, Event, Registry, SentPacket, Setup, Signals};
+use paceline::{Arrival, Controller, Event, Registry, SentPacket, Setup, Signals};
 use paceline_units::{DataSize, Rate, RemoteTime, Time};
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn debug_shows_the_state() {
         assert_eq!(format!("{send:?}") != before, entry.controls(), "{}", entry.name());
         if let Some(mut half) = receive {
             let before = format!("{half:?}");
-            let packet = crate::video_packet(Time::ZERO, DataSize::from_bytes(1200));
+            let packet = Arrival::new(0, 0, DataSize::from_bytes(1200)).with_sent(Some(Time::ZERO));
             half.handle_arrival(RemoteTime::from_millis(20), &packet, &mut signals);
             assert_ne!(format!("{half:?}"), before, "{}", entry.name());
         }

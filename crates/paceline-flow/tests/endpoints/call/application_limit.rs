@@ -116,11 +116,11 @@ fn application_limit_begins_with_a_slow_source_and_not_with_a_fast_one() {
 /// Almost nothing leaves, but the application is not the reason.
 #[test]
 fn flow_with_a_backlog_is_not_limited_by_its_application() {
-    let slow = Decision { pacing: kbps(300), ..Decision::new(kbps(1000)) };
+    let slow = Decision::new(kbps(1000)).with_pacing(kbps(300));
     let log = run(kbps(2000), slow);
     assert_eq!(log.limits, []);
     let closed = Window::Outstanding(DataSize::from_bytes(1));
-    assert_eq!(run(kbps(2000), Decision { window: Some(closed), ..slow }).limits, []);
+    assert_eq!(run(kbps(2000), slow.with_window(Some(closed))).limits, []);
 }
 
 /// A call with a source of up to `max` and a target of 1 Mbit/s.

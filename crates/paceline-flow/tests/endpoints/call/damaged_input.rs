@@ -24,7 +24,7 @@ fn fec() -> impl Strategy<Value = FecScheme> {
 /// Either format.
 fn feedback() -> impl Strategy<Value = FeedbackRequirement> {
     let interval = TimeDelta::from_millis(50);
-    any::<bool>().prop_map(move |ecn| FeedbackRequirement { ecn, interval, longest: interval })
+    any::<bool>().prop_map(move |ecn| FeedbackRequirement::new(interval, interval).with_ecn(ecn))
 }
 
 /// The damage to a datagram: bytes changed, truncated, dropped or duplicated; then a pause.

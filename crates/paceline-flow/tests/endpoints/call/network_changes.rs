@@ -25,11 +25,11 @@ fn media_bps(call: &TestCall, id: u8, from: i64, to: i64) -> f64 {
 fn sources_and_pacer_follow_new_bounds() {
     let mut call = TestCall::new(CallConfig::new(controller("gcc-tfb", kbps(5000), &[]), kbps(5000)));
     call.run_secs(5);
-    call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max: kbps(200) });
+    call.sender.set_bounds(call.now, &Bounds::new(kbps(50), kbps(200)));
     assert_eq!(call.sender.decision().target, kbps(200));
     call.run_secs(10);
     assert_within(media_bps(&call, 0, 6, 10), 170e3, 205e3, "media, bit/s");
-    call.sender.set_bounds(call.now, &Bounds { min: kbps(600), max: kbps(5000) });
+    call.sender.set_bounds(call.now, &Bounds::new(kbps(600), kbps(5000)));
     assert_eq!(call.sender.decision().target, kbps(600));
     call.run_secs(15);
     assert_within(media_bps(&call, 0, 11, 15), 560e3, 2500e3, "media, bit/s");
@@ -192,8 +192,8 @@ fn waiting_probes_follow_a_new_maximum() {
         call.sender.set_available(call.now, false);
         call.run_secs(3);
         // The cluster is ready since 2 s.
-        call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max: kbps(5000) });
-        call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max });
+        call.sender.set_bounds(call.now, &Bounds::new(kbps(50), kbps(5000)));
+        call.sender.set_bounds(call.now, &Bounds::new(kbps(50), max));
         call.sender.set_available(call.now, true);
         call.run_secs(6);
         let probes = log.lock().unwrap().sent.iter().filter(|(_, packet)| packet.probe.is_some()).count();

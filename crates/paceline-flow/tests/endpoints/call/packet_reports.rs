@@ -14,8 +14,8 @@ use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
 use std::sync::{Arc, Mutex};
 
-pub const TRANSPORT_WIDE: FeedbackRequirement = FeedbackRequirement { ecn: false, interval: ms(50), longest: ms(50) };
-pub const RFC8888: FeedbackRequirement = FeedbackRequirement { ecn: true, ..TRANSPORT_WIDE };
+pub const TRANSPORT_WIDE: FeedbackRequirement = FeedbackRequirement::new(ms(50), ms(50));
+pub const RFC8888: FeedbackRequirement = TRANSPORT_WIDE.with_ecn(true);
 /// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
 pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
 
@@ -42,7 +42,7 @@ impl SendHalf for RecordingHalf {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
+        Decision::new(self.0).with_pacing(self.0.scale(1.5)).with_ecn(self.1)
     }
 }
 
@@ -94,7 +94,7 @@ impl Call {
     pub fn config(&self, log: &Arc<Mutex<ReportLog>>, forward: Impairment, back: Impairment) -> CallConfig {
         let &Self { feedback, ecn, rate, seconds } = self;
         let half = RecordingHalf(rate, ecn, log.clone());
-        let controller = Controller { feedback, ..Controller::from_sender(half) };
+        let controller = Controller::from_sender(half).with_feedback(feedback);
         let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
         let source = FiniteSource(Ideal::new(config, Time::ZERO).unwrap(), Time::from_secs(seconds));
         let mut config = CallConfig::new(controller, rate);
@@ -177,7 +177,7 @@ impl SendHalf for Windowed {
 
     fn decision(&self) -> Decision {
         let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
-        Decision { pacing: target.scale(1.5), window: Some(window), padding: target, ..Decision::new(target) }
+        Decision::new(target).with_pacing(target.scale(1.5)).with_window(Some(window)).with_padding(target)
     }
 }
 
@@ -201,7 +201,7 @@ fn windowed_call_with(
 ) -> (TestCall, u64) {
     let outstanding = Arc::default();
     let half = Windowed(Arc::clone(&outstanding));
-    let controller = Controller { feedback: Some(feedback), ..Controller::from_sender(half) };
+    let controller = Controller::from_sender(half).with_feedback(Some(feedback));
     let most = Rate::from_kbps(2000);
     let mut config = CallConfig::new(controller, most);
     config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];

@@ -29,7 +29,7 @@ impl SendHalf for ProbingHalf {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: self.rate.scale(1.5), burst: ms(40), ..Decision::new(self.rate) }
+        Decision::new(self.rate).with_pacing(self.rate.scale(1.5)).with_burst(ms(40))
     }
 
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
@@ -37,20 +37,20 @@ impl SendHalf for ProbingHalf {
     }
 }
 
-const CLUSTER: ProbeCluster = ProbeCluster { id: 7, rate: kbps(3000), duration: ms(40), packets: 5 };
+const CLUSTER: ProbeCluster = ProbeCluster::new(7, kbps(3000), ms(40), 5);
 
 /// A call with transport-wide feedback whose half asks for a cluster after 2 s, and the log of it.
 pub fn probing_call() -> (TestCall, Arc<Mutex<ReportLog>>) {
     let log: Arc<Mutex<ReportLog>> = Arc::default();
     let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };
-    let controller = Controller { feedback: Some(TRANSPORT_WIDE), ..Controller::from_sender(half) };
+    let controller = Controller::from_sender(half).with_feedback(Some(TRANSPORT_WIDE));
     (TestCall::new(CallConfig::new(controller, kbps(1000))), log)
 }
 
 fn run(feedback: Option<FeedbackRequirement>) -> ReportLog {
     let log: Arc<Mutex<ReportLog>> = Arc::default();
     let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };
-    let mut config = CallConfig::new(Controller { feedback, ..Controller::from_sender(half) }, kbps(1000));
+    let mut config = CallConfig::new(Controller::from_sender(half).with_feedback(feedback), kbps(1000));
     config.streams = vec![video_source(0, 30.0, kbps(30), kbps(500), kbps(500))];
     TestCall::run(config, 6);
     std::mem::take(&mut *log.lock().unwrap())
@@ -136,7 +136,7 @@ fn feedback_comes_in_the_format_that_both_ends_support() {
     for (transport_wide, has_ecn) in [(true, false), (false, true)] {
         let log: Arc<Mutex<ReportLog>> = Arc::default();
         let call = Call {
-            feedback: Some(FeedbackRequirement { ecn: !has_ecn, ..TRANSPORT_WIDE }),
+            feedback: Some(TRANSPORT_WIDE.with_ecn(!has_ecn)),
             ecn: paceline_units::Ecn::Ect1,
             rate: kbps(500),
             seconds: 3,

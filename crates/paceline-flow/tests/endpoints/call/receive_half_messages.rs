@@ -59,7 +59,7 @@ impl SendHalf for MessageSink {
     }
 
     fn decision(&self) -> Decision {
-        Decision { pacing: kbps(600), ..Decision::new(kbps(300)) }
+        Decision::new(kbps(300)).with_pacing(kbps(600))
     }
 }
 

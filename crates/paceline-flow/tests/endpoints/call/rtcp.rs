@@ -174,7 +174,7 @@ fn every_round_trip_time_reaches_the_controller() {
         }
 
         fn decision(&self) -> Decision {
-            Decision { pacing: kbps(200), ..Decision::new(kbps(60)) }
+            Decision::new(kbps(60)).with_pacing(kbps(200))
         }
     }
     let inputs = Arc::new(Mutex::new(Vec::new()));

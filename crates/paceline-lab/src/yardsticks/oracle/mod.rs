@@ -108,7 +108,7 @@ fn follow(controller: &mut ControllerPlan, changes: &mut Vec<(Time, FlowChange)>
     let config = vec![("rate_bps".to_owned(), rates[0].1.max(LOWEST)), ("pacing_factor".to_owned(), 1.0)];
     *controller = ControllerPlan { name: FOLLOWER.to_owned(), config, overuse: None };
     changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
-    let bounds = |bps: f64| FlowChange::Bounds(Bounds { min: rate(bps), max: rate(bps) });
+    let bounds = |bps: f64| FlowChange::Bounds(Bounds::new(rate(bps), rate(bps)));
     // A route change starts the controller again with limits of its own.
     let restarts: Vec<Time> =
         changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_))).map(|(at, _)| *at).collect();

@@ -121,8 +121,9 @@ struct IgnoredProbes {
 impl Alteration for IgnoredProbes {
     fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
         let Event::Feedback(feedback) = *event else { return half.handle_event(now, event, signals) };
-        self.packets.extend(feedback.packets.iter().map(|packet| PacketReport { probe: None, ..*packet }));
-        let feedback = Feedback { packets: &self.packets, ..*feedback };
+        self.packets.extend(feedback.packets.iter().map(|packet| packet.with_probe(None)));
+        let feedback =
+            Feedback::new(&self.packets, feedback.outstanding, feedback.after_highest).with_rtt(feedback.rtt);
         half.handle_event(now, &Event::Feedback(&feedback), signals);
         self.packets.clear();
     }
