@@ -434,8 +434,8 @@ impl<T> Sender<T> {
         now
     }
 
-    /// Reads the decision and the probe clusters of the half, and the next timeout. A program calls it after
-    /// [`handle_rtcp_packet`](Self::handle_rtcp_packet); the other calls do it themselves.
+    /// Reads the decision and the probe clusters of the controller, and its next timeout. A program calls it after
+    /// `handle_rtcp_packet` (feature `rtp`) and [`handle_stream`](Self::handle_stream); the other calls do it themselves.
     pub fn settle(&mut self) {
         self.follow(self.clock.last());
         self.update_wake();

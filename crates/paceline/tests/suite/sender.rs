@@ -79,14 +79,16 @@ impl Call {
                     self.packets.push_back((self.free + DELAY, packet.head, packet.size, packet.ecn));
                 }
             }
-            while let Some((_, head, size, ecn)) = self.packets.pop_front_if(|(at, ..)| *at <= now) {
+            while self.packets.front().is_some_and(|(at, ..)| *at <= now) {
+                let (_, head, size, ecn) = self.packets.pop_front().unwrap();
                 self.receiver.handle_packet(remote, &head, size, ecn);
             }
             self.receiver.handle_timeout(remote);
             while let Some(report) = self.receiver.poll_report(remote) {
                 self.reports.push_back((now + DELAY, report));
             }
-            while let Some((_, report)) = self.reports.pop_front_if(|(at, _)| *at <= now) {
+            while self.reports.front().is_some_and(|(at, _)| *at <= now) {
+                let (_, report) = self.reports.pop_front().unwrap();
                 self.sender.handle_report(now, &report);
             }
             while let Some(event) = self.sender.poll_event() {
@@ -148,10 +150,13 @@ fn controllers_need_what_the_guide_says() {
     }
 }
 
+/// A change of a call.
+type Change = fn(&mut Call);
+
 /// Nothing that stops a flow stops it for good: after bounds near zero, an outage and new routes, packets leave within 3 s.
 #[test]
 fn every_controller_sends_again_within_three_seconds_of_a_pause() {
-    let pauses: [(&str, fn(&mut Call), fn(&mut Call)); 5] = [
+    let pauses: [(&str, Change, Change); 5] = [
         ("bounds of zero", |c| c.sender.set_bounds(c.now, &bounds(0, 0)), restore),
         ("bounds of 1 bit/s", |c| c.sender.set_bounds(c.now, &bounds(1, 1)), restore),
         ("bounds of 1 kbit/s", |c| c.sender.set_bounds(c.now, &bounds(1000, 1000)), restore),
