@@ -67,7 +67,7 @@ impl Link {
         self.free = now + wait + size / Self::CAPACITY;
         self.departed.push((self.free, size, wait));
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        if (self.random >> 33) % 100 != 0 {
+        if !(self.random >> 33).is_multiple_of(100) {
             self.packets.push_back((self.free + DELAY, head, size, ecn));
         }
     }
