@@ -31,6 +31,7 @@ pub struct Decision {
 
 impl Decision {
     /// Returns a decision whose packets leave at the target rate, without bursts, window, padding and ECN.
+    #[inline]
     pub const fn new(target: Rate) -> Self {
         Self {
             target,
@@ -76,6 +77,7 @@ pub struct ProbeCluster {
 
 impl ProbeCluster {
     /// Returns a cluster.
+    #[inline]
     pub const fn new(id: ProbeId, rate: Rate, duration: TimeDelta, packets: u16) -> Self {
         Self { id, rate, duration, packets }
     }

@@ -70,6 +70,7 @@ pub struct Feedback<'a> {
 
 impl<'a> Feedback<'a> {
     /// Returns a message without a round-trip time.
+    #[inline]
     pub const fn new(packets: &'a [PacketReport], outstanding: DataSize, after_highest: DataSize) -> Self {
         Self { packets, outstanding, after_highest, rtt: None }
     }
@@ -86,6 +87,7 @@ pub struct ReceiverReport {
 
 impl ReceiverReport {
     /// Returns a report with this loss.
+    #[inline]
     pub const fn new(fraction_lost: Fraction) -> Self {
         Self { fraction_lost }
     }
@@ -106,6 +108,7 @@ impl RoundTrip {
     const WEIGHT: f64 = 1.0 / 8.0;
 
     /// Returns a state with these times.
+    #[inline]
     pub const fn new(last: TimeDelta, smoothed: TimeDelta) -> Self {
         Self { last, smoothed }
     }
@@ -129,6 +132,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Returns these limits.
+    #[inline]
     pub const fn new(min: Rate, max: Rate) -> Self {
         Self { min, max }
     }
@@ -159,6 +163,7 @@ pub struct StreamState {
 
 impl StreamState {
     /// Returns the state of a stream of weight 1 that can use any rate.
+    #[inline]
     pub const fn new(stream: StreamId, queued: DataSize) -> Self {
         Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
     }
@@ -186,6 +191,7 @@ pub struct QueuedFrame {
 
 impl QueuedFrame {
     /// Returns a frame that needs earlier ones.
+    #[inline]
     pub const fn new(stream: StreamId, size: DataSize, packets: u32) -> Self {
         Self { stream, size, packets, key: false }
     }

@@ -57,6 +57,7 @@ pub struct SentPacket {
 
 impl SentPacket {
     /// Returns a media packet of the first stream, of no probe, with unknown bytes in flight.
+    #[inline]
     pub const fn new(sequence: u64, size: DataSize) -> Self {
         Self { sequence, size, stream: StreamId(0), kind: PacketKind::Media, probe: None, in_flight: None }
     }
@@ -95,6 +96,7 @@ pub struct PacketReport {
 impl PacketReport {
     /// Returns the report on a media packet of the first stream, of no probe, sent with nothing else in flight, and
     /// without ECN.
+    #[inline]
     pub const fn new(sequence: u64, sent: Time, size: DataSize, arrival: Option<RemoteTime>) -> Self {
         let (stream, kind, in_flight) = (StreamId(0), PacketKind::Media, DataSize::ZERO);
         Self { sequence, sent, size, stream, kind, probe: None, in_flight, arrival, ecn: None }
@@ -133,6 +135,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// Returns a media packet of the first stream, which is video, without a send time and not ECN-capable.
+    #[inline]
     pub const fn new(timestamp: u32, sequence: u16, size: DataSize) -> Self {
         let (stream, media, kind) = (StreamId(0), MediaKind::Video, PacketKind::Media);
         Self { sent: None, timestamp, sequence, stream, media, kind, size, ecn: Ecn::NotEct }

@@ -4,6 +4,7 @@
 macro_rules! setters {
     ($($setter:ident($field:ident: $type:ty)),+ $(,)?) => {$(
         #[doc = concat!("Returns the value with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+        #[inline]
         pub const fn $setter(mut self, $field: $type) -> Self {
             self.$field = $field;
             self

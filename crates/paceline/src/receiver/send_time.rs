@@ -16,6 +16,7 @@ pub struct SendTimeUnwrapper {
 impl SendTimeUnwrapper {
     /// Returns the send time of a packet received at `now`, relative to that of the first packet. The receiver's own
     /// clock gives the number of wraps since the previous packet.
+    #[inline]
     pub fn unwrap(&mut self, now: RemoteTime, stamp: AbsSendTime) -> Time {
         let time = match self.last {
             None => Time::ZERO,

@@ -32,6 +32,7 @@ pub struct SenderConfig {
 
 impl SenderConfig {
     /// Returns a configuration whose target has the limits of `setup`.
+    #[inline]
     pub fn new(setup: &Setup) -> Self {
         Self {
             bounds: Some(setup.bounds()),
@@ -101,6 +102,7 @@ pub struct PacketHead {
 
 impl PacketHead {
     /// Returns the head of a media packet of the first video stream.
+    #[inline]
     pub fn new(number: u64, sent: Time, timestamp: u32) -> Self {
         let (stream, media, kind) = (StreamId(0), MediaKind::Video, PacketKind::Media);
         Self { number, sent, stream, media, kind, timestamp }
@@ -154,10 +156,12 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// Returns a packet of no probe.
+    #[inline]
     pub fn new(size: DataSize, stream: StreamId, kind: PacketKind) -> Self {
         Self { size, stream, kind, probe: None }
     }
     /// Returns the packet as a part of a probe cluster.
+    #[inline]
     pub fn with_probe(self, probe: Option<ProbeId>) -> Self {
         Self { probe, ..self }
     }

@@ -20,11 +20,13 @@ pub(super) struct FrameWaits {
 
 impl FrameWaits {
     /// Handles a frame that is queued.
+    #[inline]
     pub fn push(&mut self, timestamp: u32, released: DataSize) {
         self.frames.push_back((timestamp, released));
     }
 
     /// Forgets the frames before the first one that still waits, which has this RTP timestamp.
+    #[inline]
     pub fn begin_with(&mut self, first: u32) {
         while self.frames.front().is_some_and(|(timestamp, _)| *timestamp != first) {
             self.frames.pop_front();
@@ -46,6 +48,7 @@ impl FrameWaits {
     }
 
     /// Forgets all frames, because none waits.
+    #[inline]
     pub fn clear(&mut self) {
         self.frames.clear();
     }

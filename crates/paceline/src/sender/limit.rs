@@ -32,6 +32,7 @@ impl LimitCheck {
     }
 
     /// Returns whether the application limits the flow, if that changed.
+    #[inline]
     fn update(&mut self, now: Time, target: Rate, queued: DataSize) -> Option<bool> {
         if now < self.due {
             return None;

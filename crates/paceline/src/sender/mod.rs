@@ -508,6 +508,7 @@ impl<T> Sender<T> {
 }
 
 /// Returns a time in units of a media clock, modulo 2^32. Exact for times from zero on.
+#[inline]
 pub fn rtp_timestamp(at: Time, clock_rate: u32) -> u32 {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, nanos) = (at.as_nanos() / SECOND, at.as_nanos() % SECOND);

@@ -23,11 +23,13 @@ impl Padding {
     }
 
     /// Sets the rate to fill up to with packets of `size`; zero turns padding off.
+    #[inline]
     pub fn set_rate(&mut self, rate: Rate, size: DataSize) {
         (self.rate, self.interval) = (rate, size / rate);
     }
 
     /// Handles a sent packet.
+    #[inline]
     pub fn handle_sent(&mut self, now: Time, size: DataSize) {
         if !self.rate.is_zero() {
             let clock = self.clock.max(now - BEHIND_MAX) + size / self.rate;

@@ -33,6 +33,7 @@ struct ActiveCluster {
 }
 
 impl ActiveCluster {
+    #[inline]
     fn due(&self) -> Time {
         self.started + self.sent / self.cluster.rate
     }
@@ -63,11 +64,13 @@ impl Prober {
 
     /// Returns whether a cluster is being sent. No other packet leaves in the meantime: a frame that overtakes the cluster
     /// would fill the link between its packets (libwebrtc's `PacingController::NextSendTime`).
+    #[inline]
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
     /// Returns the time at which the next packet of a cluster is due. A waiting cluster is due at once.
+    #[inline]
     pub fn due(&self) -> Option<Time> {
         match &self.active {
             Some(active) => Some(active.due()),
@@ -81,6 +84,7 @@ impl Prober {
     }
 
     /// Returns the cluster of a packet that leaves at `now`, if one is due.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<ProbeId> {
         if self.active.as_ref().is_some_and(|active| now - active.due() > LATE_MAX) {
             self.active = None;
@@ -93,6 +97,7 @@ impl Prober {
     }
 
     /// Counts a packet of the active cluster, which ends when it has enough bytes and packets.
+    #[inline]
     pub fn handle_sent(&mut self, size: DataSize) {
         let Some(active) = &mut self.active else { return };
         active.sent += size;

@@ -43,16 +43,19 @@ impl SenderStream {
     }
 
     /// Returns whether the stream ended, or pauses until its maximum rises.
+    #[inline]
     pub fn is_inactive(&self) -> bool {
         self.removed || self.config.max.is_zero()
     }
 
     /// Returns whether padding may be sent as a part of this stream.
+    #[inline]
     pub fn carries_padding(&self) -> bool {
         self.config.kind == MediaKind::Video && !self.is_inactive()
     }
 
     /// Returns the rates that the stream requests. A suspended stream requests them as well.
+    #[inline]
     pub fn request(&self) -> RateRequest {
         let StreamConfig { priority, min, max, .. } = self.config;
         let (min, max) = if self.is_inactive() { (Rate::ZERO, Rate::ZERO) } else { (min, max.max(min)) };
@@ -91,6 +94,7 @@ impl Streams {
         self.list.iter().position(|stream| stream.config.id == id && !stream.removed)
     }
 
+    #[inline]
     pub fn carry_padding(&self) -> bool {
         self.list.iter().any(SenderStream::carries_padding)
     }
