@@ -7,7 +7,8 @@ use std::process::Command;
 /// Each crate and its allowed dependencies within the workspace, without those of its tests. ARCHITECTURE.md has the diagram.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-units", &[]),
-    ("paceline", &["paceline-units"]),
+    // The RTP formats, with the feature `rtp`.
+    ("paceline", &["paceline-wire", "paceline-units"]),
     ("paceline-wire", &["paceline-units"]),
     ("paceline-conformance", &["paceline", "paceline-units"]),
     ("paceline-flow", &["paceline", "paceline-wire", "paceline-units"]),
@@ -53,7 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["paceline-live", "paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline-units"],
     ),
     ("paceline-abi", &[]),
-    ("paceline-c", &["paceline-abi", "paceline-flow", "paceline-wire", "paceline", "paceline-units"]),
+    ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-external", &["paceline-abi", "paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
     ("paceline-chromium", &[]),
     (
