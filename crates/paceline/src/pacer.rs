@@ -22,8 +22,9 @@ pub enum PacketPriority {
     Video = 2,
 }
 
-/// A longer wait for the next packet comes from a rate near zero: a packet of 1500 bytes takes it below 24 kbit/s.
-const STALL: TimeDelta = TimeDelta::from_millis(500);
+/// A longer wait for the next packet comes from a rate near zero: a packet of 1500 bytes takes it below 6 kbit/s. Shorter ones stay as
+/// they were computed.
+const STALL: TimeDelta = TimeDelta::from_secs(2);
 /// A late caller catches up at most this much: the timers of a busy machine are less late. After a longer pause of the
 /// machine, the missed packets would leave in a burst.
 const CATCH_UP_MAX: TimeDelta = TimeDelta::from_millis(10);
@@ -81,7 +82,7 @@ impl<T> Pacer<T> {
     }
 
     /// Sets the pacing rate for the following packets. A stalled queue continues at the new rate: what is left of a wait of more
-    /// than 500 ms is recomputed.
+    /// than 2 s is recomputed.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         let before = core::mem::replace(&mut self.rate, rate);
         let wait = self.next - now;
