@@ -229,8 +229,8 @@ pub struct PacelineDecision {
     pub stable_target_bps: u64,
     /// The rate at which the pacer empties its queue; from a controller, 0 stands for the target.
     pub pacing_bps: u64,
-    /// Padding should fill what media leaves free up to this rate. The laboratory does so; a program that embeds a sender makes the
-    /// packets itself, of `PACELINE_KIND_PADDING`, or leaves them out.
+    /// Padding should fill what media leaves free up to this rate. The laboratory does so, and so does
+    /// `paceline_sender_poll_packet`; a program with a pacer of its own makes these packets itself.
     pub padding_bps: u64,
     /// If above 0, packets leave in bursts of this length.
     pub burst_ns: u64,
@@ -238,8 +238,8 @@ pub struct PacelineDecision {
     pub tick_ns: u64,
     /// The bound on bytes in flight, if `window` is not `PACELINE_WINDOW_NONE`.
     pub window_bytes: u64,
-    /// The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow. The laboratory discards what waits
-    /// longer; the sender for C takes no new frame.
+    /// The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow. What waits longer is
+    /// discarded.
     pub queue_max_ns: i64,
     /// The time of the next timeout; `PACELINE_NEVER` for none. A time in the past is due at once.
     pub timeout_ns: i64,

@@ -254,8 +254,8 @@ typedef struct PacelineDecision {
   uint64_t stable_target_bps;
   // The rate at which the pacer empties its queue; from a controller, 0 stands for the target.
   uint64_t pacing_bps;
-  // Padding should fill what media leaves free up to this rate. The laboratory does so; a program that embeds a sender makes the
-  // packets itself, of `PACELINE_KIND_PADDING`, or leaves them out.
+  // Padding should fill what media leaves free up to this rate. The laboratory does so, and so does
+  // `paceline_sender_poll_packet`; a program with a pacer of its own makes these packets itself.
   uint64_t padding_bps;
   // If above 0, packets leave in bursts of this length.
   uint64_t burst_ns;
@@ -263,8 +263,8 @@ typedef struct PacelineDecision {
   uint64_t tick_ns;
   // The bound on bytes in flight, if `window` is not `PACELINE_WINDOW_NONE`.
   uint64_t window_bytes;
-  // The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow. The laboratory discards what waits
-  // longer; the sender for C takes no new frame.
+  // The longest wait of a frame in the pacer's queue; `PACELINE_NEVER` for the limit of the flow. What waits longer is
+  // discarded.
   int64_t queue_max_ns;
   // The time of the next timeout; `PACELINE_NEVER` for none. A time in the past is due at once.
   int64_t timeout_ns;

@@ -215,20 +215,7 @@ pub unsafe extern "C" fn paceline_sender_packet_sent(
     sequence: *mut u64,
 ) -> PacelineStatus {
     // SAFETY: the caller's promise is that of this function.
-    unsafe {
-        with(sender, |sender| {
-            let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
-            if !sequence.is_aligned() {
-                return Err(argument("`sequence` is not aligned"));
-            }
-            let number = sender.core.handle_sent(now, &Outgoing::new(size, STREAM, kind));
-            sender.collect(now);
-            if !sequence.is_null() {
-                write(sequence, "sequence", number)?;
-            }
-            Ok(PACELINE_OK)
-        })
-    }
+    unsafe { paceline_sender_probe_sent(sender, now_ns, size_bytes, kind, PACELINE_NO_PROBE, sequence) }
 }
 
 /// Records the SSRC and the RTP sequence number of the packet `sequence`, by which RFC 8888 feedback names it. Call it for each
