@@ -62,6 +62,7 @@ mod guard;
 mod history;
 pub mod nada;
 mod pacer;
+mod params;
 mod protection;
 mod registry;
 pub mod scream;
@@ -77,7 +78,7 @@ pub use controller::{
     ReceiveSnapshot, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
-pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
+pub use fields::{Declaration, FieldInfo, FieldVisitor, Offer, ParameterValue, Parameters};
 pub use fse::{Coupling, FlowStateExchange};
 pub use guard::Guard;
 pub use history::{Flight, History};

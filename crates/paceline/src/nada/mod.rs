@@ -22,7 +22,7 @@ pub use loss_intervals::{LossIntervals, average_loss_interval};
 pub use min_filter::MinFilter;
 pub use observer::{Observer, ObserverConfig, RatioSmoothing, ReceivedPacket};
 pub use report_timer::ReportTimer;
-pub use rfc8698::NadaConfig;
+pub use rfc8698::{NadaConfig, NadaSenderConfig};
 pub use sequence_tracker::{SequencePosition, SequenceTracker};
 pub use shaping::{Shaping, ShapingConfig};
 pub use share_window::ShareWindow;
