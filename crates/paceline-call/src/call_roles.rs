@@ -1,8 +1,8 @@
 //! Which endpoints of a call are Chromium and which are local, derived from the flow's controller.
 
 use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackRequirement, MediaKind, Message, PacketKind, ReceiveHalf, Registry,
-    Setup, SignalTables, Signals,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, MediaKind, Message, PacketKind, Parameters, ReceiveHalf,
+    Registry, Setup, SignalTables, Signals,
 };
 use paceline_flow::{FeedbackFormat, FeedbackFormats};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time};
@@ -139,6 +139,8 @@ fn sends_remb(mut half: Box<dyn ReceiveHalf>) -> bool {
 /// The configuration of a controller that runs entirely inside Chromium.
 #[derive(Clone, Copy, Debug)]
 struct Chromium;
+
+impl Parameters for Chromium {}
 
 impl Config for Chromium {
     const SIGNALS: SignalTables = (crate::stats::SENDER_SIGNALS, crate::stats::RECEIVER_SIGNALS);

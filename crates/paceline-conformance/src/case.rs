@@ -86,7 +86,7 @@ impl Case {
 
     /// Returns the config of the subject.
     pub fn config(self) -> GoogCcConfig {
-        let (now, then) = (GoogCcConfig::default(), GoogCcConfig::y2024());
+        let (now, then) = (GoogCcConfig::default(), GoogCcConfig::Y2024);
         // The crate's own deviation in whole kbit/s is repeated.
         let rules_of_2024 = |v2| GoogCcConfig {
             bandwidth: BandwidthConfig {

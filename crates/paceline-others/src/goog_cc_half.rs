@@ -42,8 +42,9 @@ use goog_cc::transport::{
 use goog_cc::units::{DataRate, DataSize as CrateSize, TimeDelta as CrateTimeDelta, Timestamp};
 use goog_cc::{GoogCcConfig, GoogCcNetworkController};
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, Message, PacketReport, ProbeCluster,
-    ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals, StreamState, Window,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, Message, PacketReport, Parameters,
+    ProbeCluster, ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals, StreamState,
+    Window,
 };
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use send_wrapper::SendWrapper;
@@ -71,6 +72,8 @@ pub(crate) fn entry() -> Entry {
 
 #[derive(Clone, Debug)]
 struct GoogCcCrate;
+
+impl Parameters for GoogCcCrate {}
 
 impl Config for GoogCcCrate {
     fn halves(&self, setup: &Setup) -> Controller {

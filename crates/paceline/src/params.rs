@@ -93,7 +93,7 @@ macro_rules! params {
         $vis struct $config {
             $(
                 $(#[doc = $doc])+
-                $(#[doc = ::core::concat!("\n\nSource: ", $source, ".")])?
+                #[doc = $crate::params!(@note [$field $(as $name)?] [$($range)?] [$($source)?] $(block $offers)?)]
                 pub $field: $type,
             )*
         }
@@ -140,6 +140,14 @@ macro_rules! params {
     };
     (@visit $fields:ident, $value:expr, $names:tt $doc:tt $unit:tt $source:tt) => {
         $fields.flag($crate::params!(@declaration $names $doc $unit $source), &mut $value);
+    };
+    (@note [$field:ident as _] $($rest:tt)*) => { "" };
+    (@note $names:tt $range:tt $source:tt block $offers:tt) => { "" };
+    (@note [$field:ident $(as $name:literal)?] [$($range:expr)?] [$($source:literal)?]) => {
+        ::core::concat!(
+            "\n\nParameter `", $crate::params!(@first [$($name)? ::core::stringify!($field)]), "`",
+            $(", `", ::core::stringify!($range), "`",)? $(" (", $source, ")",)? "."
+        )
     };
     (@declaration [$field:ident $(as $name:literal)?] [$($doc:literal)+] $unit:tt $source:tt) => {
         $crate::Declaration {

@@ -4,7 +4,7 @@ mod read;
 mod tshark;
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpHeaderSlice, UdpHeader};
-use paceline::{Config, Controller, Decision, Entry, FeedbackRequirement, Registry, SendHalf, Setup};
+use paceline::{Config, Controller, Decision, Entry, FeedbackRequirement, Parameters, Registry, SendHalf, Setup};
 use paceline_capture::{Capture, CaptureError};
 use paceline_lab::run::Runner;
 use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
@@ -37,6 +37,8 @@ audio = {}
 struct Wide(FeedbackRequirement);
 #[derive(Clone, Debug)]
 struct WideHalf(Rate);
+
+impl Parameters for Wide {}
 
 impl Config for Wide {
     fn halves(&self, setup: &Setup) -> Controller {

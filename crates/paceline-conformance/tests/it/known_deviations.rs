@@ -113,7 +113,7 @@ fn feedback_without_a_received_packet_panics_in_the_crate_alone() {
 fn alr_clock_is_the_systems() {
     let streams = StreamsConfig { requests_alr_probing: Some(true), ..StreamsConfig::default() };
     let mut config = Case::Preset2024.config();
-    config.probes.periodic.0 = true;
+    config.probes.periodic = true;
     let mut pair = Pair::new(streams, &config);
     // 240 kbit/s of 300; the target grows to 370, and the flow becomes application-limited.
     let mut began = 0;

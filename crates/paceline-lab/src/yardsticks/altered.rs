@@ -3,15 +3,15 @@
 use core::fmt::Debug;
 use paceline::googcc::GoogCcConfig;
 use paceline::{
-    Bounds, Config, Controller, Decision, Feedback, FieldVisitor, Message, ProbeCluster, QueuedFrame, ReceiverReport,
-    RoundTrip, SendHalf, SentPacket, Setup, SignalTables, Signals, StreamState,
+    Bounds, Config, Controller, Decision, Feedback, FieldVisitor, Message, Parameters, ProbeCluster, QueuedFrame,
+    ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalTables, Signals, StreamState,
 };
 use paceline_units::{Rate, StreamId, Time};
 use std::sync::Arc;
 
 /// A change of what a send half receives or decides. The defaults change nothing.
 pub trait Alteration: Clone + Debug + Send + Sync + 'static {
-    /// Passes the numbers of the alteration to the visitor.
+    /// Passes the parameters of the alteration to the visitor.
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         let _ = fields;
     }
@@ -92,12 +92,14 @@ impl<A: Alteration> Altered<A> {
     }
 }
 
-impl<A: Alteration> Config for Altered<A> {
-    const SIGNALS: SignalTables = <Arc<GoogCcConfig> as Config>::SIGNALS;
-
+impl<A: Alteration> Parameters for Altered<A> {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         self.alteration.fields(fields);
     }
+}
+
+impl<A: Alteration> Config for Altered<A> {
+    const SIGNALS: SignalTables = GoogCcConfig::SIGNALS;
 
     fn couples(&self) -> bool {
         self.config.couples()

@@ -346,8 +346,7 @@ mod tests {
     #[test]
     fn shaping_bounds_the_buffer_of_an_encoder_above_its_target() {
         let delay_after = |beta, seconds: i64| {
-            let mut config = Nada2015Config::default();
-            config.beta = beta;
+            let config = Nada2015Config { beta, ..Nada2015Config::default() };
             let (mut half, _) = pair(&config);
             let (mut buffer, mut worst) = (0.0f64, 0.0f64);
             for frame in 0..30 * seconds {

@@ -6,7 +6,8 @@
 
 use paceline::googcc::GoogCcConfig;
 use paceline::{
-    Config, Controller, Entry, Feedback, Message, PacketReport, Registry, SendHalf, Setup, SignalTables, Signals,
+    Config, Controller, Entry, Feedback, Message, PacketReport, Parameters, Registry, SendHalf, Setup, SignalTables,
+    Signals,
 };
 use paceline_lab::yardsticks::{Alteration, Altered, NoAlteration};
 use paceline_units::Time;
@@ -143,6 +144,8 @@ impl Alteration for IgnoredRemb {
 /// A config whose send half has no guard against missing feedback.
 #[derive(Clone, Debug)]
 struct Unguarded(Arc<GoogCcConfig>);
+
+impl Parameters for Unguarded {}
 
 impl Config for Unguarded {
     const SIGNALS: SignalTables = <Arc<GoogCcConfig> as Config>::SIGNALS;
