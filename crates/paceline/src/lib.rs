@@ -80,6 +80,7 @@ mod message;
 mod nada;
 mod pacer;
 mod packet;
+mod params;
 mod protection;
 mod receiver;
 mod registry;
@@ -132,7 +133,7 @@ pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
-pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
+pub use fields::{Declaration, FieldInfo, FieldVisitor, Offer, ParameterValue, Parameters};
 pub use fse::{Coupling, FlowStateExchange};
 pub use gcc::{
     gcc_draft_2015::GccDraft2015Config, gcc_med16::GccMed16Config, gcc_remb_2018::GccRemb2018Config,
@@ -142,7 +143,10 @@ pub use googcc::GoogCcConfig;
 pub use guard::Guard;
 pub use history::{Flight, History};
 pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
-pub use nada::{nada2015::Nada2015Config, rfc8698::NadaConfig};
+pub use nada::{
+    nada2015::Nada2015Config,
+    rfc8698::{NadaConfig, NadaSenderConfig},
+};
 pub use pacer::{Pacer, PacketPriority};
 pub use packet::{Arrival, MediaKind, PacketKind, PacketReport, SentPacket};
 pub use protection::{
