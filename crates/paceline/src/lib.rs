@@ -42,12 +42,12 @@
 //! # What else is here
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
-//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`]. Its numbers have names
-//! and ranges, which [`Entry::fields`] lists; [`Entry::build`] and [`Entry::preset`] set them. [`Signals`] expose the
-//! internal variables of a controller.
+//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`], whose parameters
+//! [`params!`](crate::params) declares: [`Entry::fields`] lists their names and ranges; [`Entry::build`] and [`Entry::preset`] set them.
+//! [`Signals`] expose the internal variables of a controller.
 //!
-//! The algorithms themselves are private. Their parts are public only with the feature `unstable-internals`, for which
-//! there is no promise of stability.
+//! The algorithms themselves are private. Their parts and the fields of their configs are public only with the feature
+//! `unstable-internals`, for which there is no promise of stability.
 //!
 //! # Without the standard library
 //!
