@@ -1,23 +1,23 @@
 //! A program outside the workspace that registers a controller of its own.
 
-use paceline::{Config, ConfigError, Controller, Decision, Entry, Event, FieldVisitor, ReceiverReport, Registry};
-use paceline::{SendHalf, Setup, SignalName, SignalTables, Signals, signal_names};
+use paceline::{Config, ConfigError, Controller, Decision, Entry, Event, FieldVisitor, ReceiverReport, Registry, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names, params};
 use paceline_units::{Fraction, Rate, Time};
 
 signal_names! { enum MySignal { Loss = series("loss", "") } }
 
-#[derive(Clone, Debug)]
-struct Halver {
-    limit: f64,
+params! {
+    #[derive(Clone, Debug)]
+    struct Halver {
+        /// The default values.
+        default const DEFAULT;
+
+        /// Loss that halves the rate.
+        limit: f64 = 0.1, in 0.0..=1.0, from "a round number";
+    }
 }
 
 impl Config for Halver {
     const SIGNALS: SignalTables = (MySignal::TABLE, &[]);
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("limit", "", (0.0, 1.0), &mut self.limit)
-            .describe("the loss that halves the rate; a round number");
-    }
     fn halves(&self, setup: &Setup) -> Controller {
         Controller::from_sender(Half { limit: self.limit, rate: setup.start })
     }
@@ -44,7 +44,7 @@ impl SendHalf for Half {
 
 fn main() -> Result<(), ConfigError> {
     let mut registry = Registry::standard();
-    registry.add(Entry::new("halver", "halves its rate on loss", "an example, from no paper", Halver { limit: 0.1 }));
+    registry.add(Entry::new("halver", "halves its rate on loss", "an example, from no paper", Halver::default()));
     let setup = Setup::new(Rate::from_kbps(400), Rate::from_kbps(50), Rate::from_kbps(1000));
     let mut half = registry.get("halver").expect("it was added").build(&setup, &[])?.send.expect("it has a send half");
     let (copy, mut signals) = (half.clone(), Signals::enabled());

@@ -1,8 +1,8 @@
 //! Which endpoints of a call are Chromium and which are local, derived from the flow's controller.
 
 use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackRequirement, Message, ReceiveHalf, Registry, Setup, SignalTables,
-    Signals,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, Message, Parameters, ReceiveHalf, Registry, Setup,
+    SignalTables, Signals,
 };
 use paceline_flow::{FeedbackFormat, FeedbackFormats};
 use paceline_units::{DataSize, Rate, RemoteTime, Time};
@@ -130,6 +130,8 @@ fn sends_remb(mut half: Box<dyn ReceiveHalf>) -> bool {
 /// The configuration of a controller that runs entirely inside Chromium.
 #[derive(Clone, Copy, Debug)]
 struct Chromium;
+
+impl Parameters for Chromium {}
 
 impl Config for Chromium {
     const SIGNALS: SignalTables = (crate::stats::SENDER_SIGNALS, crate::stats::RECEIVER_SIGNALS);

@@ -2,6 +2,8 @@
 
 use crate::oracle::Vintage;
 use paceline::GoogCcConfig;
+use paceline::internals::googcc::{BandwidthConfig, LossV2Config, PushbackConfig};
+use paceline_units::TimeDelta;
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +51,19 @@ impl Rule {
         Self::Allocation,
     ];
 
-    /// Returns the config with the rule of today.
-    fn apply(self, config: GoogCcConfig) -> GoogCcConfig {
+    /// Puts the rule of today into a config.
+    fn apply(self, c: &mut GoogCcConfig) {
+        let now = GoogCcConfig::default();
         match self {
-            Self::WholeKbps => config.with_whole_kbps(true),
-            Self::Ties => config.with_number("loss_prefers_larger", 1.0),
-            Self::BeforeReport => config.with_number("loss_after_report", 0.0),
-            Self::StableTarget => config.with_number("stable_target", 0.0),
-            Self::AlrRounding => config.with_number("alr_truncates", 0.0),
-            Self::AlrPublished => config.with_number("alr_after_feedback", 1.0).with_number("alr_publishes", 1.0),
-            Self::Allocation => {
-                config.with_number("probe_allocation_anywhere", 1.0).with_number("probe_allocation_decrease", 0.0)
+            Self::WholeKbps => c.bandwidth.v2.whole_kbps = true,
+            Self::Ties => c.bandwidth.v2.prefers_larger = true,
+            Self::BeforeReport => c.bandwidth.waits_for_report = false,
+            Self::StableTarget => c.bandwidth.has_stable_target = false,
+            Self::AlrRounding => c.alr_truncates = false,
+            Self::AlrPublished => {
+                (c.alr_after_feedback, c.alr_publishes) = (now.alr_after_feedback, now.alr_publishes);
             }
+            Self::Allocation => c.probes = now.probes,
         }
     }
 }
@@ -84,25 +87,29 @@ impl Case {
 
     /// Returns the config of the subject.
     pub fn config(self) -> GoogCcConfig {
-        let (now, then) = (GoogCcConfig::default(), GoogCcConfig::y2024());
+        let (now, then) = (GoogCcConfig::default(), GoogCcConfig::Y2024);
+        // The crate's own deviation in whole kbit/s is repeated.
+        let rules_of_2024 = |v2| GoogCcConfig {
+            bandwidth: BandwidthConfig {
+                v2: LossV2Config { whole_kbps: false, prefers_larger: false, ..v2 },
+                ..then.bandwidth
+            },
+            allocation_change: 0.0,
+            ..then.clone()
+        };
         match self {
-            Self::Preset2024 => rules_of_2024(then),
-            Self::RulesOf2024 => rules_of_2024(with_losses_of(then, &now)),
-            Self::Current => now.with_number("allocation_change", 0.0),
-            Self::With(rule) => rule.apply(rules_of_2024(with_losses_of(then, &now))),
-            Self::WithoutWindow => rules_of_2024(then).with_number("window_ms", 0.0),
+            Self::Preset2024 => rules_of_2024(then.bandwidth.v2),
+            Self::RulesOf2024 => rules_of_2024(now.bandwidth.v2),
+            Self::Current => GoogCcConfig { allocation_change: 0.0, ..now },
+            Self::With(rule) => {
+                let mut config = rules_of_2024(now.bandwidth.v2);
+                rule.apply(&mut config);
+                config
+            }
+            Self::WithoutWindow => {
+                let window = PushbackConfig { queue: TimeDelta::ZERO, ..then.window };
+                GoogCcConfig { window, ..rules_of_2024(then.bandwidth.v2) }
+            }
         }
     }
-}
-
-/// Returns the config with the numbers of another one's loss-based estimate.
-fn with_losses_of(config: GoogCcConfig, other: &GoogCcConfig) -> GoogCcConfig {
-    let numbers = other.numbers();
-    let losses = numbers.iter().filter(|n| n.name.starts_with("loss_") && n.name != "loss_after_report");
-    losses.fold(config, |config, number| config.with_number(number.name, number.default))
-}
-
-/// The crate's own deviation in whole kbit/s is repeated.
-fn rules_of_2024(config: GoogCcConfig) -> GoogCcConfig {
-    config.with_whole_kbps(false).with_number("loss_prefers_larger", 0.0).with_number("allocation_change", 0.0)
 }

@@ -25,7 +25,7 @@ pub use world::{World, check_failure};
 use declared::{Declared, Parameter, interned};
 use exec::{ExecSendHalf, Program};
 use library::{LibraryController, LibrarySendHalf};
-use paceline::{Config, Controller, Entry, FieldVisitor, Registry, Setup, SignalTables};
+use paceline::{Config, Controller, Entry, FieldInfo, FieldVisitor, Parameters, Registry, Setup, SignalTables};
 use protocol::Hello;
 use std::sync::Arc;
 
@@ -132,13 +132,16 @@ struct ExternalConfig {
     declared: Declared,
 }
 
-impl Config for ExternalConfig {
+impl Parameters for ExternalConfig {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         for p in self.declared.parameters.iter_mut().chain(&mut self.declared.receive_parameters) {
-            fields.number(p.name, p.unit, p.range, &mut p.value).describe(p.description);
+            let (name, unit, source, range, default) = (p.name, p.unit, p.description.to_owned(), p.range, p.value);
+            fields.number(FieldInfo { name, unit, source, range, default }, &mut p.value);
         }
     }
+}
 
+impl Config for ExternalConfig {
     fn signals(&self) -> SignalTables {
         (self.declared.send_signals, self.declared.receive_signals)
     }

@@ -3,7 +3,9 @@
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
 //! it records comes from its own packets and their feedback.
 
-use paceline::{Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, SendHalf, Setup};
+use paceline::{
+    Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Parameters, SendHalf, Setup,
+};
 use paceline::{PacketReport, Signals};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -166,6 +168,8 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
 /// outside agent drives it. Its target is that of the original, and both add to the same observation.
 #[derive(Clone, Debug)]
 struct Agent(Arc<AgentState>);
+
+impl Parameters for Agent {}
 
 impl Config for Agent {
     fn halves(&self, _: &Setup) -> Controller {

@@ -43,8 +43,8 @@ use goog_cc::units::{DataRate, DataSize as CrateSize, TimeDelta as CrateTimeDelt
 use goog_cc::{GoogCcConfig, GoogCcNetworkController};
 use paceline::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, PacketReport,
-    ProbeCluster, ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals, StreamState,
-    Window,
+    Parameters, ProbeCluster, ProbeId, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, Setup, Signals,
+    StreamState, Window,
 };
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use send_wrapper::SendWrapper;
@@ -72,6 +72,8 @@ pub(crate) fn entry() -> Entry {
 
 #[derive(Clone, Debug)]
 struct GoogCcCrate;
+
+impl Parameters for GoogCcCrate {}
 
 impl Config for GoogCcCrate {
     fn halves(&self, setup: &Setup) -> Controller {

@@ -23,8 +23,8 @@
 use crate::time::{SystemClock, arrival};
 use core::fmt;
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, SendHalf, SendSnapshot,
-    SentPacket, Setup, Signals,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Parameters, SendHalf,
+    SendSnapshot, SentPacket, Setup, Signals,
 };
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use rtc_interceptor::{
@@ -47,6 +47,8 @@ pub(crate) fn entry() -> Entry {
 
 #[derive(Clone, Debug)]
 struct RtcInterceptor;
+
+impl Parameters for RtcInterceptor {}
 
 impl Config for RtcInterceptor {
     fn halves(&self, setup: &Setup) -> Controller {

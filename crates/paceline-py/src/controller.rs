@@ -4,8 +4,8 @@ use crate::half::{Maker, raise};
 use crate::receive::PythonReceiveHalf;
 use crate::send::PythonSendHalf;
 use paceline::{
-    Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, ReceiveHalf, Registry, SendHalf,
-    Setup, SignalShape, SignalSpec,
+    Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, Parameters, ReceiveHalf,
+    Registry, SendHalf, Setup, SignalShape, SignalSpec,
 };
 use paceline_units::{Ecn, Rate, TimeDelta};
 use pyo3::exceptions::PyValueError;
@@ -122,14 +122,17 @@ impl Registered {
     }
 }
 
-impl Config for PythonConfig {
-    const SIGNALS: (Signals, Signals) = (&[], &[]);
-
+impl Parameters for PythonConfig {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         for p in self.parameters.iter_mut().chain(&mut self.receive_parameters) {
-            fields.number(p.name, p.unit, p.range, &mut p.value).describe(p.description);
+            let (name, unit, source, range, default) = (p.name, p.unit, p.description.to_owned(), p.range, p.value);
+            fields.number(FieldInfo { name, unit, source, range, default }, &mut p.value);
         }
     }
+}
+
+impl Config for PythonConfig {
+    const SIGNALS: (Signals, Signals) = (&[], &[]);
 
     fn signals(&self) -> (Signals, Signals) {
         self.signals

@@ -1,9 +1,8 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
 use crate::setters::setters;
-use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
-use alloc::borrow::Cow;
-use alloc::borrow::ToOwned;
+use crate::{Bounds, Controller, FieldInfo, Parameters, SignalSpec};
+use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -52,17 +51,13 @@ impl Setup {
 /// The signals of the send half, and those of the receive half.
 pub type SignalTables = (&'static [SignalSpec], &'static [SignalSpec]);
 
-/// The configuration of a controller, which also builds it.
-pub trait Config: Clone + Send + Sync + 'static {
+/// The configuration of a controller, which also builds it. [`params!`](crate::params) declares its parameters.
+pub trait Config: Parameters + Clone + Send + Sync + 'static {
     /// The signals that the controller emits.
     const SIGNALS: SignalTables = (&[], &[]);
     /// Whether feedback controls the rate. A controller without congestion control sets this to `false`; its send half
     /// then runs without the guard against missing feedback.
     const CONTROLS: bool = true;
-    /// Passes every number that can be set to the visitor. A config without numbers keeps the default.
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        let _ = fields;
-    }
     /// Returns the signals of this config. Override it if they are known only at run time; they must not change while
     /// the config lives.
     fn signals(&self) -> SignalTables {
@@ -239,7 +234,7 @@ trait Factory: Send + Sync {
 
 impl<C: Config> Factory for C {
     fn fields(&self) -> Vec<FieldInfo> {
-        visit(&mut self.clone(), None)
+        self.list()
     }
     fn signals(&self) -> SignalTables {
         Config::signals(self)
@@ -261,7 +256,7 @@ impl<C: Config> Factory for C {
 fn changed<C: Config>(config: &C, controller: &str, changes: &[(String, f64)]) -> Result<C, ConfigError> {
     let mut config = config.clone();
     for (name, value) in changes {
-        let fields = visit(&mut config, None);
+        let fields = config.list();
         let field = fields.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
             controller: controller.to_owned(),
             name: name.clone(),
@@ -271,14 +266,9 @@ fn changed<C: Config>(config: &C, controller: &str, changes: &[(String, f64)]) -
         if !(range.0..=range.1).contains(&value) {
             return Err(ConfigError::OutOfRange { controller: controller.to_owned(), name, value, range, unit });
         }
-        visit(&mut config, Some((name, value)));
+        config.set(name, value);
     }
     Ok(config)
-}
-
-/// Returns the numbers of the config as they were before `change`.
-fn visit<C: Config>(config: &mut C, change: Option<(&str, f64)>) -> Vec<FieldInfo> {
-    FieldVisitor::collect(change, |fields| Config::fields(config, fields))
 }
 
 #[cfg(test)]

@@ -1,18 +1,23 @@
 //! `fixed`: a constant rate without congestion control, as a reference for the other controllers.
 
-use crate::{Config, Controller, Decision, Entry, Event, FieldVisitor, SendHalf, Setup, Signals};
+use crate::{Config, Controller, Decision, Entry, Event, SendHalf, Setup, Signals, params};
 use paceline_units::{Rate, Time};
 
-#[derive(Clone, Debug)]
-struct FixedConfig {
-    /// bit/s; 0: the highest rate that the sources can use.
-    rate_bps: f64,
-    /// Pacing rate over target.
-    pacing_factor: f64,
+params! {
+    #[derive(Clone, Debug)]
+    struct FixedConfig {
+        /// The default values.
+        default const DEFAULT;
+
+        /// Rate, headers included; 0: the highest rate that the sources can use.
+        rate_bps: f64 = 0.0, unit "bit/s", in 0.0..=1e12;
+        /// Pacing rate over target.
+        pacing_factor: f64 = 1.5, in 1.0..=10.0, from "mmsys16 section 3.5";
+    }
 }
 
 pub(crate) fn entry() -> Entry {
-    let config = FixedConfig { rate_bps: 0.0, pacing_factor: 1.5 };
+    let config = FixedConfig::default();
     Entry::new("fixed", "constant rate, no congestion control", "a yardstick, from no paper", config)
 }
 
@@ -29,15 +34,6 @@ impl FixedConfig {
 
 impl Config for FixedConfig {
     const CONTROLS: bool = false;
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("rate_bps", "bit/s", (0.0, 1e12), &mut self.rate_bps)
-            .describe("the rate, headers included; 0: the maximum of the sources");
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing over target, as mmsys16 section 3.5");
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         Controller::from_sender(Fixed::new(self, setup))

@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn share_of_coupled_flows_stays_below_the_cap() {
         let setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(4000));
-        let nada = crate::Config::halves(&crate::NadaConfig::<false>::default(), &setup).send.unwrap();
+        let nada = crate::Config::halves(&crate::NadaConfig::default(), &setup).send.unwrap();
         let mut guard = Guard::new(nada, Rate::from_kbps(50));
         assert_eq!(send(&mut guard, 0, 3100), [(3000, 500_000)]);
         guard.handle_event(at(3100), &Event::CoupledRate(Rate::from_kbps(2000)), &mut Signals::disabled());

@@ -42,12 +42,12 @@
 //! # What else is here
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
-//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`]. Its numbers have names
-//! and ranges, which [`Entry::fields`] lists; [`Entry::build`] and [`Entry::preset`] set them. [`Signals`] expose the
-//! internal variables of a controller.
+//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`], whose parameters
+//! [`params!`](crate::params) declares: [`Entry::fields`] lists their names and ranges; [`Entry::build`] and [`Entry::preset`] set them.
+//! [`Signals`] expose the internal variables of a controller.
 //!
-//! The algorithms themselves are private. Their parts are public only with the feature `unstable-internals`, for which
-//! there is no promise of stability.
+//! The algorithms themselves are private. Their parts and the fields of their configs are public only with the feature
+//! `unstable-internals`, for which there is no promise of stability.
 //!
 //! # Without the standard library
 //!
@@ -80,6 +80,7 @@ mod message;
 mod nada;
 mod pacer;
 mod packet;
+mod params;
 mod protection;
 mod receiver;
 mod registry;
@@ -132,7 +133,7 @@ pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
-pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
+pub use fields::{Declaration, FieldInfo, FieldVisitor, Offer, ParameterValue, Parameters};
 pub use fse::{Coupling, FlowStateExchange};
 pub use gcc::{
     gcc_draft_2015::GccDraft2015Config, gcc_med16::GccMed16Config, gcc_remb_2018::GccRemb2018Config,
@@ -142,7 +143,10 @@ pub use googcc::GoogCcConfig;
 pub use guard::Guard;
 pub use history::{Flight, History};
 pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
-pub use nada::{nada2015::Nada2015Config, rfc8698::NadaConfig};
+pub use nada::{
+    nada2015::Nada2015Config,
+    rfc8698::{NadaConfig, NadaSenderConfig},
+};
 pub use pacer::{Pacer, PacketPriority};
 pub use packet::{Arrival, MediaKind, PacketKind, PacketReport, SentPacket};
 pub use protection::{

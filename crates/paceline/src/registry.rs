@@ -27,13 +27,6 @@ const PRESETS: &[Preset] = &[
         summary: "gcc-2015 with the thesis's dynamic decrease factor",
         source: None,
     },
-    Preset {
-        name: "googcc-2024",
-        base: "googcc",
-        values: googcc::Y2024,
-        summary: "GoogCC with the defaults of libwebrtc of 2024-12 (da2a3d6c4d)",
-        source: Some("libwebrtc da2a3d6c4d (2024-12-09), modules/congestion_controller/goog_cc"),
-    },
 ];
 
 /// The controllers that a program offers.
@@ -54,11 +47,11 @@ impl Registry {
             gcc::gcc_med16::entry(),
             gcc::gcc_remb_2018::entry(),
             gcc::gcc_tfb::entry(),
-            googcc::entry(),
-            nada::nada2015::entry(),
         ];
         let controllers = controllers
             .into_iter()
+            .chain(googcc::entries())
+            .chain([nada::nada2015::entry()])
             .chain(nada::rfc8698::entries())
             .chain(scream::v1::entries())
             .chain(scream::v2::entries());

@@ -4,21 +4,26 @@
 //! their constant offset cancels.
 
 use paceline::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup,
-    SignalName, SignalTables, Signals, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, SendHalf, Setup, SignalName,
+    SignalTables, Signals, params, signal_names,
 };
 use paceline_units::{Rate, Time, TimeDelta};
 
-/// Parameters of the controller.
-#[derive(Clone, Debug)]
-pub struct Toy {
-    /// Upper limit of the queuing delay, ms.
-    target_ms: f64,
+params! {
+    /// Parameters of the controller.
+    #[derive(Clone, Debug)]
+    pub struct Toy {
+        /// The default values.
+        default const DEFAULT;
+
+        /// Upper limit of the queuing delay.
+        target_ms: f64 = 30.0, unit "ms", in 1.0..=1000.0, from "a round number";
+    }
 }
 
 /// Returns the entry for the registry.
 pub fn entry() -> Entry {
-    Entry::new("toy", "keeps the queue below a target", "an example, from no paper", Toy { target_ms: 30.0 })
+    Entry::new("toy", "keeps the queue below a target", "an example, from no paper", Toy::default())
 }
 
 signal_names! {
@@ -29,12 +34,6 @@ signal_names! {
 
 impl Config for Toy {
     const SIGNALS: SignalTables = (ToySignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("target_ms", "ms", (1.0, 1000.0), &mut self.target_ms)
-            .describe("upper limit of the queuing delay; a round number");
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let half = Half::new(self.clone(), setup);

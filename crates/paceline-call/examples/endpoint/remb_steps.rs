@@ -1,6 +1,6 @@
 //! A receive half that sends REMB with configured rates, independent of the path.
 
-use paceline::{Arrival, Config, Controller, Entry, Message, ReceiveHalf, Setup, Signals};
+use paceline::{Arrival, Config, Controller, Entry, Message, Parameters, ReceiveHalf, Setup, Signals};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 /// Returns the controller `remb`. Each rate applies from its time since the first packet.
@@ -10,6 +10,8 @@ pub fn remb(steps: Vec<(TimeDelta, Rate)>) -> Entry {
 
 #[derive(Clone)]
 struct Steps(Vec<(TimeDelta, Rate)>);
+
+impl Parameters for Steps {}
 
 impl Config for Steps {
     const CONTROLS: bool = false;

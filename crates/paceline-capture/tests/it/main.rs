@@ -4,7 +4,9 @@ mod read;
 mod tshark;
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpHeaderSlice, UdpHeader};
-use paceline::{Config, Controller, Decision, Entry, Event, FeedbackRequirement, Registry, SendHalf, Setup, Signals};
+use paceline::{
+    Config, Controller, Decision, Entry, Event, FeedbackRequirement, Parameters, Registry, SendHalf, Setup, Signals,
+};
 use paceline_capture::{Capture, CaptureError};
 use paceline_lab::run::Runner;
 use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
@@ -37,6 +39,8 @@ audio = {}
 struct Wide(FeedbackRequirement);
 #[derive(Clone, Debug)]
 struct WideHalf(Rate);
+
+impl Parameters for Wide {}
 
 impl Config for Wide {
     fn halves(&self, setup: &Setup) -> Controller {

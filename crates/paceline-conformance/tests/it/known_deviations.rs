@@ -17,6 +17,7 @@
 use goog_cc::transport::StreamsConfig;
 use paceline::GoogCcConfig;
 use paceline_conformance::{Case, Input, Oracle, Output, Packet, Rule, Script, Sent, Subject, compare, trials};
+use paceline_units::TimeDelta;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Both controllers and a steady flow of packets.
@@ -111,7 +112,8 @@ fn feedback_without_a_received_packet_panics_in_the_crate_alone() {
 #[test]
 fn alr_clock_is_the_systems() {
     let streams = StreamsConfig { requests_alr_probing: Some(true), ..StreamsConfig::default() };
-    let config = Case::Preset2024.config().with_number("probe_periodic", 1.0);
+    let mut config = Case::Preset2024.config();
+    config.probes.periodic = true;
     let mut pair = Pair::new(streams, &config);
     // 240 kbit/s of 300; the target grows to 370, and the flow becomes application-limited.
     let mut began = 0;
@@ -134,7 +136,8 @@ fn alr_clock_is_the_systems() {
 #[test]
 fn arrivals_within_a_millisecond_count_in_the_crate() {
     let arrival = |sent: &Sent| Some(sent.at + 20_000 + (sent.number as i64 * 7919 % 64) * 250 + sent.at / 200);
-    let fine = Case::Preset2024.config().with_number("clock_ms", 0.0);
+    let mut fine = Case::Preset2024.config();
+    fine.groups.resolution = TimeDelta::ZERO;
     let differences = |config: &GoogCcConfig| {
         let mut pair = Pair::new(StreamsConfig::default(), config);
         pair.send(30_000, 1200, 5000, arrival);

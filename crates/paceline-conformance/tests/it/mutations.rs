@@ -1,7 +1,7 @@
 //! Numbers changed by 2 %: the comparison notices.
 
 use goog_cc::transport::StreamsConfig;
-use paceline::GoogCcConfig;
+use paceline::{GoogCcConfig, Parameters};
 use paceline_conformance::{Case, Oracle, Script, Subject, Tally, compare_pair, trials};
 
 /// Numbers of the config that the scripts of the comparison reach. Those of features that are off by default are not among them.
@@ -51,10 +51,11 @@ fn run(config: &GoogCcConfig) -> Tally {
 
 /// Returns the config with a number decreased by 2 %.
 fn changed(name: &str) -> GoogCcConfig {
-    let config = Case::RulesOf2024.config();
-    let fields = config.numbers();
+    let mut config = Case::RulesOf2024.config();
+    let fields = config.list();
     let field = fields.iter().find(|field| field.name == name).unwrap_or_else(|| panic!("no `{name}`"));
-    config.with_number(name, field.default * 0.98)
+    config.set(name, field.default * 0.98);
+    config
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use core::fmt::Debug;
 use paceline::GoogCcConfig;
 use paceline::{
-    Config, Controller, Decision, Event, FieldVisitor, ProbeCluster, SendHalf, Setup, SignalTables, Signals,
+    Config, Controller, Decision, Event, FieldVisitor, Parameters, ProbeCluster, SendHalf, Setup, SignalTables, Signals,
 };
 use paceline_units::{Rate, StreamId, Time};
 use std::sync::Arc;
 
 /// A change of what a send half receives or decides. The defaults change nothing.
 pub trait Alteration: Clone + Debug + Send + Sync + 'static {
-    /// Passes the numbers of the alteration to the visitor.
+    /// Passes the parameters of the alteration to the visitor.
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         let _ = fields;
     }
@@ -65,18 +65,20 @@ impl<A: Alteration> Altered<A> {
     /// # Panics
     /// Panics if GoogCC has no such number.
     #[must_use]
-    pub fn with_number(self, name: &str, value: f64) -> Self {
-        assert!(self.config.numbers().iter().any(|number| number.name == name), "googcc has no `{name}`");
-        Self { config: Arc::new(self.config.with_number(name, value)), ..self }
+    pub fn with_number(mut self, name: &str, value: f64) -> Self {
+        assert!(Arc::make_mut(&mut self.config).set(name, value), "googcc has no `{name}`");
+        self
+    }
+}
+
+impl<A: Alteration> Parameters for Altered<A> {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        self.alteration.fields(fields);
     }
 }
 
 impl<A: Alteration> Config for Altered<A> {
-    const SIGNALS: SignalTables = <Arc<GoogCcConfig> as Config>::SIGNALS;
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        self.alteration.fields(fields);
-    }
+    const SIGNALS: SignalTables = GoogCcConfig::SIGNALS;
 
     fn couples(&self) -> bool {
         self.config.couples()

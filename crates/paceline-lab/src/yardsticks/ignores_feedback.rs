@@ -2,7 +2,7 @@
 //! arrives. The guard against missing feedback is absent.
 
 use libm::pow;
-use paceline::{Bounds, Config, Controller, Decision, Entry, Event, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Controller, Decision, Entry, Event, Parameters, SendHalf, Setup, Signals};
 use paceline_units::{Rate, Time, TimeDelta};
 
 pub(super) const NAME: &str = "faulty-ignores-feedback";
@@ -21,6 +21,8 @@ pub(super) fn entry() -> Entry {
 
 #[derive(Clone, Debug)]
 struct IgnoresFeedback;
+
+impl Parameters for IgnoresFeedback {}
 
 impl Config for IgnoresFeedback {
     const CONTROLS: bool = false;

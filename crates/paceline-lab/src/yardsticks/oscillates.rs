@@ -4,7 +4,7 @@
 //! it exceeds the estimate, and on a link that the estimate fills the queue grows by 250 ms each second.
 
 use super::altered::{Alteration, Altered, scaled};
-use paceline::{Bounds, Decision, Entry, Event, FieldVisitor, SendHalf, Setup, Signals};
+use paceline::{Bounds, Decision, Entry, Event, FieldVisitor, Parameters, SendHalf, Setup, Signals, params};
 use paceline_units::{Rate, Time, TimeDelta};
 
 pub(super) const NAME: &str = "faulty-oscillates";
@@ -16,15 +16,27 @@ pub(super) fn entry() -> Entry {
 
 fn config() -> Altered<Oscillates> {
     let bounds = Bounds::new(Rate::ZERO, Rate::MAX);
-    let half_period = TimeDelta::from_secs(2);
-    Altered::googcc(Oscillates { low: 0.5, high: 1.25, half_period, bounds, is_high: false, due: None })
+    Altered::googcc(Oscillates { wave: SquareWave::DESIGN, bounds, is_high: false, due: None })
+}
+
+params! {
+    #[derive(Clone, Copy, Debug)]
+    struct SquareWave {
+        /// The values of this yardstick.
+        const DESIGN;
+
+        /// Low share of the estimate.
+        low: f64 = 0.5, in 0.01..=1.0, from "by design";
+        /// High share of the estimate.
+        high: f64 = 1.25, in 1.0..=10.0, from "by design";
+        /// Time between two swings.
+        half_period as "half_period_ms": TimeDelta = TimeDelta::from_secs(2), in 100.0..=1e6, from "by design";
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Oscillates {
-    low: f64,
-    high: f64,
-    half_period: TimeDelta,
+    wave: SquareWave,
     bounds: Bounds,
     is_high: bool,
     /// The next swing; `None` before the first event.
@@ -33,11 +45,7 @@ struct Oscillates {
 
 impl Alteration for Oscillates {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("low", "", (0.01, 1.0), &mut self.low).describe("the low share of the estimate; by design");
-        fields.number("high", "", (1.0, 10.0), &mut self.high).describe("the high share of the estimate; by design");
-        fields
-            .millis("half_period_ms", (100.0, 1e6), &mut self.half_period)
-            .describe("the time between two swings; by design");
+        self.wave.fields(fields);
     }
 
     fn started(&self, setup: &Setup) -> Self {
@@ -52,9 +60,9 @@ impl Alteration for Oscillates {
     }
 
     fn update(&mut self, now: Time, _: &Decision) {
-        let due = *self.due.get_or_insert(now + self.half_period);
+        let due = *self.due.get_or_insert(now + self.wave.half_period);
         if due <= now {
-            (self.is_high, self.due) = (!self.is_high, Some(now + self.half_period));
+            (self.is_high, self.due) = (!self.is_high, Some(now + self.wave.half_period));
         }
     }
 
@@ -63,7 +71,7 @@ impl Alteration for Oscillates {
     }
 
     fn decision(&self, decision: Decision) -> Decision {
-        let mut scaled = scaled(decision, if self.is_high { self.high } else { self.low });
+        let mut scaled = scaled(decision, if self.is_high { self.wave.high } else { self.wave.low });
         scaled.target = self.bounds.clamp(scaled.target);
         scaled
     }

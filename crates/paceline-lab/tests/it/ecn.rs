@@ -2,7 +2,8 @@
 
 use crate::fixtures::{self, Listener, load_from, metric, within};
 use paceline::{
-    Config, Controller, Decision, Entry, Event, FeedbackRequirement, PacketReport, Registry, SendHalf, Setup, Signals,
+    Config, Controller, Decision, Entry, Event, FeedbackRequirement, PacketReport, Parameters, Registry, SendHalf,
+    Setup, Signals,
 };
 use paceline_lab::run::{RunResult, Runner};
 use paceline_records::{EventRecord, PacketClass};
@@ -23,6 +24,8 @@ struct Recorder {
     rate: Rate,
     reports: Arc<Mutex<Vec<PacketReport>>>,
 }
+
+impl Parameters for Recorder {}
 
 impl Config for Recorder {
     const CONTROLS: bool = false;

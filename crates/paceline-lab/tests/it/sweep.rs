@@ -1,6 +1,6 @@
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
-use paceline::{Config, Controller, Decision, Entry, Event, Registry, SendHalf, Setup, Signals};
+use paceline::{Config, Controller, Decision, Entry, Event, Parameters, Registry, SendHalf, Setup, Signals};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
 use paceline_scenario::{Catalogue, Origin};
@@ -106,6 +106,8 @@ fn tables_do_not_depend_on_the_order_of_rows() {
 /// A controller whose rate is part of its code, and not of the scenario or the version.
 #[derive(Clone, Debug)]
 struct Steady(Rate);
+
+impl Parameters for Steady {}
 
 impl Config for Steady {
     fn halves(&self, _: &Setup) -> Controller {

@@ -8,35 +8,23 @@
 //!
 //! with rates in kbit/s. libwebrtc of 2018 has no `cap`, which is the same as a cap of zero.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
-/// The numbers of the estimate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AckedRateConfig {
-    /// The length of the first sample.
-    pub first_window: TimeDelta,
-    /// The length of each later sample.
-    pub window: TimeDelta,
-    /// The cap in the uncertainty. Zero: increases are less certain than decreases; [`Rate::MAX`]: both alike.
-    pub symmetry_cap: Rate,
-}
+params! {
+    /// The parameters of the estimate.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AckedRateConfig {
+        /// libwebrtc of 2018 (`kInitialRateWindowMs`, `kRateWindowMs`).
+        const Y2018;
 
-impl Block for AckedRateConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("acked_ms", (1.0, 1e4), &mut self.window)
-            .describe("how long a sample of the acknowledged rate takes");
+        /// The length of the first sample.
+        first_window as _: TimeDelta = TimeDelta::from_millis(500);
+        /// Length of each later sample of the acknowledged rate.
+        window as "acked_ms": TimeDelta = TimeDelta::from_millis(150), in 1.0..=1e4, from "kRateWindowMs";
+        /// The cap in the uncertainty. Zero: increases are less certain than decreases; [`Rate::MAX`]: both alike.
+        symmetry_cap as _: Rate = Rate::ZERO;
     }
-}
-
-impl AckedRateConfig {
-    /// libwebrtc of 2018 (`kInitialRateWindowMs`, `kRateWindowMs`).
-    pub const Y2018: Self = Self {
-        first_window: TimeDelta::from_millis(500),
-        window: TimeDelta::from_millis(150),
-        symmetry_cap: Rate::ZERO,
-    };
 }
 
 /// The uncertainty per relative deviation.

@@ -9,46 +9,36 @@
 //! `T = min(n, 60)·m` that the detector compares. Eq. 17 is homogeneous: for n >= 60 this is the paper's form with a
 //! gamma sixty times as large.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{RemoteTime, TimeDelta};
 
-/// The numbers of the threshold.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ThresholdConfig {
-    /// The initial value, ms (draft-ietf-rmcat-gcc-02, table 1: 12.5; the paper gives none).
-    pub gamma_0: f64,
-    /// The gain per ms while `|T| >= gamma`.
-    pub k_u: f64,
-    /// The gain per ms while `|T| < gamma`.
-    pub k_d: f64,
-    /// The lowest and the highest value, ms (gcc-02: 6 and 600).
-    pub range: (f64, f64),
-    /// The threshold does not change while `|T| - gamma` exceeds this, ms (gcc-02: 15; the paper has no guard:
-    /// infinite).
-    pub guard: f64,
+params! {
+    /// The parameters of the threshold.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ThresholdConfig {
+        /// draft-ietf-rmcat-gcc-02, table 1 and section 5.4.
+        const GCC_02;
+
+        /// Initial threshold on min(n, 60)·m.
+        gamma_0: f64 = 12.5, unit "ms", in 0.0..=1e4, from "gcc-02 table 1";
+        /// Gain of the threshold while |T| is not below it.
+        k_u: f64 = 0.01, unit "1/ms", in 0.0..=0.1, from "gcc-02 table 1";
+        /// Gain of the threshold while |T| is below it.
+        k_d: f64 = 0.00018, unit "1/ms", in 0.0..=0.1, from "gcc-02 table 1";
+        /// Lowest threshold.
+        gamma_min: f64 = 6.0, unit "ms", in 0.0..=100.0, from "gcc-02 section 5.4";
+        /// Highest threshold.
+        gamma_max: f64 = 600.0, unit "ms", in 100.0..=1e5, from "gcc-02 section 5.4";
+        /// The threshold does not change while |T| exceeds it by more than this.
+        guard as "guard_ms": f64 = 15.0, unit "ms", in 0.0..=f64::INFINITY, from "gcc-02 section 5.4";
+    }
 }
 
 impl ThresholdConfig {
-    /// draft-ietf-rmcat-gcc-02, table 1 and section 5.4.
-    pub const GCC_02: Self = Self { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: 15.0 };
     /// mmsys16: without a guard. What the paper does not print is the draft's.
-    #[cfg(feature = "unstable-internals")]
     pub const MMSYS16: Self = Self { guard: f64::INFINITY, ..Self::GCC_02 };
     /// libwebrtc (`overuse_detector.cc`).
     pub const LIBWEBRTC: Self = Self { k_u: 0.0087, k_d: 0.039, ..Self::GCC_02 };
-}
-
-impl Block for ThresholdConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("gamma_0", "ms", (0.0, 1e4), &mut self.gamma_0).describe("first threshold, on min(n, 60)·m");
-        fields.number("k_u", "1/ms", (0.0, 0.1), &mut self.k_u).describe("threshold gain up");
-        fields.number("k_d", "1/ms", (0.0, 0.1), &mut self.k_d).describe("threshold gain down");
-        fields.number("gamma_min", "ms", (0.0, 100.0), &mut self.range.0).describe("lowest threshold");
-        fields.number("gamma_max", "ms", (100.0, 1e5), &mut self.range.1).describe("highest threshold");
-        fields
-            .number("guard_ms", "ms", (0.0, f64::INFINITY), &mut self.guard)
-            .describe("no threshold update while |T| exceeds gamma by more");
-    }
 }
 
 /// The longest `dT` (libwebrtc). It keeps `dT·k_u` at 1 or below; above that, eq. 17 would overshoot.
@@ -85,7 +75,7 @@ impl AdaptiveThreshold {
 /// Eq. 17 and 18, within the range.
 fn step(gamma: f64, t: f64, dt_ms: f64, c: &ThresholdConfig) -> f64 {
     let k = if t.abs() < gamma { c.k_d } else { c.k_u };
-    (gamma + dt_ms * k * (t.abs() - gamma)).clamp(c.range.0, c.range.1)
+    (gamma + dt_ms * k * (t.abs() - gamma)).clamp(c.gamma_min, c.gamma_max)
 }
 
 #[cfg(test)]

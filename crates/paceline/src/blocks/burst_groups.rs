@@ -13,54 +13,31 @@
 //! grouping does not need RTP timestamps, so all streams of a flow form one sequence of groups.
 
 use super::GroupDelta;
-use crate::{Block, FieldSources, FieldVisitor};
+use crate::params;
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
-/// The numbers of the grouping.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BurstConfig {
-    /// Packets sent within this time after the first packet of a group belong to it (libwebrtc: 5 ms).
-    pub group: TimeDelta,
-    /// A packet that arrives within this time after the previous one may belong to a burst (libwebrtc: 5 ms).
-    pub burst: TimeDelta,
-    /// A burst ends this time after the arrival of its first packet (libwebrtc: 100 ms); zero: no limit.
-    pub burst_max: TimeDelta,
-    /// The resolution to which arrivals are rounded (libwebrtc's clock: 1 ms); zero: no rounding.
-    pub resolution: TimeDelta,
+params! {
+    /// The parameters of the grouping.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BurstConfig {
+        /// libwebrtc until 2018, whose bursts have no limit.
+        const Y2018;
+
+        /// Packets that are sent within this time after the first packet of a group belong to it.
+        group as "group_ms": TimeDelta = TimeDelta::from_millis(5), in 0.0..=1e3, from "kTimestampGroupLengthMs";
+        /// A packet that arrives within this time after the previous one may belong to a burst.
+        burst as "burst_ms": TimeDelta = TimeDelta::from_millis(5), in 0.0..=1e3, from "kBurstDeltaThresholdMs";
+        /// A burst ends this time after the arrival of its first packet; 0: no limit.
+        burst_max as "burst_max_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e4, from "libwebrtc of 2018 has no limit";
+        /// Resolution to which arrivals are rounded; 0: no rounding.
+        resolution as "clock_ms": TimeDelta = TimeDelta::from_millis(1), in 0.0..=100.0,
+            from "libwebrtc counts whole milliseconds";
+    }
 }
 
 impl BurstConfig {
-    /// libwebrtc until 2018, whose bursts have no limit.
-    pub const Y2018: Self = Self {
-        group: TimeDelta::from_millis(5),
-        burst: TimeDelta::from_millis(5),
-        burst_max: TimeDelta::ZERO,
-        resolution: TimeDelta::from_millis(1),
-    };
     /// libwebrtc today.
     pub const LIBWEBRTC: Self = Self { burst_max: TimeDelta::from_millis(100), ..Self::Y2018 };
-    /// The sources of the values of 2018.
-    pub const Y2018_SOURCES: FieldSources = &[
-        ("group_ms", " (kTimestampGroupLengthMs)"),
-        ("burst_ms", " (kBurstDeltaThresholdMs)"),
-        ("burst_max_ms", ": libwebrtc of 2018 has no limit"),
-        ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
-    ];
-}
-
-impl Block for BurstConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("group_ms", (0.0, 1000.0), &mut self.group)
-            .describe("packets sent within this of a group's first belong to it");
-        fields
-            .millis("burst_ms", (0.0, 1000.0), &mut self.burst)
-            .describe("packets that arrive within this of the one before may be a burst");
-        fields
-            .millis("burst_max_ms", (0.0, 1e4), &mut self.burst_max)
-            .describe("a burst ends this long after its first packet's arrival; 0: no limit");
-        fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).describe("arrivals are rounded to this");
-    }
 }
 
 /// Builds groups from departures and arrivals.

@@ -4,35 +4,27 @@
 //! residual, so that measurements have less weight on a path with jitter. Each equation is one function below. All
 //! values are in milliseconds (variances in ms²) per frame.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 
-/// The numbers of the filter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KalmanConfig {
-    /// `Q`, the state noise variance, ms² (eq. 15: 10⁻³).
-    pub q: f64,
-    /// `beta`, the smoothing factor of the noise estimate (eq. 16: 0.95).
-    pub beta: f64,
-    /// `P(0)`, the initial error variance, ms² (section 4.1.2: 10⁻¹).
-    pub p_0: f64,
-    /// The initial noise variance, ms². The paper gives none; libwebrtc's `var_noise` starts at 50.
-    pub variance_0: f64,
-    /// The lowest noise variance, ms². Zero: no bound, as printed. draft-ietf-rmcat-gcc-02, section 5.3: 1.
-    pub variance_min: f64,
-    /// The cap of the residual in the noise estimate, in standard deviations. Zero: no cap, as printed. gcc-02: 3.
-    pub outlier_cap: f64,
-}
+params! {
+    /// The parameters of the filter.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct KalmanConfig {
+        /// mmsys16. What the paper does not print is libwebrtc's, or absent.
+        const MMSYS16;
 
-impl Block for KalmanConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("q", "ms²", (1e-12, 1e3), &mut self.q).describe("Kalman state noise variance");
-        fields.number("beta", "", (0.0, 1.0), &mut self.beta).describe("memory of the noise estimate");
-        fields.number("p_0", "ms²", (0.0, 1e3), &mut self.p_0).describe("first error variance");
-        fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).describe("first noise variance");
-        fields.number("variance_min", "ms²", (0.0, 1e3), &mut self.variance_min).describe("lowest noise variance");
-        fields
-            .number("outlier_cap", "", (0.0, 100.0), &mut self.outlier_cap)
-            .describe("residuals beyond this many standard deviations are capped in the noise estimate");
+        /// Variance of the state noise, Q.
+        q: f64 = 1e-3, unit "ms²", in 1e-12..=1e3, from "eq. 15";
+        /// Smoothing factor of the noise estimate.
+        beta: f64 = 0.95, in 0.0..=1.0, from "eq. 16";
+        /// Initial error variance, P(0).
+        p_0: f64 = 0.1, unit "ms²", in 0.0..=1e3, from "section 4.1.2";
+        /// Initial noise variance.
+        variance_0: f64 = 50.0, unit "ms²", in 1e-9..=1e6, from "not printed, libwebrtc's 50";
+        /// Lowest noise variance.
+        variance_min: f64 = 0.0, unit "ms²", in 0.0..=1e3, from "none in the paper, 1 in gcc-02 section 5.3";
+        /// Cap of residuals in the noise estimate, in standard deviations; 0: no cap.
+        outlier_cap: f64 = 0.0, in 0.0..=100.0, from "none in the paper, 3 in gcc-02 section 5.3";
     }
 }
 

@@ -13,43 +13,29 @@
 //! Unlike libwebrtc's filter ([`TwoStateKalman`](super::TwoStateKalman)) it has no mean of the noise, learns in every
 //! state of the detector, does not raise the state noise, and caps positive residuals only.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use libm::{pow, sqrt};
 
-/// The numbers of the filter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DraftKalmanConfig {
-    /// The state noise of 1/C, (ms/byte)², per group (section 4.2: 10⁻¹³).
-    pub q_slope: f64,
-    /// The state noise of m, ms², per group (section 4.2: 10⁻³).
-    pub q_offset: f64,
-    /// `chi`, the filter coefficient of the noise variance (section 4.2: 0.001 to 0.1).
-    pub chi: f64,
-    /// The noise variance before the first group, ms².
-    pub variance_0: f64,
-    /// The lowest noise variance, ms² (section 4.2: 1). At zero the denominator of the gain could be zero.
-    pub variance_min: f64,
-    /// The cap of positive residuals in the noise estimate, in standard deviations (section 4.2: 3).
-    pub outlier_cap: f64,
-}
+params! {
+    /// The parameters of the filter.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DraftKalmanConfig {
+        /// draft-alvestrand-rmcat-congestion-03, section 4.2 and table 1. `chi` and `variance_0`, which it does not fix,
+        /// are libwebrtc's first values.
+        const JUNE_2015;
 
-impl DraftKalmanConfig {
-    /// draft-alvestrand-rmcat-congestion-03, section 4.2 and table 1. `chi` and `variance_0`, which it does not fix, are
-    /// libwebrtc's first values.
-    pub const JUNE_2015: Self =
-        Self { q_slope: 1e-13, q_offset: 1e-3, chi: 0.01, variance_0: 50.0, variance_min: 1.0, outlier_cap: 3.0 };
-}
-
-impl Block for DraftKalmanConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("q_slope", "(ms/B)²", (0.0, 1e-3), &mut self.q_slope).describe("state noise of 1/C per group");
-        fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).describe("state noise of m per group");
-        fields.number("chi", "", (0.0, 1.0), &mut self.chi).describe("filter coefficient of the noise variance");
-        fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).describe("first noise variance");
-        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).describe("lowest noise variance");
-        fields
-            .number("outlier_cap", "", (0.0, 100.0), &mut self.outlier_cap)
-            .describe("residuals above this many standard deviations are capped in the noise estimate");
+        /// State noise of 1/C per group.
+        q_slope: f64 = 1e-13, unit "(ms/B)²", in 0.0..=1e-3, from "section 4.2";
+        /// State noise of m per group.
+        q_offset: f64 = 1e-3, unit "ms²", in 0.0..=1e3, from "section 4.2";
+        /// Filter coefficient of the noise variance.
+        chi: f64 = 0.01, in 0.0..=1.0, from "section 4.2: 0.001 to 0.1; libwebrtc's first 0.01";
+        /// Noise variance before the first group.
+        variance_0: f64 = 50.0, unit "ms²", in 1e-9..=1e6, from "not printed, libwebrtc's 50";
+        /// Lowest noise variance. At zero the denominator of the gain could be zero.
+        variance_min: f64 = 1.0, unit "ms²", in 1e-7..=1e3, from "section 4.2";
+        /// Cap of positive residuals in the noise estimate, in standard deviations.
+        outlier_cap: f64 = 3.0, in 0.0..=100.0, from "section 4.2";
     }
 }
 

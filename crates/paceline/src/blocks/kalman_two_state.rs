@@ -5,58 +5,33 @@
 //! shows it), so the paper replaced the filter; libwebrtc's receiver-side estimator kept it. The order of the steps is
 //! that of libwebrtc's `overuse_estimator`.
 
-use crate::{Block, FieldSources, FieldVisitor};
+use crate::params;
 use libm::{pow, sqrt};
 
-/// The numbers of the filter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TwoStateConfig {
-    /// The state noise of 1/C, (ms/byte)², per frame.
-    pub q_slope: f64,
-    /// The state noise of m, ms², per frame.
-    pub q_offset: f64,
-    /// Whether the state noise is multiplied by the frame period over 33.3 ms (2013; not in 2015).
-    pub scale_noise: bool,
-    /// Whether a capped residual keeps its sign (2015). In 2013 it loses it, a known bug.
-    pub cap_keeps_sign: bool,
-    /// The lowest noise variance, ms².
-    pub variance_min: f64,
-    /// Whether the noise estimate is updated while the scaled offset is within the threshold (2013), or while the
-    /// detector's state is normal (2015). The caller applies it and passes the result as `stable`.
-    pub learns_within: bool,
-}
+params! {
+    /// The parameters of the filter.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TwoStateConfig {
+        /// libwebrtc of 2015 and the drafts.
+        const Y2015;
 
-impl Block for TwoStateConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("q_slope", "(ms/B)²", (0.0, 1e-3), &mut self.q_slope).describe("state noise of 1/C per ");
-        fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).describe("state noise of m per ");
-        fields.flag("scale_noise", &mut self.scale_noise).describe("1: state noise grows with the frame period");
-        fields
-            .flag("cap_keeps_sign", &mut self.cap_keeps_sign)
-            .describe("an outlier is capped to +3 standard deviations in the noise estimate, whatever its sign");
-        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).describe("lowest noise variance");
-        fields
-            .flag("learns_within", &mut self.learns_within)
-            .describe("noise is learnt while min(n, 60)·m is within the threshold");
+        /// State noise of 1/C per frame or group.
+        q_slope: f64 = 1e-13, unit "(ms/B)²", in 0.0..=1e-3, from "OverUseDetectorOptions";
+        /// State noise of m per frame or group.
+        q_offset: f64 = 1e-3, unit "ms²", in 0.0..=1e3, from "OverUseDetectorOptions";
+        /// Whether the state noise is multiplied by the frame period over 33.3 ms, as in 2013.
+        scale_noise: bool = false, from "UpdateKalman";
+        /// Whether an outlier keeps its sign when the noise estimate caps it, as in 2015; otherwise it counts as positive.
+        cap_keeps_sign: bool = true, from "UpdateKalman";
+        /// Lowest noise variance.
+        variance_min: f64 = 1.0, unit "ms²", in 1e-7..=1e3, from "UpdateNoiseEstimate";
+        /// Whether the noise estimate is updated while min(n, 60)·m is within the threshold, as in 2013; otherwise while
+        /// the detector's state is normal.
+        learns_within: bool = false, from "UpdateKalman";
     }
 }
 
 impl TwoStateConfig {
-    /// libwebrtc of 2015 and the drafts: Q = diag(1e-13, 1e-3), cap with sign, lowest variance 1.
-    pub const Y2015: Self = Self {
-        q_slope: 1e-13,
-        q_offset: 1e-3,
-        scale_noise: false,
-        cap_keeps_sign: true,
-        variance_min: 1.0,
-        learns_within: false,
-    };
-    /// The sources of 2015's values.
-    pub const Y2015_SOURCES: FieldSources = &[
-        ("q_slope", "group (OverUseDetectorOptions)"),
-        ("q_offset", "group (OverUseDetectorOptions)"),
-        ("variance_min", " (UpdateNoiseEstimate)"),
-    ];
     /// libwebrtc of 2013: Q = diag(1e-10, 1e-2) per 33.3 ms, cap without sign, lowest variance 1e-7.
     pub const Y2013: Self = Self {
         q_slope: 1e-10,

@@ -10,53 +10,46 @@
 //! the TCP throughput (fhmn13, eq. 1).
 
 use super::tfrc;
-use crate::{Block, FieldVisitor, Setup};
+use crate::{Setup, params};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
-/// The numbers of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LossConfig {
-    /// Below this fraction lost the rate grows.
-    pub low: f64,
-    /// Above this fraction lost the rate falls.
-    pub high: f64,
-    /// The growth factor per report.
-    pub increase: f64,
-    /// Added before growth; zero in eq. 5.
-    pub step: Rate,
-    /// The decrease per fraction lost.
-    pub decrease: f64,
-    /// The average packet size for the TCP throughput, below which the rate does not fall, if the largest packets have
-    /// [`Setup::PACKET_SIZE`], and in proportion otherwise; `None` in eq. 5.
-    pub tfrc: Option<DataSize>,
+params! {
+    /// The parameters of the controller.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct LossConfig {
+        /// mmsys16, eq. 5.
+        const Y2016;
+
+        /// Fraction lost below which A_s grows.
+        low as "loss_low": f64 = 0.02, in 0.0..=1.0, from "eq. 5";
+        /// Fraction lost above which A_s falls.
+        high as "loss_high": f64 = 0.1, in 0.0..=1.0, from "eq. 5";
+        /// Growth factor of A_s per report.
+        increase as "loss_increase": f64 = 1.05, in 1.0..=10.0, from "eq. 5";
+        /// Added to A_s before growth.
+        step as "loss_step": Rate = Rate::ZERO, in 0.0..=1e6, from "eq. 5";
+        /// Decrease of A_s per fraction lost.
+        decrease as "loss_decrease": f64 = 0.5, in 0.0..=1.0, from "eq. 5";
+        /// Whether A_s does not fall below the throughput of TCP.
+        tfrc: bool = false, from "eq. 5";
+    }
 }
 
 impl LossConfig {
-    /// The packet size of TFRC in libwebrtc of 2013 (`kAvgPacketSizeBytes`).
-    pub const SEGMENT: DataSize = DataSize::from_bytes(1000);
-    /// mmsys16, eq. 5.
-    pub const Y2016: Self = Self { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None };
     /// fhmn13, eq. 1.
-    pub const Y2013: Self = Self { step: Rate::from_kbps(1), tfrc: Some(Self::SEGMENT), ..Self::Y2016 };
+    pub const Y2013: Self = Self { step: Rate::from_kbps(1), tfrc: true, ..Self::Y2016 };
 }
 
-impl Block for LossConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).describe("below this loss A_s grows");
-        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).describe("above this loss A_s falls");
-        fields.number("loss_increase", "", (1.0, 10.0), &mut self.increase).describe("growth of A_s per report");
-        fields.rate("loss_step", (0.0, 1e6), &mut self.step).describe("added before growth");
-        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).describe("fall of A_s per fraction lost");
-        let mut floor = self.tfrc.is_some();
-        fields.flag("tfrc", &mut floor).describe("A_s does not fall below what TCP would get");
-        self.tfrc = floor.then_some(self.tfrc.unwrap_or(Self::SEGMENT));
-    }
-}
+/// The average packet size for the throughput of TCP in libwebrtc of 2013 (`kAvgPacketSizeBytes`), if the largest packets
+/// have [`Setup::PACKET_SIZE`], and in proportion otherwise.
+const SEGMENT: DataSize = DataSize::from_bytes(1000);
 
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct LossController {
     config: LossConfig,
+    /// The average packet size for the throughput of TCP, if that bounds the rate.
+    segment: Option<DataSize>,
     rate: Rate,
     /// The last reported round-trip time.
     rtt: Option<TimeDelta>,
@@ -65,8 +58,8 @@ pub struct LossController {
 impl LossController {
     /// Creates a controller at the start rate.
     pub fn new(config: LossConfig, setup: &Setup) -> Self {
-        let tfrc = config.tfrc.map(|segment| setup.scaled(segment));
-        Self { config: LossConfig { tfrc, ..config }, rate: setup.start, rtt: None }
+        let segment = config.tfrc.then(|| setup.scaled(SEGMENT));
+        Self { config, segment, rate: setup.start, rtt: None }
     }
 
     /// Returns `A_s`.
@@ -83,7 +76,7 @@ impl LossController {
     pub fn handle_report(&mut self, fraction_lost: Fraction) {
         let (f, c) = (fraction_lost.get(), &self.config);
         if f > c.high {
-            let tcp = c.tfrc.zip(self.rtt).map_or(Rate::ZERO, |(segment, rtt)| tfrc(segment, rtt, fraction_lost));
+            let tcp = self.segment.zip(self.rtt).map_or(Rate::ZERO, |(segment, rtt)| tfrc(segment, rtt, fraction_lost));
             self.rate = self.rate.scale(1.0 - c.decrease * f).max(tcp);
         } else if f < c.low {
             self.rate = (self.rate + c.step).scale(c.increase);

@@ -7,47 +7,29 @@
 //! no such estimate within 1 s, or rate = maximum:  the end of probing
 //! ```
 
-use crate::{Block, FieldVisitor, ProbeCluster, ProbeId};
+use crate::{ProbeCluster, ProbeId, params};
 use alloc::collections::VecDeque;
 use paceline_units::{Rate, Time, TimeDelta};
 
-/// The numbers of probing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProbeConfig {
-    /// Whether there are probes.
-    pub enabled: bool,
-    /// The rates of the first two clusters over the start rate.
-    pub start: (f64, f64),
-    /// The rate of a further cluster over the estimate.
-    pub further: f64,
-    /// The share of a cluster's rate that the estimate must exceed for a further cluster.
-    pub success: f64,
-    /// The length of a cluster.
-    pub duration: TimeDelta,
-}
+params! {
+    /// The parameters of probing.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ProbeConfig {
+        /// libwebrtc's values (`ProbeControllerConfig`), without probes.
+        const OFF;
 
-impl ProbeConfig {
-    /// libwebrtc's numbers (`ProbeControllerConfig`), without probes.
-    pub const OFF: Self =
-        Self { enabled: false, start: (3.0, 6.0), further: 2.0, success: 0.7, duration: TimeDelta::from_millis(15) };
-}
-
-impl Block for ProbeConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.flag("probes", &mut self.enabled).describe("whether clusters of packets probe for more capacity");
-        fields
-            .number("probe_first", "", (1.0, 100.0), &mut self.start.0)
-            .describe("rate of the first cluster over the start rate");
-        fields
-            .number("probe_second", "", (1.0, 100.0), &mut self.start.1)
-            .describe("rate of the second cluster over the start rate");
-        fields
-            .number("probe_further", "", (1.0, 100.0), &mut self.further)
-            .describe("rate of a further cluster over the estimate");
-        fields
-            .number("probe_success", "", (0.0, 1.0), &mut self.success)
-            .describe("share of a cluster's rate that the estimate must exceed for a further one");
-        fields.millis("probe_ms", (1.0, 1e3), &mut self.duration).describe("length of a cluster");
+        /// Whether clusters of packets probe for more capacity.
+        enabled as "probes": bool = false, from "off, because rmcat-ns3 has none; libwebrtc has them";
+        /// Rate of the first cluster over the start rate.
+        first as "probe_first": f64 = 3.0, in 1.0..=100.0, from "first_exponential_probe_scale";
+        /// Rate of the second cluster over the start rate.
+        second as "probe_second": f64 = 6.0, in 1.0..=100.0, from "second_exponential_probe_scale";
+        /// Rate of a further cluster over the estimate.
+        further as "probe_further": f64 = 2.0, in 1.0..=100.0, from "further_exponential_probe_scale";
+        /// Share of a cluster's rate that the estimate must exceed for a further one.
+        success as "probe_success": f64 = 0.7, in 0.0..=1.0, from "further_probe_threshold";
+        /// Length of a cluster.
+        duration as "probe_ms": TimeDelta = TimeDelta::from_millis(15), in 1.0..=1e3, from "min_probe_duration";
     }
 }
 
@@ -94,7 +76,7 @@ impl ProbeController {
     /// Returns the next cluster to send.
     pub fn poll(&mut self, now: Time) -> Option<ProbeCluster> {
         if self.phase == Phase::Start {
-            let (first, second) = self.config.start;
+            let (first, second) = (self.config.first, self.config.second);
             self.probe(now, &[self.start.scale(first), self.start.scale(second)]);
         }
         self.due.pop_front()

@@ -9,22 +9,28 @@
 //! The clocks of sender and receiver need not agree: their offset cancels. One minimum is kept per span, so that a
 //! shorter path of the past, or the effect of clock drift, is forgotten after the configured number of spans.
 
+use crate::params;
 use paceline_units::{RemoteTime, Time, TimeDelta};
 
-/// The numbers of the base delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BaseDelayConfig {
-    /// The number of spans that are remembered, including the current one: 1 to [`HISTORY_MAX`](Self::HISTORY_MAX).
-    pub history: usize,
-    /// The length of a span.
-    pub span: TimeDelta,
+params! {
+    /// The parameters of the base delay.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BaseDelayConfig {
+        /// Ten spans of one minute (RFC 6817, section 2.5).
+        const RFC_6817;
+
+        /// Number of spans whose lowest delay is remembered, the current one included.
+        history as "base_history": usize = 10, in 1..=Self::HISTORY_MAX,
+            from "RFC 6817: BASE_HISTORY; C++: kBaseOwdHistSize, 50";
+        /// Length of such a span.
+        span as "base_span_ms": TimeDelta = TimeDelta::from_secs(60), in 1.0..=1e7,
+            from "RFC 6817: a minute; C++: kBaseDelayUpdateInterval, 10 s";
+    }
 }
 
 impl BaseDelayConfig {
     /// The largest number of spans.
     pub const HISTORY_MAX: usize = 50;
-    /// Ten spans of one minute (RFC 6817, section 2.5: `BASE_HISTORY`).
-    pub const RFC_6817: Self = Self { history: 10, span: TimeDelta::from_secs(60) };
     /// One span that is longer than any call. A receiver clock that runs fast by 50 ppm then adds 3 ms per minute.
     pub const WHOLE_CALL: Self = Self { history: 1, span: TimeDelta::from_secs(1 << 32) };
 }

@@ -9,43 +9,25 @@
 //!
 //! It runs every 25 ms on the last report, while that is less than six seconds old.
 
-use crate::{Block, Bounds, FieldSources, FieldVisitor};
+use crate::{Bounds, params};
 use alloc::collections::VecDeque;
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
 
-/// The numbers of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SendSideConfig {
-    /// Up to this fraction lost the rate grows.
-    pub low: f64,
-    /// Above this fraction lost the rate falls.
-    pub high: f64,
-    /// The growth factor over the lowest rate of the last second.
-    pub increase: f64,
-    /// The decrease per fraction lost.
-    pub decrease: f64,
-}
+params! {
+    /// The parameters of the controller.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SendSideConfig {
+        /// libwebrtc's values.
+        const LIBWEBRTC;
 
-impl SendSideConfig {
-    /// libwebrtc's.
-    pub const LIBWEBRTC: Self = Self { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 };
-    /// The sources of these values.
-    pub const LIBWEBRTC_SOURCES: FieldSources = &[
-        ("loss_low", " (kDefaultLowLossThreshold)"),
-        ("loss_high", " (kDefaultHighLossThreshold)"),
-        ("loss_increase", " (UpdateEstimate)"),
-        ("loss_decrease", " (UpdateEstimate)"),
-    ];
-}
-
-impl Block for SendSideConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).describe("up to this loss the rate grows");
-        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).describe("above this loss the rate falls");
-        fields
-            .number("loss_increase", "", (1.0, 10.0), &mut self.increase)
-            .describe("growth over the least rate of the last second");
-        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).describe("fall per fraction lost");
+        /// Fraction lost up to which the rate grows.
+        low as "loss_low": f64 = 0.02, in 0.0..=1.0, from "kDefaultLowLossThreshold";
+        /// Fraction lost above which the rate falls.
+        high as "loss_high": f64 = 0.1, in 0.0..=1.0, from "kDefaultHighLossThreshold";
+        /// Growth factor over the lowest rate of the last second.
+        increase as "loss_increase": f64 = 1.08, in 1.0..=10.0, from "UpdateEstimate";
+        /// Decrease of the rate per fraction lost.
+        decrease as "loss_decrease": f64 = 0.5, in 0.0..=1.0, from "UpdateEstimate";
     }
 }
 

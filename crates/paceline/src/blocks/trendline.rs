@@ -9,24 +9,20 @@
 //! over the last 20 groups; before that it is zero. The unit is milliseconds of delay per millisecond. On a saturated
 //! link the trend is the part of the sending rate that exceeds the capacity.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{RemoteTime, TimeDelta};
 
-/// The numbers of the trendline.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrendlineConfig {
-    /// The number of groups that the line is fitted to, 2 to [`WINDOW_MAX`](Self::WINDOW_MAX) (libwebrtc: 20).
-    pub window: usize,
-    /// The smoothing factor of the delay (rmcat-ns3, section 3: 0.9).
-    pub smoothing: f64,
-}
+params! {
+    /// The parameters of the trendline.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TrendlineConfig {
+        /// libwebrtc (`trendline_estimator.cc`); rmcat-ns3, section 3.
+        const LIBWEBRTC;
 
-impl Block for TrendlineConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .count("window", "", (2, Self::WINDOW_MAX), &mut self.window)
-            .describe("groups that the line is fitted to");
-        fields.number("smoothing", "", (0.0, 1.0), &mut self.smoothing).describe("memory of the smoothed delay");
+        /// Number of groups that the line is fitted to.
+        window: usize = 20, in 2..=Self::WINDOW_MAX, from "kDefaultTrendlineWindowSize";
+        /// Smoothing factor of the delay.
+        smoothing: f64 = 0.9, in 0.0..=1.0, from "kDefaultTrendlineSmoothingCoeff";
     }
 }
 

@@ -4,8 +4,8 @@ use super::report::{Delays, Report};
 use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, law};
 use crate::blocks::EcnValidation;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, Message, SendHalf,
-    SentPacket, Setup, SignalName, SignalTables, Signals, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, SendHalf, SentPacket,
+    Setup, SignalName, SignalTables, Signals, Window, signal_names,
 };
 use core::mem::take;
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
@@ -32,10 +32,6 @@ signal_names! {
 
 impl Config for DrcConfig {
     const SIGNALS: SignalTables = (DrcSignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        self.visit(fields);
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));

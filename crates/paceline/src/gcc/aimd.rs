@@ -15,38 +15,26 @@
 use super::RateState;
 use super::rate_controller::near_growth;
 use crate::blocks::{LinkCapacity, Usage};
-use crate::{Block, FieldVisitor, Setup};
+use crate::{Setup, params};
 use core::ops::Sub;
 use libm::pow;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
-/// The numbers of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AimdConfig {
-    /// Growth factor per second, far from the last over-use.
-    pub eta: f64,
-    /// The share of the incoming rate that a decrease keeps.
-    pub alpha: f64,
-    /// Above this multiple of the incoming rate (plus 10 kbit/s) the rate does not grow.
-    pub headroom: f64,
-    /// The round-trip time, for additive growth and for the interval of decreases, until it is measured. A receiver
-    /// that sends no media never measures it.
-    pub rtt: TimeDelta,
-}
+params! {
+    /// The parameters of the rate control.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AimdConfig {
+        /// libwebrtc (`aimd_rate_control.cc`), and draft-ietf-rmcat-gcc.
+        const LIBWEBRTC;
 
-impl AimdConfig {
-    /// libwebrtc (`aimd_rate_control.cc`), and draft-ietf-rmcat-gcc.
-    pub const LIBWEBRTC: Self = Self { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) };
-}
-
-impl Block for AimdConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).describe("growth far from convergence");
-        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).describe("share of R kept in a decrease");
-        fields
-            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
-            .describe("above this many times R the rate does not grow");
-        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time");
+        /// Growth factor far from the rate at which over-use was last found.
+        eta: f64 = 1.08, unit "per s", in 1.0..=10.0;
+        /// Share of R that a decrease keeps.
+        alpha: f64 = 0.85, in 0.1..=1.0;
+        /// Multiple of R above which the rate does not grow.
+        headroom: f64 = 1.5, in 1.0..=100.0;
+        /// Round-trip time until it is measured. A receiver that sends no media never measures it.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4;
     }
 }
 

@@ -13,29 +13,26 @@
 
 use super::RateState;
 use crate::blocks::{LinkCapacity, Usage};
-use crate::{Block, FieldVisitor, Setup};
+use crate::{Setup, params};
 use libm::pow;
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
-/// The numbers of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DraftRateConfig {
-    /// The growth factor per second far from convergence.
-    pub eta: f64,
-    /// The share of the incoming rate that a decrease keeps.
-    pub alpha: f64,
-    /// The bound of the rate, as a multiple of the incoming rate.
-    pub headroom: f64,
-    /// The round-trip time of the response time, which a receiver that sends no media does not know.
-    pub rtt: TimeDelta,
-}
+params! {
+    /// The parameters of the rate control.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DraftRateConfig {
+        /// draft-alvestrand-rmcat-congestion-03, section 4.4.
+        const JUNE_2015;
 
-impl Block for DraftRateConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).describe("growth far from convergence");
-        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).describe("share of R kept in Decrease");
-        fields.number("headroom", "", (1.0, 100.0), &mut self.headroom).describe("bound of A over R");
-        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time");
+        /// Growth factor far from convergence.
+        eta: f64 = 1.08, unit "per s", in 1.0..=10.0, from "section 4.4";
+        /// Share of R that Decrease keeps.
+        alpha: f64 = 0.85, in 0.1..=1.0, from "section 4.4";
+        /// Bound of A over R.
+        headroom: f64 = 1.5, in 1.0..=100.0, from "section 4.4";
+        /// Round-trip time of the response time, which a receiver that sends no media does not know.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4,
+            from "section 4.4; libwebrtc's kDefaultRttMs";
     }
 }
 
@@ -153,8 +150,7 @@ mod tests {
     use super::*;
     use crate::testing::SETUP;
 
-    const CONFIG: DraftRateConfig =
-        DraftRateConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) };
+    const CONFIG: DraftRateConfig = DraftRateConfig::JUNE_2015;
 
     /// Returns a controller at 1000 kbit/s.
     fn at_1000() -> DraftRate {

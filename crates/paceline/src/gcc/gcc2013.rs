@@ -16,9 +16,10 @@ use super::arrivals::{Arrivals, VideoFrames};
 use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
-use super::{GrowthLaw, RembRule, RembTimer};
+use super::{RembRule, RembTimer};
 use crate::blocks::{Departure, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
+use crate::params::config;
+use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables};
 use paceline_units::TimeDelta;
 
 pub(crate) fn entry() -> Entry {
@@ -30,113 +31,61 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC 2013. The defaults are the paper's, and those of libwebrtc of March 2013 where the paper gives
-/// none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gcc2013Config {
-    /// The resolution to which arrival times are rounded.
-    pub(crate) clock: TimeDelta,
-    /// Filter, detector and rate control.
-    pub(crate) region: RegionReceiverConfig,
-    /// Which of the REMBs that are due are sent.
-    pub(crate) remb_rule: RembRule,
-    /// Whether a REMB bounds `A_s` until the next one.
-    pub(crate) remb_lasts: bool,
-    /// The loss-based controller.
-    pub(crate) loss: LossConfig,
-    /// Pacing rate over target; `None`: packets leave without pacing.
-    pub(crate) pacing_factor: Option<f64>,
-}
+config! {
+    /// The parameters of GCC 2013.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Gcc2013Config {
+        /// fhmn13, and libwebrtc of 2013 for what the paper does not give.
+        default const FHMN13;
 
-impl Default for Gcc2013Config {
-    fn default() -> Self {
-        Self {
-            clock: TimeDelta::from_millis(1),
-            region: RegionReceiverConfig {
-                kalman: TwoStateConfig::Y2013,
-                threshold_ms: 25.0,
-                overuse_ms: 100.0,
-                growth: GrowthLaw::Response,
-                alpha: (0.95, 0.9),
-                dynamic: None,
-                recovery: true,
-                repeat_decrease: true,
-                headroom: 1.5,
-                rtt: TimeDelta::from_millis(200),
-                window: TimeDelta::from_millis(500),
-                remb: TimeDelta::from_millis(1000),
-            },
-            remb_rule: RembRule::Decrease,
-            remb_lasts: false,
-            loss: LossConfig::Y2013,
-            pacing_factor: None,
-        }
+        /// Resolution to which arrivals are rounded; 0: no rounding.
+        clock as "clock_ms": TimeDelta = TimeDelta::from_millis(1), in 0.0..=100.0,
+            from "libwebrtc counts whole milliseconds";
+        /// The arrival-time filter.
+        kalman: TwoStateConfig = TwoStateConfig::Y2013, block {
+            q_slope: "OverUseDetectorOptions: per frame of 33.3 ms",
+            q_offset: "OverUseDetectorOptions: per frame of 33.3 ms",
+            scale_noise,
+            cap_keeps_sign,
+            variance_min,
+            learns_within,
+        };
+        /// Detector and rate control.
+        region: RegionReceiverConfig = RegionReceiverConfig::Y2013, block {
+            threshold_ms: "SetRateControlRegion",
+            overuse_ms: "kOverUsingTimeThreshold",
+            alpha_near: "eq. 3; ChangeRegion",
+            alpha_far: "eq. 3; ChangeRegion",
+            recovery: "ChangeBitRate",
+            repeat_decrease: "TimeToReduceFurther",
+            headroom: "section 2.2",
+            rtt: "kDefaultRttMs",
+            window: "eq. 3",
+            remb: "section 2.2",
+        };
+        /// Times at which REMBs are sent; 0: when A_r is lower, 1: in the state Decrease as well, 2: always, as in libwebrtc.
+        remb_rule: RembRule = RembRule::Decrease, of [RembRule::Fall, RembRule::Decrease, RembRule::Always],
+            from "section 2.2: while A_r decreases";
+        /// Whether a REMB bounds `A_s` until the next one, as in libwebrtc; otherwise it lowers `A_s` when it arrives.
+        remb_lasts: bool = false, from "eq. 2";
+        /// The loss-based controller.
+        loss: LossConfig = LossConfig::Y2013, block {
+            low: "eq. 1", high: "eq. 1", increase: "eq. 1", step: "eq. 1", decrease: "eq. 1", tfrc: "eq. 1",
+        };
+        /// Pacing rate over target; 0: packets leave when they are made.
+        pacing_factor: f64 = 0.0, in 0.0..=10.0, from "Chromium, where video_leaky_bucket was off";
     }
 }
 
 impl Config for Gcc2013Config {
     const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("clock_ms", (0.0, 100.0), &mut self.clock)
-            .describe("arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are");
-        fields.block(
-            &mut self.region.kalman,
-            &[
-                ("q_slope", "frame of 33.3 ms (OverUseDetectorOptions)"),
-                ("q_offset", "frame of 33.3 ms (OverUseDetectorOptions)"),
-                ("scale_noise", " (UpdateKalman); 0: it is per frame, as in 2015"),
-                ("cap_keeps_sign", " (UpdateKalman): 0; it keeps its sign, as in 2015: 1"),
-                ("variance_min", " (UpdateNoiseEstimate)"),
-                ("learns_within", " (UpdateKalman): 1; while the detector state is normal, as in 2015: 0"),
-            ],
-        );
-        fields.block(
-            &mut self.region,
-            &[
-                ("threshold_ms", "; half of it elsewhere (SetRateControlRegion)"),
-                ("overuse_ms", " (kOverUsingTimeThreshold)"),
-                ("alpha_near", ", eq. 3 (ChangeRegion)"),
-                ("alpha_far", ", eq. 3 (ChangeRegion)"),
-                ("recovery", " (ChangeBitRate): 1; where it was: 0"),
-                ("repeat_decrease", " (TimeToReduceFurther): 1; in receivers of 2012 only its beginning does: 0"),
-                ("headroom", ", section 2.2"),
-                ("rtt_ms", " (kDefaultRttMs)"),
-                ("window_ms", ", eq. 3"),
-                ("remb_ms", ", section 2.2"),
-            ],
-        );
-        fields.choice("remb_rule", &[RembRule::Fall, RembRule::Decrease, RembRule::Always], &mut self.remb_rule).describe(
-            "REMBs go out while A_r decreases, section 2.2, that is, in the state of that name or when it is lower: 1; only when it is lower: 0; in any case, as in libwebrtc: 2",
-        );
-        fields
-            .flag("remb_lasts", &mut self.remb_lasts)
-            .describe("a REMB lowers A_s when it comes, eq. 2: 0; and bounds it until the next, as in libwebrtc: 1");
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", ", eq. 1"),
-                ("loss_high", ", eq. 1"),
-                ("loss_increase", ", eq. 1"),
-                ("loss_step", ", eq. 1"),
-                ("loss_decrease", ", eq. 1"),
-                ("tfrc", ", eq. 1: 1; without that: 0"),
-            ],
-        );
-        let mut factor = self.pacing_factor.unwrap_or(0.0);
-        fields.number("pacing_factor", "", (0.0, 10.0), &mut factor).describe(
-            "pacing rate over target; none (0): packets leave as they are made, as Chromium's did (video_leaky_bucket was off)",
-        );
-        self.pacing_factor = (factor > 0.0).then_some(factor.max(1.0));
-    }
-
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: self.remb_lasts,
             max: None,
-            pacing_factor: self.pacing_factor,
+            pacing_factor: (self.pacing_factor > 0.0).then_some(self.pacing_factor.max(1.0)),
             pads: false,
             start_probes: false,
         };
@@ -154,7 +103,7 @@ impl RembParts for Gcc2013Config {
     }
 
     fn estimator(&self, setup: &Setup) -> RegionEstimator {
-        RegionEstimator::new(self.region, *setup, true)
+        RegionEstimator::new(self.kalman, self.region, *setup, true)
     }
 
     fn timer(&self) -> RembTimer {

@@ -11,14 +11,15 @@
 //! The thesis modifies `aimd_rate_control.cc`, so the growth law is the one of that file; `docs/algorithms/gcc-2015.md`
 //! lists the sources of everything else.
 
+use super::RembTimer;
 use super::arrivals::Arrivals;
 use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
-use super::{GrowthLaw, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
-use paceline_units::{Rate, TimeDelta};
+use crate::params::config;
+use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables};
+use paceline_units::Rate;
 
 /// `gcc-2015`. Its preset `gcc-dynamic-alpha` derives the decrease factor from gradient and threshold.
 pub(crate) fn entry() -> Entry {
@@ -30,80 +31,42 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC 2015. The defaults are those of libwebrtc of March 2015, as far as the thesis shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gcc2015Config {
-    /// Grouping of packets.
-    pub(crate) groups: BurstConfig,
-    /// Filter, detector and rate control.
-    pub(crate) region: RegionReceiverConfig,
-    /// The loss-based controller.
-    pub(crate) loss: LossConfig,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-}
+config! {
+    /// The parameters of GCC 2015.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Gcc2015Config {
+        /// libwebrtc of March 2015, as far as the thesis shows it.
+        default const UOTTAWA15;
 
-impl Default for Gcc2015Config {
-    fn default() -> Self {
-        Self {
-            groups: BurstConfig::Y2018,
-            region: RegionReceiverConfig {
-                kalman: TwoStateConfig::Y2015,
-                threshold_ms: 25.0,
-                overuse_ms: 100.0,
-                growth: GrowthLaw::Aimd,
-                alpha: (0.95, 0.9),
-                dynamic: None,
-                recovery: false,
-                repeat_decrease: true,
-                headroom: 1.5,
-                rtt: TimeDelta::from_millis(200),
-                window: TimeDelta::from_millis(1000),
-                remb: TimeDelta::from_millis(200),
-            },
-            loss: LossConfig::Y2013,
-            pacing_factor: 2.5,
-        }
+        /// Grouping of packets.
+        groups: BurstConfig = BurstConfig::Y2018, block all;
+        /// The arrival-time filter.
+        kalman: TwoStateConfig = TwoStateConfig::Y2015, block { q_slope, q_offset, variance_min };
+        /// Detector and rate control.
+        region: RegionReceiverConfig = RegionReceiverConfig::Y2015, block {
+            threshold_ms: "section 4.1; algorithm 2",
+            overuse_ms: "overusing_time_threshold",
+            growth: "aimd_rate_control.cc, which the thesis changes",
+            alpha_near: "section 4.3",
+            alpha_far: "section 4.3",
+            dynamic: "chapter 4 of the thesis",
+            recovery: "in 2013 and 2014; the thesis shows no such line",
+            headroom: "section 3.2.2",
+            rtt: "kDefaultRttMs",
+            window: "incoming_bitrate_",
+            remb: "kRembSendIntervalMs",
+        };
+        /// The loss-based controller.
+        loss: LossConfig = LossConfig::Y2013, block {
+            low: "eq. 3.1", high: "eq. 3.1", increase: "eq. 3.1", step: "eq. 3.1", decrease: "eq. 3.1", tfrc: "eq. 3.1",
+        };
+        /// Pacing rate over target.
+        pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
     }
 }
 
 impl Config for Gcc2015Config {
     const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(&mut self.groups, BurstConfig::Y2018_SOURCES);
-        fields.block(&mut self.region.kalman, TwoStateConfig::Y2015_SOURCES);
-        fields.block(
-            &mut self.region,
-            &[
-                ("threshold_ms", ", section 4.1; half of it elsewhere, algorithm 2"),
-                ("overuse_ms", " (overusing_time_threshold)"),
-                ("growth", ": 0: additive near the maximum, 8 % a second elsewhere (aimd_rate_control.cc, which the thesis changes); 1: the eta of 2013"),
-                ("alpha_near", ", section 4.3"),
-                ("alpha_far", ", section 4.3"),
-                ("dynamic_alpha", "; 1: by equation 4.1 as printed; 2: by equation 4.1 with the line of 4.2 that table 2 comes nearest to, (0.99 - b) / 1.3, everywhere; 3: by the listing of section 4.3, computed at each change of the region and used at the next decrease"),
-                ("recovery", ": 1 in 2013 and 2014; the thesis shows no such line (0)"),
-                ("headroom", ", section 3.2.2"),
-                ("rtt_ms", " (kDefaultRttMs)"),
-                ("window_ms", " (incoming_bitrate_)"),
-                ("remb_ms", " (kRembSendIntervalMs)"),
-            ],
-        );
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", ", eq. 3.1"),
-                ("loss_high", ", eq. 3.1"),
-                ("loss_increase", ", eq. 3.1"),
-                ("loss_step", ", eq. 3.1"),
-                ("loss_decrease", ", eq. 3.1"),
-                ("tfrc", ", eq. 3.1: 1; without that: 0"),
-            ],
-        );
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target (kDefaultPaceMultiplier)");
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
@@ -127,7 +90,7 @@ impl RembParts for Gcc2015Config {
     }
 
     fn estimator(&self, setup: &Setup) -> RegionEstimator {
-        RegionEstimator::new(self.region, *setup, false)
+        RegionEstimator::new(self.kalman, self.region, *setup, false)
     }
 
     fn timer(&self) -> RembTimer {

@@ -18,9 +18,9 @@ use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{
     Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ProbeClusters, ScalarKalman, ThresholdConfig,
 };
+use crate::params::config;
 use crate::{
-    Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalName, SignalTables,
-    Signals,
+    Arrival, Bounds, Config, Controller, Entry, Message, ReceiveHalf, Setup, SignalName, SignalTables, Signals,
 };
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
@@ -33,129 +33,46 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC 2016. The defaults are the paper's; a number that it does not print cites its own source.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gcc2016Config {
-    /// The packet whose departure counts as the departure of the frame.
-    pub(crate) departure: Departure,
-    /// The arrival-time filter.
-    pub(crate) kalman: KalmanConfig,
-    /// The adaptive threshold.
-    pub(crate) threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub(crate) overuse_ms: f64,
-    /// The remote rate controller.
-    pub(crate) rate: RateConfig,
-    /// The window of the incoming rate, ms.
-    pub(crate) window_ms: f64,
-    /// The interval of regular REMBs, ms.
-    pub(crate) remb_ms: f64,
-    /// The loss-based controller.
-    pub(crate) loss: LossConfig,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-    /// Whether the call starts with two probe clusters.
-    pub(crate) start_probes: bool,
-}
+config! {
+    /// The parameters of GCC 2016.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Gcc2016Config {
+        /// mmsys16. A value that the paper does not print has a source of its own.
+        default const MMSYS16;
 
-impl Default for Gcc2016Config {
-    fn default() -> Self {
-        Self {
-            departure: Departure::First,
-            kalman: KalmanConfig {
-                q: 1e-3,
-                beta: 0.95,
-                p_0: 0.1,
-                variance_0: 50.0,
-                variance_min: 0.0,
-                outlier_cap: 0.0,
-            },
-            threshold: ThresholdConfig {
-                gamma_0: 12.5,
-                k_u: 0.01,
-                k_d: 0.00018,
-                range: (6.0, 600.0),
-                guard: f64::INFINITY,
-            },
-            overuse_ms: 100.0,
-            rate: RateConfig {
-                eta: 1.05,
-                alpha: 0.85,
-                headroom: 1.5,
-                bound_hold: TimeDelta::from_millis(100),
-                additive: None,
-            },
-            window_ms: 500.0,
-            remb_ms: 1000.0,
-            loss: LossConfig::Y2016,
-            pacing_factor: 1.5,
-            start_probes: false,
-        }
+        /// Packet whose departure counts as that of the frame; 0: the first, 1: the last.
+        departure as "departure_last": Departure = Departure::First, of [Departure::First, Departure::Last],
+            from "eq. 4; the last in gcc-02 section 5.2 and libwebrtc";
+        /// The arrival-time filter.
+        kalman: KalmanConfig = KalmanConfig::MMSYS16, block all;
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::MMSYS16, block {
+            gamma_0: "not printed, 12.5 in gcc-02 table 1",
+            k_u: "section 4.2",
+            k_d: "section 4.2",
+            gamma_min: "not printed, 6 in gcc-02 section 5.4",
+            gamma_max: "not printed, 600 in gcc-02 section 5.4",
+            guard: "none in the paper, 15 in gcc-02 section 5.4",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 100.0, unit "ms", in 0.0..=1e4, from "section 3.3";
+        /// The remote rate controller.
+        rate: RateConfig = RateConfig::MMSYS16, block all;
+        /// Window of R.
+        window_ms: f64 = 500.0, unit "ms", in 10.0..=1e4, from "section 3.3";
+        /// Interval of regular REMBs.
+        remb_ms: f64 = 1000.0, unit "ms", in 10.0..=1e5, from "section 3.3";
+        /// The loss-based controller.
+        loss: LossConfig = LossConfig::Y2016, block { low, high, increase, decrease };
+        /// Pacing rate over target.
+        pacing_factor: f64 = 1.5, in 1.0..=10.0, from "section 3.5";
+        /// Whether the call starts with two probe clusters.
+        start_probes: bool = false, from "not in the paper, libwebrtc's BitrateProber of 2014";
     }
 }
 
 impl Config for Gcc2016Config {
     const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).describe(
-            "a frame departs with its first packet (0: the paper, eq. 4) or its last (1: gcc-02 section 5.2, libwebrtc)",
-        );
-        fields.block(
-            &mut self.kalman,
-            &[
-                ("q", ", eq. 15"),
-                ("beta", ", eq. 16"),
-                ("p_0", ", section 4.1.2"),
-                ("variance_0", "; not printed, libwebrtc's 50"),
-                ("variance_min", "; none in the paper, 1 in gcc-02 section 5.3"),
-                ("outlier_cap", "; none (0) in the paper, 3 in gcc-02 section 5.3"),
-            ],
-        );
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", "; not printed, 12.5 in gcc-02 table 1"),
-                ("k_u", ", section 4.2"),
-                ("k_d", ", section 4.2"),
-                ("gamma_min", "; not printed, 6 in gcc-02 section 5.4"),
-                ("gamma_max", "; not printed, 600 in gcc-02 section 5.4"),
-                ("guard_ms", "; none in the paper, 15 in gcc-02 section 5.4"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last, section 3.3");
-        fields.block(
-            &mut self.rate,
-            &[
-                ("eta", ", eq. 3; printed per frame, used per second (gcc-02 section 5.5)"),
-                ("alpha", ", eq. 3"),
-                ("headroom", ", section 3.3"),
-                ("bound_hold_ms", "; at once (0) in the words of section 3.3, here the detector's 100"),
-                ("additive_rtt_ms", " (gcc-02 section 5.5); none (0): eta everywhere, eq. 3"),
-            ],
-        );
-        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).describe("window of R, section 3.3");
-        fields
-            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
-            .describe("interval of regular REMBs, section 3.3");
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", ", eq. 5"),
-                ("loss_high", ", eq. 5"),
-                ("loss_increase", ", eq. 5"),
-                ("loss_decrease", ", eq. 5"),
-            ],
-        );
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target, section 3.5");
-        fields.flag("start_probes", &mut self.start_probes).describe(
-            "whether the call starts with two probe clusters; not in the paper, libwebrtc's BitrateProber of 2014",
-        );
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {

@@ -20,7 +20,8 @@ use crate::blocks::{
     BurstConfig, BurstGroups, DraftKalman, DraftKalmanConfig, GroupDelta, IncomingRate, LossConfig, ThresholdConfig,
     Usage,
 };
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables, Signals};
+use crate::params::config;
+use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables, Signals};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 pub(crate) fn entry() -> Entry {
@@ -32,113 +33,51 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of the draft. A number that it does not fix cites its own source.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GccDraft2015Config {
-    /// Grouping of packets.
-    pub(crate) groups: BurstConfig,
-    /// The arrival-time filter.
-    pub(crate) kalman: DraftKalmanConfig,
-    /// The adaptive threshold.
-    pub(crate) threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub(crate) overuse_ms: f64,
-    /// The rate control.
-    pub(crate) rate: DraftRateConfig,
-    /// The window of the incoming rate.
-    pub(crate) window: TimeDelta,
-    /// The interval of regular REMBs.
-    pub(crate) remb: TimeDelta,
-    /// The loss-based controller.
-    pub(crate) loss: LossConfig,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-}
+config! {
+    /// The parameters of the draft.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GccDraft2015Config {
+        /// draft-alvestrand-rmcat-congestion-03. A value that it does not fix has a source of its own.
+        default const JUNE_2015;
 
-impl Default for GccDraft2015Config {
-    fn default() -> Self {
-        Self {
-            groups: BurstConfig { resolution: TimeDelta::ZERO, ..BurstConfig::Y2018 },
-            kalman: DraftKalmanConfig::JUNE_2015,
-            threshold: ThresholdConfig::GCC_02,
-            overuse_ms: 10.0,
-            rate: DraftRateConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
-            window: TimeDelta::from_millis(500),
-            remb: TimeDelta::from_millis(1000),
-            loss: LossConfig { tfrc: Some(LossConfig::SEGMENT), ..LossConfig::Y2016 },
-            pacing_factor: 1.5,
-        }
+        /// Grouping of packets.
+        groups: BurstConfig = BurstConfig { resolution: TimeDelta::ZERO, ..BurstConfig::Y2018 }, block {
+            group: "section 4.2",
+            burst: "section 4.2",
+            burst_max: "the draft has no limit",
+            resolution: "the draft names no resolution",
+        };
+        /// The arrival-time filter.
+        kalman: DraftKalmanConfig = DraftKalmanConfig::JUNE_2015, block all;
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::GCC_02, block {
+            gamma_0: "section 4.3",
+            k_u: "section 4.3",
+            k_d: "section 4.3",
+            gamma_min: "section 4.3",
+            gamma_max: "section 4.3",
+            guard: "section 4.3",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "section 4.3, gamma_2";
+        /// The rate control.
+        rate: DraftRateConfig = DraftRateConfig::JUNE_2015, block all;
+        /// Window of R.
+        window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4,
+            from "section 4.4: 500 to 1000; mmsys16 section 3.3";
+        /// Interval of regular REMBs.
+        remb as "remb_ms": TimeDelta = TimeDelta::from_millis(1000), in 10.0..=1e5, from "section 3";
+        /// The loss-based controller.
+        loss: LossConfig = LossConfig { tfrc: true, ..LossConfig::Y2016 }, block {
+            low: "section 5", high: "section 5", increase: "section 5", decrease: "section 5", tfrc: "section 5",
+        };
+        /// Pacing rate over target.
+        pacing_factor: f64 = 1.5, in 1.0..=10.0, from "not in the draft; mmsys16 section 3.5";
     }
 }
 
 impl Config for GccDraft2015Config {
     const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(
-            &mut self.groups,
-            &[
-                ("group_ms", ", section 4.2"),
-                ("burst_ms", ", section 4.2"),
-                ("burst_max_ms", ": the draft has no limit"),
-                ("clock_ms", ": the draft names no resolution (0)"),
-            ],
-        );
-        fields.block(
-            &mut self.kalman,
-            &[
-                ("q_slope", ", section 4.2"),
-                ("q_offset", ", section 4.2"),
-                ("chi", ", section 4.2: 0.001 to 0.1; libwebrtc's first 0.01"),
-                ("variance_0", "; not printed, libwebrtc's 50"),
-                ("variance_min", ", section 4.2"),
-                ("outlier_cap", ", section 4.2"),
-            ],
-        );
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", ", section 4.3"),
-                ("k_u", ", section 4.3"),
-                ("k_d", ", section 4.3"),
-                ("gamma_min", ", section 4.3"),
-                ("gamma_max", ", section 4.3"),
-                ("guard_ms", ", section 4.3"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last, gamma_2 of section 4.3");
-        fields.block(
-            &mut self.rate,
-            &[
-                ("eta", ", section 4.4"),
-                ("alpha", ", section 4.4"),
-                ("headroom", ", section 4.4"),
-                (
-                    "rtt_ms",
-                    " of the response time, section 4.4; a receiver does not know it, libwebrtc's kDefaultRttMs",
-                ),
-            ],
-        );
-        fields
-            .millis("window_ms", (10.0, 1e4), &mut self.window)
-            .describe("window of R, section 4.4: 500 to 1000; mmsys16, section 3.3");
-        fields.millis("remb_ms", (10.0, 1e5), &mut self.remb).describe("interval of regular REMBs, section 3");
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", ", section 5"),
-                ("loss_high", ", section 5"),
-                ("loss_increase", ", section 5"),
-                ("loss_decrease", ", section 5"),
-                ("tfrc", ", section 5: 1; without that: 0"),
-            ],
-        );
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target; not in the draft, mmsys16, section 3.5");
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {

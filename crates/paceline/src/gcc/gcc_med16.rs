@@ -18,9 +18,10 @@ use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
     BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };
+use crate::params::config;
 use crate::{
-    Arrival, Bounds, Config, Controller, Decision, Entry, Event, FieldVisitor, GradientReport, Message, ReceiveHalf,
-    ReceiverReport, RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
+    Arrival, Bounds, Config, Controller, Decision, Entry, Event, GradientReport, Message, ReceiveHalf, ReceiverReport,
+    RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -33,106 +34,59 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC in med16. The defaults are the paper's, and those of the draft of the same year where it gives
-/// none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GccMed16Config {
-    /// Grouping of packets.
-    pub(crate) groups: BurstConfig,
-    /// The resolution to which departures are rounded down; zero: no rounding.
-    pub(crate) sent_clock: TimeDelta,
-    /// The arrival-time filter.
-    pub(crate) kalman: TwoStateConfig,
-    /// The adaptive threshold.
-    pub(crate) threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub(crate) overuse_ms: f64,
-    /// The rate control.
-    pub(crate) rate: AimdConfig,
-    /// The window of the incoming rate, ms.
-    pub(crate) window_ms: f64,
-    /// The loss-based controller.
-    pub(crate) loss: LossConfig,
-    /// The shortest time between two decreases for loss, to which the round-trip time is added.
-    pub(crate) loss_hold: TimeDelta,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-}
+config! {
+    /// The parameters of GCC in med16.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GccMed16Config {
+        /// med16, and the draft of the same year where the paper gives no value.
+        default const MED16;
 
-impl Default for GccMed16Config {
-    fn default() -> Self {
-        Self {
-            groups: BurstConfig::Y2018,
-            sent_clock: TimeDelta::ZERO,
-            kalman: TwoStateConfig::Y2015,
-            threshold: ThresholdConfig::GCC_02,
-            overuse_ms: 10.0,
-            rate: AimdConfig::LIBWEBRTC,
-            window_ms: 500.0,
-            loss: LossConfig::Y2016,
-            loss_hold: TimeDelta::from_millis(300),
-            pacing_factor: 2.5,
-        }
+        /// Grouping of packets.
+        groups: BurstConfig = BurstConfig::Y2018, block {
+            group: "kTimestampGroupLengthMs; as printed every packet is reported: 0, with burst_ms 0",
+            burst,
+            burst_max,
+            resolution,
+        };
+        /// Resolution to which departures are rounded down; 0: no rounding.
+        sent_clock as "sent_clock_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=100.0,
+            from "abs-send-time; libwebrtc's simulation framework: 1";
+        /// The arrival-time filter.
+        kalman: TwoStateConfig = TwoStateConfig::Y2015, block { q_slope, q_offset, variance_min };
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::GCC_02, block {
+            gamma_0: "draft-ietf-rmcat-gcc, del_var_th(0)",
+            k_u: "draft-ietf-rmcat-gcc",
+            k_d: "draft-ietf-rmcat-gcc",
+            gamma_min: "draft-ietf-rmcat-gcc",
+            gamma_max: "draft-ietf-rmcat-gcc",
+            guard: "draft-ietf-rmcat-gcc",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "draft-ietf-rmcat-gcc, overuse_time_th";
+        /// The rate control.
+        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+            eta: "draft-ietf-rmcat-gcc; figure 4 gives 1.005 to 1.3 a step",
+            alpha: "draft-ietf-rmcat-gcc, beta; figure 4 gives 0.8 to 0.95",
+            headroom: "section II-B",
+            rtt: "kDefaultRttMs",
+        };
+        /// Window of R.
+        window_ms: f64 = 500.0, unit "ms", in 10.0..=1e4, from "section II-B";
+        /// The loss-based controller.
+        loss: LossConfig = LossConfig::Y2016, block {
+            low: "eq. 6", high: "eq. 6", increase: "eq. 6", decrease: "eq. 6",
+        };
+        /// Shortest time between two decreases for loss, to which the round-trip time is added.
+        loss_hold as "loss_hold_ms": TimeDelta = TimeDelta::from_millis(300), in 0.0..=1e4,
+            from "kBweDecreaseIntervalMs";
+        /// Pacing rate over target.
+        pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
     }
 }
 
 impl Config for GccMed16Config {
     const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(
-            &mut self.groups,
-            &[
-                ("group_ms", " (kTimestampGroupLengthMs); 0, with burst_ms 0: every packet is reported, as printed"),
-                ("burst_ms", " (kBurstDeltaThresholdMs)"),
-                ("burst_max_ms", ": libwebrtc of 2018 has no limit"),
-                ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
-            ],
-        );
-        fields.millis("sent_clock_ms", (0.0, 100.0), &mut self.sent_clock).describe(
-            "departures are rounded down to this (abs-send-time: as they are, 0; libwebrtc's simulation framework: 1)",
-        );
-        fields.block(&mut self.kalman, TwoStateConfig::Y2015_SOURCES);
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", " (draft-ietf-rmcat-gcc, del_var_th(0))"),
-                ("k_u", " (draft-ietf-rmcat-gcc)"),
-                ("k_d", " (draft-ietf-rmcat-gcc)"),
-                ("gamma_min", " (draft-ietf-rmcat-gcc)"),
-                ("gamma_max", " (draft-ietf-rmcat-gcc)"),
-                ("guard_ms", " (draft-ietf-rmcat-gcc)"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last (draft-ietf-rmcat-gcc, overuse_time_th)");
-        fields.block(
-            &mut self.rate,
-            &[
-                ("eta", " (draft-ietf-rmcat-gcc); figure 4 gives 1.005 to 1.3 a step"),
-                ("alpha", " (draft-ietf-rmcat-gcc, beta); figure 4 gives 0.8 to 0.95"),
-                ("headroom", ", section II-B"),
-                ("rtt_ms", " until a report gives one (kDefaultRttMs)"),
-            ],
-        );
-        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).describe("window of R, section II-B");
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", ", eq. 6"),
-                ("loss_high", ", eq. 6"),
-                ("loss_increase", ", eq. 6"),
-                ("loss_decrease", ", eq. 6"),
-            ],
-        );
-        fields.millis("loss_hold_ms", (0.0, 1e4), &mut self.loss_hold).describe(
-            "A_s does not fall again for this and a round-trip time (kBweDecreaseIntervalMs); with 0 once a round-trip time",
-        );
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target (kDefaultPaceMultiplier)");
-    }
 
     fn couples(&self) -> bool {
         true

@@ -19,9 +19,10 @@ use crate::blocks::{
     BurstConfig, BurstGroups, GroupDelta, IncomingRate, SendSideConfig, SendSideEstimate, ThresholdConfig,
     TwoStateConfig, Usage,
 };
+use crate::params::config;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, FieldVisitor, Message, ReceiverReport, SendHalf, Setup,
-    SignalName, SignalTables, Signals, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Message, ReceiverReport, SendHalf, Setup, SignalName,
+    SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -34,83 +35,48 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC with REMB of 2018. The defaults are libwebrtc's.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GccRemb2018Config {
-    /// Grouping of packets.
-    pub(crate) groups: BurstConfig,
-    /// The arrival-time filter.
-    pub(crate) kalman: TwoStateConfig,
-    /// The adaptive threshold.
-    pub(crate) threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub(crate) overuse_ms: f64,
-    /// The rate control.
-    pub(crate) rate: AimdConfig,
-    /// The window of the incoming rate, ms.
-    pub(crate) window_ms: f64,
-    /// The shortest interval of REMBs, ms, unless the rate falls by more than 3 %.
-    pub(crate) remb_ms: f64,
-    /// The loss-based controller.
-    pub(crate) loss: SendSideConfig,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-}
+config! {
+    /// The parameters of GCC with REMB of 2018.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GccRemb2018Config {
+        /// libwebrtc of 2018.
+        default const LIBWEBRTC;
 
-impl Default for GccRemb2018Config {
-    fn default() -> Self {
-        Self {
-            groups: BurstConfig::Y2018,
-            kalman: TwoStateConfig::Y2015,
-            threshold: ThresholdConfig::LIBWEBRTC,
-            overuse_ms: 10.0,
-            rate: AimdConfig::LIBWEBRTC,
-            window_ms: 1000.0,
-            remb_ms: 200.0,
-            loss: SendSideConfig::LIBWEBRTC,
-            pacing_factor: 2.5,
-        }
+        /// Grouping of packets.
+        groups: BurstConfig = BurstConfig::Y2018, block all;
+        /// The arrival-time filter.
+        kalman: TwoStateConfig = TwoStateConfig::Y2015, block { q_slope, q_offset, variance_min };
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::LIBWEBRTC, block {
+            gamma_0: "overuse_detector.cc",
+            k_u: "k_up_",
+            k_d: "k_down_",
+            gamma_min: "UpdateThreshold",
+            gamma_max: "UpdateThreshold",
+            guard: "kMaxAdaptOffsetMs",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "kOverUsingTimeThreshold";
+        /// The rate control.
+        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+            eta: "MultiplicativeRateIncrease",
+            alpha: "kDefaultBackoffFactor",
+            headroom: "ClampBitrate",
+            rtt: "kDefaultRttMs",
+        };
+        /// Window of R.
+        window_ms: f64 = 1000.0, unit "ms", in 10.0..=1e4, from "kBitrateWindowMs";
+        /// Shortest interval of REMBs, unless the rate falls by more than 3 %.
+        remb_ms: f64 = 200.0, unit "ms", in 10.0..=1e5, from "kRembSendIntervalMs";
+        /// The loss-based controller.
+        loss: SendSideConfig = SendSideConfig::LIBWEBRTC, block all;
+        /// Pacing rate over target.
+        pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
     }
 }
 
 impl Config for GccRemb2018Config {
     const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::TABLE);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(&mut self.groups, BurstConfig::Y2018_SOURCES);
-        fields.block(&mut self.kalman, TwoStateConfig::Y2015_SOURCES);
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", " (overuse_detector.cc)"),
-                ("k_u", " (k_up_)"),
-                ("k_d", " (k_down_)"),
-                ("gamma_min", " (UpdateThreshold)"),
-                ("gamma_max", " (UpdateThreshold)"),
-                ("guard_ms", " (kMaxAdaptOffsetMs)"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last (kOverUsingTimeThreshold)");
-        fields.block(
-            &mut self.rate,
-            &[
-                ("eta", " (MultiplicativeRateIncrease)"),
-                ("alpha", " (kDefaultBackoffFactor)"),
-                ("headroom", " (ClampBitrate)"),
-                ("rtt_ms", " that a receiver assumes (kDefaultRttMs)"),
-            ],
-        );
-        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).describe("window of R (kBitrateWindowMs)");
-        fields
-            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
-            .describe("least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)");
-        fields.block(&mut self.loss, SendSideConfig::LIBWEBRTC_SOURCES);
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target (kDefaultPaceMultiplier)");
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = Sender::new(self.loss, self.pacing_factor, setup);

@@ -15,10 +15,11 @@ use crate::blocks::{
     AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController,
     ProbeEstimator, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
+use crate::params::config;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, Message,
-    PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables,
-    Signals, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, PacketReport,
+    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
+    signal_names,
 };
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
@@ -32,127 +33,65 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of GCC with transport-wide feedback. The defaults are those of libwebrtc of 2018.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GccTfbConfig {
-    /// The shortest interval of feedback.
-    pub(crate) feedback: TimeDelta,
-    /// The longest interval of feedback.
-    pub(crate) feedback_longest: TimeDelta,
-    /// Grouping of packets.
-    pub(crate) groups: BurstConfig,
-    /// The arrival-time filter.
-    pub(crate) trendline: TrendlineConfig,
-    /// The factor by which a trend is multiplied before the comparison with the threshold.
-    pub(crate) gain: f64,
-    /// The adaptive threshold.
-    pub(crate) threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub(crate) overuse_ms: f64,
-    /// The acknowledged rate.
-    pub(crate) acked: AckedRateConfig,
-    /// The rate control.
-    pub(crate) rate: AimdConfig,
-    /// The loss-based controller.
-    pub(crate) loss: SendSideConfig,
-    /// Pacing rate over target.
-    pub(crate) pacing_factor: f64,
-    /// Probing; off, because the paper has none.
-    pub(crate) probes: ProbeConfig,
-    /// The queue that the bytes in flight may cause before they lower the target; zero, because the paper has no such
-    /// limit.
-    pub(crate) window_queue: TimeDelta,
-}
+config! {
+    /// The parameters of GCC with transport-wide feedback.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GccTfbConfig {
+        /// libwebrtc of 2018.
+        default const LIBWEBRTC;
 
-impl Default for GccTfbConfig {
-    fn default() -> Self {
-        Self {
-            feedback: TimeDelta::from_millis(50),
-            feedback_longest: TimeDelta::from_millis(250),
-            groups: BurstConfig::LIBWEBRTC,
-            trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
-            gain: 4.0,
-            threshold: ThresholdConfig::LIBWEBRTC,
-            overuse_ms: 10.0,
-            acked: AckedRateConfig::Y2018,
-            rate: AimdConfig::LIBWEBRTC,
-            loss: SendSideConfig::LIBWEBRTC,
-            pacing_factor: 2.5,
-            probes: ProbeConfig::OFF,
-            window_queue: TimeDelta::ZERO,
-        }
+        /// Shortest interval of feedback.
+        feedback as "feedback_ms": TimeDelta = TimeDelta::from_millis(50), in 1.0..=1e4,
+            from "kMinSendIntervalMs; rmcat-ns3's own port has 100";
+        /// Longest interval of feedback.
+        feedback_longest as "feedback_longest_ms": TimeDelta = TimeDelta::from_millis(250), in 1.0..=1e4,
+            from "kMaxSendIntervalMs";
+        /// Grouping of packets.
+        groups: BurstConfig = BurstConfig::LIBWEBRTC, block {
+            group: "rmcat-ns3 section 3; kTimestampGroupLengthMs",
+            burst,
+            burst_max: "kMaxBurstDuration, younger than rmcat-ns3; 0 in 2018",
+            resolution: "libwebrtc of 2018 counts whole milliseconds; with 0 arrivals have 250 µs",
+        };
+        /// The arrival-time filter.
+        trendline: TrendlineConfig = TrendlineConfig::LIBWEBRTC, block {
+            window,
+            smoothing: "rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff",
+        };
+        /// Factor by which a trend is multiplied before the comparison with the threshold; the product is m.
+        gain: f64 = 4.0, in 0.0..=100.0, from "kDefaultTrendlineThresholdGain";
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::LIBWEBRTC, block {
+            gamma_0: "OveruseDetector",
+            k_u: "OveruseDetector; rmcat-ns3's own port has 0.0187",
+            k_d: "OveruseDetector",
+            guard: "kMaxAdaptOffsetMs",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4,
+            from "kOverUsingTimeThreshold; rmcat-ns3's own port has 20";
+        /// The acknowledged rate.
+        acked: AckedRateConfig = AckedRateConfig::Y2018, block all;
+        /// The rate control.
+        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+            eta: "MultiplicativeRateIncrease",
+            alpha: "rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor",
+            headroom: "ClampBitrate",
+        };
+        /// The loss-based controller.
+        loss: SendSideConfig = SendSideConfig::LIBWEBRTC, block all;
+        /// Pacing rate over target.
+        pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
+        /// Probing.
+        probes: ProbeConfig = ProbeConfig::OFF, block all;
+        /// Queue that the bytes in flight may cause before they lower the target; 0: no limit.
+        window_queue as "window_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e5,
+            from "not in rmcat-ns3; libwebrtc has 350, QueueSize";
     }
 }
 
 impl Config for GccTfbConfig {
     const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("feedback_ms", (1.0, 1e4), &mut self.feedback)
-            .describe("shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100");
-        fields
-            .millis("feedback_longest_ms", (1.0, 1e4), &mut self.feedback_longest)
-            .describe("longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that");
-        fields.block(
-            &mut self.groups,
-            &[
-                ("group_ms", " (rmcat-ns3 section 3; kTimestampGroupLengthMs)"),
-                ("burst_ms", " (kBurstDeltaThresholdMs)"),
-                ("burst_max_ms", " (kMaxBurstDuration), younger than rmcat-ns3; 0: as in 2018"),
-                ("clock_ms", ": libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs"),
-            ],
-        );
-        fields.block(
-            &mut self.trendline,
-            &[
-                ("window", " (kDefaultTrendlineWindowSize)"),
-                ("smoothing", " (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)"),
-            ],
-        );
-        fields.number("gain", "", (0.0, 100.0), &mut self.gain).describe(
-            "what a trend is multiplied by before it is compared, then called m (kDefaultTrendlineThresholdGain)",
-        );
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", " (OveruseDetector)"),
-                ("k_u", " (OveruseDetector); rmcat-ns3's own port has 0.0187"),
-                ("k_d", " (OveruseDetector)"),
-                ("guard_ms", " (kMaxAdaptOffsetMs)"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20");
-        fields.block(&mut self.acked, &[("acked_ms", " (kRateWindowMs)")]);
-        fields.block(
-            &mut self.rate,
-            &[
-                ("eta", ", where over-use was last found (MultiplicativeRateIncrease)"),
-                ("alpha", " (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)"),
-                ("headroom", " (ClampBitrate)"),
-            ],
-        );
-        fields.block(&mut self.loss, SendSideConfig::LIBWEBRTC_SOURCES);
-        fields
-            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .describe("pacing rate over target (kDefaultPaceMultiplier)");
-        fields.block(
-            &mut self.probes,
-            &[
-                ("probes", "; off, because rmcat-ns3 has none; libwebrtc has them"),
-                ("probe_first", " (first_exponential_probe_scale)"),
-                ("probe_second", " (second_exponential_probe_scale)"),
-                ("probe_further", " (further_exponential_probe_scale)"),
-                ("probe_success", " (further_probe_threshold)"),
-                ("probe_ms", " (min_probe_duration)"),
-            ],
-        );
-        fields.millis("window_ms", (0.0, 1e5), &mut self.window_queue).describe(
-            "queue that the bytes in flight may cause before they lower the target; libwebrtc has 350 (QueueSize); 0: no limit",
-        );
-    }
 
     fn couples(&self) -> bool {
         !self.window_queue.is_positive()

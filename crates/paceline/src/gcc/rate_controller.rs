@@ -13,41 +13,30 @@
 
 use super::RateState;
 use crate::blocks::{LinkCapacity, Usage};
-use crate::{Block, FieldVisitor, Setup};
+use crate::{Setup, params};
 use libm::pow;
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
-/// The numbers of the rate laws.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateConfig {
-    /// Growth factor per second in Increase.
-    pub eta: f64,
-    /// The share of the incoming rate that Decrease keeps.
-    pub alpha: f64,
-    /// The bound of the rate, as a multiple of the incoming rate.
-    pub headroom: f64,
-    /// The time, on both clocks, for which the rate may exceed that bound before it is lowered to it; meanwhile it does not
-    /// grow. Zero: it is lowered immediately, as section 3.3 specifies. `docs/algorithms/gcc-2016.md` explains why the
-    /// default is not zero.
-    pub bound_hold: TimeDelta,
-    /// The round-trip time for additive growth near the last over-use (gcc-02, section 5.5); `None`: growth by `eta`
-    /// everywhere, as printed in eq. 3.
-    pub additive: Option<TimeDelta>,
-}
+params! {
+    /// The parameters of the rate laws.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RateConfig {
+        /// mmsys16, eq. 3 and section 3.3. `docs/algorithms/gcc-2016.md` explains why `bound_hold` is not zero.
+        const MMSYS16;
 
-impl Block for RateConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).describe("growth in Increase");
-        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).describe("share of R kept in Decrease");
-        fields.number("headroom", "", (1.0, 100.0), &mut self.headroom).describe("bound of A_r over R");
-        fields
-            .millis("bound_hold_ms", (0.0, 1e6), &mut self.bound_hold)
-            .describe("how long R must stay too low before the bound lowers A_r");
-        let mut rtt = self.additive.unwrap_or(TimeDelta::ZERO);
-        fields
-            .millis("additive_rtt_ms", (0.0, 1e4), &mut rtt)
-            .describe("round-trip time for additive growth near convergence");
-        self.additive = Some(rtt).filter(|rtt| rtt.is_positive());
+        /// Growth factor in Increase.
+        eta: f64 = 1.05, unit "per s", in 1.0..=10.0,
+            from "eq. 3; printed per frame, used per second as in gcc-02 section 5.5";
+        /// Share of R that Decrease keeps.
+        alpha: f64 = 0.85, in 0.1..=1.0, from "eq. 3";
+        /// Bound of A_r over R.
+        headroom: f64 = 1.5, in 1.0..=100.0, from "section 3.3";
+        /// Time for which A_r may exceed its bound before it is lowered to it; meanwhile it does not grow.
+        bound_hold as "bound_hold_ms": TimeDelta = TimeDelta::from_millis(100), in 0.0..=1e6,
+            from "section 3.3: 0, at once; here the detector's 100";
+        /// Round-trip time for additive growth near convergence; 0: growth by eta everywhere.
+        additive_rtt as "additive_rtt_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e4,
+            from "gcc-02 section 5.5; 0 in eq. 3";
     }
 }
 
@@ -95,9 +84,10 @@ impl RateController {
         let rate = match self.state {
             RateState::Increase => {
                 self.capacity.handle_growth(incoming);
-                match c.additive.filter(|_| self.capacity.is_known()) {
-                    Some(rtt) => self.rate + near_growth(self.rate, rtt, self.packet).scale(dt.as_secs_f64()),
-                    None => increase(self.rate, c.eta, dt),
+                if c.additive_rtt.is_positive() && self.capacity.is_known() {
+                    self.rate + near_growth(self.rate, c.additive_rtt, self.packet).scale(dt.as_secs_f64())
+                } else {
+                    increase(self.rate, c.eta, dt)
                 }
             }
             RateState::Decrease => {
@@ -174,8 +164,7 @@ fn increase(rate: Rate, eta: f64, dt: TimeDelta) -> Rate {
 mod tests {
     use super::*;
 
-    const PAPER: RateConfig =
-        RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO, additive: None };
+    const PAPER: RateConfig = RateConfig { bound_hold: TimeDelta::ZERO, ..RateConfig::MMSYS16 };
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(30), Rate::from_kbps(9000));
 
     #[test]
@@ -203,7 +192,7 @@ mod tests {
         let small =
             |kbps| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(50), DataSize::from_bytes(600)).as_bps();
         assert_eq!([small(1000), small(144), small(145)], [15_873, 16_000, 8056]);
-        let config = RateConfig { additive: Some(TimeDelta::from_millis(50)), ..PAPER };
+        let config = RateConfig { additive_rtt: TimeDelta::from_millis(50), ..PAPER };
         let mut c = RateController::new(config, &SETUP);
         let mut at = |ms, usage, r| {
             c.update(RemoteTime::from_millis(ms), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()

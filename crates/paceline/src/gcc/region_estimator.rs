@@ -10,76 +10,63 @@
 use super::remb_receiver::Estimator;
 use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
 use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{Block, FieldVisitor, Setup, Signals, signal_names};
+use crate::{Setup, Signals, params, signal_names};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-/// The numbers of a receiver with region control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegionReceiverConfig {
-    /// The arrival-time filter.
-    pub kalman: TwoStateConfig,
-    /// The threshold where the maximum is unknown, ms; half of it in the other regions.
-    pub threshold_ms: f64,
-    /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
-    /// The growth law.
-    pub growth: GrowthLaw,
-    /// The decrease factor near the maximum, and in the other regions.
-    pub alpha: (f64, f64),
-    /// If set, the decrease factor follows equation 4.1 of uottawa15.
-    pub dynamic: Option<AlphaVariant>,
-    /// Whether growth after Hold starts at the incoming rate that was reached.
-    pub recovery: bool,
-    /// Whether lasting over-use causes further decreases between the regular updates (2013), or only its beginning
-    /// causes one (2012).
-    pub repeat_decrease: bool,
-    /// The bound of the rate, as a multiple of the incoming rate.
-    pub headroom: f64,
-    /// The round-trip time that the receiver assumes.
-    pub rtt: TimeDelta,
-    /// The window of the incoming rate.
-    pub window: TimeDelta,
-    /// The shortest interval of REMBs, unless the rate falls by more than 3 %.
-    pub remb: TimeDelta,
-}
+params! {
+    /// The parameters of a receiver with region control, besides those of its filter.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RegionReceiverConfig {
+        /// libwebrtc of 2013.
+        const Y2013;
 
-impl Block for RegionReceiverConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("threshold_ms", "ms", (0.0, 1e4), &mut self.threshold_ms)
-            .describe("threshold on min(n, 60)·m where the maximum is unknown");
-        fields.number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms).describe("how long over-use must last");
-        fields.choice("growth", &[GrowthLaw::Aimd, GrowthLaw::Response], &mut self.growth).describe("law of growth");
-        fields
-            .number("alpha_near", "", (0.1, 1.0), &mut self.alpha.0)
-            .describe("share of R kept in a decrease near the maximum");
-        fields
-            .number("alpha_far", "", (0.1, 1.0), &mut self.alpha.1)
-            .describe("share of R kept in a decrease elsewhere");
-        let variants = [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated), Some(AlphaVariant::Listing)];
-        fields.choice("dynamic_alpha", &variants, &mut self.dynamic).describe("0: alpha by region");
-        fields
-            .flag("recovery", &mut self.recovery)
-            .describe("growth after Hold begins at alpha times the highest R of that time");
-        fields
-            .flag("repeat_decrease", &mut self.repeat_decrease)
-            .describe("lasting over-use causes further decreases between the regular updates");
-        fields
-            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
-            .describe("no step ends above this many times R");
-        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time that a receiver assumes");
-        fields.millis("window_ms", (10.0, 1e4), &mut self.window).describe("window of R");
-        fields.millis("remb_ms", (10.0, 1e5), &mut self.remb).describe("least interval of REMBs but for a fall of 3 %");
+        /// Threshold on min(n, 60)·m where the maximum is unknown; half of it elsewhere.
+        threshold_ms: f64 = 25.0, unit "ms", in 0.0..=1e4;
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 100.0, unit "ms", in 0.0..=1e4;
+        /// Law of growth; 0: additive near the maximum, 8 % a second elsewhere, 1: the eta of 2013.
+        growth: GrowthLaw = GrowthLaw::Response, of [GrowthLaw::Aimd, GrowthLaw::Response];
+        /// Share of R that a decrease near the maximum keeps.
+        alpha_near: f64 = 0.95, in 0.1..=1.0;
+        /// Share of R that a decrease elsewhere keeps.
+        alpha_far: f64 = 0.9, in 0.1..=1.0;
+        /// Decrease factor; 0: by region, 1: by equation 4.1 as printed, 2: by equation 4.1 with the line of 4.2 that
+        /// table 2 comes nearest to, (0.99 - b) / 1.3, everywhere, 3: by the listing of section 4.3, computed at each
+        /// change of the region and used at the next decrease.
+        dynamic as "dynamic_alpha": Option<AlphaVariant> = None,
+            of [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated), Some(AlphaVariant::Listing)];
+        /// Whether growth after Hold starts at alpha times the highest R of that time; otherwise it goes on where it was.
+        recovery: bool = true;
+        /// Whether lasting over-use causes further decreases between the regular updates; in receivers of 2012 only its
+        /// beginning causes one.
+        repeat_decrease: bool = true;
+        /// Multiple of R above which no step ends.
+        headroom: f64 = 1.5, in 1.0..=100.0;
+        /// Round-trip time that the receiver assumes.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4;
+        /// Window of R.
+        window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4;
+        /// Shortest interval of REMBs, unless the rate falls by more than 3 %.
+        remb as "remb_ms": TimeDelta = TimeDelta::from_millis(1000), in 10.0..=1e5;
     }
 }
 
 impl RegionReceiverConfig {
+    /// libwebrtc of 2015.
+    pub const Y2015: Self = Self {
+        growth: GrowthLaw::Aimd,
+        recovery: false,
+        window: TimeDelta::from_millis(1000),
+        remb: TimeDelta::from_millis(200),
+        ..Self::Y2013
+    };
+
     pub(super) fn timer(&self) -> RembTimer {
         RembTimer::new(self.remb)
     }
 
     fn rate(&self) -> RegionConfig {
-        let (near, far) = self.alpha;
+        let (near, far) = (self.alpha_near, self.alpha_far);
         let alpha = match self.dynamic {
             None => Alpha::ByRegion { near, far },
             Some(variant) => Alpha::Dynamic { variant, last: far },
@@ -107,6 +94,7 @@ signal_names! {
 /// Filter, detector and rate control of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct RegionEstimator {
+    filter: TwoStateConfig,
     config: RegionReceiverConfig,
     setup: Setup,
     /// As in 2013: a pause restarts the rate control as well as the filter, and the rate is updated only while `R` is
@@ -125,12 +113,13 @@ pub(super) struct RegionEstimator {
 }
 
 impl RegionEstimator {
-    pub fn new(config: RegionReceiverConfig, setup: Setup, as_in_2013: bool) -> Self {
+    pub fn new(filter: TwoStateConfig, config: RegionReceiverConfig, setup: Setup, as_in_2013: bool) -> Self {
         Self {
+            filter,
             config,
             setup,
             as_in_2013,
-            kalman: TwoStateKalman::new(config.kalman),
+            kalman: TwoStateKalman::new(filter),
             detector: OveruseDetector::new(config.overuse_ms),
             m: 0.0,
             t: 0.0,
@@ -144,10 +133,10 @@ impl RegionEstimator {
 impl Estimator for RegionEstimator {
     fn restart(&mut self) {
         if self.as_in_2013 {
-            *self = Self::new(self.config, self.setup, true);
+            *self = Self::new(self.filter, self.config, self.setup, true);
             return;
         }
-        self.kalman = TwoStateKalman::new(self.config.kalman);
+        self.kalman = TwoStateKalman::new(self.filter);
         self.detector.restart();
         self.m = 0.0;
     }
@@ -168,7 +157,7 @@ impl Estimator for RegionEstimator {
     fn handle_group(&mut self, _: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
         let usage = self.usage();
-        let stable = match self.config.kalman.learns_within {
+        let stable = match self.filter.learns_within {
             true => self.detector.next_scaled(self.m).abs() < self.gamma,
             false => usage == Usage::Normal,
         };

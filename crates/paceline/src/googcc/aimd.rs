@@ -13,63 +13,31 @@
 use super::units::{MIN_RATE, rate_of, rounded_to_kbps};
 use crate::blocks::{LinkCapacity, Usage};
 use crate::gcc::RateState;
-use crate::{Block, FieldVisitor};
+use crate::params;
 use libm::{ceil, pow};
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 
-/// The numbers of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AimdConfig {
-    /// Growth factor per second, far from the last over-use.
-    pub eta: f64,
-    /// The share of the acknowledged rate that a decrease keeps.
-    pub beta: f64,
-    /// Subtracted from a decreased rate that is above this.
-    pub decrease_offset: Rate,
-    /// Above this multiple of the acknowledged rate the rate does not grow.
-    pub headroom: f64,
-    /// Added to the headroom.
-    pub headroom_offset: Rate,
-    /// The round-trip time until it is measured.
-    pub rtt: TimeDelta,
-    /// Whether the rate does not grow while the application limits the flow.
-    pub hold_in_alr: bool,
-}
+params! {
+    /// The parameters of the rate control.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AimdConfig {
+        /// libwebrtc (`aimd_rate_control.cc`).
+        const LIBWEBRTC;
 
-impl AimdConfig {
-    /// libwebrtc (`aimd_rate_control.cc`).
-    pub const LIBWEBRTC: Self = Self {
-        eta: 1.08,
-        beta: 0.85,
-        decrease_offset: Rate::from_kbps(5),
-        headroom: 1.5,
-        headroom_offset: Rate::from_kbps(10),
-        rtt: TimeDelta::from_millis(200),
-        hold_in_alr: false,
-    };
-}
-
-impl Block for AimdConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("eta", "per s", (1.0, 10.0), &mut self.eta)
-            .describe("growth where over-use was not found last (MultiplicativeRateIncrease)");
-        fields
-            .number("beta", "", (0.1, 1.0), &mut self.beta)
-            .describe("share of the acknowledged rate that a decrease keeps (kDefaultBackoffFactor)");
-        fields
-            .rate("decrease_offset_bps", (0.0, 1e6), &mut self.decrease_offset)
-            .describe("subtracted from a decreased rate (ChangeBitrate)");
-        fields
-            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
-            .describe("above this many times the acknowledged rate the rate does not grow (ChangeBitrate)");
-        fields
-            .rate("headroom_offset_bps", (0.0, 1e6), &mut self.headroom_offset)
-            .describe("added to the headroom (ChangeBitrate)");
-        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time until it is known (kDefaultRtt)");
-        fields.flag("hold_in_alr", &mut self.hold_in_alr).describe(
-            "whether the rate does not grow while the application limits the flow (DontIncreaseDelayBasedBweInAlr)",
-        );
+        /// Growth factor far from the rate at which over-use was last found.
+        eta: f64 = 1.08, unit "per s", in 1.0..=10.0, from "MultiplicativeRateIncrease";
+        /// Share of the acknowledged rate that a decrease keeps.
+        beta: f64 = 0.85, in 0.1..=1.0, from "kDefaultBackoffFactor";
+        /// Subtracted from a decreased rate that is above this.
+        decrease_offset as "decrease_offset_bps": Rate = Rate::from_kbps(5), in 0.0..=1e6, from "ChangeBitrate";
+        /// Multiple of the acknowledged rate above which the rate does not grow.
+        headroom: f64 = 1.5, in 1.0..=100.0, from "ChangeBitrate";
+        /// Added to the headroom.
+        headroom_offset as "headroom_offset_bps": Rate = Rate::from_kbps(10), in 0.0..=1e6, from "ChangeBitrate";
+        /// Round-trip time until it is measured.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4, from "kDefaultRtt";
+        /// Whether the rate does not grow while the application limits the flow.
+        hold_in_alr: bool = false, from "DontIncreaseDelayBasedBweInAlr";
     }
 }
 

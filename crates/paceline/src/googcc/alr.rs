@@ -10,37 +10,23 @@
 //! one counts whole bytes and milliseconds like libwebrtc, because its edges trigger probes.
 
 use super::units::whole_kbps;
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{DataSize, Rate, Time};
 
-/// The numbers of the detector.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AlrConfig {
-    /// The share of the estimate that counts as used.
-    pub usage: f64,
-    /// The region begins above this share of the largest budget.
-    pub begin: f64,
-    /// The region ends below this share of the largest budget.
-    pub end: f64,
-}
+params! {
+    /// The parameters of the detector.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AlrConfig {
+        /// libwebrtc's effective defaults (`kDefaultProbingScreenshareBweSettings`, `alr_experiment.cc`), which replace
+        /// those of the class.
+        const LIBWEBRTC;
 
-impl AlrConfig {
-    /// libwebrtc's effective defaults (`kDefaultProbingScreenshareBweSettings`, `alr_experiment.cc`), which replace those of
-    /// the class.
-    pub const LIBWEBRTC: Self = Self { usage: 0.8, begin: 0.4, end: -0.6 };
-}
-
-impl Block for AlrConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .number("alr_usage", "", (0.01, 1.0), &mut self.usage)
-            .describe("share of the estimate that counts as used (alr_bandwidth_usage_percent)");
-        fields.number("alr_begin", "", (0.0, 1.0), &mut self.begin).describe(
-            "share of the budget above which the application limits the flow (alr_start_budget_level_percent)",
-        );
-        fields
-            .number("alr_end", "", (-1.0, 0.0), &mut self.end)
-            .describe("share of the budget below which this ends (alr_stop_budget_level_percent)");
+        /// Share of the estimate that counts as used.
+        usage as "alr_usage": f64 = 0.8, in 0.01..=1.0, from "alr_bandwidth_usage_percent";
+        /// Share of the largest budget above which the application limits the flow.
+        begin as "alr_begin": f64 = 0.4, in 0.0..=1.0, from "alr_start_budget_level_percent";
+        /// Share of the largest budget below which this ends.
+        end as "alr_end": f64 = -0.6, in -1.0..=0.0, from "alr_stop_budget_level_percent";
     }
 }
 

@@ -16,7 +16,7 @@ use super::loss_v1::LossV1;
 use super::loss_v2::{LossState, LossV2, LossV2Config};
 use super::rtt_backoff::{BackoffConfig, RttBackoff};
 use super::units::MIN_RATE;
-use crate::{Block, FieldVisitor, PacketReport};
+use crate::{PacketReport, params};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
@@ -32,66 +32,32 @@ pub enum LossModel {
     V1,
 }
 
-/// The numbers of the combination.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BandwidthConfig {
-    /// The loss-based estimate.
-    pub model: LossModel,
-    /// The numbers of [`LossModel::V2`].
-    pub v2: LossV2Config,
-    /// Receiver reports: the rate increases up to the first loss ratio, and decreases above the second.
-    pub loss: (f64, f64),
-    /// Receiver reports: the rate increases below this rate at any loss.
-    pub loss_floor: Rate,
-    /// Receiver reports: the increase.
-    pub increase: f64,
-    /// Whether the loss-based estimate waits for the first receiver report.
-    pub waits_for_report: bool,
-    /// Whether there is a stable target of its own.
-    pub has_stable_target: bool,
-    /// The back-off without feedback.
-    pub backoff: BackoffConfig,
-}
+params! {
+    /// The parameters of the combination.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BandwidthConfig {
+        /// libwebrtc of 2026-08 (`send_side_bandwidth_estimation.cc`).
+        const LIBWEBRTC;
 
-impl BandwidthConfig {
-    /// libwebrtc of 2026-08 (`send_side_bandwidth_estimation.cc`).
-    pub const LIBWEBRTC: Self = Self {
-        model: LossModel::V2,
-        v2: LossV2Config::LIBWEBRTC,
-        loss: (0.02, 0.1),
-        loss_floor: Rate::ZERO,
-        increase: 1.08,
-        waits_for_report: false,
-        has_stable_target: false,
-        backoff: BackoffConfig::LIBWEBRTC,
-    };
-}
-
-impl Block for BandwidthConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .choice("loss_model", &[LossModel::Reports, LossModel::V2, LossModel::V1], &mut self.model)
-            .describe("0: receiver reports; 1: LossBasedBweV2; 2: LossBasedBandwidthEstimation, deleted in 2025-06");
-        fields
-            .number("loss_low", "", (0.0, 1.0), &mut self.loss.0)
-            .describe("receiver reports: loss up to which the rate increases (kDefaultLowLossThreshold)");
-        fields
-            .number("loss_high", "", (0.0, 1.0), &mut self.loss.1)
-            .describe("receiver reports: loss above which the rate decreases (kDefaultHighLossThreshold)");
-        fields
-            .rate("loss_floor_bps", (0.0, 1e9), &mut self.loss_floor)
-            .describe("receiver reports: rate below which loss does not count (kDefaultBitrateThreshold)");
-        fields
-            .number("loss_growth", "", (1.0, 10.0), &mut self.increase)
-            .describe("receiver reports: increase over the lowest rate of the last second (UpdateEstimate)");
-        fields
-            .flag("loss_after_report", &mut self.waits_for_report)
-            .describe("whether the loss-based estimate waits for a receiver report, as before 2025-12");
-        fields
-            .flag("stable_target", &mut self.has_stable_target)
-            .describe("whether the stable target grows slowly, as before 2025-08 (LinkCapacityTracker)");
-        self.backoff.fields(fields);
-        self.v2.fields(fields);
+        /// Loss-based estimate; 0: of receiver reports alone, 1: LossBasedBweV2, 2: LossBasedBandwidthEstimation.
+        model as "loss_model": LossModel = LossModel::V2, of [LossModel::Reports, LossModel::V2, LossModel::V1],
+            from "libwebrtc; LossBasedBandwidthEstimation was deleted in 2025-06";
+        /// Receiver reports: loss up to which the rate increases.
+        low as "loss_low": f64 = 0.02, in 0.0..=1.0, from "kDefaultLowLossThreshold";
+        /// Receiver reports: loss above which the rate decreases.
+        high as "loss_high": f64 = 0.1, in 0.0..=1.0, from "kDefaultHighLossThreshold";
+        /// Receiver reports: rate below which the rate increases at any loss.
+        floor as "loss_floor_bps": Rate = Rate::ZERO, in 0.0..=1e9, from "kDefaultBitrateThreshold";
+        /// Receiver reports: increase over the lowest rate of the last second.
+        increase as "loss_growth": f64 = 1.08, in 1.0..=10.0, from "UpdateEstimate";
+        /// Whether the loss-based estimate waits for the first receiver report.
+        waits_for_report as "loss_after_report": bool = false, from "so before 2025-12";
+        /// Whether there is a stable target of its own, which grows slowly.
+        has_stable_target as "stable_target": bool = false, from "LinkCapacityTracker; so before 2025-08";
+        /// The back-off without feedback.
+        backoff: BackoffConfig = BackoffConfig::LIBWEBRTC, block all;
+        /// The parameters of [`LossModel::V2`].
+        v2: LossV2Config = LossV2Config::LIBWEBRTC, block all;
     }
 }
 
@@ -143,8 +109,9 @@ pub struct Bandwidth {
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     model: LossModel,
-    loss: (f64, f64),
-    loss_floor: Rate,
+    low: f64,
+    high: f64,
+    floor: Rate,
     increase: f64,
     waits_for_report: bool,
     has_stable_target: bool,
@@ -153,10 +120,10 @@ struct Settings {
 impl Bandwidth {
     /// Creates a combination without limits. Call [`set_bounds`](Self::set_bounds) and [`set_rate`](Self::set_rate) next.
     pub fn new(config: BandwidthConfig) -> Self {
-        let BandwidthConfig { model, v2, loss, loss_floor, increase, waits_for_report, has_stable_target, backoff } =
+        let BandwidthConfig { model, v2, low, high, floor, increase, waits_for_report, has_stable_target, backoff } =
             config;
         Self {
-            settings: Settings { model, loss, loss_floor, increase, waits_for_report, has_stable_target },
+            settings: Settings { model, low, high, floor, increase, waits_for_report, has_stable_target },
             backoff: RttBackoff::new(backoff),
             v2: LossV2::new(v2),
             v1: (model == LossModel::V1).then(Box::default),
@@ -413,14 +380,14 @@ impl Bandwidth {
             return None;
         }
         let loss = f64::from(self.fraction_q8) / 256.0;
-        if self.target < self.settings.loss_floor || loss <= self.settings.loss.0 {
+        if self.target < self.settings.floor || loss <= self.settings.low {
             let (_, lowest) = self.history.front()?;
             let rate = Rate::from_bps((lowest.as_bps_f64() * self.settings.increase + 0.5) as u64);
             return Some(rate + INCREASE_OFFSET);
         }
         let may_decrease = !self.decreased_since_report
             && self.last_decrease.is_none_or(|last| now - last >= DECREASE_INTERVAL + self.rtt);
-        if self.target > self.settings.loss_floor && loss > self.settings.loss.1 && may_decrease {
+        if self.target > self.settings.floor && loss > self.settings.high && may_decrease {
             (self.last_decrease, self.decreased_since_report) = (Some(now), true);
             return Some(decreased(self.target, self.fraction_q8));
         }

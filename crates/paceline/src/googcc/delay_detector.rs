@@ -8,56 +8,32 @@
 use crate::blocks::{
     AdaptiveThreshold, GroupDelta, OveruseDetector, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::RemoteTime;
 
-/// The numbers of the detector.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DelayDetectorConfig {
-    /// The arrival-time filter.
-    pub trendline: TrendlineConfig,
-    /// The factor by which a trend is multiplied before the comparison with the threshold.
-    pub gain: f64,
-    /// The adaptive threshold.
-    pub threshold: ThresholdConfig,
-    /// The time for which over-use must last, ms.
-    pub overuse_ms: f64,
-}
+params! {
+    /// The parameters of the detector.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DelayDetectorConfig {
+        /// libwebrtc (`trendline_estimator.cc`).
+        const LIBWEBRTC;
 
-impl DelayDetectorConfig {
-    /// libwebrtc (`trendline_estimator.cc`).
-    pub const LIBWEBRTC: Self = Self {
-        trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
-        gain: 4.0,
-        threshold: ThresholdConfig::LIBWEBRTC,
-        overuse_ms: 10.0,
-    };
-}
-
-impl Block for DelayDetectorConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(
-            &mut self.trendline,
-            &[
-                ("window", " (kDefaultTrendlineWindowSize; libwebrtc accepts 10 to 200)"),
-                ("smoothing", " (kDefaultTrendlineSmoothingCoeff)"),
-            ],
-        );
-        fields
-            .number("gain", "", (0.0, 100.0), &mut self.gain)
-            .describe("what a trend is multiplied by before it is compared (kDefaultTrendlineThresholdGain)");
-        fields.block(
-            &mut self.threshold,
-            &[
-                ("gamma_0", " (TrendlineEstimator)"),
-                ("k_u", " (k_up_)"),
-                ("k_d", " (k_down_)"),
-                ("guard_ms", " (kMaxAdaptOffsetMs)"),
-            ],
-        );
-        fields
-            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .describe("how long over-use must last (kOverUsingTimeThreshold)");
+        /// The arrival-time filter.
+        trendline: TrendlineConfig = TrendlineConfig::LIBWEBRTC, block {
+            window: "kDefaultTrendlineWindowSize; libwebrtc accepts 10 to 200",
+            smoothing,
+        };
+        /// Factor by which a trend is multiplied before the comparison with the threshold.
+        gain: f64 = 4.0, in 0.0..=100.0, from "kDefaultTrendlineThresholdGain";
+        /// The adaptive threshold.
+        threshold: ThresholdConfig = ThresholdConfig::LIBWEBRTC, block {
+            gamma_0: "TrendlineEstimator",
+            k_u: "k_up_",
+            k_d: "k_down_",
+            guard: "kMaxAdaptOffsetMs",
+        };
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "kOverUsingTimeThreshold";
     }
 }
 

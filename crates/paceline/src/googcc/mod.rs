@@ -31,33 +31,61 @@ pub mod units;
 mod window_pushback;
 
 pub use config::GoogCcConfig;
-pub(crate) use config::Y2024;
 pub use loss_v2::LossState;
 pub use sender::{GoogCc, SenderSignal};
 pub use window_pushback::{PushbackConfig, WindowPushback};
+#[cfg(feature = "unstable-internals")]
+pub use {
+    aimd::AimdConfig, alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig,
+    loss_v2::LossV2Config, probing_config::ProbingConfig, rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
+};
 
-use crate::{Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Setup, SignalName, SignalTables};
+use crate::{
+    Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Parameters, Setup, SignalName, SignalTables,
+};
 use alloc::sync::Arc;
 
-pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "googcc",
-        "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
-        "libwebrtc f3ae3eb62e (2026-08-21), modules/congestion_controller/goog_cc",
-        Arc::new(GoogCcConfig::default()),
-    )
+pub(crate) fn entries() -> [Entry; 2] {
+    [
+        Entry::new(
+            "googcc",
+            "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
+            "libwebrtc f3ae3eb62e (2026-08-21), modules/congestion_controller/goog_cc",
+            Arc::new(GoogCcConfig::LIBWEBRTC),
+        ),
+        Entry::new(
+            "googcc-2024",
+            "GoogCC with the defaults of libwebrtc of 2024-12 (da2a3d6c4d)",
+            "libwebrtc da2a3d6c4d (2024-12-09), modules/congestion_controller/goog_cc",
+            Arc::new(GoogCcConfig::Y2024),
+        ),
+    ]
+}
+
+impl Config for GoogCcConfig {
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
+
+    fn couples(&self) -> bool {
+        !self.window.bounds_flight()
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        Arc::new(self.clone()).halves(setup)
+    }
+}
+
+impl Parameters for Arc<GoogCcConfig> {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        Arc::make_mut(self).fields(fields);
+    }
 }
 
 /// All halves of a config share it.
 impl Config for Arc<GoogCcConfig> {
-    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        Arc::make_mut(self).visit(fields);
-    }
+    const SIGNALS: SignalTables = GoogCcConfig::SIGNALS;
 
     fn couples(&self) -> bool {
-        !self.window.bounds_flight()
+        GoogCcConfig::couples(self)
     }
 
     fn halves(&self, setup: &Setup) -> Controller {

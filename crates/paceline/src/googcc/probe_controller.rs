@@ -145,7 +145,7 @@ impl ProbeController {
     pub fn set_allocation(&mut self, now: Time, allocation: Rate) {
         let c = self.config;
         let changed = allocation > self.allocation || (c.allocation_decrease && allocation != self.allocation);
-        let probes = c.allocation.0 && (self.alr_since.is_some() || c.allocation.1);
+        let probes = c.allocation && (self.alr_since.is_some() || c.allocation_anywhere);
         if probes && changed && self.phase == Phase::Complete && self.estimate < self.max && self.estimate < allocation
         {
             self.allocation = allocation;
@@ -160,14 +160,14 @@ impl ProbeController {
 
     fn probe_allocation(&mut self, now: Time) {
         let c = self.config;
-        if c.allocation_scales.0 == 0.0 {
+        if c.allocation_first == 0.0 {
             return;
         }
         let limit = self.estimate.scale(c.allocation_limit);
-        let [first, second] = [c.allocation_scales.0, c.allocation_scales.1].map(|scale| self.allocation.scale(scale));
+        let [first, second] = [c.allocation_first, c.allocation_second].map(|scale| self.allocation.scale(scale));
         if limit < first {
             self.probe(now, &[limit], true);
-        } else if c.allocation_scales.1 > 0.0 {
+        } else if c.allocation_second > 0.0 {
             let is_limited = limit < second;
             let rates = [first, second.min(limit)];
             let used = if rates[1] > rates[0] { &rates[..] } else { &rates[..1] };
@@ -231,22 +231,22 @@ impl ProbeController {
         }
         let repeats = self.repeat_until.is_some_and(|end| end > now) && now >= self.probed + RESULT_MAX;
         if repeats {
-            self.probe(now, &[self.estimate.scale(self.config.start.0)], true);
+            self.probe(now, &[self.estimate.scale(self.config.first)], true);
         } else if self.periodic_probe_due(now) {
             self.probe(now, &[self.estimate.scale(self.config.periodic_scale)], true);
         }
     }
 
     fn periodic_probe_due(&self, now: Time) -> bool {
-        let (enabled, interval) = self.config.periodic;
+        let (enabled, interval) = (self.config.periodic, self.config.periodic_interval);
         enabled && self.alr_since.is_some_and(|since| now >= since.max(self.probed) + interval)
     }
 
     fn probe_exponentially(&mut self, now: Time) {
-        if self.config.repeats.0 && self.allocation.is_zero() {
-            self.repeat_until = Some(now + self.config.repeats.1);
+        if self.config.repeats && self.allocation.is_zero() {
+            self.repeat_until = Some(now + self.config.repeat_time);
         }
-        let (first, second) = self.config.start;
+        let (first, second) = (self.config.first, self.config.second);
         let rates = [self.start.scale(first), self.start.scale(second)];
         self.probe(now, if second > 0.0 { &rates } else { &rates[..1] }, true);
     }
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(polled(&mut probes), NONE, "a decrease");
         probes.set_allocation(at(3001), kbps(1450));
         assert_eq!(polled(&mut probes), [1450, 2000]);
-        let mut probes = complete(ProbingConfig { allocation: (true, false), ..ON }, Rate::MAX);
+        let mut probes = complete(ProbingConfig { allocation_anywhere: false, ..ON }, Rate::MAX);
         probes.set_allocation(at(2000), kbps(1500));
         assert_eq!(polled(&mut probes), NONE, "not application-limited");
         probes.set_alr_since(Some(at(2000)));
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn application_limited_flow_probes_every_five_seconds() {
-        let mut probes = complete(ProbingConfig { periodic: (true, TimeDelta::from_secs(5)), ..ON }, Rate::MAX);
+        let mut probes = complete(ProbingConfig { periodic: true, ..ON }, Rate::MAX);
         probes.set_alr_since(Some(at(1500)));
         let mut after = |ms| {
             probes.handle_timeout(at(ms));
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn first_cluster_is_repeated_until_streams_exist() {
-        let mut probes = started(ProbingConfig { repeats: (true, TimeDelta::from_secs(5)), ..ON }, Rate::MAX);
+        let mut probes = started(ProbingConfig { repeats: true, ..ON }, Rate::MAX);
         let first: Vec<ProbeCluster> = core::iter::from_fn(|| probes.poll()).collect();
         assert!(first.iter().all(|cluster| cluster.duration == TimeDelta::from_millis(100)));
         probes.handle_timeout(at(1001));

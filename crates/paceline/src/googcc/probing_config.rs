@@ -1,134 +1,71 @@
 //! The parameters of probing.
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{Rate, TimeDelta};
 
-/// The numbers of probing. Names in brackets are those of `ProbeControllerConfig` (`probe_controller.cc`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProbingConfig {
-    /// Whether there are probes.
-    pub enabled: bool,
-    /// The rates of the first two clusters over the start rate; a second of zero: none.
-    pub start: (f64, f64),
-    /// The rate of a further cluster over the estimate.
-    pub further: f64,
-    /// The share of a cluster's rate that the estimate must exceed for a further one.
-    pub success: f64,
-    /// Whether further probing stops once the estimate exceeds what is needed.
-    pub aborts: bool,
-    /// Whether the first cluster is repeated each second until streams are allocated, and for how long.
-    pub repeats: (bool, TimeDelta),
-    /// The length of clusters during that time.
-    pub repeat_duration: TimeDelta,
-    /// Whether there are periodic probes in the application-limited region, and their interval.
-    pub periodic: (bool, TimeDelta),
-    /// The rate of a periodic cluster over the estimate.
-    pub periodic_scale: f64,
-    /// Whether a change of the allocation is probed, and whether also outside the application-limited region.
-    pub allocation: (bool, bool),
-    /// Whether a decrease of the allocation counts as a change.
-    pub allocation_decrease: bool,
-    /// The rates of the two clusters over the allocation; zero: none.
-    pub allocation_scales: (f64, f64),
-    /// The highest of these rates over the estimate.
-    pub allocation_limit: f64,
-    /// The least number of packets of a cluster.
-    pub packets: usize,
-    /// The length of a cluster.
-    pub duration: TimeDelta,
-    /// The highest rate over the estimate while loss limits an increasing rate.
-    pub loss_limited_scale: f64,
-    /// Nothing is probed above this share of the highest rate; zero: no such limit.
-    pub skip_above: f64,
-    /// The highest rate in this comparison over the allocation.
-    pub skip_allocation: f64,
-    /// Whether a large drop is probed outside the application-limited region as well.
-    pub rapid_recovery: bool,
-    /// The highest rate of a cluster if no maximum is known.
-    pub max: Rate,
-}
+params! {
+    /// The parameters of probing. Their sources are names of `ProbeControllerConfig` (`probe_controller.cc`).
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ProbingConfig {
+        /// libwebrtc of 2026-08. A camera video has no periodic probes, a shared screen has.
+        const LIBWEBRTC;
 
-impl ProbingConfig {
-    /// libwebrtc of 2026-08. A camera video has no periodic probes, a shared screen has.
-    pub const LIBWEBRTC: Self = Self {
-        enabled: true,
-        start: (3.0, 6.0),
-        further: 2.0,
-        success: 0.7,
-        aborts: false,
-        repeats: (false, TimeDelta::from_secs(5)),
-        repeat_duration: TimeDelta::from_millis(100),
-        periodic: (false, TimeDelta::from_secs(5)),
-        periodic_scale: 2.0,
-        allocation: (true, true),
-        allocation_decrease: false,
-        allocation_scales: (1.0, 2.0),
-        allocation_limit: 2.0,
-        packets: 5,
-        duration: TimeDelta::from_millis(15),
-        loss_limited_scale: 1.5,
-        skip_above: 0.0,
-        skip_allocation: 1.0,
-        rapid_recovery: false,
-        max: Rate::from_kbps(5000),
-    };
-}
-
-impl Block for ProbingConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        let f = fields;
-        f.flag("probes", &mut self.enabled).describe("whether clusters of packets probe for more capacity");
-        f.number("probe_first", "", (1.0, 100.0), &mut self.start.0)
-            .describe("rate of the first cluster over the start rate (first_exponential_probe_scale)");
-        f.number("probe_second", "", (0.0, 100.0), &mut self.start.1)
-            .describe("rate of the second cluster over the start rate (second_exponential_probe_scale); 0: none");
-        f.number("probe_further", "", (1.0, 100.0), &mut self.further)
-            .describe("rate of a further cluster over the estimate (further_exponential_probe_scale)");
-        f.number("probe_success", "", (0.0, 1.0), &mut self.success).describe(
-            "share of a cluster's rate that the estimate must exceed for a further one (further_probe_threshold)",
-        );
-        f.flag("probe_abort", &mut self.aborts).describe(
-            "whether there is no further one above what is needed (abort_further_probe_if_max_lower_than_current)",
-        );
-        f.flag("probe_repeat", &mut self.repeats.0)
-            .describe("whether the first cluster is repeated until streams exist (enable_repeated_initial_probing)");
-        f.millis("probe_repeat_ms", (0.0, 1e5), &mut self.repeats.1)
-            .describe("for how long (repeated_initial_probing_time_period)");
-        f.millis("probe_repeat_length_ms", (1.0, 1e3), &mut self.repeat_duration)
-            .describe("length of clusters during that time (initial_probe_duration)");
-        f.flag("probe_periodic", &mut self.periodic.0)
-            .describe("whether there are probes in the application-limited region (requests_alr_probing)");
-        f.millis("probe_periodic_ms", (100.0, 1e6), &mut self.periodic.1)
-            .describe("interval of these probes (alr_probing_interval)");
-        f.number("probe_periodic_scale", "", (0.1, 100.0), &mut self.periodic_scale)
-            .describe("their rate over the estimate (alr_probe_scale)");
-        f.flag("probe_allocation", &mut self.allocation.0)
-            .describe("whether a change of the sources' maximum is probed (probe_on_max_allocated_bitrate_change)");
-        f.flag("probe_allocation_anywhere", &mut self.allocation.1).describe(
-            "whether also while the flow is not application-limited (probe_on_max_allocated_bitrate_change_without_alr)",
-        );
-        f.flag("probe_allocation_decrease", &mut self.allocation_decrease)
-            .describe("whether a decrease counts as a change, as before 2026-08 (OnMaxTotalAllocatedBitrate)");
-        f.number("probe_allocation_first", "", (0.0, 100.0), &mut self.allocation_scales.0)
-            .describe("rate of the first cluster over the sources' maximum (first_allocation_probe_scale); 0: none");
-        f.number("probe_allocation_second", "", (0.0, 100.0), &mut self.allocation_scales.1)
-            .describe("rate of the second cluster over it (second_allocation_probe_scale); 0: none");
-        f.number("probe_allocation_limit", "", (0.1, 100.0), &mut self.allocation_limit)
-            .describe("highest of these rates over the estimate (allocation_probe_limit_by_current_scale)");
-        f.count("probe_packets", "", (1, 100), &mut self.packets)
-            .describe("least packets of a cluster (min_probe_packets_sent)");
-        f.millis("probe_ms", (1.0, 1e3), &mut self.duration).describe("length of a cluster (min_probe_duration)");
-        f.number("probe_loss_limited", "", (0.1, 100.0), &mut self.loss_limited_scale)
-            .describe("highest rate over the estimate while loss limits it (loss_limited_probe_scale)");
-        f.number("probe_skip", "", (0.0, 100.0), &mut self.skip_above).describe(
-            "no probe above this share of the maximum (skip_if_estimate_larger_than_fraction_of_max); 0: no limit",
-        );
-        f.number("probe_skip_allocation", "", (0.0, 100.0), &mut self.skip_allocation)
-            .describe("that maximum over the sources' maximum (skip_probe_max_allocated_scale)");
-        f.flag("probe_rapid", &mut self.rapid_recovery).describe(
-            "whether a drop is probed outside the application-limited region (WebRTC-BweRapidRecoveryExperiment)",
-        );
-        f.rate("probe_max_bps", (1e3, 1e12), &mut self.max)
-            .describe("highest cluster while no maximum is known (kDefaultMaxProbingBitrate)");
+        /// Whether clusters of packets probe for more capacity.
+        enabled as "probes": bool = true, from "libwebrtc";
+        /// Rate of the first cluster over the start rate.
+        first as "probe_first": f64 = 3.0, in 1.0..=100.0, from "first_exponential_probe_scale";
+        /// Rate of the second cluster over the start rate; 0: none.
+        second as "probe_second": f64 = 6.0, in 0.0..=100.0, from "second_exponential_probe_scale";
+        /// Rate of a further cluster over the estimate.
+        further as "probe_further": f64 = 2.0, in 1.0..=100.0, from "further_exponential_probe_scale";
+        /// Share of a cluster's rate that the estimate must exceed for a further one.
+        success as "probe_success": f64 = 0.7, in 0.0..=1.0, from "further_probe_threshold";
+        /// Whether there is no further cluster once the estimate exceeds what is needed.
+        aborts as "probe_abort": bool = false, from "abort_further_probe_if_max_lower_than_current";
+        /// Whether the first cluster is repeated each second until streams are allocated.
+        repeats as "probe_repeat": bool = false, from "enable_repeated_initial_probing";
+        /// Longest time for which it is repeated.
+        repeat_time as "probe_repeat_ms": TimeDelta = TimeDelta::from_secs(5), in 0.0..=1e5,
+            from "repeated_initial_probing_time_period";
+        /// Length of clusters during that time.
+        repeat_duration as "probe_repeat_length_ms": TimeDelta = TimeDelta::from_millis(100), in 1.0..=1e3,
+            from "initial_probe_duration";
+        /// Whether there are periodic probes in the application-limited region.
+        periodic as "probe_periodic": bool = false, from "requests_alr_probing";
+        /// Interval of periodic probes.
+        periodic_interval as "probe_periodic_ms": TimeDelta = TimeDelta::from_secs(5), in 100.0..=1e6,
+            from "alr_probing_interval";
+        /// Rate of a periodic cluster over the estimate.
+        periodic_scale as "probe_periodic_scale": f64 = 2.0, in 0.1..=100.0, from "alr_probe_scale";
+        /// Whether a change of the sources' maximum, the allocation, is probed.
+        allocation as "probe_allocation": bool = true, from "probe_on_max_allocated_bitrate_change";
+        /// Whether it is probed outside the application-limited region as well.
+        allocation_anywhere as "probe_allocation_anywhere": bool = true,
+            from "probe_on_max_allocated_bitrate_change_without_alr";
+        /// Whether a decrease of the allocation counts as a change.
+        allocation_decrease as "probe_allocation_decrease": bool = false,
+            from "OnMaxTotalAllocatedBitrate; so before 2026-08";
+        /// Rate of the first cluster over the allocation; 0: none.
+        allocation_first as "probe_allocation_first": f64 = 1.0, in 0.0..=100.0, from "first_allocation_probe_scale";
+        /// Rate of the second cluster over the allocation; 0: none.
+        allocation_second as "probe_allocation_second": f64 = 2.0, in 0.0..=100.0,
+            from "second_allocation_probe_scale";
+        /// Highest of these rates over the estimate.
+        allocation_limit as "probe_allocation_limit": f64 = 2.0, in 0.1..=100.0,
+            from "allocation_probe_limit_by_current_scale";
+        /// Lowest number of packets of a cluster.
+        packets as "probe_packets": usize = 5, in 1..=100, from "min_probe_packets_sent";
+        /// Length of a cluster.
+        duration as "probe_ms": TimeDelta = TimeDelta::from_millis(15), in 1.0..=1e3, from "min_probe_duration";
+        /// Highest rate over the estimate while loss limits an increasing rate.
+        loss_limited_scale as "probe_loss_limited": f64 = 1.5, in 0.1..=100.0, from "loss_limited_probe_scale";
+        /// Share of the highest rate above which nothing is probed; 0: no limit.
+        skip_above as "probe_skip": f64 = 0.0, in 0.0..=100.0, from "skip_if_estimate_larger_than_fraction_of_max";
+        /// Highest rate in this comparison over the allocation.
+        skip_allocation as "probe_skip_allocation": f64 = 1.0, in 0.0..=100.0, from "skip_probe_max_allocated_scale";
+        /// Whether a large drop is probed outside the application-limited region as well.
+        rapid_recovery as "probe_rapid": bool = false, from "WebRTC-BweRapidRecoveryExperiment";
+        /// Highest rate of a cluster if no maximum is known.
+        max as "probe_max_bps": Rate = Rate::from_kbps(5000), in 1e3..=1e12, from "kDefaultMaxProbingBitrate";
     }
 }

@@ -5,46 +5,26 @@
 //! RTT' = RTT + max(0, last packet sent - last feedback)          while RTT' > 3 s: A = 0.8 A each second, down to 5 kbit/s
 //! ```
 
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{Rate, Time, TimeDelta};
 
-/// The numbers of the back-off.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BackoffConfig {
-    /// The highest round-trip time; [`TimeDelta::MAX`]: no back-off.
-    pub limit: TimeDelta,
-    /// The share of the rate that remains after a decrease.
-    pub share: f64,
-    /// The time between two decreases.
-    pub interval: TimeDelta,
-    /// The rate at which the decreases end.
-    pub floor: Rate,
-}
+params! {
+    /// The parameters of the back-off.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct BackoffConfig {
+        /// libwebrtc (`RttBasedBackoff`, `send_side_bandwidth_estimation.cc`).
+        const LIBWEBRTC;
 
-impl BackoffConfig {
-    /// libwebrtc (`RttBasedBackoff`, `send_side_bandwidth_estimation.cc`).
-    pub const LIBWEBRTC: Self = Self {
-        limit: TimeDelta::from_secs(3),
-        share: 0.8,
-        interval: TimeDelta::from_secs(1),
-        floor: Rate::from_kbps(5),
-    };
-}
-
-impl Block for BackoffConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("backoff_ms", (0.0, 1e6), &mut self.limit)
-            .describe("round-trip time above which the rate decreases (limit of WebRTC-Bwe-MaxRttLimit)");
-        fields
-            .number("backoff_share", "", (0.0, 1.0), &mut self.share)
-            .describe("share of the rate that remains (fraction of WebRTC-Bwe-MaxRttLimit)");
-        fields
-            .millis("backoff_interval_ms", (0.0, 1e5), &mut self.interval)
-            .describe("time between two decreases (interval of WebRTC-Bwe-MaxRttLimit)");
-        fields
-            .rate("backoff_floor_bps", (0.0, 1e9), &mut self.floor)
-            .describe("rate at which the decreases end (floor of WebRTC-Bwe-MaxRttLimit)");
+        /// Round-trip time above which the rate decreases.
+        limit as "backoff_ms": TimeDelta = TimeDelta::from_secs(3), in 0.0..=1e6,
+            from "limit of WebRTC-Bwe-MaxRttLimit";
+        /// Share of the rate that remains after a decrease.
+        share as "backoff_share": f64 = 0.8, in 0.0..=1.0, from "fraction of WebRTC-Bwe-MaxRttLimit";
+        /// Time between two decreases.
+        interval as "backoff_interval_ms": TimeDelta = TimeDelta::from_secs(1), in 0.0..=1e5,
+            from "interval of WebRTC-Bwe-MaxRttLimit";
+        /// Rate at which the decreases end.
+        floor as "backoff_floor_bps": Rate = Rate::from_kbps(5), in 0.0..=1e9, from "floor of WebRTC-Bwe-MaxRttLimit";
     }
 }
 

@@ -12,53 +12,28 @@
 //! the send rate bounds it.
 
 use super::units::rate_of;
-use crate::{Block, FieldVisitor};
+use crate::params;
 use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
-/// The numbers of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ThroughputConfig {
-    /// The window contains at least this number of packets, unless they span [`span_max`](Self::span_max).
-    pub packets: usize,
-    /// The most packets.
-    pub packets_max: usize,
-    /// The window spans at least this time, unless it has [`packets_max`](Self::packets_max).
-    pub span: TimeDelta,
-    /// The longest span.
-    pub span_max: TimeDelta,
-    /// The least number of packets for a rate.
-    pub required: usize,
-}
+params! {
+    /// The parameters of the window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ThroughputConfig {
+        /// libwebrtc (`RobustThroughputEstimatorSettings`, `acknowledged_bitrate_estimator_interface.h`).
+        const LIBWEBRTC;
 
-impl ThroughputConfig {
-    /// libwebrtc (`RobustThroughputEstimatorSettings`, `acknowledged_bitrate_estimator_interface.h`).
-    pub const LIBWEBRTC: Self = Self {
-        packets: 20,
-        packets_max: 500,
-        span: TimeDelta::from_secs(1),
-        span_max: TimeDelta::from_secs(5),
-        required: 10,
-    };
-}
-
-impl Block for ThroughputConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .count("acked_packets", "", (10, 1000), &mut self.packets)
-            .describe("least packets of the acknowledged rate (window_packets)");
-        fields
-            .count("acked_packets_max", "", (10, 1000), &mut self.packets_max)
-            .describe("most packets of the acknowledged rate (max_window_packets)");
-        fields
-            .millis("acked_ms", (100.0, 3000.0), &mut self.span)
-            .describe("least span of the acknowledged rate (min_window_duration)");
-        fields
-            .millis("acked_max_ms", (1000.0, 15_000.0), &mut self.span_max)
-            .describe("longest span of the acknowledged rate (max_window_duration)");
-        fields
-            .count("acked_required", "", (10, 1000), &mut self.required)
-            .describe("packets without which there is no acknowledged rate (required_packets)");
+        /// Lowest number of packets of the acknowledged rate, unless they span the longest time.
+        packets as "acked_packets": usize = 20, in 10..=1000, from "window_packets";
+        /// Highest number of packets of the acknowledged rate.
+        packets_max as "acked_packets_max": usize = 500, in 10..=1000, from "max_window_packets";
+        /// Shortest span of the acknowledged rate, unless it has the highest number of packets.
+        span as "acked_ms": TimeDelta = TimeDelta::from_secs(1), in 100.0..=3000.0, from "min_window_duration";
+        /// Longest span of the acknowledged rate.
+        span_max as "acked_max_ms": TimeDelta = TimeDelta::from_secs(5), in 1000.0..=15_000.0,
+            from "max_window_duration";
+        /// Number of packets below which there is no acknowledged rate.
+        required as "acked_required": usize = 10, in 10..=1000, from "required_packets";
     }
 }
 

@@ -11,51 +11,31 @@
 //! by it.
 
 use super::units::rounded_to_ms;
-use crate::{Block, FieldVisitor};
+use crate::params;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
-/// The numbers of the push-back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PushbackConfig {
-    /// The queue that the window allows; zero: no window.
-    pub queue: TimeDelta,
-    /// Below this rate there is no push-back; zero: the window bounds the bytes in flight instead.
-    pub min: Rate,
-    /// Whether the target keeps the estimate.
-    pub drop_frames_only: bool,
-    /// Whether the pacer's queue counts as in flight.
-    pub counts_queue: bool,
-}
+params! {
+    /// The parameters of the push-back.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PushbackConfig {
+        /// libwebrtc (`kCongestionWindowDefaultFieldTrialString`, `rate_control_settings.cc`).
+        const LIBWEBRTC;
 
-impl PushbackConfig {
-    /// libwebrtc (`kCongestionWindowDefaultFieldTrialString`, `rate_control_settings.cc`).
-    pub const LIBWEBRTC: Self = Self {
-        queue: TimeDelta::from_millis(350),
-        min: Rate::from_kbps(30),
-        drop_frames_only: true,
-        counts_queue: false,
-    };
-
-    /// Returns whether the window bounds the bytes in flight.
-    pub fn bounds_flight(&self) -> bool {
-        self.queue.is_positive() && self.min.is_zero()
+        /// Queue that the congestion window allows; 0: no window.
+        queue as "window_ms": TimeDelta = TimeDelta::from_millis(350), in 0.0..=1e5, from "QueueSize";
+        /// Rate below which there is no push-back; 0: the window bounds the bytes in flight instead.
+        min as "window_min_bps": Rate = Rate::from_kbps(30), in 0.0..=1e9, from "MinBitrate";
+        /// Whether the target keeps the estimate in spite of the push-back.
+        drop_frames_only as "window_drop_frames": bool = true, from "DropFrame";
+        /// Whether the pacer's queue counts as in flight.
+        counts_queue as "window_queue": bool = false, from "WebRTC-AddPacingToCongestionWindowPushback";
     }
 }
 
-impl Block for PushbackConfig {
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("window_ms", (0.0, 1e5), &mut self.queue)
-            .describe("queue that the congestion window allows (QueueSize); 0: no window");
-        fields
-            .rate("window_min_bps", (0.0, 1e9), &mut self.min)
-            .describe("below this rate there is no push-back (MinBitrate); 0: the window bounds the bytes in flight");
-        fields
-            .flag("window_drop_frames", &mut self.drop_frames_only)
-            .describe("whether the target keeps the estimate in spite of the push-back (DropFrame)");
-        fields
-            .flag("window_queue", &mut self.counts_queue)
-            .describe("whether the pacer's queue counts as in flight (WebRTC-AddPacingToCongestionWindowPushback)");
+impl PushbackConfig {
+    /// Returns whether the window bounds the bytes in flight.
+    pub fn bounds_flight(&self) -> bool {
+        self.queue.is_positive() && self.min.is_zero()
     }
 }
 

@@ -1,28 +1,44 @@
 //! The rate adaptation of a NADA sender: accelerated ramp-up while the path has spare capacity, otherwise gradual
 //! update.
 
+use crate::params;
 use paceline_units::{Rate, TimeDelta};
 
-/// The numbers of the gradual update.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GradualConfig {
-    /// The reference congestion signal `x_ref`, ms.
-    pub x_ref: f64,
-    /// The scaling parameter `kappa`.
-    pub kappa: f64,
-    /// `eta`, the weight of the signal's change.
-    pub eta: f64,
-    /// The upper bound of the round-trip time for which the loop is stable, `tau`, ms.
-    pub tau: f64,
+params! {
+    /// The parameters of the gradual update.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct GradualConfig {
+        /// RFC 8698, table 2.
+        const RFC_8698;
+
+        /// Reference congestion signal.
+        x_ref as "xref_ms": f64 = 10.0, unit "ms", in 0.0..=1e4, from "table 2, XREF";
+        /// Scaling of the gradual update.
+        kappa: f64 = 0.5, in 0.0..=10.0, from "table 2, KAPPA";
+        /// Weight of the signal's change.
+        eta: f64 = 2.0, in 0.0..=100.0, from "table 2, ETA";
+        /// Longest round-trip time for which the loop is stable.
+        tau as "tau_ms": f64 = 500.0, unit "ms", in 1.0..=1e5, from "table 2, TAU";
+    }
 }
 
-/// The numbers of the ramp-up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RampUpConfig {
-    /// The largest increase, as a share of the received rate.
-    pub gamma_max: f64,
-    /// The queuing delay that a ramp-up may cause, `Q`, ms.
-    pub q_bound: f64,
+impl GradualConfig {
+    /// med16, section II-A.
+    pub const MED16: Self = Self { x_ref: 20.0, ..Self::RFC_8698 };
+}
+
+params! {
+    /// The parameters of the ramp-up.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RampUpConfig {
+        /// RFC 8698, table 2.
+        const RFC_8698;
+
+        /// Largest increase, as a share of the received rate.
+        gamma_max: f64 = 0.5, in 0.0..=10.0, from "table 2, GAMMA_MAX";
+        /// Queuing delay that a ramp-up may cause.
+        q_bound as "qbound_ms": f64 = 50.0, unit "ms", in 0.0..=1e4, from "table 2, QBOUND";
+    }
 }
 
 /// Returns the rate after a gradual update (med16, eq. 3 to 5; RFC 8698, eq. 5 to 7). `x` and `x_before` are in ms;
@@ -56,7 +72,7 @@ pub fn ramp_gain(response: TimeDelta, c: &RampUpConfig) -> f64 {
 mod tests {
     use super::*;
 
-    const MED16: GradualConfig = GradualConfig { x_ref: 20.0, kappa: 0.5, eta: 2.0, tau: 500.0 };
+    const MED16: GradualConfig = GradualConfig::MED16;
     const DELTA: TimeDelta = TimeDelta::from_millis(100);
 
     #[test]

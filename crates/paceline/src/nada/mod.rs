@@ -18,11 +18,11 @@ mod smoothing;
 mod warping;
 
 #[cfg(feature = "unstable-internals")]
-pub use self::{adaptation::ramp_gain, loss_intervals::average_loss_interval};
+pub use self::{adaptation::ramp_gain, loss_intervals::average_loss_interval, observer::RatioSmoothing};
 pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_up};
 pub use loss_intervals::LossIntervals;
 pub use min_filter::MinFilter;
-pub use observer::{Observer, ObserverConfig, RatioSmoothing, ReceivedPacket};
+pub use observer::{Observer, ObserverConfig, ReceivedPacket};
 pub use report_timer::ReportTimer;
 pub use sequence_tracker::{SequencePosition, SequenceTracker};
 pub use shaping::{Shaping, ShapingConfig};

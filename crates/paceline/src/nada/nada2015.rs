@@ -18,9 +18,9 @@ use super::{
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
 use crate::googcc::units::{floor_arrival, floor_sent};
+use crate::params::config;
 use crate::{
-    Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals,
-    signal_names,
+    Arrival, Config, Controller, Entry, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use libm::floor;
 use paceline_units::{Ecn, Rate, RemoteTime, TimeDelta};
@@ -34,123 +34,59 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// The numbers of NADA in med16. The defaults are the paper's, and those of the draft where it gives none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Nada2015Config {
-    /// The time between two reports, `Delta`.
-    pub(crate) interval: TimeDelta,
-    /// The window of loss ratio and received rate.
-    pub(crate) window: TimeDelta,
-    /// The weight of the past in the delay filter.
-    pub(crate) alpha: f64,
-    /// The delays at which warping starts and at which the warped delay is zero, ms.
-    pub(crate) warping: (f64, f64),
-    /// Whether the delay is warped only while losses are in the window.
-    pub(crate) warp_with_loss: bool,
-    /// The delay that a loss ratio of 1 stands for, `D_loss`, ms.
-    pub(crate) d_loss: f64,
-    /// Below this signal, without loss, the sender ramps up, ms.
-    pub(crate) ramp_up_ms: f64,
-    /// Accelerated ramp-up.
-    pub(crate) ramp_up: RampUpConfig,
-    /// Gradual update.
-    pub(crate) gradual: GradualConfig,
-    /// The round-trip time before the first measurement.
-    pub(crate) rtt: TimeDelta,
-    /// The rate-shaping buffer.
-    pub(crate) shaping: ShapingConfig,
-    /// Pacing over `R_send`.
-    pub(crate) pacing_factor: f64,
-    /// Whether delays are whole milliseconds and rates whole kilobits per second.
-    pub(crate) whole_units: bool,
-}
+config! {
+    /// The parameters of NADA in med16.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Nada2015Config {
+        /// The paper, and the draft where the paper gives no value.
+        default const MED16;
 
-impl Default for Nada2015Config {
-    fn default() -> Self {
-        Self {
-            interval: TimeDelta::from_millis(100),
-            window: TimeDelta::from_millis(500),
-            alpha: 0.9,
-            warping: (50.0, 400.0),
-            warp_with_loss: false,
-            d_loss: 1000.0,
-            ramp_up_ms: 10.0,
-            ramp_up: RampUpConfig { gamma_max: 0.2, q_bound: 50.0 },
-            gradual: GradualConfig { x_ref: 20.0, kappa: 0.5, eta: 2.0, tau: 500.0 },
-            rtt: TimeDelta::from_millis(100),
-            shaping: ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: 30.0, most: 1.0 },
-            pacing_factor: 1.0,
-            whole_units: false,
-        }
+        /// Time between two reports.
+        interval as "delta_ms": TimeDelta = TimeDelta::from_millis(100), in 10.0..=1e4, from "section II-A, Delta";
+        /// Window of loss ratio and received rate.
+        window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4, from "section II-A";
+        /// Weight of the past in the delay filter.
+        alpha: f64 = 0.9, in 0.0..=1.0, from "section II-A";
+        /// Queuing delay from which warping reduces it.
+        warping_start as "knee_ms": f64 = 50.0, unit "ms", in 0.0..=1e4,
+            from "figure 2; 100 in draft-ietf-rmcat-nada-00";
+        /// Queuing delay from which on the warped delay is zero.
+        warping_end as "d_max_ms": f64 = 400.0, unit "ms", in 0.0..=1e4, from "figure 2";
+        /// Whether the delay is warped only while losses are in the window.
+        warp_with_loss: bool = false, from "section II-A; so in draft-ietf-rmcat-nada-00";
+        /// Delay that a loss ratio of 1 stands for.
+        d_loss as "d_loss_ms": f64 = 1000.0, unit "ms", in 0.0..=1e5, from "section II-A, D_loss";
+        /// Signal below which, without loss, the sender ramps up.
+        ramp_up_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "section II-A";
+        /// Accelerated ramp-up.
+        ramp_up: RampUpConfig = RampUpConfig { gamma_max: 0.2, q_bound: 50.0 }, block {
+            gamma_max: "section II-A",
+            q_bound as "q_bound_ms": "section II-A",
+        };
+        /// Gradual update.
+        gradual: GradualConfig = GradualConfig::MED16, block {
+            x_ref as "x_ref_ms": "section II-A; 10 in the simulator that med16 used",
+            kappa: "draft-ietf-rmcat-nada-00; 1 in the simulator that med16 used",
+            eta: "draft-ietf-rmcat-nada-00",
+            tau: "draft-ietf-rmcat-nada-00",
+        };
+        /// Round-trip time until a report gives one.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(100), in 0.0..=1e4, from "the simulator that med16 used";
+        /// Share of the shaping buffer that lowers the encoders' rate and raises the pacing rate.
+        beta: f64 = 0.1, in 0.0..=10.0, from "section II-A";
+        /// Frame rate that converts the shaping buffer to a rate.
+        fps: f64 = 30.0, unit "1/s", in 1.0..=1000.0, from "draft-ietf-rmcat-nada-00";
+        /// Largest difference due to shaping, as a share of the rate.
+        beta_most: f64 = 1.0, in 0.0..=1.0, from "all, because the paper has no bound; 0.05 in RFC 8698";
+        /// Pacing over `R_send`. With 100 frames leave at once, as in the simulator that med16 used.
+        pacing_factor: f64 = 1.0, in 1.0..=1e3, from "figure 1";
+        /// Whether delays are whole milliseconds and rates whole kbit/s, rounded in each step.
+        whole_units: bool = false, from "not in the paper; so in the simulator that med16 used";
     }
 }
 
 impl Config for Nada2015Config {
     const SIGNALS: SignalTables = (Nada2015Signal::TABLE, Receiver2015Signal::TABLE);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields
-            .millis("delta_ms", (10.0, 1e4), &mut self.interval)
-            .describe("time between two reports, Delta, section II-A");
-        fields
-            .millis("window_ms", (10.0, 1e4), &mut self.window)
-            .describe("window of loss ratio and received rate, section II-A");
-        fields
-            .number("alpha", "", (0.0, 1.0), &mut self.alpha)
-            .describe("weight of the past in the delay filter, section II-A");
-        fields
-            .number("knee_ms", "ms", (0.0, 1e4), &mut self.warping.0)
-            .describe("queuing delay from which warping takes away, figure 2; 100 in draft-ietf-rmcat-nada-00");
-        fields
-            .number("d_max_ms", "ms", (0.0, 1e4), &mut self.warping.1)
-            .describe("queuing delay from which on the signal is nothing, figure 2");
-        fields.flag("warp_with_loss", &mut self.warp_with_loss).describe(
-            "0: every delay is warped, section II-A; 1: only while losses are in the window (draft-ietf-rmcat-nada-00)",
-        );
-        fields
-            .number("d_loss_ms", "ms", (0.0, 1e5), &mut self.d_loss)
-            .describe("delay that a loss of everything stands for, D_loss, section II-A");
-        fields
-            .number("ramp_up_ms", "ms", (0.0, 1e4), &mut self.ramp_up_ms)
-            .describe("below this signal, without loss, the sender ramps up, section II-A");
-        fields
-            .number("gamma_max", "", (0.0, 10.0), &mut self.ramp_up.gamma_max)
-            .describe("most that a ramp-up adds to the received rate, section II-A");
-        fields
-            .number("q_bound_ms", "ms", (0.0, 1e4), &mut self.ramp_up.q_bound)
-            .describe("queuing delay that a ramp-up may cause, section II-A");
-        fields
-            .number("x_ref_ms", "ms", (0.0, 1e4), &mut self.gradual.x_ref)
-            .describe("reference signal, section II-A; 10 in the simulator that med16 used");
-        fields
-            .number("kappa", "", (0.0, 10.0), &mut self.gradual.kappa)
-            .describe("scaling of the gradual update (draft-ietf-rmcat-nada-00); 1 in the simulator that med16 used");
-        fields
-            .number("eta", "", (0.0, 100.0), &mut self.gradual.eta)
-            .describe("weight of the signal's change (draft-ietf-rmcat-nada-00)");
-        fields
-            .number("tau_ms", "ms", (1.0, 1e5), &mut self.gradual.tau)
-            .describe("longest round-trip time for which the loop is stable (draft-ietf-rmcat-nada-00)");
-        fields
-            .millis("rtt_ms", (0.0, 1e4), &mut self.rtt)
-            .describe("round-trip time until a report gives one (the simulator that med16 used)");
-        fields
-            .number("beta", "", (0.0, 10.0), &mut self.shaping.beta_s)
-            .describe("share of the shaping buffer that goes into a frame's time, section II-A");
-        self.shaping.beta_v = self.shaping.beta_s;
-        fields
-            .number("fps", "1/s", (1.0, 1000.0), &mut self.shaping.fps)
-            .describe("frames a second by which the shaping buffer becomes a rate (draft-ietf-rmcat-nada-00)");
-        fields.number("beta_most", "", (0.0, 1.0), &mut self.shaping.most).describe(
-            "most that shaping takes and adds, as a share of the rate: all, for the paper has no bound; 0.05 in RFC 8698",
-        );
-        fields.number("pacing_factor", "", (1.0, 1e3), &mut self.pacing_factor).describe(
-            "pacing over R_send, figure 1; with 100 frames leave at once, as in the simulator that med16 used",
-        );
-        fields.flag("whole_units", &mut self.whole_units).describe(
-            "1: delays in whole milliseconds, rates in whole kbit/s, rounded in each step (the simulator that med16 used)",
-        );
-    }
 
     fn couples(&self) -> bool {
         true
@@ -163,7 +99,7 @@ impl Config for Nada2015Config {
             response: self.interval,
             ramp_up: self.ramp_up,
             gradual: self.gradual,
-            shaping: self.shaping,
+            shaping: ShapingConfig { beta_v: self.beta, beta_s: self.beta, fps: self.fps, most: self.beta_most },
             rtt: self.rtt,
             ecn: Ecn::NotEct,
             window_queue: TimeDelta::ZERO,
@@ -268,8 +204,8 @@ impl Observe for Observer2015 {
         let (delay, smoothed) = self.delay;
         let [loss] = self.loss.shares(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
-        let warped = if warps { quartic_warping(smoothed, c.warping.0, c.warping.1) } else { smoothed };
-        let warped = if c.whole_units { floor(warped) } else { warped };
+        let warped = if warps { quartic_warping(smoothed, c.warping_start, c.warping_end) } else { smoothed };
+        let warped = if c.whole_units { warped.floor() } else { warped };
         let x = linear_signal(warped, loss, c.d_loss);
         let x = if c.whole_units { floor(x + 0.5) } else { x };
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
@@ -413,8 +349,7 @@ mod tests {
     #[test]
     fn shaping_bounds_the_buffer_of_an_encoder_above_its_target() {
         let delay_after = |beta, seconds: i64| {
-            let mut config = Nada2015Config::default();
-            (config.shaping.beta_v, config.shaping.beta_s) = (beta, beta);
+            let config = Nada2015Config { beta, ..Nada2015Config::default() };
             let (mut half, _) = pair(&config);
             let (mut buffer, mut worst) = (0.0f64, 0.0f64);
             for frame in 0..30 * seconds {

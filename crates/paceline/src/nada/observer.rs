@@ -14,49 +14,41 @@ use super::{
     LossIntervals, MinFilter, PenaltyConfig, ShareWindow, exponential_warping, quadratic_signal, smoothed_ratio,
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
-use crate::{NadaMode, NadaReport, SignalName, Signals};
+use crate::{NadaMode, NadaReport, SignalName, Signals, params};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
-/// The numbers of the observation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ObserverConfig {
-    /// The window of losses, marks, delays and rate, `LOGWIN`.
-    pub log_window: TimeDelta,
-    /// The time for which the lowest delay is remembered.
-    pub base_delay: BaseDelayConfig,
-    /// From this queuing delay on there is no ramp-up, `QEPS`, ms.
-    pub q_eps: f64,
-    /// The queuing delay from which warping reduces it, `QTH`, ms.
-    pub q_th: f64,
-    /// The scaling of warping, `LAMBDA`.
-    pub lambda: f64,
-    /// A loss expires after this many average loss intervals, `MULTILOSS`.
-    pub multiloss: f64,
-    /// The smoothing factor of loss and marking ratio, `ALPHA`.
-    pub alpha: f64,
-    /// The interval at which the ratios are smoothed.
-    pub smoothing: RatioSmoothing,
-    /// The delays that losses and marks stand for.
-    pub penalty: PenaltyConfig,
-    /// The highest signal, ms.
-    pub x_max: f64,
-}
+params! {
+    /// The parameters of the observation.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ObserverConfig {
+        /// Table 2. The highest signal is that of the authors' ns-3 module (cisco/ns3-rmcat, `XMAX`): the RFC names none,
+        /// and its report can carry seven times as much.
+        const RFC_8698;
 
-impl ObserverConfig {
-    /// Table 2. The highest signal is that of the authors' ns-3 module (cisco/ns3-rmcat, `XMAX`): the RFC names none, and its
-    /// report can carry seven times as much.
-    pub const RFC_8698: Self = Self {
-        log_window: TimeDelta::from_millis(500),
-        base_delay: BaseDelayConfig { history: 20, span: TimeDelta::from_secs(60) },
-        q_eps: 10.0,
-        q_th: 50.0,
-        lambda: 0.5,
-        multiloss: 7.0,
-        alpha: 0.1,
-        smoothing: RatioSmoothing::Packets,
-        penalty: PenaltyConfig { d_loss: 10.0, plr_ref: 0.01, d_mark: 2.0, pmr_ref: 0.01 },
-        x_max: 500.0,
-    };
+        /// Window of losses, marks, delays and rate.
+        log_window as "logwin_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4, from "table 2, LOGWIN";
+        /// Time for which the lowest delay is remembered.
+        base_minutes: usize = 20, unit "min", in 1..=BaseDelayConfig::HISTORY_MAX,
+            from "section 5.1.1: tens of minutes";
+        /// Queuing delay from which on there is a queue, and no ramp-up.
+        q_eps as "qeps_ms": f64 = 10.0, unit "ms", in 0.0..=1e4, from "table 2, QEPS";
+        /// Queuing delay from which warping reduces it.
+        q_th as "qth_ms": f64 = 50.0, unit "ms", in 0.1..=1e4, from "table 2, QTH";
+        /// Scaling of warping; 0: the delay is capped at qth_ms.
+        lambda: f64 = 0.5, in 0.0..=100.0, from "table 2, LAMBDA";
+        /// Number of average loss intervals after which a loss expires.
+        multiloss: f64 = 7.0, in 0.0..=1e6, from "table 2, MULTILOSS";
+        /// Smoothing factor of loss and marking ratio.
+        alpha: f64 = 0.1, in 0.0..=1.0, from "table 2, ALPHA";
+        /// Event at which the ratios are smoothed; 0: each packet, 1: each report.
+        smoothing as "smooth_reports": RatioSmoothing = RatioSmoothing::Packets,
+            of [RatioSmoothing::Packets, RatioSmoothing::Reports],
+            from "section 4.2; 1 in the authors' ns-3 module";
+        /// The delays that losses and marks stand for.
+        penalty: PenaltyConfig = PenaltyConfig::RFC_8698, block all;
+        /// Highest signal. The report of section 5.3 carries up to 3276.7.
+        x_max as "xmax_ms": f64 = 500.0, unit "ms", in 1.0..=X_CARRIED, from "the authors' ns-3 module";
+    }
 }
 
 /// The interval at which eq. 10 is applied.
@@ -119,7 +111,7 @@ impl Observer {
     pub fn new(config: ObserverConfig) -> Self {
         Self {
             now: None,
-            queue: QueueDelay::new(config.base_delay),
+            queue: QueueDelay::new(BaseDelayConfig { history: config.base_minutes, ..BaseDelayConfig::RFC_6817 }),
             filter: MinFilter::default(),
             delay: (0.0, 0.0),
             queued: None,

@@ -8,19 +8,15 @@
 //!
 //! `docs/algorithms/nada.md` lists the points that the RFC does not specify, with the choices.
 
-use super::observer::{OBSERVED, X_CARRIED};
+use super::observer::OBSERVED;
 use super::receiver::{Observe, Receiver};
 use super::sender::{Generation, Sender, SenderConfig, SenderSignal};
-use super::{
-    GradualConfig, Observer, ObserverConfig, RampUpConfig, RatioSmoothing, ReceivedPacket, SequencePosition,
-    ShapingConfig,
-};
-use crate::blocks::BaseDelayConfig;
+use super::{GradualConfig, Observer, ObserverConfig, RampUpConfig, ReceivedPacket, SequencePosition, ShapingConfig};
+use crate::params::config;
 use crate::{
-    Arrival, Config, Controller, Entry, FeedbackRequirement, FieldVisitor, NadaMode, NadaReport, ReceiveHalf, Setup,
-    SignalName, SignalTables, Signals, signal_names,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, NadaMode, NadaReport, Setup, SignalName, SignalTables,
+    Signals, signal_names,
 };
-use alloc::boxed::Box;
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
@@ -30,51 +26,53 @@ pub(crate) fn entries() -> [Entry; 2] {
             "nada",
             "NADA: delay, loss and marks as one signal, ramp-up and gradual update, a rate-shaping buffer",
             SOURCE,
-            NadaConfig::<false>::default(),
+            NadaConfig::default(),
         ),
         Entry::new(
             "nada-sender",
             "the same, computed at the sender from per-packet feedback",
             SOURCE,
-            NadaConfig::<true>::default(),
+            NadaSenderConfig::default(),
         ),
     ]
 }
 
-/// The numbers of RFC 8698, for either place of observation. The defaults are those of table 2.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NadaConfig<const AT_SENDER: bool> {
-    /// The time between two reports, `DELTA`.
-    pub(crate) interval: TimeDelta,
-    /// The observation of arrivals.
-    pub(crate) observer: ObserverConfig,
-    /// Accelerated ramp-up.
-    pub(crate) ramp_up: RampUpConfig,
-    /// The bound of the filter's delay, `DFILT`.
-    pub(crate) filter_delay: TimeDelta,
-    /// The weight of the flow, `PRIO`.
-    pub(crate) priority: f64,
-    /// Gradual update.
-    pub(crate) gradual: GradualConfig,
-    /// The rate-shaping buffer.
-    pub(crate) shaping: ShapingConfig,
-    /// The queue that the bytes in flight may cause before they lower the target; zero, because the RFC has no such limit.
-    /// Only with per-packet feedback.
-    pub(crate) window_queue: TimeDelta,
+config! {
+    /// The parameters of RFC 8698, for either place of observation.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct NadaConfig {
+        /// RFC 8698, table 2.
+        default const RFC_8698;
+
+        /// Time between two reports.
+        interval as "delta_ms": TimeDelta = TimeDelta::from_millis(100), in 10.0..=1e4, from "table 2, DELTA";
+        /// The observation of arrivals.
+        observer: ObserverConfig = ObserverConfig::RFC_8698, block all;
+        /// Accelerated ramp-up.
+        ramp_up: RampUpConfig = RampUpConfig::RFC_8698, block all;
+        /// Bound of the filter's delay.
+        filter_delay as "dfilt_ms": TimeDelta = TimeDelta::from_millis(120), in 0.0..=1e4, from "table 2, DFILT";
+        /// Weight of the flow.
+        priority as "prio": f64 = 1.0, in 0.0..=1e3, from "table 2, PRIO";
+        /// Gradual update.
+        gradual: GradualConfig = GradualConfig::RFC_8698, block all;
+        /// The rate-shaping buffer.
+        shaping: ShapingConfig = ShapingConfig::RFC_8698, block all;
+    }
 }
 
-impl<const AT_SENDER: bool> Default for NadaConfig<AT_SENDER> {
-    fn default() -> Self {
-        Self {
-            interval: TimeDelta::from_millis(100),
-            observer: ObserverConfig::RFC_8698,
-            ramp_up: RampUpConfig { gamma_max: 0.5, q_bound: 50.0 },
-            filter_delay: TimeDelta::from_millis(120),
-            priority: 1.0,
-            gradual: GradualConfig { x_ref: 10.0, kappa: 0.5, eta: 2.0, tau: 500.0 },
-            shaping: ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: 30.0, most: 0.05 },
-            window_queue: TimeDelta::ZERO,
-        }
+config! {
+    /// The parameters of RFC 8698 with arrivals observed at the sender.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct NadaSenderConfig {
+        /// RFC 8698, table 2.
+        default const RFC_8698;
+
+        /// The parameters that do not depend on the place.
+        nada: NadaConfig = NadaConfig::RFC_8698, block all;
+        /// Queue that the bytes in flight may cause before they lower the target; 0: no limit.
+        window_queue as "window_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e5,
+            from "not in the RFC; libwebrtc has 350, QueueSize";
     }
 }
 
@@ -128,121 +126,48 @@ impl ReceiverSignal {
         [Self::AboveBase, Self::Queuing, Self::Warped, Self::LossRatio, Self::MarkingRatio, Self::LossInterval];
 }
 
-impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
-    const SIGNALS: SignalTables = if AT_SENDER {
-        (NadaSignal::TABLE, &[])
-    } else {
-        (NadaSignal::TABLE.split_at(NadaSignal::AboveBase as usize).0, ReceiverSignal::TABLE)
-    };
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.millis("delta_ms", (10.0, 1e4), &mut self.interval).describe("time between two reports, DELTA, table 2");
-        fields
-            .millis("logwin_ms", (10.0, 1e4), &mut self.observer.log_window)
-            .describe("window of losses, marks, delays and rate, LOGWIN, table 2");
-        fields
-            .count("base_minutes", "min", (1, BaseDelayConfig::HISTORY_MAX), &mut self.observer.base_delay.history)
-            .describe("how long the least delay is remembered (section 5.1.1: tens of minutes)");
-        fields
-            .number("qeps_ms", "ms", (0.0, 1e4), &mut self.observer.q_eps)
-            .describe("from this delay on there is a queue, and no ramp-up, QEPS, table 2");
-        fields
-            .number("qth_ms", "ms", (0.1, 1e4), &mut self.observer.q_th)
-            .describe("queuing delay from which warping takes away, QTH, table 2");
-        fields
-            .number("lambda", "", (0.0, 100.0), &mut self.observer.lambda)
-            .describe("how fast warping takes away, LAMBDA, table 2; 0 caps at QTH");
-        fields
-            .number("multiloss", "", (0.0, 1e6), &mut self.observer.multiloss)
-            .describe("average loss intervals after which a loss expires, MULTILOSS, table 2");
-        fields
-            .number("alpha", "", (0.0, 1.0), &mut self.observer.alpha)
-            .describe("weight of the present in the ratios of losses and marks, ALPHA, table 2");
-        fields
-            .choice("smooth_reports", &[RatioSmoothing::Packets, RatioSmoothing::Reports], &mut self.observer.smoothing)
-            .describe(
-                "0: the ratios are smoothed at each packet, section 4.2; 1: at each report (the authors' ns-3 module)",
-            );
-        fields
-            .number("dloss_ms", "ms", (0.0, 1e4), &mut self.observer.penalty.d_loss)
-            .describe("delay that losses at the reference ratio stand for, DLOSS, table 2");
-        fields
-            .number("plrref", "", (1e-4, 1.0), &mut self.observer.penalty.plr_ref)
-            .describe("reference loss ratio, PLRREF, table 2");
-        fields
-            .number("dmark_ms", "ms", (0.0, 1e4), &mut self.observer.penalty.d_mark)
-            .describe("delay that marks at the reference ratio stand for, DMARK, table 2");
-        fields
-            .number("pmrref", "", (1e-4, 1.0), &mut self.observer.penalty.pmr_ref)
-            .describe("reference marking ratio, PMRREF, table 2");
-        fields
-            .number("xmax_ms", "ms", (1.0, X_CARRIED), &mut self.observer.x_max)
-            .describe("highest signal (the authors' ns-3 module); the report of section 5.3 carries up to 3276.7");
-        fields
-            .number("gamma_max", "", (0.0, 10.0), &mut self.ramp_up.gamma_max)
-            .describe("most that a ramp-up adds to the received rate, GAMMA_MAX, table 2");
-        fields
-            .number("qbound_ms", "ms", (0.0, 1e4), &mut self.ramp_up.q_bound)
-            .describe("queuing delay that a ramp-up may cause, QBOUND, table 2");
-        fields
-            .millis("dfilt_ms", (0.0, 1e4), &mut self.filter_delay)
-            .describe("bound of the filter's delay, DFILT, table 2");
-        fields.number("prio", "", (0.0, 1e3), &mut self.priority).describe("weight of the flow, PRIO, table 2");
-        fields.number("xref_ms", "ms", (0.0, 1e4), &mut self.gradual.x_ref).describe("reference signal, XREF, table 2");
-        fields
-            .number("kappa", "", (0.0, 10.0), &mut self.gradual.kappa)
-            .describe("scaling of the gradual update, KAPPA, table 2");
-        fields
-            .number("eta", "", (0.0, 100.0), &mut self.gradual.eta)
-            .describe("weight of the signal's change, ETA, table 2");
-        fields
-            .number("tau_ms", "ms", (1.0, 1e5), &mut self.gradual.tau)
-            .describe("longest round-trip time of the gradual update, TAU, table 2");
-        fields
-            .number("fps", "1/s", (1.0, 1000.0), &mut self.shaping.fps)
-            .describe("frames a second by which the shaping buffer becomes a rate, FPS, table 2");
-        fields
-            .number("beta_v", "", (0.0, 10.0), &mut self.shaping.beta_v)
-            .describe("share of the shaping buffer that encoders leave free, BETA_V, table 2");
-        fields
-            .number("beta_s", "", (0.0, 10.0), &mut self.shaping.beta_s)
-            .describe("share of the shaping buffer that the pacer adds, BETA_S, table 2");
-        fields
-            .number("beta_most", "", (0.0, 1.0), &mut self.shaping.most)
-            .describe("most that shaping takes and adds, as a share of the rate, eq. 11 and 12");
-        if AT_SENDER {
-            fields.millis("window_ms", (0.0, 1e5), &mut self.window_queue).describe(
-                "queue that the bytes in flight may cause before they lower the target; libwebrtc has 350 (QueueSize); 0: no limit",
-            );
-        }
-    }
-
-    fn couples(&self) -> bool {
-        !(AT_SENDER && self.window_queue.is_positive())
-    }
-
-    fn halves(&self, setup: &Setup) -> Controller {
-        let (observer, interval) = (Observer::new(self.observer), self.interval);
-        let (at_sender, receive, feedback) = if AT_SENDER {
-            let longest = FEEDBACK_LONGEST.max(interval);
-            (Some(observer), None, Some(FeedbackRequirement { ecn: true, interval, longest }))
-        } else {
-            let half: Box<dyn ReceiveHalf> = Box::new(Receiver::new(observer, interval, self.observer.log_window));
-            (None, Some(half), None)
-        };
+impl NadaConfig {
+    fn sender(&self, setup: &Setup, at_sender: Option<Observer>, window_queue: TimeDelta) -> Sender<NadaSignal> {
         let config = SenderConfig {
             generation: Generation::Rfc8698,
-            interval,
-            response: interval + self.filter_delay,
+            interval: self.interval,
+            response: self.interval + self.filter_delay,
             ramp_up: self.ramp_up,
             gradual: GradualConfig { x_ref: self.priority * self.gradual.x_ref, ..self.gradual },
             shaping: self.shaping,
             rtt: TimeDelta::ZERO,
             ecn: Ecn::Ect0,
-            window_queue: if AT_SENDER { self.window_queue } else { TimeDelta::ZERO },
+            window_queue,
         };
-        let send = Sender::<NadaSignal>::new(config, setup, at_sender);
-        Controller { send: Some(Box::new(send)), receive, feedback }
+        Sender::new(config, setup, at_sender)
+    }
+}
+
+impl Config for NadaConfig {
+    const SIGNALS: SignalTables = (NadaSignal::TABLE.split_at(NadaSignal::AboveBase as usize).0, ReceiverSignal::TABLE);
+
+    fn couples(&self) -> bool {
+        true
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        let receiver = Receiver::new(Observer::new(self.observer), self.interval, self.observer.log_window);
+        Controller::from_halves(self.sender(setup, None, TimeDelta::ZERO), receiver)
+    }
+}
+
+impl Config for NadaSenderConfig {
+    const SIGNALS: SignalTables = (NadaSignal::TABLE, &[]);
+
+    fn couples(&self) -> bool {
+        !self.window_queue.is_positive()
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        let (nada, interval) = (&self.nada, self.nada.interval);
+        let feedback = Some(FeedbackRequirement { ecn: true, interval, longest: FEEDBACK_LONGEST.max(interval) });
+        let sender = nada.sender(setup, Some(Observer::new(nada.observer)), self.window_queue);
+        Controller { feedback, ..Controller::from_sender(sender) }
     }
 }
 
@@ -272,12 +197,13 @@ mod tests {
     use super::*;
     use crate::testing::{arrival, rtt};
     use crate::{Event, Feedback, Message, PacketReport, SendHalf, StreamState};
+    use alloc::boxed::Box;
     use alloc::vec::Vec;
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(150), Rate::from_kbps(1500));
 
-    fn sender<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>) -> Box<dyn SendHalf> {
+    fn sender(config: &impl Config) -> Box<dyn SendHalf> {
         config.halves(&SETUP).send.expect("a send half")
     }
 
@@ -292,7 +218,7 @@ mod tests {
     #[test]
     fn rate_follows_the_reports() {
         use NadaMode::{Gradual, RampUp};
-        let mut half = sender(&NadaConfig::<false>::default());
+        let mut half = sender(&NadaConfig::default());
         half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(50)), &mut Signals::disabled());
         assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
         assert_eq!(target_after(&mut *half, 100, Gradual, 15.0, 1000), 970_000, "x_o = 0, x_d = 15: -3 %");
@@ -307,7 +233,7 @@ mod tests {
     /// The offset is multiplied by the time since the last report, at most TAU: 1 % for 100 ms at 1 Mbit/s.
     #[test]
     fn gradual_update_is_proportional_to_the_time_since_the_last_report() {
-        let mut config = NadaConfig::<false>::default();
+        let mut config = NadaConfig::default();
         config.gradual.eta = 0.0;
         // An offset of 50 ms, first above 15 RMAX / r at 1 Mbit/s, then at 990 kbit/s.
         let (first, second) = (65.0, 50.0 + 15.0 / 0.99);
@@ -323,7 +249,7 @@ mod tests {
     #[test]
     fn priority_moves_the_equilibrium() {
         for (priority, x, rests) in [(1.0, 15.0, true), (2.0, 30.0, true), (2.0, 15.0, false)] {
-            let mut half = sender(&NadaConfig::<false> { priority, ..NadaConfig::default() });
+            let mut half = sender(&NadaConfig { priority, ..NadaConfig::default() });
             target_after(&mut *half, 100, NadaMode::Gradual, x, 1000);
             let before = half.decision().target;
             let after = target_after(&mut *half, 200, NadaMode::Gradual, x, 1000);
@@ -334,8 +260,8 @@ mod tests {
 
     /// Runs the controller on packets of 1250 bytes each 10 ms, which have this delay or are lost. Returns the target
     /// after each second.
-    fn targets<const AT_SENDER: bool>(delay: impl Fn(i64) -> Option<i64>) -> Vec<u64> {
-        let pair = NadaConfig::<AT_SENDER>::default().halves(&SETUP);
+    fn targets(config: &impl Config, delay: impl Fn(i64) -> Option<i64>) -> Vec<u64> {
+        let pair = config.halves(&SETUP);
         let (mut send, mut receive) = (pair.send.expect("a send half"), pair.receive);
         let (mut signals, mut reports, mut targets) = (Signals::disabled(), Vec::new(), Vec::new());
         for n in 0..2000i64 {
@@ -370,7 +296,8 @@ mod tests {
         let paths: [fn(i64) -> Option<i64>; 3] =
             [|_| Some(40), |n| Some(40 + (n / 20) % 30), |n| (n % 150 != 77).then_some(40 + (n / 40) % 15)];
         for (path, moves) in paths.into_iter().zip([false, true, true]) {
-            let (receiver, sender) = (targets::<false>(path), targets::<true>(path));
+            let (receiver, sender) =
+                (targets(&NadaConfig::default(), path), targets(&NadaSenderConfig::default(), path));
             for (receiver, sender) in receiver.iter().zip(&sender) {
                 let difference = *sender as f64 / *receiver as f64 - 1.0;
                 assert!(difference.abs() < 0.05, "{receiver} and {sender}");
@@ -383,7 +310,7 @@ mod tests {
     /// An empty report is accepted as well.
     #[test]
     fn packet_that_was_counted_as_lost_does_not_count_again() {
-        let mut half = sender(&NadaConfig::<true>::default());
+        let mut half = sender(&NadaSenderConfig::default());
         let mut signals = Signals::enabled();
         let mut feed = |packets: &[(u64, Option<i64>)]| {
             let report = |&(n, ms): &(u64, Option<i64>)| {
@@ -409,8 +336,8 @@ mod tests {
     /// encoder stays 20 % above; without their bound it stays at 28 ms.
     #[test]
     fn shaping_buffer_drains_when_the_encoder_returns_to_its_target() {
-        let delays = |most, over: core::ops::Range<i64>| {
-            let mut config = NadaConfig::<false>::default();
+        let delays = |most, over: std::ops::Range<i64>| {
+            let mut config = NadaConfig::default();
             config.shaping.most = most;
             let (mut half, mut buffer) = (sender(&config), 0.0f64);
             let step = |frame: i64| {

@@ -9,20 +9,26 @@
 //! one frame interval. RFC 8698 bounds each difference to 5 % of the rate: an encoder that exceeds its target by more
 //! than 10 % fills the buffer.
 
+use crate::params;
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, StreamId};
 
-/// The numbers of the buffer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShapingConfig {
-    /// The share of the buffer that lowers the encoder's rate, `BETA_V`.
-    pub beta_v: f64,
-    /// The share of the buffer that raises the pacing rate, `BETA_S`.
-    pub beta_s: f64,
-    /// The frame rate that converts the buffer to a rate, 1/s.
-    pub fps: f64,
-    /// The largest difference, as a share of the rate (RFC 8698: 0.05).
-    pub most: f64,
+params! {
+    /// The parameters of the buffer.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ShapingConfig {
+        /// RFC 8698, table 2 and section 5.2.2.
+        const RFC_8698;
+
+        /// Frame rate that converts the shaping buffer to a rate.
+        fps: f64 = 30.0, unit "1/s", in 1.0..=1000.0, from "table 2, FPS";
+        /// Share of the shaping buffer that lowers the encoders' rate.
+        beta_v: f64 = 0.1, in 0.0..=10.0, from "table 2, BETA_V";
+        /// Share of the shaping buffer that raises the pacing rate.
+        beta_s: f64 = 0.1, in 0.0..=10.0, from "table 2, BETA_S";
+        /// Largest difference due to shaping, as a share of the rate.
+        most as "beta_most": f64 = 0.05, in 0.0..=1.0, from "eq. 11 and 12";
+    }
 }
 
 /// The queue of each stream.

@@ -1,16 +1,23 @@
 //! The composite congestion signal: delay, loss and marks, expressed as a delay.
 
-/// The numbers of the penalties.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PenaltyConfig {
-    /// The delay that the reference loss ratio stands for, `DLOSS`, ms.
-    pub d_loss: f64,
-    /// The reference loss ratio, `PLRREF`.
-    pub plr_ref: f64,
-    /// The delay that the reference marking ratio stands for, `DMARK`, ms.
-    pub d_mark: f64,
-    /// The reference marking ratio, `PMRREF`.
-    pub pmr_ref: f64,
+use crate::params;
+
+params! {
+    /// The parameters of the penalties.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PenaltyConfig {
+        /// RFC 8698, table 2.
+        const RFC_8698;
+
+        /// Delay that the reference loss ratio stands for.
+        d_loss as "dloss_ms": f64 = 10.0, unit "ms", in 0.0..=1e4, from "table 2, DLOSS";
+        /// Reference loss ratio.
+        plr_ref as "plrref": f64 = 0.01, in 1e-4..=1.0, from "table 2, PLRREF";
+        /// Delay that the reference marking ratio stands for.
+        d_mark as "dmark_ms": f64 = 2.0, unit "ms", in 0.0..=1e4, from "table 2, DMARK";
+        /// Reference marking ratio.
+        pmr_ref as "pmrref": f64 = 0.01, in 1e-4..=1.0, from "table 2, PMRREF";
+    }
 }
 
 /// Returns the signal of RFC 8698, eq. 2, in ms:

@@ -16,57 +16,50 @@
 //! contains it.
 
 use super::window::{Congestion, WindowGrowth};
-use crate::Bounds;
+use crate::{Bounds, params};
 use paceline_units::{DataSize, Rate, TimeDelta};
 
-/// The numbers of the media rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MediaRateConfig {
-    /// `RAMP_UP_SPEED`, bit/s per second.
-    pub ramp_up: f64,
-    /// `PRE_CONGESTION_GUARD`.
-    pub guard: f64,
-    /// `TX_QUEUE_SIZE_FACTOR`.
-    pub queue_factor: f64,
-    /// `RTP_QDELAY_TH`.
-    pub queue_delay: TimeDelta,
-    /// `TARGET_RATE_SCALE_RTP_QDELAY`.
-    pub queue_scale: f64,
-    /// `BETA_R`.
-    pub beta_loss: f64,
-    /// `BETA_ECN`, of the rate.
-    pub beta_ecn: f64,
-    /// The bound of the target: this minus `qdelay_trend_mem`, as a multiple of the sent and the encoded rate.
-    pub limit: f64,
-    /// The target does not grow above this multiple of the throughput.
-    pub growth_limit: f64,
-    /// Outside fast increase the target does not fall while the encoded rate is below this share of it.
-    pub made_min: f64,
-    /// The target does not grow while more bits than this wait in the RTP queue.
-    pub growth_queue: f64,
-    /// Fast increase of the target needs an RTP queue that drains within this time, ms.
-    pub fast_queue_ms: f64,
-    /// The change of the target outside fast increase.
-    pub step: RateStep,
+params! {
+    /// The parameters of the media rate control.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct MediaRateConfig {
+        /// Section 4.1.1.1.
+        const RFC_8298;
+
+        /// Fastest growth of the target.
+        ramp_up as "ramp_up_bps": f64 = 200e3, unit "bit/s²", in 1000.0..=1e9, from "RAMP_UP_SPEED";
+        /// Share by which the trend reduces the target.
+        guard: f64 = 0.1, in 0.0..=1.0, from "PRE_CONGESTION_GUARD; RFC: 0 to 1, suggests 0.1";
+        /// Share of the RTP queue by which the target is reduced.
+        queue_factor: f64 = 1.0, unit "1/s", in 0.0..=2.0,
+            from "TX_QUEUE_SIZE_FACTOR; RFC: 0 to 2, suggests 1; C++: 0.2";
+        /// Delay in the RTP queue that lowers the target.
+        queue_delay as "queue_delay_ms": TimeDelta = TimeDelta::from_millis(20), in 0.0..=1e4, from "RTP_QDELAY_TH";
+        /// Share of the target that remains after this delay.
+        queue_scale: f64 = 0.95, in 0.1..=1.0, from "TARGET_RATE_SCALE_RTP_QDELAY; C++: all";
+        /// Share of the target that remains after a loss event.
+        beta_loss as "beta_rate": f64 = 0.9, in 0.1..=1.0, from "BETA_R";
+        /// Share of the target that remains after a mark.
+        beta_ecn as "beta_rate_ecn": f64 = 0.9, in 0.1..=1.0,
+            from "BETA_ECN; C++: kEcnCeEventRateScale, 0.95";
+        /// Bound of the target over the greatest of throughput, media rate and its median, less `qdelay_trend_mem`.
+        limit: f64 = 2.0, in 1.0..=f64::INFINITY, from "section 4.1.3; C++: no bound";
+        /// Multiple of the throughput above which the target does not grow.
+        growth_limit: f64 = f64::INFINITY, in 1.0..=f64::INFINITY, from "RFC: no bound; C++: 1.5";
+        /// Outside fast increase the target does not fall while the encoded rate is below this share of it.
+        made_min: f64 = 0.0, in 0.0..=1.0, from "RFC: 0; C++: 0.8";
+        /// Size of the RTP queue above which the target does not grow.
+        growth_queue as "growth_queue_bit": f64 = f64::INFINITY, unit "bit", in 0.0..=f64::INFINITY,
+            from "RFC: no bound; C++: 12000";
+        /// Fast increase of the target needs an RTP queue that drains within this time.
+        fast_queue_ms: f64 = f64::INFINITY, unit "ms", in 0.0..=f64::INFINITY, from "RFC: no bound; C++: 100 ms";
+        /// Change of the target outside fast increase; 0: to the throughput, 1: by the throughput.
+        step as "as_printed": RateStep = RateStep::ToThroughput, of [RateStep::ToThroughput, RateStep::AsPrinted],
+            from "0 in the C++; 1 as section 4.1.3 prints";
+    }
 }
 
 impl MediaRateConfig {
-    /// Section 4.1.1.1.
-    pub const RFC_8298: Self = Self {
-        ramp_up: 200e3,
-        guard: 0.1,
-        queue_factor: 1.0,
-        queue_delay: TimeDelta::from_millis(20),
-        queue_scale: 0.95,
-        beta_loss: 0.9,
-        beta_ecn: 0.9,
-        limit: 2.0,
-        growth_limit: f64::INFINITY,
-        made_min: 0.0,
-        growth_queue: f64::INFINITY,
-        fast_queue_ms: f64::INFINITY,
-        step: RateStep::ToThroughput,
-    };
     /// The authors' code of 2018.
     pub const CPP: Self = Self {
         queue_factor: 0.2,

@@ -4,15 +4,22 @@
 //! acknowledges it, the time in between becomes the reordering window. A packet that is marked for the length of the
 //! window is lost.
 
+use crate::params;
 use paceline_units::{Time, TimeDelta};
 
-/// The numbers of the reordering window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReorderingConfig {
-    /// The initial and the shortest window.
-    pub first: TimeDelta,
-    /// The longest window after a late packet, in smoothed round-trip times. Zero: the window is constant.
-    pub most_rtts: f64,
+params! {
+    /// The parameters of the reordering window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct ReorderingConfig {
+        /// RFC 8298, section 4.1.2.4, and draft-ietf-ccwg-rfc8298bis-screamv2.
+        const RFC_8298;
+
+        /// Initial and shortest reordering window.
+        first as "reorder_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e4,
+            from "section 4.1.2.4: none; C++: kReorderTime, 20 ms in 2018, 30 ms in 2026";
+        /// Longest window after a late packet, in smoothed round-trip times; 0: the window is constant.
+        most_rtts as "reorder_rtts": f64 = 1.0, in 0.0..=10.0, from "assumed";
+    }
 }
 
 /// The number of missing packets that are kept; if there are more, the oldest ones are lost immediately.

@@ -11,18 +11,25 @@
 //! within QDELAY_TARGET_LO and QDELAY_TARGET_HI
 //! ```
 
+use crate::params;
 use libm::sqrt;
 use paceline_units::TimeDelta;
 
-/// The numbers of the target.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TargetConfig {
-    /// `QDELAY_TARGET_LO`.
-    pub lo: TimeDelta,
-    /// `QDELAY_TARGET_HI`.
-    pub hi: TimeDelta,
-    /// Whether the target adapts. It may be constant where no other flow competes.
-    pub compensate: bool,
+params! {
+    /// The parameters of the target.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TargetConfig {
+        /// RFC 8298, section 4.1.1.1.
+        const RFC_8298;
+
+        /// Lowest and initial target of the queuing delay.
+        lo as "qdelay_target_lo_ms": TimeDelta = TimeDelta::from_millis(100), in 1.0..=1e4, from "QDELAY_TARGET_LO";
+        /// Highest target of the queuing delay.
+        hi as "qdelay_target_hi_ms": TimeDelta = TimeDelta::from_millis(400), in 1.0..=1e4,
+            from "QDELAY_TARGET_HI; C++: kQueueDelayTargetMax, 300 ms";
+        /// Whether the target rises among flows that fill queues; otherwise it is constant.
+        compensate: bool = true, from "section 4.1.2.3; C++: kEnableSbd, 0";
+    }
 }
 
 /// The samples of the variance. The RFC declares a history of 100 and uses 200 of it.

@@ -9,15 +9,21 @@
 //! trend_mem    = max(0.99 trend_mem, trend)
 //! ```
 
+use crate::params;
 use paceline_units::{Time, TimeDelta};
 
-/// The numbers of the trend.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrendConfig {
-    /// `QDELAY_WEIGHT`, the weight of a new value in the average.
-    pub weight: f64,
-    /// The factor by which `trend_mem` decays per sample.
-    pub memory: f64,
+params! {
+    /// The parameters of the trend.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TrendConfig {
+        /// RFC 8298, sections 4.1.1.1 and 4.1.2.
+        const RFC_8298;
+
+        /// Weight of a new value in the average fraction.
+        weight as "qdelay_weight": f64 = 0.1, in 0.0..=1.0, from "QDELAY_WEIGHT";
+        /// Factor by which `qdelay_trend_mem` decays per sample.
+        memory as "trend_memory": f64 = 0.99, in 0.0..=1.0, from "section 4.1.2; C++: 0.98";
+    }
 }
 
 /// The time between two samples (RFC 8298, section 4.1.2).

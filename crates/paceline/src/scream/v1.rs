@@ -23,8 +23,8 @@ use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, PacketReport,
-    SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, PacketReport, SendHalf,
+    SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
@@ -40,7 +40,7 @@ pub(crate) fn entries() -> [Entry; 2] {
             "scream-cpp",
             "the same with the numbers of the authors' code",
             "Ericsson Research: SCReAM, C++ of 2018, as published with rmcat-ns3",
-            ScreamConfig::cpp(),
+            ScreamConfig::CPP,
         ),
     ]
 }
@@ -66,10 +66,6 @@ signal_names! {
 
 impl Config for ScreamConfig {
     const SIGNALS: SignalTables = (ScreamSignal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        self.visit(fields);
-    }
 
     /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`), as long as
     /// the path keeps the field.
@@ -557,7 +553,7 @@ mod tests {
     /// 200 kbit/s per second from 1 to 2.5 Mbit/s, with a window that covers the path.
     #[test]
     fn rate_reaches_its_maximum_on_a_path_without_congestion() {
-        for config in [ScreamConfig::default(), ScreamConfig::cpp()] {
+        for config in [ScreamConfig::default(), ScreamConfig::CPP] {
             let mut call = Call::new(config);
             call.run(2000, arrives);
             assert!((1150..=1450).contains(&call.kbps()), "{}", call.kbps());
@@ -573,7 +569,7 @@ mod tests {
     #[test]
     fn losses_count_once_per_round_trip() {
         let after = |affected: &[u64], fate: Option<Ecn>| {
-            let mut config = ScreamConfig::cpp();
+            let mut config = ScreamConfig::CPP;
             config.window.head_room = 10.0; // the events alone limit the window
             let mut call = Call::new(config);
             call.run(5000, arrives);

@@ -7,42 +7,50 @@
 //! loss:           cwnd *= BETA_LOSS        mark: cwnd *= BETA_ECN        cwnd >= MIN_CWND, always
 //! ```
 
-use crate::Setup;
+use crate::{Setup, params};
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 
-/// The numbers of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WindowConfig {
-    /// `MIN_CWND`, also the initial window, with packets of [`Setup::PACKET_SIZE`].
-    pub min: DataSize,
-    /// `MSS`, the size of a full packet, with packets of [`Setup::PACKET_SIZE`].
-    pub mss: DataSize,
-    /// `GAIN` below the target of the queuing delay.
-    pub gain: f64,
-    /// `GAIN` above it.
-    pub gain_down: f64,
-    /// The largest decrease for one report above the target, as a share of the window.
-    pub fall_max: f64,
-    /// Outside fast increase the window grows only below this multiple of the bytes in flight.
-    pub used: f64,
-    /// `MAX_BYTES_IN_FLIGHT_HEAD_ROOM`.
-    pub head_room: f64,
-    /// `BETA_LOSS`.
-    pub beta_loss: f64,
-    /// `BETA_ECN`.
-    pub beta_ecn: f64,
-    /// `QDELAY_TREND_TH`: from this trend on there is congestion, which ends fast increase.
-    pub trend_th: f64,
-    /// `QDELAY_TREND_LO`: below this trend there is no congestion.
-    pub trend_lo: f64,
-    /// `T_RESUME_FAST_INCREASE`.
-    pub resume: TimeDelta,
-    /// What interrupts that time.
-    pub resume_after: ResumeAfter,
-    /// `RATE_PACE_MIN`.
-    pub pace_min: Rate,
-    /// Pacing rate over `cwnd / s_rtt`.
-    pub pacing: f64,
+params! {
+    /// The parameters of the window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct WindowConfig {
+        /// Section 4.1.1.1.
+        const RFC_8298;
+
+        /// Lowest and initial window, with packets of 1200 B, otherwise in proportion.
+        min as "min_cwnd": DataSize = DataSize::from_bytes(3000), in 1000.0..=1e6, from "MIN_CWND; C++: 2 packets";
+        /// Size of a full packet, with packets of 1200 B, otherwise in proportion.
+        mss: DataSize = DataSize::from_bytes(1000), in 100.0..=65_535.0, from "MSS; C++: the largest packet sent";
+        /// Gain of the window below the target of the queuing delay.
+        gain: f64 = 1.0, in 0.0..=10.0, from "GAIN; C++: kGainUp";
+        /// Gain of the window above the target of the queuing delay.
+        gain_down: f64 = 1.0, in 0.0..=10.0, from "GAIN; C++: kGainDown, 2";
+        /// Largest decrease for one report above the target, as a share of the window.
+        fall_max: f64 = 1.0, in 0.0..=1.0, from "RFC: no bound; C++: a quarter";
+        /// Outside fast increase the window grows only below this multiple of the bytes in flight.
+        used: f64 = 1.25, in 1.0..=10.0, from "section 4.1.2.2; C++: 1.2";
+        /// Window over the most bytes in flight of 5 s.
+        head_room: f64 = 1.1, in 1.0..=10.0, from "MAX_BYTES_IN_FLIGHT_HEAD_ROOM";
+        /// Share of the window that remains after a loss event.
+        beta_loss: f64 = 0.8, in 0.1..=1.0, from "BETA_LOSS";
+        /// Share of the window that remains after a mark.
+        beta_ecn: f64 = 0.9, in 0.1..=1.0, from "BETA_ECN";
+        /// Trend from which on there is congestion, which ends fast increase.
+        trend_th: f64 = 0.2, in 0.0..=1.0, from "QDELAY_TREND_TH";
+        /// Trend below which there is no congestion, so that fast increase resumes.
+        trend_lo: f64 = 0.2, in 0.0..=1.0, from "QDELAY_TREND_LO";
+        /// Time without congestion before fast increase.
+        resume as "resume_ms": TimeDelta = TimeDelta::from_secs(5), in 0.0..=1e6, from "T_RESUME_FAST_INCREASE";
+        /// Event from which that time counts; 0: a loss, mark or trend, 1: a trend alone.
+        resume_after as "resume_by_trend": ResumeAfter = ResumeAfter::Congestion,
+            of [ResumeAfter::Congestion, ResumeAfter::Trend], from "1 as section 4.1.2.7 prints";
+        /// Lowest pacing rate.
+        pace_min as "pace_min_bps": Rate = Rate::from_kbps(50), in 1000.0..=1e9,
+            from "RATE_PACE_MIN; C++: 5 kbit/s, times its head room";
+        /// Pacing rate over cwnd / s_rtt.
+        pacing as "pacing_factor": f64 = 1.0, in 0.5..=10.0,
+            from "section 4.1.2.6; C++: kPacketPacingHeadRoom, 1.5";
+    }
 }
 
 /// What `T_RESUME_FAST_INCREASE` counts from (section 4.1.2.7).
@@ -55,24 +63,6 @@ pub enum ResumeAfter {
 }
 
 impl WindowConfig {
-    /// Section 4.1.1.1.
-    pub const RFC_8298: Self = Self {
-        min: DataSize::from_bytes(3000),
-        mss: DataSize::from_bytes(1000),
-        gain: 1.0,
-        gain_down: 1.0,
-        fall_max: 1.0,
-        used: 1.25,
-        head_room: 1.1,
-        beta_loss: 0.8,
-        beta_ecn: 0.9,
-        trend_th: 0.2,
-        trend_lo: 0.2,
-        resume: TimeDelta::from_secs(5),
-        resume_after: ResumeAfter::Congestion,
-        pace_min: Rate::from_kbps(50),
-        pacing: 1.0,
-    };
     /// The authors' code of 2018.
     pub const CPP: Self = Self {
         min: DataSize::from_bytes(2400),

@@ -205,7 +205,7 @@ fn rate_laws_match_vectors() {
     let v = vector("V2.4");
     let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
     let after = |usage, incoming| {
-        let config = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO, additive: None };
+        let config = RateConfig { bound_hold: TimeDelta::ZERO, ..RateConfig::MMSYS16 };
         let mut c = RateController::new(config, &starting_at(kbps("Ar"), Rate::from_kbps(30)));
         c.update(RemoteTime::ZERO, TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(9000)));
         c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(incoming)).as_bps_f64() / 1e3

@@ -6,10 +6,11 @@
 
 use paceline::GoogCcConfig;
 use paceline::{
-    Config, Controller, Entry, Event, Feedback, PacketReport, Registry, SendHalf, Setup, SignalTables, Signals,
+    Config, Controller, Entry, Event, Feedback, PacketReport, Parameters, Registry, SendHalf, Setup, SignalTables,
+    Signals,
 };
 use paceline_lab::yardsticks::{Alteration, Altered, NoAlteration};
-use paceline_units::Time;
+use paceline_units::{Time, TimeDelta};
 use std::sync::Arc;
 
 /// A fault.
@@ -48,7 +49,8 @@ pub const FAULTS: &[Fault] = &[
         name: "mutation-no-back-off",
         text: "the rate does not fall without feedback: neither the back-off nor the guard exists",
         entry: |fault| {
-            let config = GoogCcConfig::default().with_number("backoff_ms", 1e6);
+            let mut config = GoogCcConfig::default();
+            config.bandwidth.backoff.limit = TimeDelta::from_secs(1000);
             Entry::new(fault.name, fault.text, SOURCE, Unguarded(Arc::new(config)))
         },
     },
@@ -154,6 +156,8 @@ impl Alteration for IgnoredRemb {
 /// A config whose send half has no guard against missing feedback.
 #[derive(Clone, Debug)]
 struct Unguarded(Arc<GoogCcConfig>);
+
+impl Parameters for Unguarded {}
 
 impl Config for Unguarded {
     const SIGNALS: SignalTables = <Arc<GoogCcConfig> as Config>::SIGNALS;

@@ -32,11 +32,12 @@ impl LossV2 {
     /// Returns the bandwidths to compare (`GetCandidates`).
     pub(super) fn candidates(&self, in_alr: bool, last_sent: Time) -> [Option<Rate>; 6] {
         let (c, best) = (&self.config, self.best.bandwidth);
-        let [up, same, down] = c.candidates.map(|factor| Some(best.scale(factor)));
+        let [up, same, down] =
+            [c.candidate_up, c.candidate_same, c.candidate_down].map(|factor| Some(best.scale(factor)));
         let pads = c.padding.is_positive() && self.padding.0.is_some_and(|since| since + c.padding >= last_sent);
-        let acked = self.acked.filter(|_| c.appended.0 && (!(c.no_acked_in_alr && in_alr) || pads));
-        let delay_based = c.appended.1 && self.delay_based != Rate::MAX && self.delay_based > best;
-        let upper = in_alr && c.appended.2 && best > self.upper;
+        let acked = self.acked.filter(|_| c.acked && (!(c.no_acked_in_alr && in_alr) || pads));
+        let delay_based = c.delay_based && self.delay_based != Rate::MAX && self.delay_based > best;
+        let upper = in_alr && c.upper_in_alr && best > self.upper;
         [
             up,
             same,
@@ -53,7 +54,7 @@ impl LossV2 {
             true => self.window.1,
             false => self.bounds.1,
         };
-        let (most, after) = self.config.acceleration;
+        let (most, after) = (self.config.acceleration, self.config.acceleration_time);
         let Some(acked) = self.acked.filter(|_| most > 0.0) else { return bound };
         let since = self.reduced.map_or(after, |reduced| (last_sent - reduced).clamp(TimeDelta::ZERO, after));
         bound + acked.scale(most * (since.as_secs_f64() / after.as_secs_f64()))
@@ -72,7 +73,7 @@ impl LossV2 {
 
     /// Improves the inherent loss of a candidate by Newton's method (`NewtonsMethodUpdate`).
     pub(super) fn step_newton(&self, channel: &mut Channel) {
-        for _ in 0..self.config.newton.0 {
+        for _ in 0..self.config.newton {
             let (mut first, mut second) = (0.0, 0.0);
             for observation in &self.observations {
                 let p = loss_probability(channel.inherent, channel.bandwidth, observation.rate);
@@ -85,14 +86,14 @@ impl LossV2 {
             if second >= 0.0 {
                 second = SECOND_DERIVATIVE_MAX;
             }
-            channel.inherent -= self.config.newton.1 * first / second;
+            channel.inherent -= self.config.newton_step * first / second;
             channel.inherent = self.feasible(channel);
         }
     }
 
     /// Returns the inherent loss of a candidate within its bounds (`GetFeasibleInherentLoss`).
     pub(super) fn feasible(&self, channel: &Channel) -> f64 {
-        channel.inherent.max(self.config.inherent.0).min(self.inherent_max(channel.bandwidth))
+        channel.inherent.max(self.config.inherent_min).min(self.inherent_max(channel.bandwidth))
     }
 
     /// Returns the highest inherent loss at a bandwidth (`GetInherentLossUpperBound`).
@@ -133,7 +134,7 @@ impl LossV2 {
         if bandwidth == Rate::MAX {
             return 0.0;
         }
-        let (linear, logarithmic) = self.config.bias;
+        let (linear, logarithmic) = (self.config.bias, self.config.bias_log);
         let kbps = match self.config.whole_kbps {
             true => whole_kbps(bandwidth) as f64,
             false => bandwidth.as_bps_f64() / 1e3,

@@ -109,14 +109,14 @@ impl Hold {
 impl LossV2 {
     /// Creates an estimator without observations.
     pub fn new(config: LossV2Config) -> Self {
-        let weight = |age: usize| (pow(config.weights.0, age as f64), pow(config.weights.1, age as f64));
+        let weight = |age: usize| (pow(config.weight, age as f64), pow(config.upper_weight, age as f64));
         Self {
             config,
-            weights: (0..config.observations.0).map(weight).collect(),
+            weights: (0..config.observations).map(weight).collect(),
             observations: Vec::new(),
             count: 0,
             partial: Partial::default(),
-            best: Channel { inherent: config.inherent.1, bandwidth: Rate::ZERO },
+            best: Channel { inherent: config.inherent, bandwidth: Rate::ZERO },
             acked: None,
             bounds: (Rate::from_kbps(1), Rate::MAX),
             delay_based: Rate::MAX,
@@ -135,7 +135,7 @@ impl LossV2 {
 
     /// Returns whether there are enough observations for a result.
     pub fn is_ready(&self) -> bool {
-        !self.best.bandwidth.is_zero() && self.count >= self.config.observations.1 as u64
+        !self.best.bandwidth.is_zero() && self.count >= self.config.observations_min as u64
     }
 
     /// Returns whether the result counts in the first two seconds.
@@ -236,7 +236,7 @@ impl LossV2 {
         let before = self.best.bandwidth;
         let Some(acked) = self.acked.filter(|_| self.increases(before, bandwidth)) else { return bandwidth };
         let holds = self.hold.rate != Rate::MAX && acked < self.hold.rate.scale(self.config.rampup_hold);
-        let factor = if holds { self.config.rampup.1 } else { self.config.rampup.0 };
+        let factor = if holds { self.config.rampup_in_hold } else { self.config.rampup };
         let limited = bandwidth.min(acked.scale(factor)).max(before);
         // Without an increase the state would not change, and there would be no padding.
         match limited == before && self.state == LossState::Decreasing {

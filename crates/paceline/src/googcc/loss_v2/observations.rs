@@ -72,11 +72,11 @@ impl LossV2 {
         let Partial { packets, size, lost } = &mut self.partial;
         (*packets, *size) = (0, DataSize::ZERO);
         lost.clear();
-        let index = (self.count % self.config.observations.0 as u64) as usize;
+        let index = (self.count % self.config.observations as u64) as usize;
         match self.observations.get_mut(index) {
             Some(oldest) => *oldest = observation,
             None => {
-                self.observations.reserve_exact(self.config.observations.0 - self.observations.len());
+                self.observations.reserve_exact(self.config.observations - self.observations.len());
                 self.observations.push(observation);
             }
         }
@@ -90,7 +90,7 @@ impl LossV2 {
 
     fn newest(&self) -> Option<&Observation> {
         let newest = self.count.checked_sub(1)?;
-        self.observations.get((newest % self.config.observations.0 as u64) as usize)
+        self.observations.get((newest % self.config.observations as u64) as usize)
     }
 
     /// Returns the weights of an observation: in the objective, and in the average loss.

@@ -129,7 +129,7 @@ fn bias_prefers_high_bandwidths_below_the_loss_ratio() {
 /// By hand, with weights of 1: of the ratios 0, 0.1, 0.5 and 0.2 the first and the third do not count.
 #[test]
 fn observations_of_most_and_least_loss_do_not_count() {
-    let mut v2 = estimator(LossV2Config { weights: (1.0, 1.0), ..LossV2Config::LIBWEBRTC });
+    let mut v2 = estimator(LossV2Config { weight: 1.0, upper_weight: 1.0, ..LossV2Config::LIBWEBRTC });
     for (i, lost) in [0, 0, 5, 25, 10].into_iter().enumerate() {
         v2.handle_feedback(&message(i as i64, |j| j < lost), CLOCK, kbps(2000), false);
     }

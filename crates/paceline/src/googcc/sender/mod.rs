@@ -233,8 +233,7 @@ impl GoogCc {
         let Published { target: estimate, pushed_back, stable, loss_state, .. } = self.published;
         let target = if self.config.window.drop_frames_only { estimate } else { pushed_back };
         let target = self.bounds.clamp(target);
-        let factors = self.config.pacing_factors;
-        let factor = if self.has_feedback { factors.1 } else { factors.0 };
+        let factor = if self.has_feedback { self.config.pacing_factor } else { self.config.pacing_factor_start };
         let most = self.config.padding_max;
         let padding = if loss_state == LossState::IncreaseUsingPadding { most.max(estimate) } else { most };
         self.decision.target = target;

@@ -1,23 +1,28 @@
 //! The fraction of marked packets, averaged with a fast rise and a slow fall (draft, section "Receiving ECN-CE for L4S").
 
+use crate::params;
 use paceline_units::{Time, TimeDelta};
 
-/// The numbers of the average.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AlphaConfig {
-    /// The initial `l4s_alpha`.
-    pub start: f64,
-    /// `L4S_AVG_G_UP`.
-    pub up: f64,
-    /// `L4S_AVG_G_DOWN`.
-    pub down: f64,
-    /// The longest time between two updates.
-    pub interval: TimeDelta,
+params! {
+    /// The parameters of the average.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AlphaConfig {
+        /// The draft.
+        const DRAFT;
+
+        /// Initial `l4s_alpha`.
+        start as "alpha_start": f64 = 0.0, in 0.0..=1.0, from "draft: 0; C++: 0.1";
+        /// Weight of a greater fraction of marks.
+        up as "alpha_up": f64 = 1.0 / 8.0, in 1e-4..=1.0, from "L4S_AVG_G_UP";
+        /// Weight of a smaller fraction of marks.
+        down as "alpha_down": f64 = 1.0 / 128.0, in 1e-4..=1.0, from "L4S_AVG_G_DOWN";
+        /// Time between two updates, if a round-trip time is not shorter.
+        interval as "alpha_ms": TimeDelta = TimeDelta::from_millis(10), in 0.1..=1e3,
+            from "draft: 10 ms; C++: more than 655/65536 s";
+    }
 }
 
 impl AlphaConfig {
-    /// The draft.
-    pub const DRAFT: Self = Self { start: 0.0, up: 1.0 / 8.0, down: 1.0 / 128.0, interval: TimeDelta::from_millis(10) };
     /// The authors' C++, whose interval is more than 655 / 65536 s.
     pub const CPP: Self = Self { start: 0.1, interval: TimeDelta::from_micros(10_009), ..Self::DRAFT };
 }

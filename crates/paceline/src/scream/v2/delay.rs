@@ -1,34 +1,32 @@
 //! The averaged queuing delay, its variation, and the virtual marks (draft, section "Detecting Increased Queue Delay").
 
+use crate::params;
 use paceline_units::{Time, TimeDelta};
 
-/// The numbers of the average.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DelayConfig {
-    /// `QDELAY_AVG_G`.
-    pub gain: f64,
-    /// `REDUCE_JITTER`.
-    pub reduce_jitter: bool,
-    /// `QDELAY_MIN_MAX_AVG_G`.
-    pub extremes_gain: f64,
-    /// `QDELAY_DEV_AVG_G`.
-    pub deviation_gain: f64,
-    /// `QDELAY_DEV_THRESHOLD`.
-    pub deviation_max: TimeDelta,
-    /// Whether the difference of the extremes is taken before they decay (C++), and is at most twice the threshold.
-    pub before_decay: bool,
+params! {
+    /// The parameters of the average.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DelayConfig {
+        /// The draft.
+        const DRAFT;
+
+        /// Weight of a rise of the queuing delay.
+        gain as "qdelay_gain": f64 = 1.0 / 4.0, in 1e-3..=1.0, from "QDELAY_AVG_G";
+        /// Whether a delay that varies slows growth and backoff.
+        reduce_jitter: bool = false, from "REDUCE_JITTER; draft: off; C++: on";
+        /// Decay of the extremes of the delay.
+        extremes_gain: f64 = 1.0 / 16.0, in 1e-3..=1.0, from "QDELAY_MIN_MAX_AVG_G";
+        /// Weight of the difference of the extremes.
+        deviation_gain: f64 = 1.0 / 32.0, in 1e-3..=1.0, from "QDELAY_DEV_AVG_G";
+        /// Difference with the full effect.
+        deviation_max as "deviation_max_ms": TimeDelta = TimeDelta::from_millis(10), in 0.1..=1e3,
+            from "QDELAY_DEV_THRESHOLD";
+        /// Whether the difference is taken before the extremes decay, and is at most twice the threshold; otherwise after.
+        before_decay as "deviation_first": bool = false, from "draft: after; C++: before";
+    }
 }
 
 impl DelayConfig {
-    /// The draft.
-    pub const DRAFT: Self = Self {
-        gain: 1.0 / 4.0,
-        reduce_jitter: false,
-        extremes_gain: 1.0 / 16.0,
-        deviation_gain: 1.0 / 32.0,
-        deviation_max: TimeDelta::from_millis(10),
-        before_decay: false,
-    };
     /// The authors' C++.
     pub const CPP: Self = Self { reduce_jitter: true, before_decay: true, ..Self::DRAFT };
 }

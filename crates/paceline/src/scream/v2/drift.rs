@@ -1,29 +1,33 @@
 //! Clock drift and standing queues (draft, section "Clock drift issues and remedies"): the least delay of each period, averaged.
 //! When it is too high, the base delay is measured again while the target is halved.
 
+use crate::params;
 use paceline_units::{Time, TimeDelta};
 
-/// The numbers of the detection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DriftConfig {
-    /// Whether it runs.
-    pub enabled: bool,
-    /// `QDELAY_MIN_AVG_ALPHA`, the weight of a rise.
-    pub gain: f64,
-    /// The length of a period, in smoothed round-trip times.
-    pub rtts: f64,
-    /// The average above this share of the delay target starts a new measurement.
-    pub share: f64,
-    /// Whether the average falls at once, and whether the queuing delay counts from it.
-    pub follows: bool,
-    /// The least time between two measurements.
-    pub pause: TimeDelta,
+params! {
+    /// The parameters of the detection.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DriftConfig {
+        /// The draft, where this is optional.
+        const DRAFT;
+
+        /// Whether a standing delay halves the target and resets the base delay.
+        enabled as "drift": bool = false, from "optional in the draft; C++: 1";
+        /// Weight of the lowest delay of a period.
+        gain as "drift_gain": f64 = 1.0 / 256.0, in 1e-4..=1.0, from "QDELAY_MIN_AVG_ALPHA; C++: 1/8";
+        /// Length of a period, in smoothed round-trip times.
+        rtts as "drift_rtts": f64 = 1.0, in 0.0..=1e4, from "draft: 1; C++: kQueueDelayMinSlowAvgUpdateRtts, 100";
+        /// Share of the delay target above which the average starts a new measurement.
+        share as "drift_share": f64 = 1.0 / 4.0, in 0.0..=10.0, from "draft: 1/4; C++: 1/8";
+        /// Whether the average falls at once, and the queuing delay counts from it.
+        follows as "drift_follows": bool = false, from "draft: neither; C++: both";
+        /// Shortest time between two measurements.
+        pause as "drift_pause_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e7,
+            from "draft: none; C++: kBaseDelayResetInterval_ntp, 60 s";
+    }
 }
 
 impl DriftConfig {
-    /// The draft, where this is optional.
-    pub const DRAFT: Self =
-        Self { enabled: false, gain: 1.0 / 256.0, rtts: 1.0, share: 1.0 / 4.0, follows: false, pause: TimeDelta::ZERO };
     /// The authors' C++.
     pub const CPP: Self = Self {
         enabled: true,

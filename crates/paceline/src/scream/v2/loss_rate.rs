@@ -1,20 +1,25 @@
 //! The average loss rate, by which losses of the link layer are distinguished from those of congestion (draft, section
 //! "Link layer losses and rate policers"; optional there).
 
-/// The numbers of the loss rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LossRateConfig {
-    /// `LOSS_RATE_THRESHOLD`: losses below this rate count only when the queue grows; 0: every loss counts.
-    pub threshold: f64,
-    /// `LOSS_RATE_THRESHOLD_POLICER`; 1: no detection of policers.
-    pub policer: f64,
-    /// `BETA_LOSS_POLICER`.
-    pub policer_beta: f64,
+use crate::params;
+
+params! {
+    /// The parameters of the loss rate.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct LossRateConfig {
+        /// The draft, where both thresholds are optional.
+        const DRAFT;
+
+        /// Loss rate below which losses count only when the queue grows; 0: every loss counts.
+        threshold as "loss_threshold": f64 = 0.0, in 0.0..=1.0, from "LOSS_RATE_THRESHOLD; optional: 0.01";
+        /// Loss rate above which losses without a queue bound ref_wnd; 1: never.
+        policer as "policer_threshold": f64 = 1.0, in 0.0..=1.0, from "LOSS_RATE_THRESHOLD_POLICER; optional: 0.1";
+        /// That bound over ref_wnd.
+        policer_beta: f64 = 0.9, in 0.1..=1.0, from "BETA_LOSS_POLICER; C++: 0.8";
+    }
 }
 
 impl LossRateConfig {
-    /// The draft, where both are optional.
-    pub const DRAFT: Self = Self { threshold: 0.0, policer: 1.0, policer_beta: 0.9 };
     /// The authors' C++.
     pub const CPP: Self = Self { threshold: 0.01, policer_beta: 0.8, ..Self::DRAFT };
 }

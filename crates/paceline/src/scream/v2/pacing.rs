@@ -1,23 +1,27 @@
 //! The pacing rate (draft, section "Packet Pacing").
 
+use crate::params;
 use paceline_units::Rate;
 
-/// The numbers of the pacer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PacingConfig {
-    /// `RATE_PACE_MIN`.
-    pub min: Rate,
-    /// `PACKET_PACING_HEADROOM`.
-    pub headroom: f64,
-    /// `MAX_RELAXED_PACING_FACTOR`; 1: pacing is never relaxed.
-    pub relaxed_max: f64,
-    /// `RELAXED_PACING_LIMIT_LOW`.
-    pub relaxed_low: f64,
+params! {
+    /// The parameters of the pacer.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PacingConfig {
+        /// The draft.
+        const DRAFT;
+
+        /// Lowest pacing rate.
+        min as "pace_min_bps": Rate = Rate::from_kbps(50), in 1000.0..=1e9, from "RATE_PACE_MIN";
+        /// Pacing rate over the target.
+        headroom as "pacing_factor": f64 = 1.5, in 0.5..=10.0, from "PACKET_PACING_HEADROOM; libwebrtc: 1.1";
+        /// Largest further factor near the highest rate; 1: pacing is never relaxed.
+        relaxed_max: f64 = 4.0, in 1.0..=100.0, from "MAX_RELAXED_PACING_FACTOR; C++, libwebrtc: 1";
+        /// Share of the highest rate from which on it applies.
+        relaxed_low: f64 = 0.8, in 0.0..=0.99, from "RELAXED_PACING_LIMIT_LOW";
+    }
 }
 
 impl PacingConfig {
-    /// The draft.
-    pub const DRAFT: Self = Self { min: Rate::from_kbps(50), headroom: 1.5, relaxed_max: 4.0, relaxed_low: 0.8 };
     /// The authors' C++, whose relaxed pacing is off.
     pub const CPP: Self = Self { relaxed_max: 1.0, ..Self::DRAFT };
 }

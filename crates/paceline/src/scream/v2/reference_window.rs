@@ -9,69 +9,59 @@
 //!
 //! Windows and sizes are in bytes, delays in seconds.
 
-use crate::Setup;
+use crate::{Setup, params};
 use paceline_units::{DataSize, Time, TimeDelta};
 
-/// The numbers of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WindowConfig {
-    /// `MIN_REF_WND`, also the initial window, with packets of [`Setup::PACKET_SIZE`].
-    pub min: DataSize,
-    /// `MSS`, with packets of [`Setup::PACKET_SIZE`].
-    pub mss: DataSize,
-    /// `BETA_LOSS`.
-    pub beta_loss: f64,
-    /// `BETA_ECN`.
-    pub beta_ecn: f64,
-    /// `VIRTUAL_RTT`.
-    pub virtual_rtt: TimeDelta,
-    /// The longest time between two reactions to congestion; the backoff is divided by `s_rtt` over it.
-    pub reaction: TimeDelta,
-    /// `POST_CONGESTION_DELAY_RTT`.
-    pub post_congestion_rtts: f64,
-    /// The shortest of those round-trip times.
-    pub post_congestion_floor: TimeDelta,
-    /// `MUL_INCREASE_FACTOR`.
-    pub growth: f64,
-    /// `BYTES_IN_FLIGHT_HEAD_ROOM`.
-    pub headroom: f64,
-    /// `REF_WND_OVERHEAD_MIN`, `REF_WND_OVERHEAD_MAX`.
-    pub overhead: (f64, f64),
-    /// Whether losses and marks within the time of a reaction cause the next one (draft) or are forgotten (C++).
-    pub remembers: bool,
-    /// Whether losses cause at most one reaction per `s_rtt`, even if that is longer (C++).
-    pub loss_per_rtt: bool,
-    /// Whether `l4s_alpha_v` is divided by `s_rtt` over [`reaction`](Self::reaction) twice (C++).
-    pub virtual_twice: bool,
-    /// Whether virtual marks count in the time since the last congestion (C++).
-    pub virtual_counts: bool,
-    /// Whether a full fraction of marks is ignored while the round-trip time falls (C++).
-    pub veto: bool,
-    /// Whether the backoff is a quarter while the target is below 0.8 of the acknowledged rate (optional in the draft).
-    pub undershoot: bool,
+params! {
+    /// The parameters of the window.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct WindowConfig {
+        /// The draft.
+        const DRAFT;
+
+        /// Lowest and initial window, with packets of 1200 B, otherwise in proportion.
+        min as "min_ref_wnd": DataSize = DataSize::from_bytes(3000), in 500.0..=1e6,
+            from "MIN_REF_WND; C++: 2 packets";
+        /// Size of a full packet, with packets of 1200 B, otherwise in proportion.
+        mss: DataSize = DataSize::from_bytes(1000), in 100.0..=65_535.0, from "MSS; C++: the largest packet sent";
+        /// Share of the window that remains after a loss event.
+        beta_loss: f64 = 0.7, in 0.1..=1.0, from "BETA_LOSS";
+        /// Share of the window that remains after a classic mark.
+        beta_ecn: f64 = 0.8, in 0.1..=1.0, from "BETA_ECN; C++: 0.9";
+        /// Round-trip time below which growth is slower.
+        virtual_rtt as "virtual_rtt_ms": TimeDelta = TimeDelta::from_millis(25), in 0.1..=1e3, from "VIRTUAL_RTT";
+        /// Longest time between two reactions to congestion; the backoff is divided by `s_rtt` over it.
+        reaction as "reaction_ms": TimeDelta = TimeDelta::from_millis(25), in 0.1..=1e3,
+            from "draft: VIRTUAL_RTT; C++: more than 1966/65536 s";
+        /// Number of round-trip times after congestion until growth is multiplicative.
+        post_congestion_rtts as "post_rtts": f64 = 100.0, in 1.0..=1e4, from "POST_CONGESTION_DELAY_RTT; C++: 200";
+        /// Shortest of those round-trip times.
+        post_congestion_floor as "post_floor_ms": TimeDelta = TimeDelta::from_millis(25), in 0.0..=1e3,
+            from "draft: VIRTUAL_RTT; C++: none";
+        /// Factor of multiplicative growth.
+        growth: f64 = 0.02, in 0.0..=1.0, from "MUL_INCREASE_FACTOR; C++: 0.05";
+        /// Window over the most bytes in flight.
+        headroom as "head_room": f64 = 1.5, in 1.0..=10.0, from "BYTES_IN_FLIGHT_HEAD_ROOM; C++: 2; libwebrtc: 1.1";
+        /// Bytes in flight over the window while the delay varies.
+        overhead_min: f64 = 1.5, in 1.0..=10.0, from "REF_WND_OVERHEAD_MIN";
+        /// Bytes in flight over the window while the delay is constant.
+        overhead_max: f64 = 3.0, in 1.0..=10.0, from "REF_WND_OVERHEAD_MAX; libwebrtc: 2";
+        /// Whether losses and marks within the time of a reaction cause the next one; otherwise they are forgotten.
+        remembers: bool = true, from "draft: 1; C++: 0";
+        /// Whether losses cause at most one reaction per `s_rtt`, even if that is longer; otherwise they count as marks.
+        loss_per_rtt: bool = false, from "draft: 0; C++: 1";
+        /// Whether `l4s_alpha_v` is divided twice for a long round-trip time; otherwise once.
+        virtual_twice: bool = false, from "draft: 0; C++: 1";
+        /// Whether virtual marks slow growth like marks.
+        virtual_counts: bool = false, from "draft: 0; C++: 1";
+        /// Whether marks do not count while all packets are marked and the round-trip time falls.
+        veto: bool = false, from "draft: 0; C++: 1";
+        /// Whether the backoff is a quarter while the target is below 0.8 of the acknowledged rate.
+        undershoot: bool = false, from "optional in the draft; C++: 1";
+    }
 }
 
 impl WindowConfig {
-    /// The draft.
-    pub const DRAFT: Self = Self {
-        min: DataSize::from_bytes(3000),
-        mss: DataSize::from_bytes(1000),
-        beta_loss: 0.7,
-        beta_ecn: 0.8,
-        virtual_rtt: TimeDelta::from_millis(25),
-        reaction: TimeDelta::from_millis(25),
-        post_congestion_rtts: 100.0,
-        post_congestion_floor: TimeDelta::from_millis(25),
-        growth: 0.02,
-        headroom: 1.5,
-        overhead: (1.5, 3.0),
-        remembers: true,
-        loss_per_rtt: false,
-        virtual_twice: false,
-        virtual_counts: false,
-        veto: false,
-        undershoot: false,
-    };
     /// The authors' C++ of July 2026 (c8f84c3), where reactions are more than 1966 / 65536 s apart.
     pub const CPP: Self = Self {
         min: DataSize::from_bytes(2400),
@@ -192,7 +182,7 @@ pub fn window_increment(window: f64, growth: &Growth, config: &WindowConfig) -> 
 
 /// `ref_wnd_overhead`.
 pub fn window_overhead(delay_scale: f64, config: &WindowConfig) -> f64 {
-    let (min, max) = config.overhead;
+    let (min, max) = (config.overhead_min, config.overhead_max);
     min + (max - min) * delay_scale
 }
 

@@ -15,8 +15,8 @@ use super::shares::Shares;
 use super::target_rate::FrameStatistics;
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, FieldVisitor, PacketReport,
-    QueuedFrame, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, PacketReport, QueuedFrame,
+    SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta, round_to_u64};
 
@@ -33,7 +33,7 @@ pub(crate) fn entries() -> [Entry; 2] {
             "scream-v2-cpp",
             "the same with the numbers and rules of the authors' code",
             "Ericsson Research: SCReAM, C++ of July 2026 (c8f84c3)",
-            ScreamV2Config::cpp(),
+            ScreamV2Config::CPP,
         ),
     ]
 }
@@ -59,10 +59,6 @@ signal_names! {
 
 impl Config for ScreamV2Config {
     const SIGNALS: SignalTables = (ScreamV2Signal::TABLE, &[]);
-
-    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        self.visit(fields);
-    }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));

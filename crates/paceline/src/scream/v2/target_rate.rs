@@ -5,43 +5,38 @@
 //! ```
 
 use super::media_queue::MediaQueue;
-use crate::{QueuedFrame, SentPacket, StreamState};
+use crate::{QueuedFrame, SentPacket, StreamState, params};
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 
-/// The numbers of the target.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TargetConfig {
-    /// `PACKET_OVERHEAD`.
-    pub overhead: DataSize,
-    /// The divisor without queue and deviation.
-    pub divisor: f64,
-    /// `RATE_ADJUST_GAIN`.
-    pub adjust_gain: f64,
-    /// The part of a frame period that a packet may wait without effect.
-    pub adjust_free: f64,
-    /// Whether the divisor is multiplied by `1 + rate_adjust_factor` (C++), which is otherwise added to it.
-    pub adjust_multiplies: bool,
-    /// `FRAME_SIZE_DEV_ALPHA`; 0: frame sizes have no effect.
-    pub deviation_gain: f64,
-    /// What is added to `s_rtt`.
-    pub rtt_extra: TimeDelta,
-    /// The greatest round-trip time in the target.
-    pub rtt_max: TimeDelta,
+params! {
+    /// The parameters of the target.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TargetConfig {
+        /// The draft.
+        const DRAFT;
+
+        /// Bytes of a packet that are not media.
+        overhead as "packet_overhead": DataSize = DataSize::from_bytes(20), in 0.0..=1000.0, from "PACKET_OVERHEAD";
+        /// Divisor of ref_wnd / s_rtt, without queue and deviation.
+        divisor: f64 = 1.2, in 1.0..=10.0, from "draft: 1.2; C++: 1.1";
+        /// Gain by which a delay in the RTP queue lowers the target.
+        adjust_gain: f64 = 1.0 / 16.0, in 0.0..=1.0, from "RATE_ADJUST_GAIN; C++: 0.2/8";
+        /// Delay in the RTP queue without effect, in frame periods.
+        adjust_free: f64 = 1.0 / 4.0, in 0.0..=10.0, from "draft: 1/4; C++: 1/2";
+        /// Whether the effect of the RTP queue multiplies the divisor; otherwise it is added.
+        adjust_multiplies: bool = false, from "draft: 0; C++: 1";
+        /// Gain by which large frames lower the target; 0: frame sizes have no effect.
+        deviation_gain as "frame_dev_gain": f64 = 1.0 / 64.0, in 0.0..=1.0, from "FRAME_SIZE_DEV_ALPHA; C++: 0";
+        /// Time that is added to `s_rtt` in the target.
+        rtt_extra as "rtt_extra_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=100.0, from "draft: none; C++: 1 ms";
+        /// Longest round-trip time in the target.
+        rtt_max as "rtt_max_ms": TimeDelta = TimeDelta::from_secs(60), in 1.0..=6e4,
+            from "draft: no bound; C++: 200 ms";
+    }
 }
 
 impl TargetConfig {
-    /// The draft.
-    pub const DRAFT: Self = Self {
-        overhead: DataSize::from_bytes(20),
-        divisor: 1.2,
-        adjust_gain: 1.0 / 16.0,
-        adjust_free: 1.0 / 4.0,
-        adjust_multiplies: false,
-        deviation_gain: 1.0 / 64.0,
-        rtt_extra: TimeDelta::ZERO,
-        rtt_max: TimeDelta::from_secs(60),
-    };
     /// The authors' C++.
     pub const CPP: Self = Self {
         divisor: 1.1,
