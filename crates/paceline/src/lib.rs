@@ -127,7 +127,7 @@ pub mod internals {
     }
 }
 
-pub use blocks::{ApplicationLimit, EcnValidation, GroupDelta, UnusedRate};
+pub use blocks::EcnValidation;
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;

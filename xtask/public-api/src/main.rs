@@ -1,5 +1,5 @@
-//! Lists the public interface in a JSON file of rustdoc: one item a line. Of derived traits it lists the implementation, not the
-//! methods. An implementation that belongs to a type and to a trait is listed once.
+//! Lists the public interface in a JSON file of rustdoc: one item a line, and the derived traits of a type on one line. What an
+//! implementation of a trait of the crate itself contains follows from the trait, and is not listed.
 
 use public_api::{Builder, PublicApi};
 use std::collections::BTreeSet;
@@ -11,11 +11,52 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines = |api: PublicApi| api.items().map(ToString::to_string).collect::<Vec<_>>();
     let written: BTreeSet<String> = lines(builder().omit_auto_derived_impls(true).build()?).into_iter().collect();
     let all = lines(builder().build()?);
-    let is_listed = |line: &&String| {
+    let name = all.first().and_then(|line| line.strip_prefix("pub mod ")).ok_or("the first item is no crate")?;
+    let own_trait = format!("impl {name}::");
+    let (mut listed, mut derived, mut is_implied) = (BTreeSet::new(), Derived::default(), false);
+    for line in &all {
+        let is_member = ["pub fn ", "pub const ", "pub type "].iter().any(|item| line.starts_with(item));
+        is_implied &= is_member;
+        if line.starts_with("impl") {
+            is_implied = line.starts_with(&own_trait) && line.contains(" for ");
+        }
         // An implementation detail of the compiler.
-        !line.contains("StructuralPartialEq") && (line.starts_with("impl") || written.contains(*line))
-    };
-    let mut listed = BTreeSet::new();
-    all.iter().filter(is_listed).filter(|line| listed.insert(*line)).for_each(|line| println!("{line}"));
+        if is_implied && is_member || line.contains("StructuralPartialEq") {
+            continue;
+        }
+        if !written.contains(line) {
+            derived.add(line);
+        } else if listed.insert(line) {
+            derived.print();
+            println!("{line}");
+        }
+    }
+    derived.print();
     Ok(())
+}
+
+/// The derived traits of a type, in a row of the listing.
+#[derive(Default)]
+struct Derived<'a> {
+    owner: &'a str,
+    traits: Vec<&'a str>,
+}
+
+impl<'a> Derived<'a> {
+    /// Adds an implementation. Its methods follow from the trait.
+    fn add(&mut self, line: &'a str) {
+        let Some((path, owner)) = line.strip_prefix("impl").and_then(|rest| rest.split_once(" for ")) else { return };
+        if owner != self.owner {
+            self.print();
+            self.owner = owner;
+        }
+        self.traits.push(path.rsplit("::").next().unwrap_or(path));
+    }
+
+    fn print(&mut self) {
+        if !self.traits.is_empty() {
+            println!("derive {} for {}", self.traits.join(", "), self.owner);
+        }
+        self.traits.clear();
+    }
 }

@@ -5,7 +5,7 @@ use super::fec_encoder::{FEC_HEADERS, FecEncoder};
 use crate::datagram::{MEDIA_HEADERS, PACKET_HEADERS};
 use crate::retransmission_store::{MediaPacket, RetransmissionStore};
 use crate::stream_info::MediaKind;
-use paceline::UnusedRate;
+use paceline::internals::blocks::UnusedRate;
 use paceline_units::{DataSize, Rate, Time};
 use paceline_wire::red;
 

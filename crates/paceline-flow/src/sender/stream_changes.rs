@@ -3,7 +3,7 @@
 use super::stream::SenderStream;
 use super::{MediaSender, StreamConfig};
 use paceline::StreamConfig as CoreStream;
-use paceline::UnusedRate;
+use paceline::internals::blocks::UnusedRate;
 use paceline_units::{Rate, StreamId, Time};
 
 impl MediaSender {
