@@ -19,7 +19,7 @@ pub struct Setup {
     pub min: Rate,
     /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there. It limits the target
     /// of a [`Sender`](crate::Sender); the target of a half alone may exceed it until [`Event::Bounds`](crate::Event::Bounds) limits it. NADA's
-    /// queue grows with it (`RMAX` of RFC 8698, equation 5): far above the path it causes losses. Set it to what the encoder can use.
+    /// queue grows with it, up to 20 Mbit/s (`RMAX` of RFC 8698, equation 5). Set it to what the encoder can use.
     pub max: Rate,
     /// The size of the largest RTP packet, without IP and UDP headers; above zero.
     pub packet_size: DataSize,

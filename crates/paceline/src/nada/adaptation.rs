@@ -19,12 +19,14 @@ params! {
         eta: f64 = 2.0, in 0.0..=100.0, from "table 2, ETA";
         /// Longest round-trip time for which the loop is stable.
         tau as "tau_ms": f64 = 500.0, unit "ms", in 1.0..=1e5, from "table 2, TAU";
+        /// Bound of `R_max` in the gradual update, in which a maximum far above the path would cause a long queue.
+        r_max as "rmax_bps": Rate = Rate::from_kbps(20_000), in 1e3..=1e12, from "not in the RFC: RMAX is what the application can use";
     }
 }
 
 impl GradualConfig {
     /// med16, section II-A.
-    pub const MED16: Self = Self { x_ref: 20.0, ..Self::RFC_8698 };
+    pub const MED16: Self = Self { x_ref: 20.0, r_max: Rate::MAX, ..Self::RFC_8698 };
 }
 
 params! {
@@ -48,11 +50,11 @@ params! {
 /// x_o = x - x_ref R_max / R,   x_d = x - x_before,   R <- R (1 - K_1 x_o - K_2 x_d)
 /// ```
 ///
-/// The caller bounds the result.
+/// `R_max` is at most that of the parameters. The caller bounds the result.
 pub fn gradual(rate: Rate, x: f64, x_before: f64, delta: TimeDelta, max: Rate, c: &GradualConfig) -> Rate {
     let r = rate.as_bps_f64().max(1.0);
     let (k_1, k_2) = (c.kappa * delta.as_millis_f64() / (c.tau * c.tau), c.kappa * c.eta / c.tau);
-    let (x_o, x_d) = (x - c.x_ref * (max.as_bps_f64() / r), x - x_before);
+    let (x_o, x_d) = (x - c.x_ref * (max.min(c.r_max).as_bps_f64() / r), x - x_before);
     Rate::from_bps_f64((r * (1.0 - k_1 * x_o - k_2 * x_d)).max(0.0))
 }
 
@@ -73,7 +75,16 @@ mod tests {
     use super::*;
 
     const MED16: GradualConfig = GradualConfig::MED16;
+    const RFC_8698: GradualConfig = GradualConfig::RFC_8698;
     const DELTA: TimeDelta = TimeDelta::from_millis(100);
+
+    #[test]
+    fn a_maximum_above_the_bound_changes_nothing() {
+        let rate =
+            |mbps: u64| gradual(Rate::from_kbps(2000), 100.0, 100.0, DELTA, Rate::from_kbps(mbps * 1000), &RFC_8698);
+        assert_eq!([rate(20), rate(21), rate(1000)], [rate(20); 3]);
+        assert!(rate(19) < rate(20));
+    }
 
     #[test]
     fn gradual_update_is_stable_at_the_equilibrium_and_never_negative() {

@@ -1,8 +1,9 @@
 //! In steady state a controller does not allocate, and its state is small.
 
+use paceline::internals::blocks::GroupDelta;
 use paceline::{
-    Arrival, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport, PacketReport, ReceiverReport,
-    Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
+    Arrival, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
+    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::alloc::{GlobalAlloc, Layout, System};

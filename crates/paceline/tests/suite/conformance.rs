@@ -1,8 +1,9 @@
 //! Properties that hold for every registered controller and any input. The registry is the list of tests.
 
+use paceline::internals::blocks::GroupDelta;
 use paceline::{
-    Arrival, Controller, Decision, Event, Feedback, GradientReport, GroupDelta, Message, NadaMode, NadaReport,
-    PacketKind, PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
+    Arrival, Controller, Decision, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind,
+    PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use proptest::prelude::*;

@@ -50,7 +50,7 @@ fn nada_defaults_match_the_source() {
     for controller in ["nada", "nada-sender"] {
         assert_defaults(
             controller,
-            "prio 1, xref_ms 10, kappa 0.5, eta 2, tau_ms 500, delta_ms 100, logwin_ms 500, qeps_ms 10, \
+            "prio 1, xref_ms 10, kappa 0.5, eta 2, tau_ms 500, rmax_bps 20000000, delta_ms 100, logwin_ms 500, qeps_ms 10, \
         dfilt_ms 120, gamma_max 0.5, qbound_ms 50, multiloss 7, qth_ms 50, lambda 0.5, plrref 0.01, \
         pmrref 0.01, dloss_ms 10, dmark_ms 2, fps 30, beta_s 0.1, beta_v 0.1, alpha 0.1, beta_most 0.05",
         );

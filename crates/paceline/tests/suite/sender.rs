@@ -205,6 +205,28 @@ fn the_maximum_is_a_hard_limit_for_every_controller() {
     }
 }
 
+/// A maximum of 1 Gbit/s on a link of 2 Mbit/s causes neither loss nor a long queue. `nada-2015` is med16's: while losses are in its
+/// window, warping reduces a long queue to nothing, at any maximum.
+#[test]
+fn a_maximum_far_above_the_link_does_no_harm() {
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(1_000_000));
+    for entry in controlled(&controllers()) {
+        let mut call = Call::new(entry, &setup, Rate::from_kbps(2000));
+        call.run_until(Time::from_secs(20));
+        (call.dropped, call.waits, call.left) = (0, TimeDelta::ZERO, Vec::new());
+        call.run_until(Time::from_secs(50));
+        let (name, sent) = (entry.name(), call.left.len());
+        let mean = call.waits / sent as i64;
+        assert!(sent > 1000, "{name}: {sent} packets");
+        if name == "nada-2015" {
+            assert!(call.dropped * 5 < sent, "{name}: {} of {sent} packets dropped", call.dropped);
+            continue;
+        }
+        assert!(call.dropped * 50 < sent, "{name}: {} of {sent} packets dropped", call.dropped);
+        assert!(mean < TimeDelta::from_millis(150), "{name}: {mean}");
+    }
+}
+
 /// A single call an hour ahead, as from a wrong clock, and times that go back: the flow goes on as before.
 #[test]
 fn wrong_times_do_not_stop_a_flow() {

@@ -485,7 +485,8 @@ fn nada_ramp_up_matches_vectors() {
 /// V5.5: the gradual update, rates in kbit/s.
 #[test]
 fn nada_gradual_matches_vectors() {
-    let rfc = GradualConfig { x_ref: 10.0, kappa: 0.5, eta: 2.0, tau: 500.0 };
+    let rfc = GradualConfig::RFC_8698;
+    assert_eq!((rfc.x_ref, rfc.kappa, rfc.eta, rfc.tau), (10.0, 0.5, 2.0, 500.0));
     for (id, max, c) in [("V5.5/rfc", 1500, rfc), ("V5.5/2015", 2500, GradualConfig { x_ref: 20.0, ..rfc })] {
         let v = vector(id);
         for (i, case) in list(&v["input"]["r_x_xprev"]).iter().enumerate() {
