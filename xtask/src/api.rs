@@ -5,7 +5,7 @@
 //! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on three small crates.
 
 use crate::check::installed_rust_version;
-use crate::package::EMBEDDABLE;
+use crate::package::{EMBEDDABLE, GUIDE, guide};
 use crate::steps::{Problem, command, output, root, run, target};
 use std::fs;
 use std::path::PathBuf;
@@ -14,12 +14,15 @@ use std::process::Command;
 /// A crate whose `rust-version` is that of the workspace.
 const VERSION_OF: &str = "paceline-cli";
 
-/// Writes the listings; with `--check` only compares them.
+/// Writes the listings and the first page of the documentation; with `--check` only compares the listings.
 pub fn api(arguments: &[String]) -> Result<(), Problem> {
     match arguments {
-        [] => listings()?.into_iter().try_for_each(|(path, text)| {
-            fs::write(&path, text).map_err(|error| Problem::Failed(format!("{}: {error}", path.display())))
-        }),
+        [] => {
+            let files = [(root().join(GUIDE), guide()?)].into_iter().chain(listings()?);
+            files.into_iter().try_for_each(|(path, text)| {
+                fs::write(&path, text).map_err(|error| Problem::Failed(format!("{}: {error}", path.display())))
+            })
+        }
         [only] if only == "--check" => check(""),
         _ => Err(Problem::Usage("takes nothing or --check".into())),
     }

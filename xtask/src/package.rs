@@ -15,8 +15,7 @@ pub const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Files of a package that are copies, because `cargo package` needs them within the folder of the crate.
-const COPIES: [(&str, &str); 7] = [
-    ("crates/paceline/library.md", "docs/how-to/library.md"),
+const COPIES: [(&str, &str); 6] = [
     ("crates/paceline/LICENSE-MIT", "LICENSE-MIT"),
     ("crates/paceline/LICENSE-APACHE", "LICENSE-APACHE"),
     ("crates/paceline-units/LICENSE-MIT", "LICENSE-MIT"),
@@ -92,7 +91,35 @@ fn copies_are_current() -> Result<(), Problem> {
             return Err(Problem::Failed(format!("{copy} differs from {original}: copy the file")));
         }
     }
+    if read(GUIDE)? != guide()?.into_bytes() {
+        return Err(Problem::Failed(format!("{GUIDE} is not the guide of the docs: `cargo xtask api` writes it")));
+    }
     Ok(())
+}
+
+/// The first page of the crate's documentation.
+pub const GUIDE: &str = "crates/paceline/library.md";
+
+/// Returns the guide of the docs without its links to other pages, which do not exist there.
+pub fn guide() -> Result<String, Problem> {
+    let path = root().join("docs/how-to/library.md");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut parts = text.split("](");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((target, rest)) if target.contains(".md") && !target.contains("://") => {
+                let start = page.rfind('[').ok_or_else(|| format!("{}: no [ before {target}", path.display()))?;
+                page.remove(start);
+                page.push_str(rest);
+            }
+            _ => {
+                page.push_str("](");
+                page.push_str(part);
+            }
+        }
+    }
+    Ok(page)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

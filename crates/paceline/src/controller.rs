@@ -69,7 +69,8 @@ impl Controller {
 
 impl Controller {
     /// Returns a sender and a receiver with one video stream, of id 0. `setup` is that of the controller; its maximum is a hard
-    /// limit of the target. In a program that is only one of the ends, drop the other.
+    /// limit of the target. A program that is only one of the ends drops the other; both ends must build the same controller, and
+    /// parameters of the receive half must agree.
     pub fn endpoints<T>(mut self, setup: &Setup) -> (crate::Sender<T>, crate::Receiver) {
         let config = crate::SenderConfig::new(setup);
         let mut sender = crate::Sender::new(&config, &mut self, Signals::disabled());

@@ -21,7 +21,7 @@ pub struct Setup {
     /// of a [`Sender`](crate::Sender); the target of a half alone may exceed it until [`Event::Bounds`](crate::Event::Bounds) limits it. NADA's
     /// queue grows with it, up to 20 Mbit/s (`RMAX` of RFC 8698, equation 5). Set it to what the encoder can use.
     pub max: Rate,
-    /// The size of the largest RTP packet, without IP and UDP headers; above zero.
+    /// The size of the largest UDP payload (RTP packet), without IP and UDP headers; above zero. Controllers scale windows by it.
     pub packet_size: DataSize,
 }
 
@@ -182,7 +182,7 @@ impl Entry {
     pub fn with_remote_half(self, summary: String, signals: SignalTables) -> Self {
         Self { summary: summary.into(), signals: Some(signals), ..self }
     }
-    /// Returns the name that scenarios use.
+    /// Returns the name by which a registry finds it.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -210,7 +210,8 @@ impl Entry {
     pub fn couples(&self) -> bool {
         self.factory.couples()
     }
-    /// Builds the controller with some parameters changed ([`Config::build`]).
+    /// Builds the controller with some parameters changed ([`Config::build`]). A flag is 0 or 1, a choice its number; [`fields`](Self::fields)
+    /// lists names, units, ranges and defaults.
     ///
     /// # Errors
     /// Returns an error if a change names no parameter, a value is out of range, or `setup` contradicts itself.

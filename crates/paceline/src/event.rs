@@ -32,7 +32,7 @@ pub enum Event<'a> {
     /// change of the decision takes effect after the next event.
     Frame(&'a QueuedFrame),
     /// Whether the application limits the flow has changed: if so, the flow has no backlog and sends less than the target
-    /// allows ([`ApplicationLimit`](crate::ApplicationLimit)). A flow begins without this limitation. The check
+    /// allows. A flow begins without this limitation. The check
     /// happens when a frame is due, so a source without frames causes no event.
     ApplicationLimit(bool),
     /// New limits of the target, which apply at once. The half keeps what it has measured.

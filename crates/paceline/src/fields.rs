@@ -13,7 +13,7 @@ use paceline_units::{DataSize, Rate, TimeDelta};
 /// A parameter, as help texts and reference pages show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldInfo {
-    /// The name that `--set` accepts.
+    /// The name by which [`Entry::build`](crate::Entry::build) and `--set` know it.
     pub name: &'static str,
     /// The unit; empty for pure numbers.
     pub unit: &'static str,

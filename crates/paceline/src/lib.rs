@@ -1,59 +1,25 @@
-//! Congestion controllers for real-time media, as state machines without I/O, clock, threads, or allocation in steady
-//! state. The object that runs in the simulator is the object that drives a socket.
+#![doc = include_str!("../library.md")]
 //!
-//! # Halves and decision
+//! # Crate features
+//!
+//! The crate needs only `core` and `alloc`. The default feature `std` adds `Clock` to [`units`], which converts between
+//! [`Time`](units::Time) and `std::time::Instant`. `rtp` adds RTCP and the numbers of RTP packets to [`Sender`] and [`Receiver`].
+//! The algorithms themselves are private. Their parts and the fields of their configs are public only with the feature
+//! `unstable-internals`, for which there is no promise of stability.
+//!
+//! # For authors of controllers
 //!
 //! A [`Controller`] consists of up to two halves. The [`SendHalf`] runs at the sender: it handles receiver reports,
 //! per-packet feedback and the messages of the receive half, and returns a [`Decision`] for encoder and pacer. The
 //! [`ReceiveHalf`], which only some controllers have, runs at the receiver: it handles packet arrivals and sends
-//! messages such as REMB.
-//!
-//! The program passes each [`Event`] with the current time to [`SendHalf::handle_event`] and then reads
-//! [`SendHalf::decision`]. At the receiver it calls `handle_*` and then [`ReceiveHalf::poll_message`]. Each half has a
-//! timeout at the time that `poll_timeout` returns. The halves never read a clock.
-//!
-//! ```
-//! use paceline::{Event, ReceiverReport, Registry, Setup, Signals};
-//! use paceline_units::{Fraction, Rate, Time};
-//!
-//! let registry = Registry::standard();
-//! let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
-//! let controller = registry.get("gcc-2016").unwrap().build(&setup, &[])?;
-//! let mut send = controller.send.expect("gcc-2016 has a send half");
-//!
-//! // A receiver report with 20 % loss, 1 s into the call: by equation 5 of the paper the rate decreases by 10 %.
-//! let report = ReceiverReport::new(Fraction::new(0.2).unwrap());
-//! send.handle_event(Time::from_secs(1), &Event::Report(&report), &mut Signals::disabled());
-//! assert_eq!(send.decision().target, Rate::from_kbps(270));
-//! # Ok::<(), paceline::ConfigError>(())
-//! ```
-//!
-//! # Guard
-//!
-//! [`Config::build`] wraps every send half that controls its rate in a [`Guard`]. If no feedback arrives for 3 s while packets are
-//! sent, the guard caps the target at half of its value, and halves the cap every second, down to the minimum. When feedback
-//! resumes, the cap doubles every second until it exceeds the controller's target.
-//!
-//! # Coupling
-//!
-//! Flows of one sender that share a bottleneck can share one rate by priority: a [`FlowStateExchange`] (RFC 8699) divides it.
-//! [`Entry::couples`] says which controllers support this.
-//!
-//! # What else is here
+//! messages such as REMB. [`params!`](crate::params) declares the parameters of a [`Config`], [`signal_names!`](crate::signal_names) the
+//! internal variables, which [`Signals`] carry. [`Config::build`] wraps every send half that controls its rate in a [`Guard`].
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
-//! [`FecDemand`] bound loss protection. Each controller has a [`Config`], such as [`GoogCcConfig`], whose parameters
-//! [`params!`](crate::params) declares: [`Entry::fields`] lists their names and ranges; [`Entry::build`] and [`Entry::preset`] set them.
-//! [`Signals`] expose the internal variables of a controller.
-//!
-//! The algorithms themselves are private. Their parts and the fields of their configs are public only with the feature
-//! `unstable-internals`, for which there is no promise of stability.
-//!
-//! # Without the standard library
-//!
-//! The crate needs only `core` and `alloc`. The default feature `std` adds `Clock` to [`units`], which converts between
-//! [`Time`](units::Time) and `std::time::Instant`.
+//! [`FecDemand`] bound loss protection. A [`FlowStateExchange`] (RFC 8699) divides one rate among flows of one sender that share a
+//! bottleneck; [`Entry::couples`] says which controllers support this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -98,7 +64,7 @@ pub use paceline_units as units;
 
 use paceline_units::DataSize;
 
-/// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
+/// Size of the IPv4 and UDP headers of every datagram, 28 bytes. Every rate in Paceline includes them, also on IPv6.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
 /// Parts of the controllers, for the tests and the laboratory of Paceline. They carry no promise of stability: any
@@ -165,8 +131,3 @@ pub use sender::{
     Transmit, rtp_timestamp,
 };
 pub use signals::{SignalName, SignalShape, SignalSpec, Signals};
-
-/// The guide's example is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../library.md")]
-struct Guide;

@@ -96,7 +96,7 @@ macro_rules! params {
         $vis struct $config {
             $(
                 $(#[doc = $doc])+
-                #[doc = $crate::params!(@note [$field $(as $name)?] [$($range)?] [$($source)?] $(block $offers)?)]
+                #[doc = $crate::params!(@note [$field $(as $name)?] [$value] [$($range)?] [$($source)?] $(block $offers)?)]
                 $field_vis $field: $type,
             )*
         }
@@ -145,11 +145,11 @@ macro_rules! params {
         $fields.flag($crate::params!(@declaration $names $doc $unit $source), &mut $value);
     };
     (@note [$field:ident as _] $($rest:tt)*) => { "" };
-    (@note $names:tt $range:tt $source:tt block $offers:tt) => { "" };
-    (@note [$field:ident $(as $name:literal)?] [$($range:expr)?] [$($source:literal)?]) => {
+    (@note $names:tt $value:tt $range:tt $source:tt block $offers:tt) => { "" };
+    (@note [$field:ident $(as $name:literal)?] [$value:expr] [$($range:expr)?] [$($source:literal)?]) => {
         ::core::concat!(
-            "\n\nParameter `", $crate::params!(@first [$($name)? ::core::stringify!($field)]), "`",
-            $(", `", ::core::stringify!($range), "`",)? $(" (", $source, ")",)? "."
+            "\n\nParameter `", $crate::params!(@first [$($name)? ::core::stringify!($field)]), "`, default `",
+            ::core::stringify!($value), "`", $(", range `", ::core::stringify!($range), "`",)? $(" (", $source, ")",)? "."
         )
     };
     (@declaration [$field:ident $(as $name:literal)?] [$($doc:literal)+] $unit:tt $source:tt) => {

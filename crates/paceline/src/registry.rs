@@ -36,7 +36,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns every controller of this library, each followed by its presets.
+    /// Returns every controller of this library, each followed by its presets: the [table of the guide](crate#what-each-controller-needs)
+    /// lists them, and [`Entry::summary`](crate::Entry::summary) describes each.
     pub fn standard() -> Self {
         let mut registry = Self { entries: Vec::new() };
         let controllers = [

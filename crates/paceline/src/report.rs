@@ -5,7 +5,9 @@ use crate::Message;
 use alloc::vec::Vec;
 use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
 
-/// A report of the receiver.
+/// A report of the receiver. A program may leave out the ECN fields, and the messages if the controller has no receive half
+/// ([`Needs`](crate::Needs)). It covers the packets since the last report, at most a few hundred at 10 Mbit/s, so that it can exceed a
+/// datagram only at high rates: then send it in parts with the same number and time.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -18,7 +20,7 @@ pub struct Report {
     pub packets: Vec<PacketArrival>,
     /// Messages of the receive half of the controller.
     pub messages: Vec<Message>,
-    /// What arrived so far.
+    /// What arrived so far; `None` before the first packet. The sender gets the round-trip time and the loss from it.
     pub reception: Option<Reception>,
 }
 

@@ -38,7 +38,7 @@ enum State {
     Failed,
 }
 
-/// The validation of one path.
+/// Decides whether packets are ECN-capable: not if the path clears or falsifies the field (RFC 9000, appendix A.4).
 #[derive(Clone, Debug)]
 pub struct EcnValidation {
     sent: Ecn,

@@ -26,7 +26,7 @@ params! {
 
 impl GradualConfig {
     /// med16, section II-A.
-    pub const MED16: Self = Self { x_ref: 20.0, r_max: Rate::MAX, ..Self::RFC_8698 };
+    pub const MED16: Self = Self { x_ref: 20.0, ..Self::RFC_8698 };
 }
 
 params! {

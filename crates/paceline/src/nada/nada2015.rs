@@ -69,6 +69,7 @@ config! {
             kappa: "draft-ietf-rmcat-nada-00; 1 in the simulator that med16 used",
             eta: "draft-ietf-rmcat-nada-00",
             tau: "draft-ietf-rmcat-nada-00",
+            r_max: "not in the paper, where R_max is the highest rate of the source",
         };
         /// Round-trip time until a report gives one.
         rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(100), in 0.0..=1e4, from "the simulator that med16 used";

@@ -11,7 +11,7 @@ use crate::sender::SteadyClock;
 use crate::{Arrival, Bounds, Controller, Message, PacketHead, ReceiveHalf, Reception, Report, Setup, Signals};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use arrival_log::ArrivalLog;
+use arrival_log::{ArrivalLog, SPAN_MAX};
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
 #[cfg(feature = "rtp")]
@@ -58,11 +58,25 @@ pub struct Receiver {
 struct Counts {
     /// One more than the highest number.
     end: u64,
+    /// The number after one that was too far ahead to be believed.
+    ahead: Option<u64>,
     arrived: u64,
     /// The send time of the last packet, and its arrival.
     last: Option<(Time, RemoteTime)>,
     /// When the next statistics are due; `None` if nothing has arrived since the last ones.
     due: Option<RemoteTime>,
+}
+
+impl Counts {
+    /// Returns whether a packet of this number counts.
+    fn believes(&mut self, number: u64) -> bool {
+        let is_near = number < self.end.saturating_add(SPAN_MAX);
+        let is_confirmed = self.ahead.replace(number.saturating_add(1)) == Some(number);
+        if is_near {
+            self.ahead = None;
+        }
+        number < u64::MAX && (is_near || is_confirmed)
+    }
 }
 
 impl Receiver {
@@ -81,11 +95,13 @@ impl Receiver {
         }
     }
 
-    /// Handles a packet that arrived: its head, its size on the network, IP and UDP headers included, and its ECN field.
+    /// Handles a packet that arrived: its head, its size on the network, IP and UDP headers included, and its ECN field
+    /// ([`Ecn::NotEct`] if the program cannot read it). A number far ahead of the others counts only when the next one follows it
+    /// (RFC 3550, appendix A.1), so that a forged packet changes nothing.
     pub fn handle_packet(&mut self, now: RemoteTime, head: &PacketHead, size: DataSize, ecn: Ecn) {
         let now = self.advance(now);
         let &PacketHead { number, sent, stream, media, kind, timestamp } = head;
-        if number == u64::MAX {
+        if !self.counts.believes(number) {
             return;
         }
         self.counts.end = self.counts.end.max(number + 1);

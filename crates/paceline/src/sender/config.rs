@@ -18,12 +18,12 @@ pub struct SenderConfig {
     pub bounds: Option<Bounds>,
     /// The target if the controller has no send half.
     pub uncontrolled: Rate,
-    /// The time of the first call.
+    /// The time from which the sender counts, not after that of the first call; zero by default. Any later origin will do, too.
     pub start: Time,
     /// The longest time that the pacer's queue may need to drain, at the pacing rate and at the rate at which packets leave.
-    /// A frame that would exceed it is dropped.
+    /// A frame that would exceed it is dropped. 2 s by default, as in libwebrtc.
     pub queue_limit: TimeDelta,
-    /// The size of a padding packet on the network, IP and UDP headers included.
+    /// The size of a padding packet on the network, IP and UDP headers included; 272 bytes by default.
     pub padding_size: DataSize,
     /// Whether the controller gets reports on each packet, so that bytes in flight are known. The default is what the
     /// controller needs.
@@ -83,6 +83,9 @@ impl StreamConfig {
 
 /// The head of a packet: what the receiver must learn about it. A program writes it into its own format; RTP has an extension
 /// for the number (transport-wide sequence number) and for the time (abs-send-time).
+///
+/// A [`Receiver`](crate::Receiver) needs the number and the time; the receive half of a controller ([`Needs`](crate::Needs)) and the order of
+/// frames use the rest. Reserve room for it in each datagram, and count it in the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketHead {
@@ -113,13 +116,14 @@ impl PacketHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transmit<T> {
-    /// What the program passed with the frame; `None` for padding, which the program makes.
+    /// What the program passed with the frame; `None` for padding: the program sends the head and fills the datagram up to
+    /// `size`, less [`IP_UDP_HEADERS`](crate::IP_UDP_HEADERS).
     pub packet: Option<T>,
     /// The head.
     pub head: PacketHead,
     /// The size on the network, IP and UDP headers included.
     pub size: DataSize,
-    /// The ECN codepoint.
+    /// The ECN codepoint. A program that cannot set it may ignore it.
     pub ecn: Ecn,
     /// The probe cluster that the packet belongs to.
     pub probe: Option<ProbeId>,
@@ -177,10 +181,11 @@ pub enum FrameDropped {
     /// There is no network.
     #[error("there is no network")]
     Unavailable,
-    /// The queue would take longer than its limit to drain.
+    /// With this frame the queue would take longer than its limit to drain.
     #[error("the queue of the pacer would take longer than its limit")]
     QueueFull,
-    /// Frames wait longer than the controller or the limit allow.
+    /// The frame, or the first one that waits in front of it, is older than the controller or the limit allows, or this frame would be
+    /// before it has left.
     #[error("frames of the stream wait too long")]
     TooLate,
 }

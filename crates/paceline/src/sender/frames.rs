@@ -156,8 +156,9 @@ impl<T> Sender<T> {
         Admission { timestamp, accepted, discarded }
     }
 
-    /// Queues a packet: one of an admitted frame, or a retransmission. `frame` is the media timestamp of its frame, and whether it
-    /// is the first packet of it.
+    /// Queues a packet: one of an admitted frame, or a retransmission. `timestamp` is the media timestamp of its frame; `start`: it is the
+    /// first packet of it.
+    #[doc(hidden)]
     pub fn push_packet(
         &mut self,
         at: Time,

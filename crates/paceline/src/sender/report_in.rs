@@ -82,7 +82,8 @@ impl<T> Sender<T> {
     }
 
     /// Handles reports on packets in a format of the program: number, arrival on the receiver's clock or `None` for a loss, ECN
-    /// field if it is known. Packets that were never sent, or reported before, are ignored.
+    /// field if it is known. Packets that were never sent, or reported before, are ignored. Pass round-trip times and losses by
+    /// [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss); [`handle_report`](Self::handle_report) does all three.
     pub fn handle_reports(
         &mut self,
         now: Time,

@@ -227,6 +227,38 @@ fn a_maximum_far_above_the_link_does_no_harm() {
     }
 }
 
+/// A packet of a forged number changes neither reports nor statistics; an outage of any length ends with the second packet after it.
+#[test]
+fn forged_numbers_change_nothing_at_the_receiver() {
+    let entry = controllers();
+    let (_, mut receiver) = entry.build("googcc", &SETUP).unwrap().endpoints::<u64>(&SETUP);
+    let mut pass = |ms: i64, number: u64| {
+        let now = RemoteTime::from_millis(ms);
+        receiver.handle_packet(
+            now,
+            &PacketHead::new(number, Time::from_millis(ms), 0),
+            DataSize::from_bytes(1000),
+            Ecn::NotEct,
+        );
+        receiver.handle_timeout(now);
+        receiver.poll_report(now)
+    };
+    let mut reports = Vec::new();
+    for n in 0..300 {
+        reports.extend(pass(10 * n, n as u64));
+        for forged in [u64::MAX, u64::MAX - 1, 1 << 60, 1_000_000 + 7 * n as u64] {
+            reports.extend(pass(10 * n, forged));
+        }
+    }
+    let covered: usize = reports.iter().map(|report| report.packets.len()).sum();
+    assert!((280..=300).contains(&covered), "{covered} packets reported");
+    let last = reports.iter().rev().find_map(|report| report.reception).unwrap();
+    assert!((180..=300).contains(&last.end) && last.arrived == last.end, "{last:?}");
+    let after: Vec<_> = (0..200).filter_map(|n| pass(4000 + 10 * n, (1 << 40) + n as u64)).collect();
+    let last = after.iter().rev().find_map(|report| report.reception).unwrap();
+    assert!(last.end > 1 << 40, "{last:?}");
+}
+
 /// A single call an hour ahead, as from a wrong clock, and times that go back: the flow goes on as before.
 #[test]
 fn wrong_times_do_not_stop_a_flow() {
