@@ -4,7 +4,7 @@
 //! messages. Neither sees bytes: the flow parses RTCP, keeps the history of sent packets and runs the pacer. A send half
 //! handles the [events](Event) that it uses and ignores the others.
 
-use crate::{Arrival, Bounds, Decision, Event, Message, ProbeCluster, Setup, Signals};
+use crate::{Arrival, Bounds, Decision, Event, Failure, Message, ProbeCluster, Setup, Signals};
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
 
@@ -103,6 +103,12 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn calculated_rate(&self) -> Option<Rate> {
         None
     }
+    /// Returns why the half failed, once; `None` if it has not. Afterwards the half must not be used. The flow calls this when it
+    /// reads the [`decision`](Self::decision), and ends the run. Only a half whose decisions other code makes can fail, such as
+    /// another process.
+    fn poll_failure(&mut self) -> Option<Failure> {
+        None
+    }
 }
 
 /// Copies the state of a receive half, as [`SendSnapshot`] that of a send half.
@@ -147,4 +153,8 @@ pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     }
     /// Returns the next message to send. The flow calls this after every `handle_*` call until it returns `None`.
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message>;
+    /// Returns why the half failed, as [`SendHalf::poll_failure`].
+    fn poll_failure(&mut self) -> Option<Failure> {
+        None
+    }
 }

@@ -48,12 +48,15 @@
 
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod blocks;
 mod controller;
 mod decision;
 pub mod drc;
 mod entry;
 mod event;
+mod failure;
 mod fair_queue;
 mod fields;
 mod fixed;
@@ -79,6 +82,7 @@ pub use controller::{Controller, FeedbackRequirement, ReceiveHalf, ReceiveSnapsh
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
+pub use failure::Failure;
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
 pub use fse::{Coupling, FlowStateExchange};
 pub use guard::Guard;

@@ -13,7 +13,7 @@ use crate::feedback::{FeedbackBuilder, FeedbackFormats};
 use crate::messages;
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
-use paceline::{Controller, FeedbackRequirement, Message, ReceiveHalf, Signals};
+use paceline::{Controller, Failure, FeedbackRequirement, Message, ReceiveHalf, Signals};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
 use std::collections::VecDeque;
@@ -172,6 +172,12 @@ impl MediaReceiver {
     #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
+    }
+
+    /// Returns why the receive half failed, once. The program then ends the flow.
+    #[inline]
+    pub fn poll_failure(&mut self) -> Option<Failure> {
+        self.half.as_mut()?.poll_failure()
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and

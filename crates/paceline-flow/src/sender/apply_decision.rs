@@ -8,14 +8,16 @@ use paceline::{TargetSplit, split_target};
 use paceline_units::{Rate, Time};
 
 impl MediaSender {
-    /// Reads the send half's decision and applies it if it changed.
+    /// Reads the send half's decision and applies it if it changed, unless the half failed.
     pub(super) fn update_decision(&mut self, now: Time) {
-        let Some(half) = &self.half else { return };
-        if self.calculated_rate().is_some() {
-            return; // until the flow has its share
+        let Some(half) = &mut self.half else { return };
+        if let Some(failure) = half.poll_failure() {
+            (self.half, self.failure) = (None, Some(failure));
+            return;
         }
         let decision = half.decision();
-        if decision != self.decision {
+        // A calculated rate waits until the flow has its share.
+        if decision != self.decision && self.calculated_rate().is_none() {
             self.decision = decision;
             self.events.push_back(SenderEvent::Decision(decision));
             self.apply_decision(now);

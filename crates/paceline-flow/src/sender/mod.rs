@@ -28,8 +28,8 @@ use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
 use paceline::blocks::ApplicationLimit;
 use paceline::{
-    Controller, Decision, Event, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip, SendHalf,
-    Signals, Window,
+    Controller, Decision, Event, Failure, FecDemand, FecScheme, History, Pacer, ProbeId, ResendBudget, RoundTrip,
+    SendHalf, Signals, Window,
 };
 use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, WireError, parse_compound};
@@ -64,6 +64,8 @@ pub struct MediaSender {
     packet_size: DataSize,
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
+    /// Why the half failed, until it is taken.
+    failure: Option<Failure>,
     /// Whether the half may change its decision when a packet is sent.
     decides_on_sent: bool,
     decision: Decision,
@@ -143,11 +145,13 @@ impl MediaSender {
     /// `packet_size` is outside [`PACKET_SIZE_RANGE`].
     pub fn new(config: SenderConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
         assert!(PACKET_SIZE_RANGE.contains(&config.packet_size), "packet size {}", config.packet_size);
-        let half = controller.send.take();
+        let mut half = controller.send.take();
         let start = config.start;
         let most = config.streams.iter().map(|s| s.source.range().1).sum::<Rate>();
         let unlimited = Decision::new(most);
         let decision = half.as_ref().map_or(unlimited, |h| h.decision());
+        let failure = half.as_mut().and_then(|half| half.poll_failure());
+        let half = half.filter(|_| failure.is_none());
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = start + rtcp.next_interval(None);
         let fec = config.protection.fec == FecScheme::Ulpfec;
@@ -163,6 +167,7 @@ impl MediaSender {
             streams: streams.collect(),
             decides_on_sent: half.as_ref().is_some_and(|half| half.decides_on_sent()),
             half,
+            failure,
             decision,
             coupled: None,
             available: true,
@@ -266,6 +271,12 @@ impl MediaSender {
     #[inline]
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         event_queue::poll_event(&mut self.events, &mut self.signals, SenderEvent::Signal)
+    }
+
+    /// Returns why the send half failed, once. The flow has no controller from then on, so the program ends it.
+    #[inline]
+    pub fn poll_failure(&mut self) -> Option<Failure> {
+        if self.failure.is_none() { None } else { self.failure.take() }
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
