@@ -174,10 +174,12 @@ impl MediaReceiver {
         event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
     }
 
-    /// Returns why the receive half failed, once. The program then ends the flow.
+    /// Returns why the receive half failed, once. The flow has no receive half from then on, so the program ends it.
     #[inline]
     pub fn poll_failure(&mut self) -> Option<Failure> {
-        self.half.as_mut()?.poll_failure()
+        let failure = self.half.as_mut()?.poll_failure()?;
+        self.half = None;
+        Some(failure)
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
