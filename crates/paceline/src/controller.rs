@@ -154,9 +154,9 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn calculated_rate(&self) -> Option<Rate> {
         None
     }
-    /// Returns why the half failed, once; `None` if it has not. The flow calls this when it reads the
-    /// [`decision`](Self::decision), and does not use the half after a failure. Only a half whose decisions other code makes can
-    /// fail, such as another process.
+    /// Returns why the half failed, once; `None` if it has not. The flow calls this before it reads the
+    /// [`decision`](Self::decision). Until then a half that failed ignores events; afterwards the flow does not use it. Only a
+    /// half whose decisions other code makes can fail, such as another process.
     fn poll_failure(&mut self) -> Option<Failure> {
         None
     }

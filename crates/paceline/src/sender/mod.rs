@@ -175,14 +175,15 @@ impl<T> Sender<T> {
             events: VecDeque::new(),
             wake: config.start,
         };
+        sender.check_half();
         if let Some(bounds) = &config.bounds {
             sender.apply_bounds(config.start, bounds);
+            sender.check_half();
         }
         // The first decision is an event too, because a constant controller never makes a second one.
         sender.decision = sender.half.as_ref().map_or(decision, |half| half.decision());
         sender.emit(SenderEvent::Decision(sender.decision));
         sender.apply_decision();
-        sender.update_decision(); // which finds a failure
         sender.update_wake();
         sender
     }
@@ -464,18 +465,24 @@ impl<T> Sender<T> {
     /// Reads the half's decision and applies it if it changed, unless the half failed.
     #[inline]
     fn update_decision(&mut self) {
-        let Some(half) = &mut self.half else { return };
-        if let Some(failure) = half.poll_failure() {
-            return self.handle_failure(failure);
-        }
-        let decision = half.decision();
+        self.check_half();
+        let Some(half) = &self.half else { return };
         if self.coupled.is_some() && self.calculated_rate().is_some() {
             return; // until the flow has its share
         }
+        let decision = half.decision();
         if decision != self.decision {
             self.decision = decision;
             self.emit(SenderEvent::Decision(decision));
             self.apply_decision();
+        }
+    }
+
+    /// Drops the half if it failed.
+    #[inline]
+    fn check_half(&mut self) {
+        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
+            self.handle_failure(failure);
         }
     }
 
