@@ -194,7 +194,8 @@ def test_an_exception_ends_the_run_with_a_note_how_to_repeat_it():
     with pytest.raises(LookupError, match="no idea") as raised:
         paceline.run(TABLE1, broken, seed=3, set=SHORT)
     (note,) = raised.value.__notes__
-    assert "send half of controller `broken`, 1" in note and "mmsys16/table1" in note
+    assert note.startswith("the controller `broken` of flow `video` raised an exception in its send half, at 1")
+    assert "s of mmsys16/table1\n" in note
     call = note.splitlines()[1].removeprefix("the same run again: ")
     assert call == "paceline.run('mmsys16/table1', set={'duration': '20s'}, controller='broken', seed=3)"
     frames = traceback.extract_tb(raised.value.__traceback__)
@@ -216,20 +217,29 @@ def test_an_exception_ends_the_run_with_a_note_how_to_repeat_it():
     assert "controller='broken', seed=5)" in raised.value.__notes__[0]
 
 
-def test_the_note_of_a_receive_half_uses_its_own_clock():
+def test_the_note_names_a_receive_half():
     class Broken(paceline.ReceiveHalf):
         def __init__(self, setup):
             pass
 
         def handle_arrivals(self, now_s, arrivals):
-            raise LookupError(f"{now_s:.6f}")
+            raise LookupError("no idea")
 
-    broken = paceline.Controller("broken", send=LossBased, receive=Broken, feedback="none")
-    with pytest.raises(LookupError) as raised:
-        paceline.run(TABLE1, broken, set=SHORT)
-    (note,) = raised.value.__notes__
-    when = f"at {raised.value.args[0]} s on the receiver's clock in a run of mmsys16/table1"
-    assert f"receive half of controller `broken`, {when}" in note and "s into" not in note
+    for batch_ms in [0, 25]:
+        broken = paceline.Controller("broken", send=LossBased, receive=Broken, feedback="none", batch_ms=batch_ms)
+        with pytest.raises(LookupError) as raised:
+            paceline.run(TABLE1, broken, set=SHORT)
+        (note,) = raised.value.__notes__
+        assert "raised an exception in its receive half, at 0." in note
+
+
+def test_the_note_of_a_half_that_cannot_be_made_states_the_start():
+    for half in ["send", "receive"]:
+        halves = {"send": LossBased, "receive": None, half: lambda setup: 1 / 0}
+        with pytest.raises(ZeroDivisionError) as raised:
+            paceline.run(TABLE1, paceline.Controller("broken", **halves, feedback="none"), set=SHORT)
+        (note,) = raised.value.__notes__
+        assert f"in its {half} half, at the start of mmsys16/table1" in note
 
 
 @pytest.mark.parametrize(

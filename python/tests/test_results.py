@@ -303,7 +303,7 @@ def test_other_worlds():
     broken = paceline.Controller("broken", send=Broken, feedback="transport-wide")
     with pytest.raises(LookupError, match="in real time") as failed:
         paceline.run(TABLE1, broken, world="testbed", set={"duration": "4s"})
-    assert "send half of controller `broken`" in failed.value.__notes__[0]
+    assert "the controller `broken` of flow `video`" in failed.value.__notes__[0]
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,9 @@
 // A time was more than 100 ms before an earlier one. From then on times are shifted, so that the controller sees none that goes back.
 #define PACELINE_EVENT_CLOCK_STEPPED_BACK 6
 
+// The controller failed, and the last decision stays in force. The controllers of this library do not fail.
+#define PACELINE_EVENT_CONTROLLER_FAILED 7
+
 // A receiver. Opaque.
 typedef struct PacelineReceiver PacelineReceiver;
 

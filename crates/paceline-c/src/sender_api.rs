@@ -27,6 +27,8 @@ pub const PACELINE_EVENT_FEEDBACK_LOST: u32 = 4;
 pub const PACELINE_EVENT_FEEDBACK_RESUMED: u32 = 5;
 /// A time was more than 100 ms before an earlier one. From then on times are shifted, so that the controller sees none that goes back.
 pub const PACELINE_EVENT_CLOCK_STEPPED_BACK: u32 = 6;
+/// The controller failed, and the last decision stays in force. The controllers of this library do not fail.
+pub const PACELINE_EVENT_CONTROLLER_FAILED: u32 = 7;
 
 /// A packet of a frame that is to be sent.
 #[repr(C)]
@@ -372,6 +374,7 @@ pub unsafe extern "C" fn paceline_sender_poll_event(sender: *mut PacelineSender,
                     SenderEvent::FeedbackLost => PACELINE_EVENT_FEEDBACK_LOST,
                     SenderEvent::FeedbackResumed => PACELINE_EVENT_FEEDBACK_RESUMED,
                     SenderEvent::ClockSteppedBack(_) => PACELINE_EVENT_CLOCK_STEPPED_BACK,
+                    SenderEvent::ControllerFailed => PACELINE_EVENT_CONTROLLER_FAILED,
                     _ => continue,
                 };
                 write(event, "event", kind)?;

@@ -250,9 +250,7 @@ impl MediaEndpoints for Calls {
     }
 
     fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
-        let endpoints = self.local_endpoints(side, run)?;
-        let broken = |error: std::io::Error| BackendError::Broken { cause: error.to_string() };
-        media_endpoint::run(endpoints, run).map_err(|error| error.downcast().unwrap_or_else(broken))
+        media_endpoint::run(self.local_endpoints(side, run)?, run)
     }
 
     fn disturbed(&self) -> Option<String> {

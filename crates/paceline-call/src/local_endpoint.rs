@@ -4,6 +4,7 @@
 use crate::endpoint::{Endpoint, EndpointError, MakeSource};
 use paceline_live::clock::Monotonic;
 use paceline_live::media_endpoint::MediaEndpoint;
+use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::BackendError;
 use paceline_records::EventRecord;
 use paceline_units::Time;
@@ -128,6 +129,10 @@ impl MediaEndpoint for LocalEndpoint {
             let _ = reply.send(result);
         }
         self.endpoint.serve(now, clock, events)
+    }
+
+    fn check_controller(&mut self) -> Result<(), ControllerFailure> {
+        self.endpoint.check_controller()
     }
 }
 

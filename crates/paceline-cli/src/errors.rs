@@ -1,5 +1,6 @@
 //! Errors of runs as errors of the command, with their exit codes.
 
+use crate::repeat::Repeat;
 use miette::{Diagnostic, Report};
 use paceline_lab::run_cache::RunCacheError;
 use paceline_netsim::backend::BackendError;
@@ -26,12 +27,22 @@ pub fn exit_code(error: &Report) -> u8 {
 pub fn backend_error(error: BackendError) -> Report {
     let hint = match &error {
         BackendError::Unavailable { hint, .. } => Some(hint.clone()),
-        BackendError::External { controller, plan, case, seed, .. } => {
-            Some(format!("the same run again: {}", crate::external::repeat(controller, plan, case, *seed)))
-        }
         _ => None,
     };
     RunFailed { error, hint }.into()
+}
+
+/// Adds the command that repeats the run, if the error is the failure of a controller.
+pub fn with_repeat(error: Report, repeat: &Repeat<'_>) -> Report {
+    let mut failed: RunFailed = match error.downcast() {
+        Ok(failed) => failed,
+        Err(other) => return other,
+    };
+    if let BackendError::ControllerFailed { failure, plan, case, seed } = &failed.error {
+        let command = repeat.command(&failure.controller, plan, case, *seed);
+        failed.hint = Some(format!("the same run again: {command}"));
+    }
+    failed.into()
 }
 
 /// Converts the error of a run that was to be stored.

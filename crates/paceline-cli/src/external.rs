@@ -3,53 +3,9 @@
 //! A name on the command line starts its program or loads its library. A name in a file does so only with `--allow-exec`,
 //! because the reader of a scenario of others does not expect it to run code.
 
-use crate::commands::Selection;
 use miette::Result;
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
-use paceline_netsim::plan::Plan;
 use paceline_scenario::Origin;
-use std::ffi::OsString;
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// The command as it was typed.
-static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
-/// The scenario of `run` or `compare`, how it is run, and the controllers that the arguments name.
-static SELECTION: Mutex<Option<(Selection, Vec<String>)>> = Mutex::new(None);
-
-/// Stores the words of the command, for errors.
-pub fn remember_command(words: &[OsString]) {
-    let _ = COMMAND.set(words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
-}
-
-/// Stores what is run, for errors.
-pub fn remember(selection: &Selection, controllers: &[String]) {
-    *SELECTION.lock().unwrap_or_else(PoisonError::into_inner) = Some((selection.clone(), controllers.to_vec()));
-}
-
-/// Returns the command that repeats the run in which a controller failed.
-pub fn repeat(controller: &str, plan: &str, case: &str, seed: u64) -> String {
-    let quoted = |words: &[&str]| words.iter().map(|w| paceline_report::shell_quoted(w)).collect::<Vec<_>>().join(" ");
-    if let Some((selection, named)) = &*SELECTION.lock().unwrap_or_else(PoisonError::into_inner) {
-        return selection.repeat(named.iter().any(|name| name == controller).then_some(controller), seed);
-    }
-    // Other commands that change the scenario or the world are repeated as they were typed.
-    let is_changed =
-        |word: &String| ["sweep", "--set", "--world"].iter().any(|name| word.split('=').next() == Some(name));
-    if !COMMAND.get().is_some_and(|words| words.iter().any(is_changed))
-        && paceline_scenario::Catalogue.find(plan).is_ok()
-    {
-        let seed = seed.to_string();
-        let mut words = vec!["paceline", "run", plan];
-        if !case.is_empty() {
-            words.extend(["--case", case]);
-        }
-        words.extend(["--controllers", controller, "--seed", &seed]);
-        return quoted(&words);
-    }
-    let words: Vec<&str> = COMMAND.get().into_iter().flatten().skip(1).map(String::as_str).collect();
-    quoted(&[&["paceline"], words.as_slice()].concat())
-}
 
 /// Adds the external controllers that are named: in a list, as values of `--set`, and as values in the text of a TOML file.
 ///
@@ -81,28 +37,6 @@ pub fn add_named(registry: Registry, controllers: &[String]) -> std::result::Res
         Some(help) => format!("{error}; {help}"),
         None => error.to_string(),
     })
-}
-
-/// Calls `work`, which makes a run on this thread and calls [`check_failure`] between its steps.
-pub fn collect_failures<T>(work: impl FnOnce() -> T) -> T {
-    #[cfg(unix)]
-    return paceline_external::collect(work);
-    #[cfg(not(unix))]
-    work()
-}
-
-/// Checks that no external controller of the run on this thread has failed.
-///
-/// # Errors
-/// A controller failed.
-pub fn check_failure(plan: &Plan, seed: u64) -> std::result::Result<(), BackendError> {
-    #[cfg(unix)]
-    return paceline_external::check_failure(plan, seed);
-    #[cfg(not(unix))]
-    {
-        let _ = (plan, seed);
-        Ok(())
-    }
 }
 
 /// Adds the external controllers that files name, if `allow_exec`: the option with which the user trusts the files.

@@ -23,6 +23,7 @@ pub mod external;
 mod interrupt;
 mod output;
 mod progress;
+mod repeat;
 mod table;
 mod usage;
 pub mod view;
@@ -36,7 +37,9 @@ pub use environment::environment;
 pub use output::Cited;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use commands::Selection;
 use miette::{Result, miette};
+use repeat::Repeat;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -143,6 +146,19 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Returns the scenario and how it is run, and the controllers that the arguments name; `None` for commands without these.
+    fn selection(&self) -> Option<(Selection, Vec<String>)> {
+        match self {
+            Self::Run(arguments) => Some(arguments.selected()),
+            Self::Compare(arguments) => Some(arguments.selected()),
+            #[cfg(all(feature = "testbed", target_os = "linux"))]
+            Self::Call(arguments) => Some(arguments.selected()),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the style of errors. Lines are wrapped for terminals only: programs search for whole phrases.
 fn report_handler() -> miette::MietteHandler {
     let options = miette::MietteHandlerOpts::new().break_words(false);
@@ -176,12 +192,15 @@ pub fn run(words: &[OsString]) -> ExitCode {
     }
     // An error means that the caller has its own style of reports.
     let _ = miette::set_hook(Box::new(|_| Box::new(report_handler())));
-    external::remember_command(words);
     let arguments = Arguments::try_parse_from(words).map_err(|error| {
         let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         usage::usage_error(&error, &words)
     });
-    let run = |arguments: Arguments| arguments.command.map_or_else(commands::welcome, Command::run);
+    let run = |arguments: Arguments| {
+        let Some(command) = arguments.command else { return commands::welcome() };
+        let repeat = Repeat { words, selection: command.selection() };
+        command.run().map_err(|error| errors::with_repeat(error, &repeat))
+    };
     arguments.and_then(run).unwrap_or_else(|error| {
         eprintln!("{}", output::printable(&format!("{error:?}")));
         ExitCode::from(errors::exit_code(&error))

@@ -8,7 +8,7 @@ use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::link_control::LinkControl;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 use paceline_netsim::preview::PreviewImages;
-use paceline_netsim::sim::Simulator;
+use paceline_netsim::sim::{Simulator, StoppableSimulator};
 use paceline_scenario::suggestion;
 
 /// Connects a world to the watch page.
@@ -91,20 +91,7 @@ pub(crate) fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn B
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
         return Err(miette!(help = suggestion(name, &names()), "no backend `{name}`"));
     };
-    open(watch).map(with_external).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
-}
-
-/// Returns the simulator, whose runs end when an external controller fails.
-pub(crate) fn simulator() -> Box<dyn Backend> {
-    with_external(Box::new(Simulator))
-}
-
-/// Returns a backend whose runs end when an external controller fails.
-fn with_external(inner: Box<dyn Backend>) -> Box<dyn Backend> {
-    #[cfg(unix)]
-    return Box::new(paceline_external::World::new(inner));
-    #[cfg(not(unix))]
-    inner
+    open(watch).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
 }
 
 /// Opens the world with this name, whose runs end when `control` is stopped. `None` if there is no such world.
@@ -113,8 +100,11 @@ fn with_external(inner: Box<dyn Backend>) -> Box<dyn Backend> {
 /// This machine or this build does not have it.
 pub fn open_with(name: &str, control: &LinkControl) -> Option<std::result::Result<Box<dyn Backend>, BackendError>> {
     let (_, open) = WORLDS.iter().find(|(known, _)| *known == name)?;
+    if name == Simulator.name() {
+        return Some(Ok(Box::new(StoppableSimulator(control.stop_flag()))));
+    }
     let opened = open(handles(control).as_ref());
-    Some(opened.map(with_external).map_err(|(missing, hint)| BackendError::Unavailable {
+    Some(opened.map_err(|(missing, hint)| BackendError::Unavailable {
         cause: format!("the backend `{name}` is not available: {missing}"),
         hint,
     }))

@@ -2,13 +2,13 @@
 //! last line, and waits for the answer.
 
 use crate::declared::Declared;
-use crate::failure::{self, Cause, Failure};
+use crate::failure::{self, Cause};
 use crate::process::Process;
 use crate::protocol::{
     Answer, Delivery, Ecn, Event, EventKind, Hello, Input, PROTOCOL, Packet, ReceiverMessage, TimedEvent, Window,
 };
 use crate::timer::Timer;
-use paceline::{Decision, Feedback, Message, ProbeCluster, ReceiverReport, SendHalf, Setup, Signals};
+use paceline::{Decision, Failure, Feedback, Message, ProbeCluster, ReceiverReport, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -90,12 +90,14 @@ enum Link {
     /// The program starts when the decision is first needed: many halves are built to check a scenario only.
     New,
     Running(Process),
-    /// The half failed, and its run ends soon.
+    /// The half failed.
     Failed,
 }
 
 struct State {
     link: Link,
+    /// Why the half failed, until it is taken.
+    failure: Option<Failure>,
     decision: Decision,
     timer: Timer,
     probes: VecDeque<ProbeCluster>,
@@ -131,7 +133,7 @@ impl Clone for ExecSendHalf {
         let copy = Self::new(Arc::clone(&self.program), self.setup, self.parameters.clone());
         if !matches!(self.state.borrow().link, Link::New) {
             let problem = "its state cannot be copied: a process exists once".to_owned();
-            copy.state.borrow_mut().fail(&self.program, Time::ZERO, Cause::Invalid { problem });
+            copy.state.borrow_mut().fail(&Cause::Invalid { problem });
         }
         copy
     }
@@ -142,6 +144,7 @@ impl ExecSendHalf {
     pub fn new(program: Arc<Program>, setup: Setup, parameters: BTreeMap<String, f64>) -> Self {
         let state = State {
             link: Link::New,
+            failure: None,
             decision: Decision::new(setup.start),
             timer: Timer::default(),
             probes: VecDeque::new(),
@@ -153,12 +156,12 @@ impl ExecSendHalf {
     }
 
     /// Starts the program if it has not been started.
-    fn start(&self, now: Time) {
+    fn start(&self) {
         let state = &mut *self.state.borrow_mut();
         if matches!(state.link, Link::New)
             && let Err(cause) = self.try_start(state)
         {
-            state.fail(&self.program, now, cause);
+            state.fail(&cause);
         }
     }
 
@@ -183,7 +186,7 @@ impl ExecSendHalf {
         if delivery == Delivery::Never {
             return;
         }
-        self.start(now);
+        self.start();
         let state = self.state.get_mut();
         if matches!(state.link, Link::Failed) {
             return;
@@ -198,20 +201,20 @@ impl ExecSendHalf {
         state.events += 1;
         if delivery == Delivery::Now || state.events == EVENTS_MAX {
             let result = state.flush(&self.program, now, signals.unwrap_or(&mut Signals::disabled()));
-            result.unwrap_or_else(|cause| state.fail(&self.program, now, cause));
+            result.unwrap_or_else(|cause| state.fail(&cause));
         }
     }
 }
 
 impl State {
-    fn fail(&mut self, program: &Program, at: Time, cause: Cause) {
+    fn fail(&mut self, cause: &Cause) {
         self.timer.stop();
         self.events = 0;
         let messages = match std::mem::replace(&mut self.link, Link::Failed) {
             Link::Running(process) => process.end(),
             _ => Vec::new(),
         };
-        failure::fail(Failure { controller: program.name, at, cause, messages });
+        self.failure.get_or_insert_with(|| failure::failure(cause, messages));
     }
 
     fn flush(&mut self, program: &Program, now: Time, signals: &mut Signals) -> Result<(), Cause> {
@@ -318,7 +321,7 @@ impl SendHalf for ExecSendHalf {
     }
 
     fn decision(&self) -> Decision {
-        self.start(Time::ZERO);
+        self.start();
         self.state.borrow().decision
     }
 
@@ -328,6 +331,10 @@ impl SendHalf for ExecSendHalf {
 
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         self.state.borrow().rates.get(&stream).copied()
+    }
+
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.state.get_mut().failure.take()
     }
 }
 
@@ -362,7 +369,7 @@ impl ExecSendHalf {
         self.handle(now, EventKind::Timeout, Some(signals), Event::Timeout);
         let state = self.state.get_mut();
         if let Err(problem) = state.timer.check_after(expired) {
-            state.fail(&self.program, now, Cause::Invalid { problem });
+            state.fail(&Cause::Invalid { problem });
         }
     }
 }

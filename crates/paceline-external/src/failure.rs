@@ -1,8 +1,6 @@
-//! The failure of a controller outside the program. It ends the run that the controller belongs to.
+//! The failure of a controller outside the program.
 
-use paceline_units::Time;
-use std::cell::{Cell, RefCell};
-use std::sync::{Mutex, PoisonError};
+use paceline::Failure;
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -58,56 +56,13 @@ pub enum Cause {
     Library(String),
 }
 
-/// A failure as the run reports it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
-    /// The controller.
-    pub controller: &'static str,
-    /// The time in the run.
-    pub at: Time,
-    /// What went wrong.
-    pub cause: Cause,
-    /// The last lines on the standard error.
-    pub messages: Vec<String>,
-}
+/// The last lines of a program on its standard error.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("its last lines on stderr:{}", .0.iter().map(|line| format!("\n  | {line}")).collect::<String>())]
+pub struct LastLines(pub Vec<String>);
 
-thread_local! {
-    /// The first failure of the run on this thread. A simulated run stays on one thread, and a half does not know which run
-    /// it belongs to.
-    static FAILED: RefCell<Option<Failure>> = const { RefCell::new(None) };
-    /// Whether the work on this thread collects its failures.
-    static COLLECTS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The first failure on another thread, which a backend in real time started. [`World`](crate::World) makes one run with external
-/// controllers at a time there.
-static FAILED_ELSEWHERE: Mutex<Option<Failure>> = Mutex::new(None);
-
-/// Calls `work`, which makes halves and runs on this thread. The first failure of a half is then that of `take`.
-pub fn collect<T>(work: impl FnOnce() -> T) -> T {
-    // Discards the failure of earlier work.
-    FAILED.take();
-    let outer = COLLECTS.replace(true);
-    let result = work();
-    COLLECTS.set(outer);
-    result
-}
-
-/// Stores a failure. The half must not be used again.
-pub fn fail(failure: Failure) {
-    if COLLECTS.get() {
-        FAILED.with_borrow_mut(|first| _ = first.get_or_insert(failure));
-    } else {
-        FAILED_ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-    }
-}
-
-/// Takes the failure of a half in the work of [`collect`] on this thread.
-pub fn take() -> Option<Failure> {
-    FAILED.take()
-}
-
-/// Takes the failure of a half on a thread of a backend.
-pub fn take_elsewhere() -> Option<Failure> {
-    FAILED_ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// Returns the failure of a half for this cause, with the last lines of its program as its source.
+pub fn failure(cause: &Cause, messages: Vec<String>) -> Failure {
+    let failure = Failure::new(cause.to_string());
+    if messages.is_empty() { failure } else { failure.with_source(LastLines(messages)) }
 }

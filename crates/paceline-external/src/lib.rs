@@ -1,8 +1,7 @@
 //! Controllers outside the program: `exec:COMMAND` is a process that speaks JSON lines ([`protocol`]), `lib:PATH` a shared
 //! library with a table of functions ([`paceline_abi::PacelineControllerV1`]).
 //!
-//! [`entry`] makes a registry entry of such a name. A half cannot return an error, so a controller that fails stores the failure,
-//! and the [`World`] around a backend ends the run with it.
+//! [`entry`] makes a registry entry of such a name. The failure of a half ends the run of its flow.
 //!
 //! A program is started once to read its hello, and once for each flow of each run. Equal answers give equal trace hashes:
 //! the lines contain simulated time alone, and how long an answer takes changes nothing.
@@ -16,11 +15,9 @@ mod library;
 mod process;
 pub mod protocol;
 mod timer;
-mod world;
 
-pub use failure::{Cause, collect};
+pub use failure::{Cause, LastLines};
 pub use process::end_all;
-pub use world::{World, check_failure};
 
 use declared::{Declared, Parameter, interned};
 use exec::{ExecSendHalf, Program};
@@ -41,7 +38,7 @@ pub fn is_external(name: &str) -> bool {
 
 /// An external controller that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("the controller `{name}` {cause}{}", indented(messages))]
+#[error("the controller `{name}` {cause}{}", below(messages))]
 pub struct ExternalError {
     /// The name.
     pub name: String,
@@ -52,9 +49,8 @@ pub struct ExternalError {
 }
 
 /// Returns the messages of a program below an error.
-fn indented(messages: &[String]) -> String {
-    let lines: String = messages.iter().map(|line| format!("\n  | {line}")).collect();
-    if lines.is_empty() { lines } else { format!("\nits last lines on stderr:{lines}") }
+fn below(messages: &[String]) -> String {
+    if messages.is_empty() { String::new() } else { format!("\n{}", LastLines(messages.to_vec())) }
 }
 
 /// Makes the registry entry of an external controller: starts the program and reads its hello, or loads the library, which

@@ -2,10 +2,12 @@
 #![cfg(unix)]
 
 use paceline::Registry;
-use paceline_external::{World, entry};
+use paceline_external::{LastLines, entry};
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
 use paceline_scenario::{Catalogue, Changes};
+use paceline_units::Time;
+use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -24,10 +26,7 @@ fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Resul
     let changes = Changes { controller: Some(controller.to_owned()), settings, ..Changes::default() };
     let origin = Catalogue.find(scenario).unwrap();
     let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
-    let world = World::new(Box::new(Simulator));
-    // Only runs without such a controller need no checks between steps.
-    assert_eq!(world.simulator(&scenario.plan).is_none(), controller.starts_with("exec:"));
-    Ok(world.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
+    Ok(Simulator.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
 }
 
 fn hash(controller: &str) -> u64 {
@@ -52,11 +51,15 @@ fn script(name: &str, text: &str) -> String {
 const HELLO: &str = r#"echo '{"protocol":1,"answer_timeout_ms":500}'"#;
 const ANSWER: &str = r#"echo '{"target_bps":300000}'"#;
 
+/// A controller that answers the start and then does this.
+fn failing(name: &str, then: &str) -> String {
+    script(name, &format!("{HELLO}\nread l\n{ANSWER}\nread l\n{then}\n"))
+}
+
 /// What a run ends with under a script that answers the start and then does this.
 fn failure(name: &str, then: &str) -> String {
-    let controller = script(name, &format!("{HELLO}\nread l\n{ANSWER}\nread l\n{then}\n"));
-    match run_for("mmsys16/table1", &controller, "20s", 7) {
-        Err(error @ BackendError::External { seed: 7, .. }) => error.to_string(),
+    match run_for("mmsys16/table1", &failing(name, then), "20s", 7) {
+        Err(error @ BackendError::ControllerFailed { seed: 7, .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -161,6 +164,38 @@ fn failures_name_the_problem_and_the_run() {
         let failed = failure(name, &format!("echo '{answer}'"));
         assert!(failed.contains("answered invalid data") && failed.contains(expected), "{failed}");
     }
+}
+
+#[test]
+fn failure_has_its_flow_controller_time_and_last_lines() {
+    let controller = failing("typed.sh", "echo one >&2; echo two >&2; exit 3");
+    let Err(BackendError::ControllerFailed { failure, plan, case, .. }) =
+        run_for("mmsys16/table1", &controller, "20s", 7)
+    else {
+        panic!("the program ended");
+    };
+    assert_eq!((&*failure.flow, &*failure.controller, &*plan, &*case), ("video", &*controller, "mmsys16/table1", ""));
+    // The first line after the start is due with the first report.
+    assert!(failure.at > Time::from_millis(50) && failure.at < Time::from_secs(5), "{:?}", failure.at);
+    let lines = failure.source().and_then(|source| source.downcast_ref::<LastLines>());
+    assert_eq!(lines, Some(&LastLines(vec!["one".to_owned(), "two".to_owned()])));
+}
+
+#[test]
+fn parallel_runs_report_their_own_failures() {
+    let (first, second) = (failing("first.sh", "exit 3"), failing("second.sh", "echo bad"));
+    let run = |controller: &str| {
+        run_for("mmsys16/table1", controller, "20s", 7).map_err(|error| error.to_string().replace(controller, ""))
+    };
+    let (alone, fixed) = ([run(&first), run(&second)], run("fixed"));
+    std::thread::scope(|scope| {
+        let names = [&first, &second, "fixed", &first];
+        let runs = names.map(|name| scope.spawn(move || run(name)));
+        let [a, b, c, d] = runs.map(|run| run.join().unwrap());
+        assert_eq!(([a.clone(), b], c), (alone, fixed));
+        assert_eq!(a, d);
+        assert!(a.unwrap_err().contains("ended (exit status: 3)"));
+    });
 }
 
 /// A second line would be read as the answer to the next input.

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use paceline::Registry;
-use paceline_external::{World, entry};
+use paceline_external::entry;
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
 use paceline_scenario::{Catalogue, Changes};
@@ -22,8 +22,7 @@ fn run_for(controller: &str, duration: &str, seed: u64, settings: &[&str]) -> Re
     let changes = Changes { controller: Some(controller.to_owned()), settings, ..Changes::default() };
     let origin = Catalogue.find("mmsys16/table1").unwrap();
     let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
-    let world = World::new(Box::new(Simulator));
-    Ok(world.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
+    Ok(Simulator.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
 }
 
 /// Returns whether there is a C compiler. Fails without one if `PACELINE_REQUIRE` names `cc`.
@@ -129,7 +128,7 @@ fn failures_name_the_problem_and_the_run() {
     ] {
         let controller = library(name, decide, "");
         match run_for(&controller, "20s", 7, &[]) {
-            Err(error @ BackendError::External { seed: 7, .. }) => {
+            Err(error @ BackendError::ControllerFailed { seed: 7, .. }) => {
                 let text = error.to_string();
                 assert!(text.contains(expected) && text.contains("of mmsys16/table1, seed 7"), "{name}: {text}");
             }

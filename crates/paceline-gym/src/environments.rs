@@ -102,7 +102,7 @@ impl Gym {
     ///
     /// # Errors
     /// The number of actions differs from that of environments, or an action is not finite: then no episode has changed. Or
-    /// the drawn values make no valid plan.
+    /// the drawn values make no valid plan, or a controller failed: its environment begins a new episode in the next step.
     pub fn step(&mut self, actions: &[f32], out: Outputs<'_>) -> Result<(), GymError> {
         check_length("actions", actions.len(), self.environments.len())?;
         if let Some(index) = actions.iter().position(|action| !action.is_finite()) {
@@ -110,7 +110,7 @@ impl Gym {
         }
         self.each(actions, out, |environment, action, tasks, registry, out| match &mut environment.episode {
             Some(episode) if !episode.is_over() => {
-                *out.reward = episode.step(*action, tasks.reward());
+                *out.reward = episode.step(*action, tasks.reward()).inspect_err(|_| environment.episode = None)?;
                 environment.observe(out);
                 Ok(())
             }
@@ -224,7 +224,7 @@ pub struct Score {
 /// Runs the episodes of these seeds under the policy of the task distribution, on `threads` threads.
 ///
 /// # Errors
-/// The drawn values make no valid plan, or threads cannot be started.
+/// The drawn values make no valid plan, a controller failed, or threads cannot be started.
 pub fn evaluate(
     tasks: &TaskDistribution,
     registry: &Registry,
@@ -244,7 +244,7 @@ fn score(mut episode: Episode, seed: u64, reward: &Reward) -> Result<Score, GymE
     let share = Reward { delay_per_s: 0.0, loss: 0.0 };
     let mut last = Truth::default();
     while !episode.is_over() {
-        score.reward += episode.step(0.0, reward);
+        score.reward += episode.step(0.0, reward)?;
         last = *episode.truth();
         score.used += share.evaluate(&last);
         score.delay_s += last.delay_s;

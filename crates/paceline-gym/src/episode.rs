@@ -4,7 +4,7 @@ use super::agent::{self, ActionSpace, AgentState, FEATURES};
 use super::ground_truth::{GroundTruth, Truth};
 use super::{GymError, Reward};
 use paceline::Registry;
-use paceline_netsim::backend::Outcome;
+use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::plan::{ControllerPlan, Plan};
 use paceline_netsim::sim::{Simulation, start_time};
 use paceline_records::EventObserver;
@@ -30,6 +30,8 @@ pub enum Policy {
 /// episode ends with the last whole step before the flow or the run ends. `O` also receives the events.
 pub struct Episode<O = ()> {
     run: Simulation<(GroundTruth, O)>,
+    plan: Arc<Plan>,
+    seed: u64,
     /// `None` if a controller controls the flow.
     agent: Option<Arc<AgentState>>,
     space: ActionSpace,
@@ -96,12 +98,17 @@ impl<O: EventObserver> Episode<O> {
         let observers = (GroundTruth::new(Arc::clone(&plan), flow, starts, seed), observer);
         let agent = matches!(policy, Policy::Agent).then(|| AgentState::new(now, start));
         let entry = agent.as_ref().map(agent::entry);
-        let mut run =
+        let run =
             Simulation::with_controller(&plan, registry, entry.as_ref().map(|entry| (flow, entry)), seed, observers)?;
-        // Events at the start of the flow belong to its first step.
-        run.advance(now - TimeDelta::from_nanos(1));
         let truth = Truth { time_s: now.as_secs_f64(), seed: seed as f64, ..Truth::default() };
-        Ok(Self { run, agent, space, flow, step, now, end, truth })
+        let mut episode = Self { run, plan, seed, agent, space, flow, step, now, end, truth };
+        // Events at the start of the flow belong to its first step.
+        episode.advance(now - TimeDelta::from_nanos(1))?;
+        Ok(episode)
+    }
+
+    fn advance(&mut self, until: Time) -> Result<(), BackendError> {
+        self.run.advance(until).map_err(|failure| failure.in_run(&self.plan, self.seed))
     }
 
     /// Returns the action space.
@@ -117,17 +124,23 @@ impl<O: EventObserver> Episode<O> {
     /// Makes one step with an action (see [`ActionSpace`]) from its beginning on, and returns its reward. A controller
     /// ignores the action.
     ///
+    /// # Errors
+    /// A controller failed. The episode must not be used afterwards.
+    ///
     /// # Panics
     /// The episode is over.
-    pub fn step(&mut self, action: f32, reward: &Reward) -> f64 {
+    pub fn step(&mut self, action: f32, reward: &Reward) -> Result<f64, GymError> {
         self.step_at(self.space.rate(action), reward)
     }
 
     /// Makes one step with a target in place of an action.
     ///
+    /// # Errors
+    /// As for [`step`](Self::step).
+    ///
     /// # Panics
     /// The episode is over.
-    pub fn step_at(&mut self, target: Rate, reward: &Reward) -> f64 {
+    pub fn step_at(&mut self, target: Rate, reward: &Reward) -> Result<f64, GymError> {
         assert!(!self.is_over(), "the episode is over");
         let (from, to) = (self.now, self.now + self.step);
         if let Some(agent) = &self.agent {
@@ -135,7 +148,7 @@ impl<O: EventObserver> Episode<O> {
             self.run.wake_sender(self.flow, from);
         }
         // Events at the end of the step belong to the next.
-        self.run.advance(to - TimeDelta::from_nanos(1));
+        self.advance(to - TimeDelta::from_nanos(1))?;
         self.now = to;
         let truth = &mut self.run.observer().0;
         let decided = truth.take_target();
@@ -143,13 +156,16 @@ impl<O: EventObserver> Episode<O> {
         if let Some((agent, target)) = self.agent.as_ref().zip(decided) {
             agent.on_decision(target);
         }
-        reward.evaluate(&self.truth)
+        Ok(reward.evaluate(&self.truth))
     }
 
     /// Runs to the end of the run, beyond the last step.
-    pub fn finish(&mut self) -> Outcome {
-        self.run.advance(Time::MAX);
-        self.run.outcome()
+    ///
+    /// # Errors
+    /// A controller failed.
+    pub fn finish(&mut self) -> Result<Outcome, GymError> {
+        self.advance(Time::MAX)?;
+        Ok(self.run.outcome())
     }
 
     /// Writes the agent's observation of the last step, and begins the next: call it once per step. All values are zero if

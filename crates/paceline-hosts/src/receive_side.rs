@@ -8,6 +8,7 @@ use crate::silence::Liveness;
 use crate::timers::Timers;
 use crate::window::SeenNumbers;
 use paceline_flow::{Datagram, IP_UDP_HEADERS, ReceiverEvent};
+use paceline_netsim::ControllerFailure;
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
@@ -41,6 +42,8 @@ pub struct ReceiveSide {
     seen: BTreeMap<u16, SeenNumbers>,
     recorder: Recorder,
     first_arrival: Option<Time>,
+    /// The first failure of a controller, which ends the session.
+    pub failure: Option<ControllerFailure>,
     /// The time of the last packet.
     pub liveness: Liveness,
 }
@@ -52,7 +55,8 @@ impl ReceiveSide {
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
         let timers = Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(now, FlowEnd::Receiver)));
         let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
-        Self { flows, timers, first, ssrcs, seen: BTreeMap::new(), recorder, first_arrival: None, liveness }
+        let (seen, first_arrival, failure) = Default::default();
+        Self { flows, timers, first, ssrcs, seen, recorder, first_arrival, failure, liveness }
     }
 
     /// Handles a packet that arrived at `at`; `now` is not before an earlier call. Returns whether it is of one of the flows.
@@ -138,6 +142,9 @@ impl ReceiveSide {
                     transmit(Output::Arrivals(&full));
                 }
             }
+        }
+        if let Err(failure) = flow.check_controller(now, FlowEnd::Receiver) {
+            self.failure.get_or_insert(failure);
         }
         self.timers.set(index, flow.poll_timeout(now, FlowEnd::Receiver));
     }

@@ -15,6 +15,7 @@ use crate::terms::Terms;
 use paceline_live::clock::Monotonic;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::ControllerFailure;
 use paceline_records::EventRecord;
 use paceline_units::{Ecn, Time, TimeDelta};
 use std::io;
@@ -72,6 +73,17 @@ pub struct ReceiveReport {
     pub knows_frames: bool,
 }
 
+/// A receiver that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// A controller failed.
+    #[error(transparent)]
+    ControllerFailed(#[from] ControllerFailure),
+    /// A socket failed.
+    #[error("the socket failed: {0}")]
+    Socket(#[from] io::Error),
+}
+
 /// What a receiver needs.
 pub struct Receiver<'a> {
     /// Its socket.
@@ -93,12 +105,12 @@ impl Receiver<'_> {
     /// is called twice per second.
     ///
     /// # Errors
-    /// The socket failed.
+    /// A controller or the socket failed.
     pub fn run(
         &self,
         on_end: &mut dyn FnMut(&ReceiveReport) -> bool,
         progress: &mut dyn FnMut(&ReceiverState),
-    ) -> io::Result<Counters> {
+    ) -> Result<Counters, ReceiveError> {
         let tcp = TcpReceiver::start()?;
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
@@ -121,6 +133,7 @@ impl Receiver<'_> {
             last = last.max(clock.now());
             let is_over = self.stop.load(Ordering::Relaxed);
             left.extend(server.handle_timeout(last, is_over));
+            server.check_controllers(last)?;
             if last >= next_progress {
                 next_progress = last + PROGRESS;
                 let now = server.session.as_ref().map_or(Totals::default(), |session| session.side.totals());
@@ -228,6 +241,18 @@ impl<'a> Server<'a> {
         let running = self.session.as_mut()?;
         running.handle_timeout(now, self.receiver.on_event);
         let end = running.end(now).or(is_over.then_some(End::Interrupted))?;
+        self.leave(now, end)
+    }
+
+    /// Ends the session if a controller failed.
+    fn check_controllers(&mut self, now: Time) -> Result<(), ControllerFailure> {
+        let Some(failure) = self.session.as_mut().and_then(Session::take_failure) else { return Ok(()) };
+        self.leave(now, End::Interrupted);
+        Err(failure)
+    }
+
+    /// Ends the session before its sender does, and returns its result.
+    fn leave(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let report = self.end(now, end);
         // The sender learns of it; if this is lost, its silence rule applies.
         if let Some((link, _)) = &self.over {
@@ -334,6 +359,10 @@ impl<'a> Session<'a> {
                 on_event(&event);
             }
         }
+    }
+
+    fn take_failure(&mut self) -> Option<ControllerFailure> {
+        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
     }
 
     /// Returns the time until the media end; negative after that.

@@ -14,6 +14,7 @@ use crate::timers::Timers;
 use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS, ReceiverEvent};
 use paceline_live::lateness::{self, Lateness};
 use paceline_live::media_endpoint;
+use paceline_netsim::ControllerFailure;
 use paceline_netsim::media_flow::{MediaFlow, packet_class};
 use paceline_netsim::network::FlowEnd;
 use paceline_records::{Content, EventRecord, PacketClass, PacketRecord, TapPoint, TappedPacket};
@@ -80,6 +81,8 @@ pub struct SendSide {
     pub malformed: u64,
     /// Packets that were sent, and RTCP that was received, since they were taken; `None` if taps are not enabled.
     taps: Option<Vec<Tapped>>,
+    /// The first failure of a controller, which ends the session.
+    pub failure: Option<ControllerFailure>,
     /// The time of the last call of a flow.
     last: Time,
     start: Time,
@@ -146,6 +149,7 @@ impl SendSide {
             send_failures: 0,
             malformed: 0,
             taps: None,
+            failure: None,
             last: start,
             start,
             end,
@@ -290,6 +294,9 @@ impl SendSide {
                 _ => {}
             }
             self.log.push(event);
+        }
+        if let Err(failure) = flow.flow.check_controller(now, FlowEnd::Sender) {
+            self.failure.get_or_insert(failure);
         }
         self.timers.set(index, flow.poll_timeout(now));
     }

@@ -17,6 +17,7 @@ use paceline_live::clock::Monotonic;
 use paceline_live::lateness::Lateness;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::ControllerFailure;
 use paceline_records::{EventObserver, EventRecord};
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use serde::Serialize;
@@ -63,6 +64,9 @@ pub enum SendError {
     /// It was interrupted before it started.
     #[error("interrupted before the session started")]
     Interrupted,
+    /// A controller failed.
+    #[error(transparent)]
+    ControllerFailed(#[from] ControllerFailure),
     /// A socket failed.
     #[error("the socket failed: {0}")]
     Socket(#[from] io::Error),
@@ -171,7 +175,7 @@ impl Sender<'_> {
     /// Makes the handshake, then sends media until the session ends. The flows start when the session does.
     ///
     /// # Errors
-    /// The session did not start, or the socket failed.
+    /// The session did not start, or a controller or the socket failed.
     pub fn run(
         &self,
         flows: Flows,
@@ -218,6 +222,9 @@ impl Sender<'_> {
         session.leave(&clock, &mut buffers, end)?;
         let tcp = tcp.map(TcpSender::finish);
         session.side.log.finish().iter().for_each(|event| observer.on_event(event));
+        if let Some(failure) = session.take_failure() {
+            return Err(failure.into());
+        }
         let Session { mut side, back, goodbye, closing, strangers, .. } = session;
         let Closing { back: measured, tcp_bytes } = closing.unwrap_or_default();
         Ok(SendReport {
@@ -332,7 +339,7 @@ impl Session<'_> {
                 });
             }
             match () {
-                () if sender.stop.load(Ordering::Relaxed) => return Ok(End::Interrupted),
+                () if sender.stop.load(Ordering::Relaxed) || self.has_failed() => return Ok(End::Interrupted),
                 () if self.peer_left => return Ok(End::PeerLeft),
                 () if now >= stop => return Ok(End::Complete),
                 () if self.side.liveness.is_silent(now) => return Ok(End::Silence),
@@ -342,6 +349,14 @@ impl Session<'_> {
             let due = self.side.poll_timeout().unwrap_or(stop).min(back).min(stop).min(now + POLL_INTERVAL);
             sender.timing.wait(&[sender.socket.fd()], due - clock.now());
         }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.side.failure.is_some() || self.back.as_ref().is_some_and(|back| back.failure.is_some())
+    }
+
+    fn take_failure(&mut self) -> Option<ControllerFailure> {
+        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
     }
 
     /// Leaves the session, and waits for the totals of the receiver.
@@ -422,7 +437,8 @@ impl Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receiver::Receiver;
+    use crate::listener::Counters;
+    use crate::receiver::{ReceiveError, ReceiveReport, Receiver};
     use crate::terms::FlowTerms;
     use crate::terms::tests::{flow, terms};
     use crate::testing;
@@ -433,17 +449,18 @@ mod tests {
         Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap()
     }
 
-    fn flows(id: SessionId) -> Flows {
-        Flows { forward: vec![testing::flow(id, 0, "googcc")], back: vec![testing::flow(id, 1, "googcc")] }
-    }
-
-    fn two_ways() -> Terms {
+    fn two_ways(duration_ms: u64) -> Terms {
         let back = FlowTerms { back: true, ..flow() };
-        Terms { flows: vec![flow(), back], duration_ms: 1000, ..terms() }
+        Terms { flows: vec![flow(), back], duration_ms, ..terms() }
     }
 
-    #[test]
-    fn both_ends_of_a_session_know_its_packets() {
+    type Received = Result<(Vec<ReceiveReport>, Counters), ReceiveError>;
+
+    /// Makes a session with a flow of each direction under these controllers.
+    fn session(duration_ms: u64, controllers: [&'static str; 2]) -> (Result<SendReport, SendError>, Received) {
+        let [forward, back] = controllers;
+        let flows =
+            move |id| Flows { forward: vec![testing::flow(id, 0, forward)], back: vec![testing::flow(id, 1, back)] };
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
@@ -452,20 +469,47 @@ mod tests {
             let receiver =
                 Receiver { socket: &there, key: [1; 32], secret: None, build: &build, on_event, stop: &stop };
             let mut reports = Vec::new();
-            let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ()).unwrap();
-            (reports, counters)
+            let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ());
+            counters.map(|counters| (reports, counters))
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), two_ways());
+        let (socket, id, terms) = (socket(), SessionId([8; 8]), two_ways(duration_ms));
         let stop = AtomicBool::new(false);
         let sender =
             Sender { socket: &socket, peer, terms: &terms, id, secret: None, timing: Timing::Sleep, stop: &stop };
-        let sent = sender.run(flows(id), &mut (), &mut |_| ()).unwrap();
-        let (reports, counters) = receiver.join().unwrap();
+        let sent = sender.run(flows(id), &mut (), &mut |_| ());
+        (sent, receiver.join().unwrap())
+    }
+
+    #[test]
+    fn both_ends_of_a_session_know_its_packets() {
+        let (sent, received) = session(1000, ["googcc"; 2]);
+        let (sent, (reports, counters)) = (sent.unwrap_or_else(|error| panic!("{error}")), received.unwrap());
         let ([received], Some(back)) = (&*reports, &sent.back) else { panic!("one session, both ways") };
         assert_eq!((sent.end, received.end), (End::Complete, End::Complete));
         assert!(sent.sent.packets > 0 && sent.confirmed);
         assert_eq!((sent.received.packets, received.totals.packets), (sent.sent.packets, sent.sent.packets));
         assert!(back.flows[0].packets > 0);
         assert_eq!((sent.strangers, sent.unknown_arrivals, counters.strangers), (0, 0, 0));
+    }
+
+    /// Checks a failure that is due at 300 ms. Loaded machines are late.
+    fn check(failure: &ControllerFailure) {
+        assert_eq!((&*failure.controller, failure.failure.to_string()), ("failing", "gave up".to_owned()));
+        assert!((Time::from_millis(300)..Time::from_secs(5)).contains(&failure.at), "{:?}", failure.at);
+    }
+
+    #[test]
+    fn failure_of_a_controller_ends_the_session_at_both_ends() {
+        let (sent, received) = session(20_000, ["failing", "googcc"]);
+        let Err(SendError::ControllerFailed(failure)) = sent else { panic!("the sender's controller failed") };
+        check(&failure);
+        let ends: Vec<End> = received.unwrap().0.iter().map(|report| report.end).collect();
+        assert_eq!(ends, [End::PeerLeft]);
+        let (sent, received) = session(20_000, ["googcc", "failing"]);
+        let Err(ReceiveError::ControllerFailed(failure)) = received else {
+            panic!("the controller of the receiver's flow failed")
+        };
+        check(&failure);
+        assert_eq!(sent.map_or_else(|error| panic!("{error}"), |report| report.end), End::PeerLeft);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::judge::judge;
 use crate::metrics::{Collector, METRICS};
+use core::any::Any;
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
@@ -81,12 +82,12 @@ impl<'a> Runner<'a> {
         lasted: &dyn Fn() -> TimeDelta,
     ) -> Result<RunResult, BackendError> {
         let began = (self.clock)();
-        let outcome = match observer {
-            None => match self.world.simulator(&scenario.plan) {
-                Some(simulator) => simulator.simulate(&scenario.plan, self.registry, seed, &mut collector)?,
-                None => self.world.run(&scenario.plan, self.registry, seed, &mut collector)?,
-            },
-            Some(observer) => self.world.run(&scenario.plan, self.registry, seed, &mut (&mut collector, observer))?,
+        let (plan, registry) = (&scenario.plan, self.registry);
+        let simulator = (self.world as &dyn Any).downcast_ref::<Simulator>();
+        let outcome = match (observer, simulator) {
+            (None, Some(simulator)) => simulator.simulate(plan, registry, seed, &mut collector)?,
+            (None, None) => self.world.run(plan, registry, seed, &mut collector)?,
+            (Some(observer), _) => self.world.run(plan, registry, seed, &mut (&mut collector, observer))?,
         };
         let lasted = lasted();
         let (results, seconds) = collector.finish_at(Time::ZERO + lasted);

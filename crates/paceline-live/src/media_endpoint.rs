@@ -1,5 +1,6 @@
 //! Endpoints of media flows over UDP sockets: the objects of the simulator, driven by the monotonic clock.
 
+use crate::broken;
 use crate::classify::port_of;
 use crate::clock::Monotonic;
 use crate::lateness::{self, Lateness};
@@ -7,6 +8,8 @@ use crate::socket::{ReceiveBuffers, Socket};
 use crate::testbed_run::TestbedRun;
 use crate::timing::{Role, enter_realtime};
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
+use paceline_netsim::ControllerFailure;
+use paceline_netsim::backend::BackendError;
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
 use paceline_records::EventRecord;
@@ -150,6 +153,10 @@ impl MediaEndpoint for UdpEndpoint {
         }
         Ok(())
     }
+
+    fn check_controller(&mut self) -> Result<(), ControllerFailure> {
+        self.end.flow.check_controller(self.end.last, self.end.end)
+    }
 }
 
 /// An end of a media flow in this process.
@@ -165,7 +172,7 @@ pub trait MediaEndpoint {
     /// Handles received packets and a due timeout, and sends the resulting packets.
     ///
     /// # Errors
-    /// The socket failed.
+    /// The socket failed, or an error of the backend.
     fn serve(
         &mut self,
         now: Time,
@@ -173,6 +180,11 @@ pub trait MediaEndpoint {
         buffers: &mut Self::Buffers,
         events: &Sender<EventRecord>,
     ) -> io::Result<()>;
+    /// Checks that the half of the controller has not failed.
+    ///
+    /// # Errors
+    /// It failed.
+    fn check_controller(&mut self) -> Result<(), ControllerFailure>;
 }
 
 /// Maximum interval between calls of an endpoint, and between checks for the end of the run.
@@ -181,8 +193,8 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 /// Runs the endpoints of one side until the last has stopped or the run is over. Returns the lateness of timers.
 ///
 /// # Errors
-/// A socket failed.
-pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> io::Result<Lateness> {
+/// A socket or a controller failed.
+pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
     enter_realtime(Role::Endpoint);
     let clock = run.clock;
     let mut late = lateness::empty();
@@ -195,7 +207,9 @@ pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> io:
             if let Some(due) = endpoint.timeout().filter(|due| *due <= now) {
                 late.saturating_record((now - due).as_nanos() as u64);
             }
-            endpoint.serve(now, &clock, &mut buffers, &run.events)?;
+            let served = endpoint.serve(now, &clock, &mut buffers, &run.events);
+            served.map_err(|error| error.downcast().unwrap_or_else(broken))?;
+            endpoint.check_controller().map_err(|failure| failure.in_run(run.plan, run.seed))?;
         }
         let now = clock.now();
         endpoints.retain(|end| now < end.stop().min(run.end) && !run.stop.load(Ordering::Relaxed));

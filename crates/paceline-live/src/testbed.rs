@@ -70,7 +70,7 @@ impl MediaEndpoints for UdpEndpoints {
     }
 
     fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
-        media_endpoint::run(endpoints(run, side)?, run).map_err(broken)
+        media_endpoint::run(endpoints(run, side)?, run)
     }
 }
 

@@ -110,7 +110,8 @@ impl TestbedNetwork {
     /// Runs a plan with these media endpoints. Models of hosts are ignored, because the hosts are real.
     ///
     /// # Errors
-    /// The kernel lacks a feature, or a thread failed; every other thread has then ended.
+    /// The kernel lacks a feature, the link control is stopped already, or a controller or a thread failed; every other thread has
+    /// then ended.
     pub fn run(
         self,
         timing: Timing,
@@ -120,6 +121,9 @@ impl TestbedNetwork {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
+        if self.link_control.as_ref().is_some_and(LinkControl::is_stopped) {
+            return Err(BackendError::Broken { cause: "interrupted".to_owned() });
+        }
         if let Some(error) = only_simulated(plan) {
             return Err(error);
         }
@@ -145,6 +149,7 @@ impl TestbedNetwork {
         let run = TestbedRun {
             plan: &plan,
             registry,
+            seed,
             streams: &streams,
             senders: &senders,
             signals: observer.wants_signals(),
@@ -182,6 +187,9 @@ impl TestbedNetwork {
             let link = scope.spawn(stop_on_error(&stop, move || carry(&run, endpoints, devices, control)));
             merge(&events, observer, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>();
+            if let Err(error @ BackendError::ControllerFailed { .. }) = late {
+                return Err(error);
+            }
             // Report an error of `conduct` first: the endpoints only know that the run has ended.
             join(conduct)?;
             let (outcome, stats) = join(link)?;

@@ -17,6 +17,8 @@ pub struct TestbedRun<'a> {
     pub plan: &'a Plan,
     /// The available controllers.
     pub registry: &'a Registry,
+    /// The seed of the run.
+    pub seed: u64,
     /// The random streams of the run.
     pub streams: &'a RandomStreams,
     /// The side of each flow's sender.

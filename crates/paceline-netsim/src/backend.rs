@@ -1,8 +1,10 @@
 //! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use
 //! real networks.
 
+use crate::controller_failure::ControllerFailure;
 use crate::plan::Plan;
-use crate::sim::Simulator;
+use core::any::Any;
+use core::error::Error;
 use paceline::{ConfigError, Registry};
 use paceline_flow::source::SourceError;
 use paceline_records::{EventObserver, HostStats, Program};
@@ -12,7 +14,7 @@ use std::time::Duration;
 pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 
 /// An error of a backend that could not run a plan.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
     /// A controller cannot be built.
@@ -47,21 +49,17 @@ pub enum BackendError {
         /// A hint to make it available.
         hint: String,
     },
-    /// A controller that runs outside the program failed.
-    #[error("the controller `{controller}` {cause} of {plan}{}, seed {seed}{messages}", labelled(case))]
-    External {
-        /// The controller.
-        controller: String,
+    /// A controller failed during the run.
+    #[error("{failure} of {plan}{}, seed {seed}{}", labelled(case), source_below(failure))]
+    ControllerFailed {
+        /// The flow, its controller, the time and what failed.
+        failure: ControllerFailure,
         /// The scenario.
         plan: String,
         /// Its case; empty without one.
         case: String,
         /// The seed of the run.
         seed: u64,
-        /// What it did, and when.
-        cause: String,
-        /// Its own messages, on lines of their own.
-        messages: String,
     },
     /// The run was aborted.
     #[error("the run broke off: {cause}")]
@@ -76,8 +74,14 @@ fn labelled(case: &str) -> String {
     if case.is_empty() { String::new() } else { format!(" [{case}]") }
 }
 
-/// Runs plans.
-pub trait Backend: Sync {
+/// Returns what the controller itself says, on lines of their own.
+fn source_below(failure: &ControllerFailure) -> String {
+    failure.source().map_or_else(String::new, |source| format!("\n{source}"))
+}
+
+/// Runs plans. A caller that knows the type of its observer can downcast a backend to [`Simulator`](crate::sim::Simulator), whose
+/// `simulate` calls the observer directly.
+pub trait Backend: Any + Sync {
     /// Returns the name in results.
     fn name(&self) -> &'static str;
     /// Returns whether a run takes its duration in real time. Such runs are made one after the other, because they
@@ -93,13 +97,6 @@ pub trait Backend: Sync {
     fn describe_controller(&self, controller: &str, registry: &Registry) -> String {
         let _ = registry;
         controller.to_owned()
-    }
-    /// Returns the simulator if [`run`](Self::run) has the same effect as [`Simulator::simulate`] for this plan. A caller that knows
-    /// the type of its observer then calls `simulate`, which avoids virtual calls. A backend that wraps another one and does more in
-    /// `run` returns `None`, the default.
-    fn simulator(&self, plan: &Plan) -> Option<Simulator> {
-        let _ = plan;
-        None
     }
     /// Runs the plan to its end, and emits its events to `observer`.
     ///

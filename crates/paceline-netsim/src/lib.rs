@@ -49,6 +49,7 @@
 //!   depend on arrival times and the seed alone, so it serves in virtual and in real time.
 
 pub mod backend;
+mod controller_failure;
 mod describe;
 mod flow_end;
 pub mod link;
@@ -60,4 +61,5 @@ pub mod preview;
 mod receiver_clock;
 pub mod sim;
 
+pub use controller_failure::ControllerFailure;
 pub use paceline_flow::{parameter, source};

@@ -1,10 +1,11 @@
 //! A media flow as every backend runs it: both endpoints, built from the plan, and the conversion of their events.
 
 use crate::backend::{BackendError, EPOCH};
+use crate::controller_failure::ControllerFailure;
 use crate::flow_end::FlowEnd;
 use crate::plan::{FlowChange, FlowPlan, MediaPlan};
 pub use crate::receiver_clock::ReceiverClock;
-use paceline::{Controller, Entry, PacketKind, Registry, Signals};
+use paceline::{Controller, Entry, Failure, PacketKind, Registry, Signals};
 use paceline_flow::source::Source;
 use paceline_flow::{
     DatagramKind, FeedbackFormats, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
@@ -34,6 +35,9 @@ pub struct MediaFlow {
     /// The receiver's clock.
     pub clock: ReceiverClock,
     id: FlowId,
+    /// The names of the flow and of its controller.
+    name: String,
+    controller: &'static str,
     /// RTP timestamp at time zero, and clock rate, of each stream.
     timing: Vec<(u32, u32)>,
     /// SSRC of each stream.
@@ -73,6 +77,24 @@ impl MediaFlow {
             FlowEnd::Sender => self.sender.handle_timeout(now),
             FlowEnd::Receiver => self.receiver.handle_timeout(self.clock.at(now)),
         }
+    }
+
+    /// Checks that the half of the controller at `end` has not failed. The backend calls this after other calls for that end.
+    ///
+    /// # Errors
+    /// It failed. The backend ends the run.
+    #[inline]
+    pub fn check_controller(&mut self, now: Time, end: FlowEnd) -> Result<(), ControllerFailure> {
+        let failure = match end {
+            FlowEnd::Sender => self.sender.failure(),
+            FlowEnd::Receiver => self.receiver.failure(),
+        };
+        failure.map_or(Ok(()), |failure| Err(self.controller_failure(now, failure.clone())))
+    }
+
+    #[cold]
+    fn controller_failure(&self, at: Time, failure: Failure) -> ControllerFailure {
+        ControllerFailure { flow: self.name.clone(), controller: self.controller.to_owned(), at, failure }
     }
 
     /// Handles what is in force at the start, and keeps what changes later. A route that changed before is the first one of
@@ -251,6 +273,7 @@ pub struct PreparedFlow {
     media: MediaPlan,
     streams: RandomStreams,
     signals: bool,
+    controller_name: &'static str,
     controller: Controller,
     stream_infos: Vec<StreamInfo>,
     /// First sequence number and first RTP timestamp of each stream.
@@ -308,8 +331,19 @@ impl PreparedFlow {
         }
         let offset = media.clock.offset.unwrap_or_else(|| identity.time_below(TimeDelta::from_secs(3600)));
         let clock = ReceiverClock { offset, drift_ppb: media.clock.drift_ppb };
-        let (plan, media, streams) = (plan.clone(), media.clone(), *streams);
-        Ok(Self { id, plan, media, streams, signals, controller, stream_infos, initial_rtp_values, clock })
+        let (plan, media, streams, controller_name) = (plan.clone(), media.clone(), *streams, entry.name());
+        Ok(Self {
+            id,
+            plan,
+            media,
+            streams,
+            signals,
+            controller_name,
+            controller,
+            stream_infos,
+            initial_rtp_values,
+            clock,
+        })
     }
 
     /// Returns the identifiers of each stream.
@@ -332,7 +366,9 @@ impl PreparedFlow {
     /// # Errors
     /// A source cannot be built.
     pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, BackendError> {
-        let Self { id, plan, media, streams, signals, mut controller, initial_rtp_values, clock, .. } = self;
+        let Self {
+            id, plan, media, streams, signals, controller_name, mut controller, initial_rtp_values, clock, ..
+        } = self;
         let path = |what: &str| format!("flow/{}/{what}", plan.id);
         let Terms { extensions, streams: stream_infos, mut source, wall_clock, receiver_ssrc } = terms;
         let mut configs = Vec::new();
@@ -376,8 +412,10 @@ impl PreparedFlow {
         };
         let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), emitted());
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
+        let (name, controller) = (plan.id, controller_name);
         let (changes, routes) = Default::default();
-        let mut flow = MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing, ssrcs, changes, routes };
+        let id = FlowId(id as u16);
+        let mut flow = MediaFlow { sender, receiver, clock, id, name, controller, timing, ssrcs, changes, routes };
         flow.begin_changes(start, &all_changes(&media));
         Ok(flow)
     }

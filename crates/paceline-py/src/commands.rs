@@ -1,11 +1,11 @@
 //! The commands as functions. Documents are JSON, of the same shape as the command's `--json`.
 
+use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::recording::{Making, RecordedRuns, RunsData, both, json};
-use crate::request::{Request, raised_or, registry, registry_with};
+use crate::request::{Request, registry, registry_with};
 use crate::stop::interruptible;
-use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_cli::Cited;
 use paceline_lab::judge::Experiment;
@@ -111,14 +111,14 @@ pub fn reproduce(
             Ok((origin, request.changes(controller)?))
         };
         let origins = requests.iter().map(origin).collect::<Result<Vec<_>, _>>()?;
-        let targets = raised_or(|| Targets::load(origins, &registry))?;
+        let targets = Targets::load(origins, &registry)?;
         let repeat = match requests.as_slice() {
             [request] => request.repeat(controller),
             _ => Repeat { call: None, controller },
         };
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-        let world = World::open(world, stop, repeat)?;
-        let verdicts = world.with_runner(&registry, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
+        let verdicts =
+            with_runner(world, (&registry, stop), repeat, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
         Ok(serde_json::to_string(&Cited::new(&verdicts))?)
     })
 }
@@ -140,14 +140,14 @@ pub fn trial(
         let load = |request: &Request| -> Result<Experiment, Failure> {
             let (origin, changes) = (request.origin()?, request.changes(controller.as_deref())?);
             let changes = Changes { constants: constants.clone(), ..changes };
-            let experiment = raised_or(|| Experiment::load_changed(&origin, &changes, &registry))?;
+            let experiment = Experiment::load_changed(&origin, &changes, &registry)?;
             Ok(if null_sender { experiment.with_null_sender() } else { experiment })
         };
         let experiments = requests.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let world = World::open("sim", stop, Repeat { call: None, controller: None })?;
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-        let report =
-            world.with_runner(&registry, |runner| Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?))?;
+        let report = with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
+            Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?)
+        })?;
         Ok(serde_json::to_string(&report)?)
     })
 }
@@ -170,7 +170,7 @@ pub fn constants(requests: Vec<Request>) -> PyResult<String> {
     let mut found = Vec::new();
     for request in &requests {
         let origin = request.origin()?;
-        let experiment = raised_or(|| Experiment::load(&origin, &[], &registry))?;
+        let experiment = Experiment::load(&origin, &[], &registry).map_err(Failure::from)?;
         for constant in experiment.cases.first().into_iter().flat_map(|case| &case.constants) {
             let is_applied = |case: &Scenario| case.constants.iter().any(|c| c.id == constant.id && c.applied);
             if experiment.cases.iter().any(is_applied) {

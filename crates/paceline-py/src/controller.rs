@@ -1,13 +1,13 @@
 //! A controller in Python as an entry of the registry.
 
-use crate::half::{Maker, raise};
+use crate::half::Maker;
 use crate::receive::PythonReceiveHalf;
 use crate::send::PythonSendHalf;
 use paceline::{
     Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, Parameters, ReceiveHalf,
     Registry, SendHalf, Setup, SignalShape, SignalSpec,
 };
-use paceline_units::{Ecn, Rate, TimeDelta};
+use paceline_units::{Ecn, TimeDelta};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
@@ -60,7 +60,6 @@ impl Parameter {
 /// Makes the halves of a flow.
 #[derive(Clone)]
 struct PythonConfig {
-    name: &'static str,
     send: Option<Arc<Py<PyAny>>>,
     receive: Option<Arc<Py<PyAny>>>,
     receive_of: Option<&'static str>,
@@ -107,7 +106,6 @@ impl Registered {
                 value: *value,
             };
         let config = PythonConfig {
-            name: intern_static(&self.name),
             send: self.send.map(Arc::new),
             receive: self.receive.map(Arc::new),
             receive_of: self.receive_of.as_deref().map(intern_static),
@@ -118,7 +116,8 @@ impl Registered {
             receive_parameters,
             signals: (specs(&self.send_signals), receive_signals),
         };
-        Ok(Entry::new(config.name, intern_static(&self.summary), intern_static(&self.source), config))
+        let [name, summary, source] = [&self.name, &self.summary, &self.source].map(|text| intern_static(text));
+        Ok(Entry::new(name, summary, source, config))
     }
 }
 
@@ -149,18 +148,14 @@ impl Config for PythonConfig {
             (controller.receive, controller.feedback) = (other.receive, other.feedback);
         }
         if let Some(class) = &self.send {
-            let half = PythonSendHalf::new(self.name, self.maker(class), setup, ecn, self.signals.0);
-            let half = half.unwrap_or_else(|error| {
-                raise(self.name, "send", BUILT.to_owned(), error);
-                PythonSendHalf::constant(self.name, fallback_decision(setup.start))
-            });
+            let half = PythonSendHalf::new(self.maker(class), setup, ecn, self.signals.0);
+            let half = half.unwrap_or_else(|error| PythonSendHalf::failed(Decision::new(setup.start), error));
             controller.send = Some(Box::new(half) as Box<dyn SendHalf>);
         }
         if let Some(class) = &self.receive {
-            match PythonReceiveHalf::new(self.name, self.maker(class), setup, self.batch, self.signals.1) {
-                Ok(half) => controller.receive = Some(Box::new(half) as Box<dyn ReceiveHalf>),
-                Err(error) => raise(self.name, "receive", BUILT.to_owned(), error),
-            }
+            let half = PythonReceiveHalf::new(self.maker(class), setup, self.batch, self.signals.1);
+            let half = half.unwrap_or_else(|error| PythonReceiveHalf::failed(self.maker(class), error));
+            controller.receive = Some(Box::new(half) as Box<dyn ReceiveHalf>);
         }
         controller
     }
@@ -171,14 +166,6 @@ impl PythonConfig {
         let parameters = self.parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         Maker { class: Arc::clone(class), parameters: Arc::new(parameters) }
     }
-}
-
-/// Time of an exception in a constructor.
-const BUILT: &str = "as it was made for";
-
-/// Returns the decision of a half that could not be made.
-fn fallback_decision(target: Rate) -> Decision {
-    Decision::new(target)
 }
 
 fn specs(signals: &[(String, String, Vec<String>)]) -> Signals {

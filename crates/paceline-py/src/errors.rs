@@ -1,5 +1,6 @@
 //! Failures as exceptions of `paceline.errors`.
 
+use crate::half::exception;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use paceline_lab::sweep::SweepError;
 use paceline_netsim::backend::BackendError;
@@ -78,7 +79,9 @@ impl From<Failure> for PyErr {
         Python::attach(|py| match failure {
             Failure::Raised(error) => error,
             Failure::ScenarioError(problem) => scenario_error(py, &problem).unwrap_or_else(|error| error),
-            Failure::Backend(error) => run_error(py, &error).unwrap_or_else(|error| error),
+            Failure::Backend(error) => {
+                raised(py, &error).unwrap_or_else(|| run_error(py, &error).unwrap_or_else(|error| error))
+            }
             Failure::Sweep(error) => {
                 // Hints name the option of the command.
                 let text = rendered(&*error).replace("--resume", "resume=True");
@@ -108,6 +111,12 @@ fn results_error(py: Python<'_>, error: &dyn std::error::Error) -> PyErr {
 fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyResult<PyErr> {
     let (line, column, hint, snippet) = (problem.line(), problem.column(), problem.hint(), problem.offending());
     raise(py, "ScenarioError", (rendered(problem), problem.to_string(), line, column, hint, snippet))
+}
+
+/// Returns the exception of a controller that ended a run.
+fn raised(py: Python<'_>, error: &BackendError) -> Option<PyErr> {
+    let BackendError::ControllerFailed { failure, .. } = error else { return None };
+    exception(py, failure)
 }
 
 fn run_error(py: Python<'_>, error: &BackendError) -> PyResult<PyErr> {

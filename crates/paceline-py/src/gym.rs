@@ -2,7 +2,7 @@
 
 use crate::controller::Registered;
 use crate::errors::Failure;
-use crate::request::{Request, check_controller, raised_or, registry};
+use crate::request::{Request, check_controller, registry};
 use crate::stop::interruptible;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
@@ -56,7 +56,7 @@ impl Task {
             step: TimeDelta::from_secs_f64(self.step_s),
             reward: Reward { delay_per_s: self.delay_per_s, loss: self.loss },
         };
-        raised_or(|| TaskDistribution::new(spec, registry))
+        Ok(TaskDistribution::new(spec, registry)?)
     }
 }
 
@@ -85,12 +85,12 @@ impl Gym {
         threads: usize,
         controllers: Vec<Registered>,
     ) -> PyResult<Self> {
-        // An exception of a controller in Python is known only on its own thread.
+        // Controllers in Python run on one thread at a time, and this one has the GIL.
         let threads = if controllers.is_empty() { threads } else { 1 };
         let registry = registry(controllers)?;
         let tasks = task.tasks(Policy::Agent, &registry)?;
         let rates = (tasks.space().min.as_bps(), tasks.space().max.as_bps());
-        let gym = raised_or(|| paceline_gym::Gym::new(tasks, registry, environments, history, threads))?;
+        let gym = paceline_gym::Gym::new(tasks, registry, environments, history, threads).map_err(Failure::from)?;
         Ok(Self { environments, history: gym.history(), gym: Mutex::new(gym), rates })
     }
 
@@ -124,8 +124,9 @@ impl Gym {
                 truths: truths.as_slice_mut().expect("the array is contiguous"),
             };
             // After a panic the episodes are in an unknown but valid state.
-            raised_or(|| act(&mut self.gym.lock().unwrap_or_else(PoisonError::into_inner), out))
-        })?;
+            act(&mut self.gym.lock().unwrap_or_else(PoisonError::into_inner), out)
+        })
+        .map_err(Failure::from)?;
         Ok((
             observations.into_pyarray(py),
             rewards.into_pyarray(py),
@@ -162,7 +163,7 @@ pub fn evaluate(
             if stop.is_requested() {
                 break;
             }
-            scores.extend(raised_or(|| paceline_gym::evaluate(&tasks, &registry, seeds, threads))?);
+            scores.extend(paceline_gym::evaluate(&tasks, &registry, seeds, threads)?);
         }
         Ok(scores.iter().map(|s| (s.seed, s.steps, s.reward, s.used, s.delay_s, s.loss)).collect())
     })

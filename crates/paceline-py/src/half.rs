@@ -1,80 +1,32 @@
 //! Common code of both halves of a controller in Python: the exceptions that they raise and the signals that they emit.
 
 use crate::types;
-use paceline::{Setup, SignalSpec, Signals};
+use paceline::{Failure, Setup, SignalSpec, Signals};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
 
-/// An exception raised by a half.
-pub struct Raised {
-    /// Name of the controller.
-    pub controller: &'static str,
-    /// `send` or `receive`.
-    pub half: &'static str,
-    /// The time, as a phrase that ends before `a run of …`. A receive half only knows the receiver's clock.
-    pub when: String,
-    /// The exception.
-    pub error: PyErr,
+/// Returns the failure of a half, `send` or `receive`, that raised an exception. The half must not be called again.
+pub fn failure(half: &str, error: PyErr) -> Failure {
+    Failure::new(format!("raised an exception in its {half} half")).with_source(error)
 }
 
-thread_local! {
-    /// The first exception of the run on this thread. A simulated run stays on one thread, and a half does not know
-    /// which run it belongs to.
-    static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
-    /// Whether the work on this thread collects its exceptions.
-    static COLLECTS: Cell<bool> = const { Cell::new(false) };
+/// Returns the exception that caused the failure of a controller.
+pub fn exception(py: Python<'_>, failure: &dyn Error) -> Option<PyErr> {
+    failure.source()?.downcast_ref::<PyErr>().map(|error| error.clone_ref(py))
 }
 
-/// The first exception on another thread, which a backend in real time started. Such a backend makes one run at a time.
-static RAISED_ELSEWHERE: Mutex<Option<Raised>> = Mutex::new(None);
-
-/// Calls `work`, which makes halves and runs on this thread. The first exception of a half is then that of [`take_raised`].
-pub fn collect_raised<T>(work: impl FnOnce() -> T) -> T {
-    // Discards the exception of earlier work.
-    RAISED.take();
-    let outer = COLLECTS.replace(true);
-    let result = work();
-    COLLECTS.set(outer);
-    result
-}
-
-/// Stores an exception for the run on this thread. The half must not be called again.
-pub fn raise(controller: &'static str, half: &'static str, when: String, error: PyErr) {
-    let raised = Raised { controller, half, when, error };
-    if COLLECTS.get() {
-        RAISED.with_borrow_mut(|first| _ = first.get_or_insert(raised));
-    } else {
-        RAISED_ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(raised);
-    }
-}
-
-/// Takes the exception that a half raised in the work of [`collect_raised`] on this thread.
-pub fn take_raised() -> Option<Raised> {
-    RAISED.take()
-}
-
-/// Takes the exception that a half raised on a thread of a backend.
-pub fn take_raised_elsewhere() -> Option<Raised> {
-    RAISED_ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// Returns a deep copy of a half (`copy.deepcopy`). `None` if it has none, or if the copy raises an exception, which then
-/// ends the run.
-pub fn copied(half: Option<&Py<PyAny>>, controller: &'static str, name: &'static str) -> Option<Py<PyAny>> {
-    let half = half?;
-    Python::attach(|py| match py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (half,))) {
-        Ok(copy) => Some(copy.unbind()),
-        Err(error) => {
-            raise(controller, name, "while it was copied in".to_owned(), error);
-            None
-        }
-    })
+/// Returns a deep copy of a half (`copy.deepcopy`). `None` if it has none.
+///
+/// # Errors
+/// The copy raises an exception.
+pub fn copied(half: Option<&Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+    let Some(half) = half else { return Ok(None) };
+    Python::attach(|py| Ok(Some(py.import("copy")?.call_method1("deepcopy", (half,))?.unbind())))
 }
 
 /// Makes a half in Python: its class, and the values of its parameters.

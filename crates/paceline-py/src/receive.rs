@@ -1,10 +1,15 @@
 //! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
-use crate::half::{self, Maker, copied, forward_emitted, raise};
+use crate::half::{self, Maker, copied, forward_emitted};
 use crate::types::{self, Arrived};
-use paceline::{Arrival, Bounds, Message, ReceiveHalf, Setup, SignalSpec, Signals};
+use paceline::{Arrival, Bounds, Failure, Message, ReceiveHalf, Setup, SignalSpec, Signals};
 use paceline_units::{RemoteTime, TimeDelta};
 use pyo3::prelude::*;
+
+/// The name of the half in errors.
+const RECEIVE: &str = "receive";
+/// A time that is always due.
+const AT_ONCE: RemoteTime = RemoteTime::from_nanos(i64::MIN);
 
 /// The optional methods.
 const METHODS: [&str; 2] = ["handle_bounds", "handle_route_change"];
@@ -12,9 +17,10 @@ const METHODS: [&str; 2] = ["handle_bounds", "handle_route_change"];
 /// A receive half whose method is in Python, with the packets of the current interval and its last message.
 #[derive(Debug)]
 pub struct PythonReceiveHalf {
-    name: &'static str,
     /// `None` after an exception.
     half: Option<Py<PyAny>>,
+    /// The exception, until it is taken.
+    failure: Option<Failure>,
     /// Which of `METHODS` the class defines.
     defined: [bool; METHODS.len()],
     maker: Maker,
@@ -28,32 +34,39 @@ pub struct PythonReceiveHalf {
 
 impl PythonReceiveHalf {
     /// Makes an instance.
-    pub fn new(
-        name: &'static str,
-        maker: Maker,
-        setup: &Setup,
-        batch: TimeDelta,
-        signals: &'static [SignalSpec],
-    ) -> PyResult<Self> {
+    pub fn new(maker: Maker, setup: &Setup, batch: TimeDelta, signals: &'static [SignalSpec]) -> PyResult<Self> {
         let half = maker.make(setup)?;
         let defined = Python::attach(|py| half::defined(half.bind(py), "ReceiveHalf", METHODS))?;
-        let half = Some(half);
-        Ok(Self { name, half, defined, maker, signals, batch, pending: Vec::new(), due: None, message: None })
+        let (half, failure, pending) = (Some(half), None, Vec::new());
+        Ok(Self { half, failure, defined, maker, signals, batch, pending, due: None, message: None })
+    }
+
+    /// Creates a half that could not be made because of an exception.
+    pub fn failed(maker: Maker, error: PyErr) -> Self {
+        Self {
+            half: None,
+            failure: Some(half::failure(RECEIVE, error)),
+            defined: [false; METHODS.len()],
+            maker,
+            signals: &[],
+            batch: TimeDelta::ZERO,
+            pending: Vec::new(),
+            due: None,
+            message: None,
+        }
     }
 
     /// Calls a method that returns nothing.
     fn notify(&mut self, now: RemoteTime, method: &str, argument: impl for<'py> IntoPyObject<'py, Error: Into<PyErr>>) {
         let Some(half) = &self.half else { return };
-        let now_s = seconds(now);
-        if let Err(error) = Python::attach(|py| half.call_method1(py, method, (now_s, argument))) {
-            self.fail(now_s, error);
+        if let Err(error) = Python::attach(|py| half.call_method1(py, method, (seconds(now), argument))) {
+            self.fail(error);
         }
     }
 
     #[cold]
-    fn fail(&mut self, now_s: f64, error: PyErr) {
-        self.half = None;
-        raise(self.name, "receive", format!("at {now_s:.6} s on the receiver's clock in"), error);
+    fn fail(&mut self, error: PyErr) {
+        (self.half, self.failure) = (None, Some(half::failure(RECEIVE, error)));
     }
 
     /// Calls `handle_arrivals` with the pending packets.
@@ -61,17 +74,16 @@ impl PythonReceiveHalf {
         self.due = None;
         let packets = core::mem::take(&mut self.pending);
         let Some(half) = &self.half else { return };
-        let now_s = seconds(now);
         let result = Python::attach(|py| {
             let half = half.bind(py);
-            let result = half.call_method1("handle_arrivals", (now_s, types::Arrivals { packets }))?;
+            let result = half.call_method1("handle_arrivals", (seconds(now), types::Arrivals { packets }))?;
             forward_emitted(half, self.signals, signals)?;
             let bps: Option<f64> = result.extract()?;
             bps.map(|bps| types::rate("the result of handle_arrivals()", bps)).transpose()
         });
         match result {
             Ok(rate) => self.message = rate.map(Message::Remb),
-            Err(error) => self.fail(now_s, error),
+            Err(error) => self.fail(error),
         }
     }
 }
@@ -83,8 +95,11 @@ fn seconds(now: RemoteTime) -> f64 {
 /// A snapshot has a deep copy of the instance.
 impl Clone for PythonReceiveHalf {
     fn clone(&self) -> Self {
-        let half = copied(self.half.as_ref(), self.name, "receive");
-        Self { half, maker: self.maker.clone(), pending: self.pending.clone(), ..*self }
+        let (half, failure) = match copied(self.half.as_ref()) {
+            Ok(half) => (half, self.failure.clone()),
+            Err(error) => (None, Some(half::failure(RECEIVE, error))),
+        };
+        Self { half, failure, maker: self.maker.clone(), pending: self.pending.clone(), ..*self }
     }
 }
 
@@ -115,9 +130,9 @@ impl ReceiveHalf for PythonReceiveHalf {
             self.notify(now, METHODS[1], self.maker.setup(setup));
             return;
         }
-        match Self::new(self.name, self.maker.clone(), setup, self.batch, self.signals) {
+        match Self::new(self.maker.clone(), setup, self.batch, self.signals) {
             Ok(half) => *self = half,
-            Err(error) => self.fail(seconds(now), error),
+            Err(error) => self.fail(error),
         }
     }
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
@@ -126,9 +141,12 @@ impl ReceiveHalf for PythonReceiveHalf {
         }
     }
     fn poll_timeout(&self) -> Option<RemoteTime> {
-        self.due
+        if self.failure.is_some() { Some(AT_ONCE) } else { self.due }
     }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.message.take()
+    }
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
     }
 }

@@ -1,11 +1,11 @@
 //! What a call keeps of the events of its runs, and the runs as Python receives them.
 
+use crate::backend::with_runner;
 use crate::errors::Failure;
 use crate::packets::{Column as PacketColumn, PacketRecorder};
-use crate::request::{Request, raised_or};
+use crate::request::Request;
 use crate::series::{Series, SeriesRecorder};
 use crate::stop::Stop;
-use crate::world::World;
 use numpy::PyArray1;
 use paceline::Registry;
 use paceline_cli::{Cited, runs_view, view::View};
@@ -92,9 +92,10 @@ impl Making {
         scenario: Scenario,
         (registry, stop): (&Registry, &Stop),
     ) -> Result<RecordedRuns, Failure> {
-        let world = World::open(&self.world, stop, request.repeat(controller))?;
         let inputs = request.inputs()?;
-        let made = world.with_runner(registry, |runner| self.on_runner(runner, &scenario, inputs));
+        let repeat = request.repeat(controller);
+        let made =
+            with_runner(&self.world, (registry, stop), repeat, |runner| self.on_runner(runner, &scenario, inputs));
         made.map(|(result, recorders)| RecordedRuns { scenario, result, recorders })
     }
 
@@ -124,7 +125,7 @@ impl RecordedRuns {
     /// Converts documents to JSON, views to text and HTML, and what was recorded to numpy arrays.
     pub fn into_data(self, py: Python<'_>, registry: &Registry) -> PyResult<RunsData> {
         let Self { scenario, result, recorders } = self;
-        let views = raised_or(|| Ok::<_, Failure>(scenario.plan.describe(registry)))?;
+        let views = scenario.plan.describe(registry);
         let (text, html) = both(&runs_view(&scenario, &result));
         let document = json(&Cited::new(&result))?;
         let each = result.runs.into_iter().zip(recorders);

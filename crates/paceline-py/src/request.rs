@@ -1,9 +1,8 @@
 //! Requests of Python: a scenario by name or as text, its changes, and controllers.
 
+use crate::backend::Repeat;
 use crate::controller::Registered;
 use crate::errors::Failure;
-use crate::half::{collect_raised, take_raised};
-use crate::world::Repeat;
 use paceline::Registry;
 use paceline_cli::external;
 use paceline_lab::storage::Inputs;
@@ -76,19 +75,7 @@ impl Request {
             check_controller(name, registry)?;
         }
         let (origin, changes) = (self.origin()?, self.changes(controller)?);
-        raised_or(|| paceline_lab::load(&origin, &changes, registry))
-    }
-}
-
-/// Returns the result of `work`, or the exception that a controller in Python raised meanwhile on this thread.
-pub fn raised_or<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
-where
-    Failure: From<E>,
-{
-    let result = collect_raised(work);
-    match take_raised() {
-        Some(raised) => Err(Failure::Raised(raised.error)),
-        None => Ok(result?),
+        Ok(paceline_lab::load(&origin, &changes, registry)?)
     }
 }
 

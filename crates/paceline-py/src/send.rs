@@ -4,13 +4,16 @@
 //! are called. After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until
 //! the next call. A half that raised an exception is not called again, and its run ends.
 
-use crate::half::{self, Maker, copied, forward_emitted, raise};
+use crate::half::{self, Maker, copied, forward_emitted};
 use crate::types;
-use paceline::{Bounds, Decision, Event, SendHalf, Setup, SignalSpec, Signals};
+use paceline::{Bounds, Decision, Event, Failure, SendHalf, Setup, SignalSpec, Signals};
 use paceline_units::{Ecn, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+
+/// The name of the half in errors.
+const SEND: &str = "send";
 
 /// The optional methods, as indices of `METHODS`.
 #[derive(Clone, Copy)]
@@ -51,9 +54,10 @@ const METHODS: [&str; 14] = [
 /// A send half whose methods are in Python, with its last results.
 #[derive(Debug)]
 pub struct PythonSendHalf {
-    name: &'static str,
     /// `None` after an exception.
     half: Option<Py<PyAny>>,
+    /// The exception, until it is taken.
+    failure: Option<Failure>,
     /// Which of `METHODS` the class defines.
     defined: [bool; METHODS.len()],
     signals: &'static [SignalSpec],
@@ -69,28 +73,23 @@ pub struct PythonSendHalf {
 
 impl PythonSendHalf {
     /// Makes an instance.
-    pub fn new(
-        name: &'static str,
-        maker: Maker,
-        setup: &Setup,
-        ecn: Ecn,
-        signals: &'static [SignalSpec],
-    ) -> PyResult<Self> {
+    pub fn new(maker: Maker, setup: &Setup, ecn: Ecn, signals: &'static [SignalSpec]) -> PyResult<Self> {
         let half = maker.make(setup)?;
         Python::attach(|py| {
             let bound = half.bind(py);
             let defined = half::defined(bound, "SendHalf", METHODS)?;
             let (decision, timeout) = poll(bound, defined[Method::PollTimeout as usize])?;
             let (half, maker) = (Some(half.clone_ref(py)), Some(maker));
-            Ok(Self { name, half, defined, signals, maker, bounds: None, decision, ecn, timeout })
+            let (failure, bounds) = (None, None);
+            Ok(Self { half, failure, defined, signals, maker, bounds, decision, ecn, timeout })
         })
     }
 
-    /// Creates a half that always returns the same decision.
-    pub fn constant(name: &'static str, decision: Decision) -> Self {
+    /// Creates a half that could not be made because of an exception.
+    pub fn failed(decision: Decision, error: PyErr) -> Self {
         Self {
-            name,
             half: None,
+            failure: Some(half::failure(SEND, error)),
             defined: [false; METHODS.len()],
             signals: &[],
             maker: None,
@@ -106,19 +105,13 @@ impl PythonSendHalf {
     }
 
     #[cold]
-    fn fail(&mut self, now: Time, error: PyErr) {
+    fn fail(&mut self, error: PyErr) {
         (self.half, self.timeout) = (None, None);
-        raise(self.name, "send", format!("{:.6} s into", now.as_secs_f64()), error);
+        self.failure = Some(half::failure(SEND, error));
     }
 
     /// Calls a method with these arguments, then updates the decision and the timeout.
-    fn call(
-        &mut self,
-        now: Time,
-        method: Method,
-        signals: Option<&mut Signals>,
-        arguments: impl for<'py> PyCallArgs<'py>,
-    ) {
+    fn call(&mut self, method: Method, signals: Option<&mut Signals>, arguments: impl for<'py> PyCallArgs<'py>) {
         let Some(half) = &self.half else { return };
         let polled = Python::attach(|py| {
             let half = half.bind(py);
@@ -130,7 +123,7 @@ impl PythonSendHalf {
         });
         match polled {
             Ok((decision, timeout)) => (self.decision, self.timeout) = (decision, timeout),
-            Err(error) => self.fail(now, error),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -145,7 +138,7 @@ impl PythonSendHalf {
         (f64, A): for<'py> PyCallArgs<'py>,
     {
         if self.defines(method) {
-            self.call(now, method, signals, (now.as_secs_f64(), argument()));
+            self.call(method, signals, (now.as_secs_f64(), argument()));
         }
     }
 }
@@ -153,7 +146,11 @@ impl PythonSendHalf {
 /// A snapshot has a deep copy of the instance.
 impl Clone for PythonSendHalf {
     fn clone(&self) -> Self {
-        Self { half: copied(self.half.as_ref(), self.name, "send"), maker: self.maker.clone(), ..*self }
+        let (half, failure) = match copied(self.half.as_ref()) {
+            Ok(half) => (half, self.failure.clone()),
+            Err(error) => (None, Some(half::failure(SEND, error))),
+        };
+        Self { half, failure, maker: self.maker.clone(), ..*self }
     }
 }
 
@@ -218,6 +215,10 @@ impl SendHalf for PythonSendHalf {
         decision.target = target;
         decision.with_stable_target(target).with_padding(decision.padding.min(target))
     }
+
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
 }
 
 impl PythonSendHalf {
@@ -225,13 +226,13 @@ impl PythonSendHalf {
         let Some(maker) = self.maker.as_ref().filter(|_| self.half.is_some()) else { return };
         if self.defines(Method::RouteChange) {
             let setup = maker.setup(setup);
-            self.call(now, Method::RouteChange, Some(signals), (now.as_secs_f64(), setup));
+            self.call(Method::RouteChange, Some(signals), (now.as_secs_f64(), setup));
             return;
         }
         // Everything that was measured is of the earlier route.
-        match Self::new(self.name, maker.clone(), setup, self.ecn, self.signals) {
+        match Self::new(maker.clone(), setup, self.ecn, self.signals) {
             Ok(half) => *self = half,
-            Err(error) => self.fail(now, error),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -240,11 +241,11 @@ impl PythonSendHalf {
             self.timeout = None;
             return;
         }
-        self.call(now, Method::Timeout, Some(signals), (now.as_secs_f64(),));
+        self.call(Method::Timeout, Some(signals), (now.as_secs_f64(),));
         if self.timeout.is_some_and(|at| at <= now) {
             // Else the run would not advance.
             let message = "poll_timeout() must return a later time after handle_timeout()";
-            self.fail(now, PyRuntimeError::new_err(message));
+            self.fail(PyRuntimeError::new_err(message));
         }
     }
 }

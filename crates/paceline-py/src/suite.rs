@@ -1,11 +1,11 @@
 //! Suites: jobs of one suite under one subject in any process, and their merged results.
 
+use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::recording::{both, json};
-use crate::request::{check_controller, raised_or, registry_with};
+use crate::request::{check_controller, registry_with};
 use crate::stop::{Stop, interruptible, pool};
-use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_lab::suite::{ALL, Subject, Suite, run};
 use paceline_lab::yardsticks::Oracle;
@@ -56,7 +56,7 @@ pub fn suite_jobs(
     let subjects = subjects(&controllers, &registry)?;
     let (mut seen, mut jobs) = (BTreeSet::new(), Vec::new());
     for given in &names {
-        for suite in raised_or(|| Suite::find_all(core::slice::from_ref(given)))? {
+        for suite in Suite::find_all(core::slice::from_ref(given)).map_err(Failure::from)? {
             // A suite of a file is found by the name of the file alone.
             let name = if given == ALL { &suite.id } else { given };
             if seen.insert(suite.id.clone()) {
@@ -79,11 +79,10 @@ pub fn suites(
     threads: Option<usize>,
 ) -> PyResult<FinishedSuites> {
     let registry = registry_with(py, registered, &controllers)?;
-    let suites = raised_or(|| Suite::find_all(&names))?;
+    let suites = Suite::find_all(&names).map_err(Failure::from)?;
     let subjects = subjects(&controllers, &registry)?;
     let report = interruptible(py, |stop: &Stop| {
-        let world = World::open("sim", stop, Repeat::default())?;
-        world.with_runner(&registry, |runner| {
+        with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
             let make = || -> Result<SuitesReport, Failure> { Ok(run(runner, &suites, &subjects, repeats, &|_| ())??) };
             match threads {
                 None => make(),
@@ -101,7 +100,7 @@ pub fn suites(
 /// Merges documents of the same suites under different controllers, in their order.
 #[pyfunction]
 pub fn merge_suites(names: Vec<String>, documents: Vec<String>) -> PyResult<FinishedSuites> {
-    let suites = raised_or(|| Suite::find_all(&names))?;
+    let suites = Suite::find_all(&names).map_err(Failure::from)?;
     let parts = documents.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<SuitesReport>, _>>();
     FinishedSuites::new(&suites, &SuitesReport::merge(parts.map_err(Failure::from)?))
 }

@@ -1,11 +1,11 @@
 //! Sweeps: batches of jobs in any process, and the folder that stores their rows.
 
+use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::recording::{Making, RunsData, both, json};
-use crate::request::{Request, raised_or, registry};
+use crate::request::{Request, registry};
 use crate::stop::{Stop, interruptible, pool};
-use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, REPEATS, SweepError, SweepFolder};
@@ -57,8 +57,7 @@ impl Sweep {
         work: impl FnOnce(&Runner<'_>) -> Result<T, SweepError> + Send,
     ) -> PyResult<T> {
         interruptible(py, |stop: &Stop| {
-            let world = World::open(&self.world, stop, Repeat::default())?;
-            world.with_runner(&self.registry, |runner| match threads {
+            with_runner(&self.world, (&self.registry, stop), Repeat::default(), |runner| match threads {
                 None => Ok(work(runner)?),
                 Some(threads) => {
                     let pool = pool(Some(threads))
@@ -83,7 +82,7 @@ impl FinishedSweep {
 
     /// Reads a folder.
     pub fn read(py: Python<'_>, dir: &Path, registry: Registry) -> PyResult<Self> {
-        let (sweep, result) = py.detach(|| raised_or(|| SweepFolder::read(dir, &registry)))?;
+        let (sweep, result) = py.detach(|| SweepFolder::read(dir, &registry)).map_err(Failure::from)?;
         Self::new(&sweep, result)
     }
 }
@@ -110,7 +109,7 @@ impl Sweep {
                 false => Catalogue.find_sweep(&request.name)?,
             };
             let settings = request.settings()?;
-            let mut sweep = raised_or(|| paceline_lab::sweep::Sweep::load_with(&origin, &settings, &registry))?;
+            let mut sweep = paceline_lab::sweep::Sweep::load_with(&origin, &settings, &registry)?;
             sweep.repeats = seeds.unwrap_or(sweep.repeats);
             Ok(sweep)
         };
@@ -147,7 +146,8 @@ impl Sweep {
 
     /// Creates a folder for the sweep, or resumes one.
     fn open(&self, dir: PathBuf, resume: bool) -> PyResult<Folder> {
-        let folder = raised_or(|| SweepFolder::open(&dir, &self.sweep, &self.world, &self.registry, resume))?;
+        let folder =
+            SweepFolder::open(&dir, &self.sweep, &self.world, &self.registry, resume).map_err(Failure::from)?;
         Ok(Folder(Mutex::new(Some(Arc::new(folder)))))
     }
 
@@ -172,7 +172,7 @@ impl Sweep {
     /// Makes the runs behind a measure at a point, each with its series and packets.
     fn runs(&self, py: Python<'_>, request: Request, point: u64, measure: usize, making: Making) -> PyResult<RunsData> {
         let made = interruptible(py, |stop| {
-            let scenario = raised_or(|| self.sweep.measured_scenario(point, measure, &self.registry))?;
+            let scenario = self.sweep.measured_scenario(point, measure, &self.registry)?;
             making.runs(&request, None, scenario, (&self.registry, stop))
         })?;
         made.into_data(py, &self.registry)
@@ -180,7 +180,7 @@ impl Sweep {
 
     /// Returns the sweep of the best points on more seeds, if the file has `[refine]`.
     fn refined(&self, finished: &FinishedSweep) -> PyResult<Option<Self>> {
-        let refined = raised_or(|| self.sweep.refined(&finished.result, &self.registry))?;
+        let refined = self.sweep.refined(&finished.result, &self.registry).map_err(Failure::from)?;
         let (registry, world) = (&self.registry, &self.world);
         Ok(refined.map(|sweep| Self { sweep, registry: Arc::clone(registry), world: world.clone() }))
     }

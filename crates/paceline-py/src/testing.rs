@@ -2,11 +2,12 @@
 //! network.
 
 use crate::controller::Registered;
-use crate::request::{check_controller, raised_or, registry};
+use crate::half::exception;
+use crate::request::{check_controller, registry};
 use crate::types::Decision;
-use paceline::{Bounds, Controller, Event, ReceiveHalf, SendHalf, Setup, Signals, Window};
+use paceline::{Bounds, Controller, Event, Failure, ReceiveHalf, SendHalf, Setup, Signals, Window};
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +24,18 @@ fn build(
     let registry = registry(controllers)?;
     check_controller(name, &registry)?;
     let entry = registry.get(name).expect("it was checked");
-    let build = || entry.build(&setup_of(setup), parameters).map_err(|e| PyValueError::new_err(e.to_string()));
-    Ok(raised_or(build)?)
+    let built = entry.build(&setup_of(setup), parameters).map_err(|e| PyValueError::new_err(e.to_string()));
+    let mut controller = built?;
+    raised(controller.send.as_mut().and_then(|half| half.poll_failure()))?;
+    raised(controller.receive.as_mut().and_then(|half| half.poll_failure()))?;
+    Ok(controller)
+}
+
+/// Raises the exception of a half that failed.
+fn raised(failure: Option<Failure>) -> PyResult<()> {
+    let Some(failure) = failure else { return Ok(()) };
+    Err(Python::attach(|py| exception(py, &failure))
+        .unwrap_or_else(|| PyRuntimeError::new_err(format!("the controller {failure}"))))
 }
 
 fn setup_of((start, min, max, packet_size): SetupNumbers) -> Setup {
@@ -109,10 +120,9 @@ impl Sender {
 
 impl Sender {
     fn call(&self, work: impl FnOnce(&mut dyn SendHalf)) -> PyResult<()> {
-        Ok(raised_or(|| {
-            work(&mut **locked(&self.0));
-            Ok::<_, PyErr>(())
-        })?)
+        let half = &mut **locked(&self.0);
+        work(half);
+        raised(half.poll_failure())
     }
 }
 
@@ -150,10 +160,9 @@ impl Receiver {
 
 impl Receiver {
     fn call(&self, work: impl FnOnce(&mut dyn ReceiveHalf)) -> PyResult<()> {
-        Ok(raised_or(|| {
-            work(&mut **locked(&self.0));
-            Ok::<_, PyErr>(())
-        })?)
+        let half = &mut **locked(&self.0);
+        work(half);
+        raised(half.poll_failure())
     }
 }
 

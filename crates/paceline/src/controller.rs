@@ -5,7 +5,7 @@
 //! handles the [events](Event) that it uses and ignores the others.
 
 use crate::setters::setters;
-use crate::{Arrival, Bounds, Decision, Event, Message, MessageKind, ProbeCluster, Setup, Signals};
+use crate::{Arrival, Bounds, Decision, Event, Failure, Message, MessageKind, ProbeCluster, Setup, Signals};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -155,6 +155,12 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn calculated_rate(&self) -> Option<Rate> {
         None
     }
+    /// Returns why the half failed, once; `None` if it has not. The flow calls this before it reads the
+    /// [`decision`](Self::decision). Until then a half that failed ignores events; afterwards the flow does not use it. Only a
+    /// half whose decisions other code makes can fail, such as another process.
+    fn poll_failure(&mut self) -> Option<Failure> {
+        None
+    }
 }
 
 /// Copies the state of a receive half, as [`SendSnapshot`] that of a send half.
@@ -202,5 +208,10 @@ pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     /// Returns the kind of its messages.
     fn message_kind(&self) -> MessageKind {
         MessageKind::App
+    }
+    /// Returns why the half failed, as [`SendHalf::poll_failure`]. A flow may call this after timeouts only, so
+    /// [`poll_timeout`](Self::poll_timeout) of a half that failed returns a time that has passed.
+    fn poll_failure(&mut self) -> Option<Failure> {
+        None
     }
 }

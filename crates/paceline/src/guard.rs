@@ -21,7 +21,7 @@
 //!
 //! While the network is unavailable, no feedback is expected. A change of the route removes the cap.
 
-use crate::{Bounds, Decision, Event, PacketKind, ProbeCluster, SendHalf, Signals};
+use crate::{Bounds, Decision, Event, Failure, PacketKind, ProbeCluster, SendHalf, Signals};
 use alloc::boxed::Box;
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
@@ -245,6 +245,9 @@ impl SendHalf for Guard {
     }
     fn calculated_rate(&self) -> Option<Rate> {
         self.half.calculated_rate()
+    }
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.half.poll_failure()
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let rate = self.half.stream_rate(stream)?;

@@ -34,6 +34,7 @@ mod decision;
 mod drc;
 mod entry;
 mod event;
+mod failure;
 mod fair_queue;
 mod fields;
 mod fixed;
@@ -99,6 +100,7 @@ pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use event::{Bounds, Event, Feedback, QueuedFrame, ReceiverReport, RoundTrip, StreamState};
+pub use failure::Failure;
 pub use fields::{Declaration, FieldInfo, FieldVisitor, Offer, ParameterValue, Parameters};
 pub use fse::{Coupling, FlowStateExchange};
 pub use gcc::{

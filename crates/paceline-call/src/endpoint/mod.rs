@@ -38,6 +38,7 @@ use paceline_flow::{
 use paceline_live::clock::Monotonic;
 use paceline_live::device::MTU;
 use paceline_live::socket::{ReceiveBuffers, Socket};
+use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, RECEIVER_SSRC, Terms, controller};
 use paceline_netsim::network::FlowEnd;
@@ -267,6 +268,17 @@ impl Endpoint {
             (Some(error), _) => Err(io::Error::other(error)),
             (None, SessionState::Failed) => Err(io::Error::other("the WebRTC session is lost")),
             (None, _) => Ok(()),
+        }
+    }
+
+    /// Checks that the half of the controller has not failed.
+    ///
+    /// # Errors
+    /// It failed.
+    pub fn check_controller(&mut self) -> Result<(), ControllerFailure> {
+        match &mut self.state {
+            State::Running(flow) => flow.check_controller(self.last, self.end),
+            State::Connecting(..) | State::Closed => Ok(()),
         }
     }
 

@@ -1,8 +1,8 @@
 //! `paceline call`: a run with real browsers. `--watch` serves a live page that also controls the link.
 
-use super::check_controllers;
 use super::report::finish_folder;
 use super::run::{self, describe};
+use super::{Selection, check_controllers};
 use crate::errors::backend_error;
 use crate::output;
 use crate::worlds::{self, WatchHandles};
@@ -41,6 +41,13 @@ pub struct Arguments {
     /// Port of that page; any free port if absent.
     #[arg(long, requires = "watch", default_value_t = 0, hide_default_value = true)]
     port: u16,
+}
+
+impl Arguments {
+    /// Returns the scenario and how it is run, and the controllers that the arguments name.
+    pub fn selected(&self) -> (Selection, Vec<String>) {
+        self.run.selected()
+    }
 }
 
 /// Runs a call.

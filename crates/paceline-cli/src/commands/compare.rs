@@ -33,6 +33,13 @@ pub struct Arguments {
     out: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// Returns the scenario and how it is run, and the controllers that the arguments name.
+    pub fn selected(&self) -> (Selection, Vec<String>) {
+        (self.selection.clone(), self.controllers.clone())
+    }
+}
+
 /// Runs the scenario under each controller, and prints each result and its differences from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);

@@ -205,7 +205,6 @@ impl Selection {
             false => String::new(),
         };
         let set = self.options.changes();
-        external::remember(self, controllers);
         external::add(worlds::registry(&self.options.world), controllers, &set, &text)
     }
 

@@ -42,6 +42,13 @@ pub struct Arguments {
     pub(super) pcap: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// Returns the scenario and how it is run, and the controllers that the arguments name.
+    pub fn selected(&self) -> (Selection, Vec<String>) {
+        (self.selection.clone(), self.controllers.clone())
+    }
+}
+
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);

@@ -59,7 +59,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
-    let found = compare_worlds([&*worlds::simulator(), &*other], &registry, &jobs, &seeds, store.as_ref())?;
+    let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
     if let Some(dir) = &arguments.out {
         found.write(dir).into_diagnostic()?;
     }

@@ -5,10 +5,10 @@ mod convert;
 mod table;
 
 use crate::declared::Declared;
-use crate::failure::{self, Cause, Failure};
+use crate::failure::Cause;
 use crate::protocol::{FeedbackFormat, Hello, ParameterDeclaration, SignalDeclaration};
 use crate::timer::Timer;
-use paceline::{Bounds, Decision, Event, Feedback, Message, ProbeCluster, SendHalf, Setup, Signals};
+use paceline::{Bounds, Decision, Event, Failure, Feedback, Message, ProbeCluster, SendHalf, Setup, Signals};
 use paceline_abi::{
     PACELINE_FEEDBACK_NONE, PACELINE_FEEDBACK_RFC8888, PACELINE_FEEDBACK_TRANSPORT_WIDE, PACELINE_NEVER,
     PacelineControllerV1, PacelineFeedback, PacelinePacketReport, PacelineRoundTrip,
@@ -72,16 +72,29 @@ fn hello(table: &PacelineControllerV1) -> Result<Hello, Cause> {
     Ok(hello)
 }
 
+/// The state that a library keeps, unless the half failed.
+#[derive(Default)]
+struct State {
+    instance: Option<Instance>,
+    /// Why the half failed, until it is taken.
+    failure: Option<Failure>,
+}
+
+impl State {
+    fn fail(&mut self, problem: &str) {
+        self.instance = None;
+        self.failure.get_or_insert_with(|| Failure::new(format!("failed: {problem}")));
+    }
+}
+
 /// A send half whose decisions a library makes.
 pub struct LibrarySendHalf {
     library: Arc<LibraryController>,
     setup: Setup,
-    /// `None` after a failure: the run ends soon. `stream_rate` takes the half by shared reference.
-    instance: RefCell<Option<Instance>>,
+    /// `stream_rate` takes the half by shared reference.
+    state: RefCell<State>,
     decision: Decision,
     timer: Timer,
-    /// The time of the last handler.
-    now: Time,
     probes: VecDeque<ProbeCluster>,
     packets: Vec<PacelinePacketReport>,
     signal_values: Vec<f64>,
@@ -100,23 +113,22 @@ impl Debug for LibrarySendHalf {
 /// A library without `copy` ends the run of a copy.
 impl Clone for LibrarySendHalf {
     fn clone(&self) -> Self {
-        let instance = self.instance.borrow().as_ref().map(|instance| {
+        let instance = self.state.borrow().instance.as_ref().map(|instance| {
             instance.copy().unwrap_or_else(|| Err("its state cannot be copied: the function `copy` is null".to_owned()))
         });
-        let copy = Self {
+        let mut copy = Self {
             library: Arc::clone(&self.library),
             setup: self.setup,
-            instance: RefCell::new(None),
+            state: RefCell::default(),
             decision: self.decision,
             timer: self.timer,
-            now: self.now,
             probes: self.probes.clone(),
             packets: Vec::new(),
             signal_values: self.signal_values.clone(),
         };
         match instance.transpose() {
-            Ok(instance) => _ = copy.instance.replace(instance),
-            Err(problem) => copy.fail(self.now, problem),
+            Ok(instance) => copy.state.get_mut().instance = instance,
+            Err(problem) => copy.state.get_mut().fail(&problem),
         }
         copy
     }
@@ -130,32 +142,21 @@ impl LibrarySendHalf {
         let mut half = Self {
             library,
             setup,
-            instance: RefCell::new(None),
+            state: RefCell::default(),
             decision: Decision::new(setup.start),
             timer: Timer::default(),
-            now: Time::ZERO,
             probes: VecDeque::new(),
             packets: Vec::new(),
             signal_values,
         };
         match created {
             Ok(instance) => {
-                half.instance = RefCell::new(Some(instance));
+                half.state.get_mut().instance = Some(instance);
                 half.handle(Time::ZERO, None, |_| Ok(true));
             }
-            Err(problem) => half.fail(Time::ZERO, problem),
+            Err(problem) => half.state.get_mut().fail(&problem),
         }
         half
-    }
-
-    fn fail(&self, at: Time, problem: String) {
-        self.instance.replace(None);
-        failure::fail(Failure {
-            controller: self.library.name,
-            at,
-            cause: Cause::Library(problem),
-            messages: Vec::new(),
-        });
     }
 
     /// Calls a handler and, if the library has it, reads the decision.
@@ -165,10 +166,9 @@ impl LibrarySendHalf {
         signals: Option<&mut Signals>,
         call: impl FnOnce(&mut Instance) -> Result<bool, String>,
     ) {
-        self.now = now;
         if let Err(problem) = self.try_handle(now, signals, call) {
             self.timer.stop();
-            self.fail(now, problem);
+            self.state.get_mut().fail(&problem);
         }
     }
 
@@ -178,7 +178,7 @@ impl LibrarySendHalf {
         signals: Option<&mut Signals>,
         call: impl FnOnce(&mut Instance) -> Result<bool, String>,
     ) -> Result<(), String> {
-        let Some(instance) = self.instance.get_mut() else { return Ok(()) };
+        let Some(instance) = &mut self.state.get_mut().instance else { return Ok(()) };
         if !call(instance)? {
             return Ok(());
         }
@@ -260,14 +260,18 @@ impl SendHalf for LibrarySendHalf {
     }
 
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
-        let rate = self.instance.borrow_mut().as_mut()?.stream_rate(stream.0);
-        match rate {
+        let mut state = self.state.borrow_mut();
+        match state.instance.as_mut()?.stream_rate(stream.0) {
             Ok(rate) => rate.map(Rate::from_bps),
             Err(problem) => {
-                self.fail(self.now, problem);
+                state.fail(&problem);
                 None
             }
         }
+    }
+
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.state.get_mut().failure.take()
     }
 }
 
@@ -309,7 +313,7 @@ impl LibrarySendHalf {
         self.handle(now, Some(signals), |it| it.on_timeout(now.as_nanos()));
         if let Err(problem) = self.timer.check_after(expired) {
             self.timer.stop();
-            self.fail(now, format!("`decide` wrote invalid data: {problem}"));
+            self.state.get_mut().fail(&format!("`decide` wrote invalid data: {problem}"));
         }
     }
 }

@@ -12,6 +12,7 @@ impl MediaReceiver {
         if let Some(half) = &mut self.half {
             half.handle_bounds(now, bounds);
         }
+        self.check_half();
         self.poll_half(now);
         self.update_wake();
     }
@@ -24,6 +25,7 @@ impl MediaReceiver {
             half.handle_route_change(now, setup);
             half.handle_bounds(now, &setup.bounds());
         }
+        self.check_half();
         self.poll_half(now);
         self.update_wake();
     }

@@ -11,7 +11,8 @@ use crate::event_queue;
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
 use paceline::{
-    Controller, FeedbackBuilder, FeedbackFormats, FeedbackRequirement, Message, ReceiveHalf, SendTimeUnwrapper, Signals,
+    Controller, Failure, FeedbackBuilder, FeedbackFormats, FeedbackRequirement, Message, ReceiveHalf,
+    SendTimeUnwrapper, Signals,
 };
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
@@ -67,7 +68,9 @@ pub struct MediaReceiver {
     extensions: ExtensionIds,
     ssrc: u32,
     streams: Vec<ReceiverStream>,
+    /// `None` without a receive half, and after its failure.
     half: Option<Box<dyn ReceiveHalf>>,
+    failure: Option<Failure>,
     feedback: Option<FeedbackBuilder>,
     rtcp: RtcpTimer,
     next_report: RemoteTime,
@@ -107,11 +110,12 @@ impl MediaReceiver {
             builder.never_send_early();
             Some(builder)
         });
-        Self {
+        let mut receiver = Self {
             extensions: config.extensions,
             ssrc: config.ssrc,
             streams: config.streams.into_iter().map(ReceiverStream::new).collect(),
             half: controller.receive.take(),
+            failure: None,
             feedback,
             rtcp,
             next_report,
@@ -127,7 +131,9 @@ impl MediaReceiver {
             malformed: [0; WireError::COUNT],
             ignored: 0,
             wake: next_report,
-        }
+        };
+        receiver.check_half();
+        receiver
     }
 
     /// Handles an incoming datagram. `bytes` are its real bytes, `size` is its size on the network, and `ecn` its ECN
@@ -148,6 +154,7 @@ impl MediaReceiver {
         {
             half.handle_timeout(now, &mut self.signals);
         }
+        self.check_half();
         self.poll_half(now);
         for index in 0..self.streams.len() {
             self.render(now, index);
@@ -169,6 +176,13 @@ impl MediaReceiver {
     #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
+    }
+
+    /// Returns why the receive half failed; `None` if it has not. The flow has no receive half from then on, so the program ends
+    /// it.
+    #[inline]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
@@ -203,6 +217,13 @@ impl MediaReceiver {
             }
         }
         self.wake = wake;
+    }
+
+    /// Drops the receive half if it failed. Only timeouts and changes check this: a half that fails at another time is due then.
+    fn check_half(&mut self) {
+        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
+            (self.half, self.failure) = (None, Some(failure));
+        }
     }
 
     /// Collects the messages of the receive half.

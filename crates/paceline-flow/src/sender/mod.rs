@@ -22,7 +22,7 @@ mod transmit;
 use crate::datagram::{Datagram, PACKET_SIZE_RANGE};
 use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
-use paceline::{Controller, Decision, Sender, Setup, Signals};
+use paceline::{Controller, Decision, Failure, Sender, Setup, Signals};
 use paceline_units::{DataSize, RandomStream, Rate, Time};
 use paceline_wire::{ExtensionIds, WireError};
 use repair::Repair;
@@ -146,6 +146,12 @@ impl MediaSender {
                 event => return Some(event),
             }
         }
+    }
+
+    /// Returns why the send half failed; `None` if it has not. The flow has no controller from then on, so the program ends it.
+    #[inline]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.core.failure()
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and

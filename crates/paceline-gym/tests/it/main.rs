@@ -1,17 +1,17 @@
 //! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in
 //! other environments, with random paths, queues and actions.
 
-use paceline::Registry;
+use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
 use paceline_gym::{
     ActionSpace, Episode, FEATURES, Gym, GymError, Outputs, Policy, Range, Reward, STEP, TRUTHS, TaskDistribution,
     TaskSpec, evaluate,
 };
-use paceline_netsim::backend::Backend;
+use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::sim::Simulator;
 use paceline_records::{EventObserver, EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Changes, Origin, load};
-use paceline_units::{Rate, TimeDelta};
+use paceline_units::{Rate, Time, TimeDelta};
 use proptest::prelude::*;
 
 /// One flow whose source follows its target, up to far more than the link carries.
@@ -118,7 +118,7 @@ fn reward(plan: &Plan, skip: usize, targets: &[Rate]) -> f64 {
         if episode.is_over() {
             break;
         }
-        rewards.push(episode.step_at(*target, &Reward::default()));
+        rewards.push(episode.step_at(*target, &Reward::default()).unwrap());
     }
     let counted = &rewards[skip..];
     counted.iter().sum::<f64>() / counted.len() as f64
@@ -132,10 +132,10 @@ fn whole_hash(plan: &Plan, seed: u64) -> u64 {
 fn run_to_end(mut episode: Episode, action: f32) -> (u64, u32) {
     let mut steps = 0;
     while !episode.is_over() {
-        episode.step(action, &Reward::default());
+        episode.step(action, &Reward::default()).unwrap();
         steps += 1;
     }
-    (episode.finish().trace_hash, steps)
+    (episode.finish().unwrap().trace_hash, steps)
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn an_action_takes_effect_in_its_step() {
     let feature = |seen: &[f32], name| seen[FEATURES.iter().position(|f| f.name == name).unwrap()];
     for mbps in [0.5, 4.0, 1.0, 0.2] {
         for step in 0..10 {
-            episode.step_at(Rate::from_bps_f64(mbps * 1e6), &Reward::default());
+            episode.step_at(Rate::from_bps_f64(mbps * 1e6), &Reward::default()).unwrap();
             episode.observe(&mut seen);
             assert!((f64::from(feature(&seen, "target")) - mbps).abs() < 1e-6, "{seen:?}");
             // There are 30 frames a second: three or four in a step, and what the pacer still holds of the rate before.
@@ -211,7 +211,7 @@ fn overload_costs_delay_while_the_queue_has_room() {
     let mut episode = agent(&plan(ONE, &["path.forward.queue.limit=2s".to_owned()]));
     let mut delays = Vec::new();
     for _ in 0..30 {
-        episode.step_at(Rate::from_kbps(1500), &Reward::default());
+        episode.step_at(Rate::from_kbps(1500), &Reward::default()).unwrap();
         delays.push(episode.truth().delay_s);
         assert_eq!(episode.truth().lost, 0.0);
     }
@@ -224,7 +224,7 @@ fn overload_costs_delay_while_the_queue_has_room() {
 fn overload_costs_loss_when_the_queue_is_short() {
     let mut episode = agent(&plan(ONE, &["path.forward.queue.limit=20ms".to_owned()]));
     for _ in 0..100 {
-        episode.step_at(Rate::from_kbps(2000), &Reward::default());
+        episode.step_at(Rate::from_kbps(2000), &Reward::default()).unwrap();
     }
     let truth = episode.truth();
     let lost = truth.lost / (truth.lost + truth.arrived);
@@ -238,7 +238,7 @@ fn delay_grows_during_an_outage() {
     let mut episode = agent(&plan(ONE, &[capacity.to_owned(), "path.forward.queue.limit=50 packets".to_owned()]));
     let mut last = 0.0;
     for step in 0..100 {
-        let reward = episode.step_at(Rate::from_kbps(800), &Reward::default());
+        let reward = episode.step_at(Rate::from_kbps(800), &Reward::default()).unwrap();
         let truth = episode.truth();
         if step >= 53 {
             // Nothing arrives, and the delay grows with time.
@@ -258,7 +258,7 @@ fn retransmissions_add_no_reward() {
     let mut episode = agent(&plan);
     let (mut goodput, mut sent) = (0.0, 0.0);
     for _ in 0..150 {
-        episode.step_at(Rate::from_kbps(1000), &Reward::default());
+        episode.step_at(Rate::from_kbps(1000), &Reward::default()).unwrap();
         goodput += episode.truth().goodput_bps / 150.0;
         sent += episode.truth().sent_bps / 150.0;
     }
@@ -274,7 +274,7 @@ fn goodput_above_the_fair_share_adds_no_reward() {
     for (reward, kbps) in rewards.iter_mut().zip([980, 1300]) {
         let mut episode = agent(&plan);
         for _ in 0..100 {
-            *reward += episode.step_at(Rate::from_kbps(kbps), &Reward::default()) / 100.0;
+            *reward += episode.step_at(Rate::from_kbps(kbps), &Reward::default()).unwrap() / 100.0;
             assert_eq!(episode.truth().share_bps, 1e6, "two flows share 2 Mbit/s");
         }
     }
@@ -335,7 +335,7 @@ proptest! {
             if episode.is_over() {
                 break;
             }
-            let reward = episode.step(*action, &Reward::default());
+            let reward = episode.step(*action, &Reward::default()).unwrap();
             episode.observe(&mut seen);
             let truth = *episode.truth();
             prop_assert_eq!(truth.sent, truth.arrived + truth.lost + truth.in_flight);
@@ -368,7 +368,7 @@ proptest! {
             if episode.is_over() {
                 break;
             }
-            episode.step(*action, &Reward::default());
+            episode.step(*action, &Reward::default()).unwrap();
             episode.observe(&mut seen);
             let [_, _, _, queuing, rtt, rtt_min, _, silence] = seen.map(f64::from);
             if rtt == 0.0 {
@@ -500,12 +500,12 @@ fn ranges_are_drawn_by_seed_within_their_ends() {
     let mut capacities = Vec::new();
     for seed in 0..60 {
         let mut episode = tasks.episode(&registry, seed).unwrap();
-        episode.step(0.0, &Reward::default());
+        episode.step(0.0, &Reward::default()).unwrap();
         let truth = *episode.truth();
         assert!((300e3..=3000e3).contains(&truth.capacity_bps) && (0.02..=0.2).contains(&truth.propagation_s));
         let first = truth.capacity_bps;
         for _ in 0..15 {
-            episode.step(0.0, &Reward::default());
+            episode.step(0.0, &Reward::default()).unwrap();
         }
         assert_ne!(episode.truth().capacity_bps, first, "each {{}} is drawn anew");
         capacities.push(first);
@@ -525,6 +525,60 @@ fn an_invalid_action_changes_no_episode() {
     assert!(matches!(gym.step(&[0.5], ignored.outputs()), Err(GymError::Length { got: 1, wanted: 2, .. })));
     gym.step(&[0.5, 0.5], written.outputs()).unwrap();
     assert!(written.truths[0] < 0.101, "the first step: {}", written.truths[0]);
+}
+
+/// A controller that fails 250 ms after the start.
+#[derive(Clone, Debug)]
+struct Failing {
+    failure: Option<Failure>,
+    is_due: bool,
+}
+
+impl Parameters for Failing {}
+
+impl Config for Failing {
+    fn halves(&self, _: &Setup) -> Controller {
+        Controller::from_sender(self.clone())
+    }
+}
+
+impl SendHalf for Failing {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        if matches!(event, Event::Timeout) && now >= Time::from_millis(250) {
+            (self.failure, self.is_due) = (Some(Failure::new("gave up")), false);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.is_due.then_some(Time::from_millis(250))
+    }
+    fn decision(&self) -> Decision {
+        Decision::new(Rate::from_kbps(300))
+    }
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+}
+
+#[test]
+fn failure_of_a_controller_ends_the_episode_in_its_step() {
+    let mut registry = Registry::standard();
+    registry.add(Entry::new("failing", "fails", "a test", Failing { failure: None, is_due: true }));
+    let other = "[[flow]]\nid = \"other\"\ncontroller = \"failing\"\n";
+    let text = format!("{}{other}", ONE.replace("20s", "2s"));
+    let spec = TaskSpec { flow: Some("video".to_owned()), ..TaskSpec::for_scenario(origin(&text)) };
+    let tasks = TaskDistribution::new(spec, &registry).unwrap();
+    let mut gym = Gym::new(tasks, registry, 1, 1, 1).unwrap();
+    let mut written = OutputBuffers::new(&gym);
+    gym.reset(&[Some(1)], written.outputs()).unwrap();
+    let mut step = || gym.step(&[0.0], written.outputs());
+    for _ in 0..2 {
+        assert!(step().is_ok() && step().is_ok());
+        let GymError::Backend(BackendError::ControllerFailed { failure, .. }) = step().unwrap_err() else {
+            panic!("the controller failed")
+        };
+        assert_eq!((&*failure.flow, failure.at), ("other", Time::from_millis(250)));
+        assert!(step().is_ok(), "the next episode");
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use core::fmt::Debug;
 use paceline::GoogCcConfig;
 use paceline::{
-    Config, Controller, Decision, Event, FieldVisitor, Parameters, ProbeCluster, SendHalf, Setup, SignalTables, Signals,
+    Config, Controller, Decision, Event, Failure, FieldVisitor, Parameters, ProbeCluster, SendHalf, Setup,
+    SignalTables, Signals,
 };
 use paceline_units::{Rate, StreamId, Time};
 use std::sync::Arc;
@@ -130,6 +131,9 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
     }
     fn calculated_rate(&self) -> Option<Rate> {
         self.half.calculated_rate()
+    }
+    fn poll_failure(&mut self) -> Option<Failure> {
+        self.half.poll_failure()
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let (rate, before) = (self.half.stream_rate(stream)?, self.half.decision().target);

@@ -55,7 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-external", &["paceline-abi", "paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
+    ("paceline-external", &["paceline-abi", "paceline", "paceline-units"]),
     ("paceline-chromium", &[]),
     (
         "paceline-call",

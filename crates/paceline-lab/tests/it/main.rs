@@ -5,6 +5,7 @@ mod application_limits;
 mod broken_scenarios;
 mod cases;
 mod clocks;
+mod controller_failures;
 mod coupling;
 mod defaults;
 mod dependencies;

@@ -1,6 +1,6 @@
 //! The endpoints of a media flow in the simulator.
 
-use super::FlowEndpoints;
+use super::{FlowEndpoints, Handled};
 use crate::media_flow::{MediaFlow, packet_class};
 use crate::network::{FlowEnd, Network, TraceEvent};
 use paceline_flow::{MediaSender, ReceiverEvent, SenderEvent};
@@ -38,7 +38,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
 
     /// Does the same as the default, but schedules only if a timeout changed. Otherwise the wake-up is still pending: every call
     /// schedules, the clock converts a timeout to the same time at any `now`, and only a timeout removes a change of the flow.
-    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) -> Handled {
         let timeouts = |flow: &MediaFlow| (flow.sender.poll_timeout(), flow.receiver.poll_timeout());
         let before = timeouts(&self.flow);
         self.handle_packet(now, end, handle, net);
@@ -47,6 +47,11 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
             self.schedule(now, end, net);
         }
         debug_assert!(self.flow.poll_timeout(now, end).is_none_or(|due| net.wakes_by(self.id, end, due.max(now))));
+        self.flow.check_controller(now, end)
+    }
+
+    fn check_controller(&mut self, now: Time, end: FlowEnd) -> Handled {
+        self.flow.check_controller(now, end)
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {

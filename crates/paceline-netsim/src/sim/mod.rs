@@ -5,9 +5,11 @@
 
 mod coupling;
 mod media;
+mod stoppable;
 mod tcp;
 
 use crate::backend::{Backend, BackendError, Outcome};
+use crate::controller_failure::ControllerFailure;
 use crate::media_flow;
 use crate::network::{FlowEnd, Network, Wake};
 use crate::plan::{FlowKind, FlowPlan, Plan};
@@ -16,6 +18,8 @@ use paceline::{Entry, Registry};
 use paceline_flow::MediaSender;
 use paceline_records::EventObserver;
 use paceline_units::{RandomStreams, Time, TimeDelta};
+
+pub use stoppable::StoppableSimulator;
 
 /// The simulator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,10 +39,6 @@ impl Backend for Simulator {
     ) -> Result<Outcome, BackendError> {
         self.simulate(plan, registry, seed, observer)
     }
-
-    fn simulator(&self, _: &Plan) -> Option<Simulator> {
-        Some(*self)
-    }
 }
 
 impl Simulator {
@@ -54,10 +54,13 @@ impl Simulator {
         observer: R,
     ) -> Result<Outcome, BackendError> {
         let mut run = Simulation::new(plan, registry, seed, observer)?;
-        run.advance(run.end);
+        run.advance(run.end).map_err(|failure| failure.in_run(plan, seed))?;
         Ok(run.outcome())
     }
 }
+
+/// The result of a call of a flow, which fails if its controller does.
+type Handled = Result<(), ControllerFailure>;
 
 /// Both endpoints of a flow of any kind. To add a kind: a file that implements this trait, and a variant of [`FlowKind`].
 trait FlowEndpoints<R: EventObserver> {
@@ -77,17 +80,24 @@ trait FlowEndpoints<R: EventObserver> {
     fn schedule(&self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         net.wake(self.id(), end, self.poll_timeout(now, end).map(|due| due.max(now)));
     }
+    /// Checks that the half of the controller at `end` has not failed.
+    fn check_controller(&mut self, now: Time, end: FlowEnd) -> Handled {
+        let _ = (now, end);
+        Ok(())
+    }
     /// Handles a timeout of `end`, and everything that follows from it.
-    fn on_timeout(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
+    fn on_timeout(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) -> Handled {
         self.handle_timeout(now, end);
         self.drain(now, end, net);
         self.schedule(now, end, net);
+        self.check_controller(now, end)
     }
     /// Handles a packet that reached `end`, and everything that follows from it.
-    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) -> Handled {
         self.handle_packet(now, end, handle, net);
         self.drain(now, end, net);
         self.schedule(now, end, net);
+        self.check_controller(now, end)
     }
 }
 
@@ -108,7 +118,7 @@ impl<R: EventObserver> Simulation<R> {
     /// Creates a run of the plan, before its first event.
     ///
     /// # Errors
-    /// A flow's controller or source cannot be built.
+    /// A flow's controller or source cannot be built, or the controller fails at the start.
     pub fn new(plan: &Plan, registry: &Registry, seed: u64, observer: R) -> Result<Self, BackendError> {
         Self::with_controller(plan, registry, None, seed, observer)
     }
@@ -116,7 +126,7 @@ impl<R: EventObserver> Simulation<R> {
     /// Creates a run in which `controller`, a flow number and a registry entry, replaces the controller of one media flow.
     ///
     /// # Errors
-    /// A flow's controller or source cannot be built.
+    /// A flow's controller or source cannot be built, or the controller fails at the start.
     pub fn with_controller(
         plan: &Plan,
         registry: &Registry,
@@ -134,7 +144,10 @@ impl<R: EventObserver> Simulation<R> {
                 FlowKind::Media(media) => {
                     let replaced = controller.filter(|(replaced, _)| *replaced == id).map(|(_, entry)| entry);
                     let entry = replaced.map_or_else(|| media_flow::controller(flow, media, registry), Ok)?;
-                    let flow = media_flow::build(id, flow, media, start, entry, &streams, signals)?;
+                    let mut flow = media_flow::build(id, flow, media, start, entry, &streams, signals)?;
+                    for end in [FlowEnd::Sender, FlowEnd::Receiver] {
+                        flow.check_controller(Time::ZERO, end).map_err(|failure| failure.in_run(plan, seed))?;
+                    }
                     Box::new(media::MediaEndpoints { id, flow })
                 }
                 FlowKind::Tcp(tcp) => Box::new(tcp::TcpEndpoints::new(id, flow, tcp, start, &streams, signals)),
@@ -151,48 +164,50 @@ impl<R: EventObserver> Simulation<R> {
     }
 
     /// Advances to `until`, events at that time included, or to the end of the plan if that is earlier.
-    pub fn advance(&mut self, until: Time) {
+    ///
+    /// # Errors
+    /// A controller failed. The run must not be used afterwards.
+    pub fn advance(&mut self, until: Time) -> Result<(), ControllerFailure> {
         let until = until.min(self.end);
         while let Some((now, wake)) = self.net.poll(until) {
             match wake {
                 Wake::Due { flow, end } => {
                     if now < self.flows[flow].stop {
-                        self.on_timeout(now, flow, end);
+                        self.on_timeout(now, flow, end)?;
                     }
                 }
                 // After its stop a flow discards arriving packets.
                 Wake::Arrived { flow, end, handle } => {
                     if now < self.flows[flow].stop {
-                        self.on_packet(now, flow, end, handle);
+                        self.on_packet(now, flow, end, handle)?;
                     } else {
                         self.net.packets.free(handle);
                     }
                 }
             }
         }
+        Ok(())
     }
 
-    fn on_timeout(&mut self, now: Time, flow: usize, end: FlowEnd) {
+    fn on_timeout(&mut self, now: Time, flow: usize, end: FlowEnd) -> Handled {
         if end == FlowEnd::Sender && self.coupled.contains(flow) {
             self.flows[flow].endpoints.handle_timeout(now, end);
-            self.couple(now, flow);
-        } else {
-            self.flows[flow].endpoints.on_timeout(now, end, &mut self.net);
+            return self.couple(now, flow);
         }
+        self.flows[flow].endpoints.on_timeout(now, end, &mut self.net)
     }
 
-    fn on_packet(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) {
+    fn on_packet(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> Handled {
         if end == FlowEnd::Sender && self.coupled.contains(flow) {
             self.flows[flow].endpoints.handle_packet(now, end, handle, &mut self.net);
-            self.couple(now, flow);
-        } else {
-            self.flows[flow].endpoints.on_packet(now, end, handle, &mut self.net);
+            return self.couple(now, flow);
         }
+        self.flows[flow].endpoints.on_packet(now, end, handle, &mut self.net)
     }
 
     /// Shares the rate that the sender of a coupled flow has calculated, and handles everything that follows at the senders of
     /// the group. A packet that is sent can lead to another rate, which is shared as well.
-    fn couple(&mut self, now: Time, flow: usize) {
+    fn couple(&mut self, now: Time, flow: usize) -> Handled {
         let mut changed = vec![flow];
         while let Some(flow) = changed.pop() {
             self.coupled.handle(now, flow, &mut self.flows, &mut changed);
@@ -200,12 +215,14 @@ impl<R: EventObserver> Simulation<R> {
             // Frames that are due now have waited for the share.
             endpoints.handle_timeout(now, FlowEnd::Sender);
             endpoints.drain(now, FlowEnd::Sender, &mut self.net);
+            endpoints.check_controller(now, FlowEnd::Sender)?;
             if endpoints.media_sender().is_some_and(|sender| sender.calculated_rate().is_some()) {
                 changed.push(flow);
             } else {
                 endpoints.schedule(now, FlowEnd::Sender, &mut self.net);
             }
         }
+        Ok(())
     }
 
     /// Wakes the sender of a flow at `at`, which is not before the current time of the run. Call this after an outside

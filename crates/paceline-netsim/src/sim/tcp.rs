@@ -1,6 +1,6 @@
 //! The endpoints of a TCP flow in the simulator.
 
-use super::FlowEndpoints;
+use super::{FlowEndpoints, Handled};
 use crate::network::{FlowEnd, Network};
 use crate::plan::{FlowPlan, TcpPlan};
 use paceline::Signals;
@@ -83,7 +83,7 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
     }
 
     /// Has the effect of the default, and decides once which end it is.
-    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) -> Handled {
         let due = match end {
             FlowEnd::Sender => {
                 self.handle_at_sender(now, handle, net);
@@ -97,6 +97,7 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
             }
         };
         net.wake(self.id, end, due.map(|due| due.max(now)));
+        Ok(())
     }
 }
 

@@ -8,7 +8,9 @@ mod rtp;
 mod send_time;
 
 use crate::sender::SteadyClock;
-use crate::{Arrival, Bounds, Controller, Message, PacketHead, ReceiveHalf, Reception, Report, Setup, Signals};
+use crate::{
+    Arrival, Bounds, Controller, Failure, Message, PacketHead, ReceiveHalf, Reception, Report, Setup, Signals,
+};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use arrival_log::{ArrivalLog, SPAN_MAX};
@@ -40,7 +42,9 @@ const MESSAGES_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Receiver {
     clock: Option<SteadyClock>,
+    /// `None` without a receive half, and after its failure.
     half: Option<Box<dyn ReceiveHalf>>,
+    failure: Option<Failure>,
     /// Arrivals to report, if the send half needs them.
     log: Option<ArrivalLog>,
     /// With RTP.
@@ -85,6 +89,7 @@ impl Receiver {
         Self {
             clock: None,
             half: controller.receive.take(),
+            failure: None,
             log: controller.feedback.map(|wanted| ArrivalLog::new(wanted.interval, wanted.longest)),
             #[cfg(feature = "rtp")]
             rtp: None,
@@ -181,6 +186,12 @@ impl Receiver {
         Some(remote(clock.program_time(Time::from_nanos(due.as_nanos()))))
     }
 
+    /// Returns why the receive half failed; `None` if it has not. The receiver then drops it: its messages end, while reports
+    /// on packets continue.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
     /// Returns the collector of the receive half's signals.
     pub fn signals(&mut self) -> &mut Signals {
         &mut self.signals
@@ -193,9 +204,13 @@ impl Receiver {
         }
     }
 
-    /// Takes the messages of the half. A new one replaces an older one that states the same.
+    /// Takes the messages of the half, unless it failed. A new one replaces an older one that states the same.
     fn collect(&mut self, now: RemoteTime) {
         let Some(half) = &mut self.half else { return };
+        if let Some(failure) = half.poll_failure() {
+            (self.half, self.failure) = (None, Some(failure));
+            return;
+        }
         while let Some(message) = half.poll_message(now) {
             self.messages.retain(|older| !message.replaces(older));
             if self.messages.len() < MESSAGES_MAX {

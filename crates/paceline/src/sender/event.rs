@@ -26,6 +26,8 @@ pub enum SenderEvent {
     /// The program passed a time that was this much before an earlier one. From then on its times are shifted, so that time
     /// never decreases for the controller.
     ClockSteppedBack(TimeDelta),
+    /// The controller failed: read [`Sender::failure`](super::Sender::failure).
+    ControllerFailed,
     /// The controller emitted the signal with this index of its signal table.
     Signal(u8, f64),
 }

@@ -37,8 +37,8 @@ mod streams;
 use crate::blocks::ApplicationLimit;
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
-    Controller, Decision, Event, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf, SentPacket,
-    Signals,
+    Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf,
+    SentPacket, Signals,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -94,10 +94,17 @@ pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 /// [`Receiver`](crate::Receiver), [`handle_reports`](Self::handle_reports) for others), or, with the feature `rtp`, as RTCP
 /// (`handle_rtcp`). The sender joins them with the packets that it sent. Reports that are forged, duplicate or older than known
 /// ones change nothing.
+///
+/// # Failure
+///
+/// A controller whose decisions other code makes may [fail](Self::failure). The sender then drops it and keeps its last decision
+/// and shares, which no feedback lowers any more, so the program ends the flow or replaces the sender.
 #[derive(Clone, Debug)]
 pub struct Sender<T = Vec<u8>> {
     clock: SteadyClock,
+    /// `None` without a send half, and after its failure.
     half: Option<Box<dyn SendHalf>>,
+    failure: Option<Failure>,
     /// Whether the half may change its decision when a packet is sent.
     decides_on_sent: bool,
     decision: Decision,
@@ -144,6 +151,7 @@ impl<T> Sender<T> {
             clock: SteadyClock::new(config.start),
             decides_on_sent: half.as_ref().is_some_and(|half| half.decides_on_sent()),
             half,
+            failure: None,
             decision,
             decision_changed: false,
             coupled: None,
@@ -167,8 +175,10 @@ impl<T> Sender<T> {
             events: VecDeque::new(),
             wake: config.start,
         };
+        sender.check_half();
         if let Some(bounds) = &config.bounds {
             sender.apply_bounds(config.start, bounds);
+            sender.check_half();
         }
         // The first decision is an event too, because a constant controller never makes a second one.
         sender.decision = sender.half.as_ref().map_or(decision, |half| half.decision());
@@ -336,6 +346,12 @@ impl<T> Sender<T> {
         self.discarded.pop_front()
     }
 
+    /// Returns why the controller failed; `None` if it has not. [`SenderEvent::ControllerFailed`] reports it once.
+    #[inline]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
     /// Returns the decision in force: target, pacing rate, window, padding, ECN.
     pub fn decision(&self) -> &Decision {
         &self.decision
@@ -446,9 +462,10 @@ impl<T> Sender<T> {
         self.poll_probes(now);
     }
 
-    /// Reads the half's decision and applies it if it changed.
+    /// Reads the half's decision and applies it if it changed, unless the half failed.
     #[inline]
     fn update_decision(&mut self) {
+        self.check_half();
         let Some(half) = &self.half else { return };
         if self.coupled.is_some() && self.calculated_rate().is_some() {
             return; // until the flow has its share
@@ -459,6 +476,20 @@ impl<T> Sender<T> {
             self.emit(SenderEvent::Decision(decision));
             self.apply_decision();
         }
+    }
+
+    /// Drops the half if it failed.
+    #[inline]
+    fn check_half(&mut self) {
+        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
+            self.handle_failure(failure);
+        }
+    }
+
+    #[cold]
+    fn handle_failure(&mut self, failure: Failure) {
+        (self.half, self.failure) = (None, Some(failure));
+        self.emit(SenderEvent::ControllerFailed);
     }
 
     fn apply_decision(&mut self) {

@@ -3,6 +3,7 @@
 mod allocations;
 mod conformance;
 mod constants;
+mod failures;
 mod network_changes;
 mod over_use;
 mod scream_v2_cpp;

@@ -5,6 +5,7 @@
 
 use paceline::{Entry, Event, Feedback, PacketReport, RoundTrip, SentPacket, Setup, Signals, StreamState};
 use paceline_explain::model::{Flow, Quantity};
+use paceline_netsim::ControllerFailure;
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// The lowest target: the default of scenarios.
@@ -17,8 +18,13 @@ const PACKETS_MAX: u32 = 2000;
 const STARTS: TimeDelta = TimeDelta::from_secs(5);
 
 /// Returns the mean target of a controller, bit/s; `None` if the input has no delays or reports, or the controller needs messages of
-/// a receive half. An external controller that fails stores its failure.
-pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f64) -> Option<f64> {
+/// a receive half. The result is an error if the controller fails.
+pub(super) fn mean_target(
+    flow: &Flow,
+    entry: &Entry,
+    rtt_s: f64,
+    highest_bps: f64,
+) -> Option<Result<f64, ControllerFailure>> {
     let quantities =
         [Quantity::SentRate, Quantity::DelayLow, Quantity::DelayHigh, Quantity::PacketsSent, Quantity::PacketsLost];
     let [sent, low, high, count, lost] = quantities.map(|quantity| flow.get(quantity));
@@ -72,10 +78,14 @@ pub(super) fn mean_target(flow: &Flow, entry: &Entry, rtt_s: f64, highest_bps: f
                 while half.poll_probe(now).is_some() {}
             }
         }
+        if let Some(failure) = half.poll_failure() {
+            let (flow, controller) = (flow.name.clone(), entry.name().to_owned());
+            return Some(Err(ControllerFailure { flow, controller, at: now, failure }));
+        }
         if now - flow.span.0 >= STARTS {
             sum += half.decision().target.as_bps_f64();
             number += 1.0;
         }
     }
-    (number > 0.0).then_some(sum / number)
+    (number > 0.0).then_some(Ok(sum / number))
 }

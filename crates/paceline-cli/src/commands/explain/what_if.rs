@@ -2,15 +2,14 @@
 
 use super::open_loop;
 use crate::errors::backend_error;
-use crate::external;
 use crate::table::Table;
 use crate::view::View;
-use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_explain::model::Flow;
 use paceline_explain::path::{DEFAULT_RTT_S, Path, Unknown, observe};
 use paceline_lab::run::Runner;
+use paceline_netsim::ControllerFailure;
 use paceline_scenario::{Changes, Origin};
 use serde::Serialize;
 
@@ -71,17 +70,14 @@ pub(super) fn run(flow: &Flow, controllers: &[String], registry: &Registry) -> R
 fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, registry: &Registry) -> Result<WhatIf> {
     let origin = Origin::from_text("what-if.toml", path.scenario(controller));
     let scenario = paceline_lab::load(&origin, &Changes::default(), registry)?;
-    let world = worlds::simulator();
-    let result = Runner::new(&*world, registry).run(&scenario, SEED, None).map_err(backend_error)?;
+    let result = Runner::simulator(registry).run(&scenario, SEED, None).map_err(backend_error)?;
     let result = serde_json::to_value(&result).into_diagnostic()?;
     let call = &result["flows"][0];
     let number = |value: &serde_json::Value| value.as_f64().ok_or_else(|| miette!("the run has no packets"));
     let rtt_s = path.rtt_s.unwrap_or(DEFAULT_RTT_S);
-    let open_loop_target = external::collect_failures(|| {
-        let target =
-            registry.get(controller).and_then(|entry| open_loop::mean_target(flow, entry, rtt_s, path.highest_bps));
-        external::check_failure(&scenario.plan, SEED).map(|()| target).map_err(backend_error)
-    });
+    let entry = registry.get(controller);
+    let open_loop_target = entry.and_then(|entry| open_loop::mean_target(flow, entry, rtt_s, path.highest_bps));
+    let failed = |failure: ControllerFailure| backend_error(failure.in_run(&scenario.plan, SEED));
     let mut caveat = "closed loop: a run in the simulator, in which other traffic does not react".to_owned();
     if path.rtt_s.is_none() {
         caveat += &format!("; RTT unknown, {:.0} ms assumed", DEFAULT_RTT_S * 1e3);
@@ -93,7 +89,7 @@ fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, regist
         throughput_bps: number(&call["throughput_bps"])?,
         loss_ratio: number(&call["loss_ratio"])?,
         owd_p95_ms: number(&call["owd_ms"]["p95"])?,
-        open_loop_target_bps: open_loop_target?,
+        open_loop_target_bps: open_loop_target.transpose().map_err(failed)?,
         capacity_known: path.known,
         caveat,
     })

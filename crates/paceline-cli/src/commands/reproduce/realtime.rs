@@ -10,7 +10,6 @@ use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::Table;
-use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
@@ -19,6 +18,7 @@ use paceline_lab::reproduce::{
 };
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
+use paceline_netsim::sim::Simulator;
 use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
@@ -103,7 +103,7 @@ fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<Experiment
     let experiments = origins.iter().map(load).collect::<Result<Vec<_>, _>>()?.into_iter();
     let experiments: Vec<_> =
         experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
-    let report = with_progress(&*worlds::simulator(), &registry, 0.0, |runner, progress| {
+    let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
         reproduce_all(runner, &experiments, Seeds::AsNeeded, &|seconds| progress.expect(seconds))
     });
     Ok(report.map_err(backend_error)?.experiments)

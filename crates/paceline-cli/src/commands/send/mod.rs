@@ -468,7 +468,9 @@ fn start_error(error: &SendError) -> miette::Report {
         SendError::NoAnswer(_) => {
             "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its firewall"
         }
-        SendError::Refused(..) | SendError::Interrupted | SendError::Socket(_) => return miette!("{error}"),
+        SendError::Refused(..) | SendError::Interrupted | SendError::ControllerFailed(_) | SendError::Socket(_) => {
+            return miette!("{error}");
+        }
     };
     miette!(help = help, "{error}")
 }

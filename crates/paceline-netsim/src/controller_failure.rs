@@ -1,0 +1,46 @@
+//! The failure of a flow's controller.
+
+use crate::backend::BackendError;
+use crate::plan::Plan;
+use core::error::Error;
+use core::fmt::{self, Display, Formatter};
+use paceline::Failure;
+use paceline_units::Time;
+
+/// The failure of a half of a flow's controller, which ends the run.
+#[derive(Clone, Debug)]
+pub struct ControllerFailure {
+    /// The flow.
+    pub flow: String,
+    /// The controller.
+    pub controller: String,
+    /// The time of the run at which the flow found it; [`Time::ZERO`] also if the half failed before the run.
+    pub at: Time,
+    /// What failed.
+    pub failure: Failure,
+}
+
+impl ControllerFailure {
+    /// Returns the error of the run of this plan and seed.
+    pub fn in_run(self, plan: &Plan, seed: u64) -> BackendError {
+        let (plan, case) = (plan.id.clone(), plan.case.to_string());
+        BackendError::ControllerFailed { failure: self, plan, case, seed }
+    }
+}
+
+impl Display for ControllerFailure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { flow, controller, at, failure } = self;
+        write!(f, "the controller `{controller}` of flow `{flow}` {failure}")?;
+        match *at {
+            Time::ZERO => write!(f, ", at the start"),
+            at => write!(f, ", at {:.6} s", at.as_secs_f64()),
+        }
+    }
+}
+
+impl Error for ControllerFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.failure.source()
+    }
+}

@@ -1,0 +1,42 @@
+//! The simulator with runs that can be stopped.
+
+use super::Simulation;
+use crate::backend::{Backend, BackendError, Outcome};
+use crate::plan::Plan;
+use paceline::Registry;
+use paceline_records::EventObserver;
+use paceline_units::{Time, TimeDelta};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Simulated time between two checks.
+const STEP: TimeDelta = TimeDelta::from_millis(200);
+
+/// The simulator, whose runs break off when this flag is set.
+#[derive(Clone, Debug)]
+pub struct StoppableSimulator(pub Arc<AtomicBool>);
+
+impl Backend for StoppableSimulator {
+    fn name(&self) -> &'static str {
+        paceline_records::SIMULATOR
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        let mut run = Simulation::new(plan, registry, seed, observer)?;
+        let mut now = Time::ZERO;
+        while now < run.end {
+            if self.0.load(Ordering::Relaxed) {
+                return Err(BackendError::Broken { cause: "interrupted".to_owned() });
+            }
+            now = (now + STEP).min(run.end);
+            run.advance(now).map_err(|failure| failure.in_run(plan, seed))?;
+        }
+        Ok(run.outcome())
+    }
+}
