@@ -110,6 +110,16 @@ impl Scoreboard {
         number * self.segment
     }
 
+    /// Returns the bytes acknowledged since the connection began.
+    pub fn acknowledged(&self) -> u64 {
+        self.offset(self.base)
+    }
+
+    /// Returns the bytes sent since the connection began.
+    pub fn sent(&self) -> u64 {
+        self.offset(self.end())
+    }
+
     /// Returns the number of the first unacknowledged segment.
     pub fn base(&self) -> u64 {
         self.base

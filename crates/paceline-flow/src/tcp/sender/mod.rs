@@ -1,24 +1,29 @@
 //! The sending endpoint: consecutive connections, transmission, and the handling of ACKs and timers.
+//!
+//! [`TcpSender`] consists of parts that own their state, and passes values between them. A part may read another one, but only
+//! the sender calls methods that change a part.
 
-mod ack_in;
-mod emitted_signals;
-mod next_segment;
+mod congestion_control;
+mod events;
+mod handshake;
+mod loss_recovery;
 mod pacing;
+mod retransmission_timer;
+mod transfers;
 
-use super::TcpConfig;
-use super::congestion::{Congestion, CongestionConfig, CongestionWindow, NO_THRESHOLD, build_congestion};
-use super::ecn::MarkReaction;
-use super::recovery::Recovery;
-use super::rtt_estimator::RttEstimator;
-use super::scoreboard::Scoreboard;
+use super::congestion::{Ack, CongestionWindow};
 use super::segment::{Flags, Segment};
-use super::workload::{Bursts, Workload, draw_pause, draw_transfer_size};
-use crate::event_queue;
-use emitted_signals::{EmittedSignals, TcpSignal};
+use super::workload::{Bursts, Workload};
+use super::{TcpConfig, TcpEcn};
+use congestion_control::CongestionControl;
+use events::{Events, SignalValues, TcpSignal};
+use handshake::{ConnectionState, Handshake};
+use loss_recovery::{AckEffect, LossRecovery};
 use paceline::{SignalName, SignalSpec, Signals};
 use paceline_units::{DataSize, Ecn, RandomStream, RandomStreams, Time, TimeDelta};
-use pacing::PacingState;
-use std::collections::VecDeque;
+use pacing::Pacing;
+use retransmission_timer::RetransmissionTimer;
+use transfers::Transfers;
 
 /// The kind of a transmitted segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,87 +50,18 @@ pub enum TcpSenderEvent {
     },
 }
 
-/// Initial window (RFC 6928, equation 1): ten segments, but at most 14600 bytes or two large segments.
-fn initial_window(segment: u64) -> u64 {
-    (10 * segment).min(14_600.max(2 * segment))
-}
-
-/// With more transmissions of the SYN, the initial window is one segment (RFC 6928, section 2).
-const SYN_TRIES_MAX: u32 = 2;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ConnectionState {
-    Closed,
-    SynSent,
-    Established,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum RecoveryPhase {
-    /// No loss is known.
-    Open,
-    /// The window falls after a mark, with [`WindowReduction::Proportional`]; no loss is known (Linux: `TCP_CA_CWR`).
-    Reduction(Recovery),
-    /// Loss recovery (RFC 6675).
-    Recovery(Recovery),
-    /// After a timeout, until all segments below `point` are acknowledged.
-    Loss { point: u64 },
-}
-
-impl RecoveryPhase {
-    /// Returns whether no loss is known.
-    fn is_lossless(&self) -> bool {
-        matches!(self, Self::Open | Self::Reduction(_))
-    }
-}
-
 /// The sending endpoint of a flow. It opens one connection after the other.
 #[derive(Debug)]
 pub struct TcpSender {
     config: TcpConfig,
-    workload: Workload,
-    /// The times of [`Workload::Bursts`].
-    bursts: Option<Bursts>,
-    random: RandomStream,
-    /// Seeds of the congestion control algorithms, so that they draw nothing from the workload's stream.
-    seeds: RandomStream,
-    /// Bytes in a full segment.
-    segment: u64,
-    /// The time at which the next connection begins; [`Time::MAX`] if never.
-    next_start: Time,
-    /// The time at which the workload stops sending new data.
-    stop: Time,
-    connection: u32,
-    state: ConnectionState,
-    /// The time at which the connection began, and its bytes of data.
-    began: Time,
-    total: u64,
-    syn_sent: Time,
-    syn_tries: u32,
-    /// A SYN or the ACK of the handshake is ready to be sent.
-    control: bool,
-    scoreboard: Scoreboard,
-    window: CongestionWindow,
-    congestion: Box<dyn Congestion>,
-    pacing: Option<PacingState>,
-    rtt: RttEstimator,
-    phase: RecoveryPhase,
-    /// The first missing segment is sent even if the window is full.
-    fast_retransmit: bool,
-    dup_acks: usize,
-    /// Bytes sent on duplicate ACKs, which are excluded from FlightSize (RFC 5681, section 3.2).
-    limited_transmit: u64,
-    /// The time at which the retransmission timer expires; [`Time::MAX`] if it is off.
-    deadline: Time,
-    /// The time at which pacing allows the next segment; [`Time::MAX`] if none waits for pacing.
-    release: Time,
-    /// Expiries of the retransmission timer since the last new ACK.
-    timeouts: u32,
-    marks: MarkReaction,
-    signals: Signals,
-    signals_enabled: bool,
-    emitted: EmittedSignals,
-    events: VecDeque<TcpSenderEvent>,
+    transfers: Transfers,
+    handshake: Handshake,
+    timer: RetransmissionTimer,
+    recovery: LossRecovery,
+    congestion: CongestionControl,
+    /// `None` if the congestion control does not pace.
+    pacing: Option<Pacing>,
+    events: Events,
 }
 
 impl TcpSender {
@@ -134,8 +70,9 @@ impl TcpSender {
 
     /// Returns the sender with the times of [`Workload::Bursts`]. Without them it makes one transfer.
     #[must_use]
-    pub fn with_bursts(self, bursts: Bursts) -> Self {
-        Self { bursts: Some(bursts), ..self }
+    pub fn with_bursts(mut self, bursts: Bursts) -> Self {
+        self.transfers.set_bursts(bursts);
+        self
     }
 
     /// Creates a sender whose first connection begins at `start`.
@@ -143,55 +80,27 @@ impl TcpSender {
     /// # Panics
     ///
     /// Panics if the configuration names no algorithm of [`CONGESTION`](super::CONGESTION).
-    pub fn new(config: TcpConfig, workload: Workload, start: Time, mut random: RandomStream, signals: Signals) -> Self {
-        let segment = config.segment.as_bytes();
-        let signals_enabled = signals.is_enabled();
-        let congestion = build_congestion(config.congestion, congestion_config(&config, 0));
-        let pacing = congestion.pacing().map(|_| PacingState::new());
+    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, signals: Signals) -> Self {
         let seeds = RandomStreams::new(random.clone().bits()).stream("congestion");
-        let first = workload.first_connection(start, &mut random);
+        let congestion = CongestionControl::new(config, seeds);
         Self {
             config,
-            workload,
-            bursts: None,
-            seeds,
-            random,
-            segment,
-            next_start: first,
-            stop: Time::MAX,
-            connection: 0,
-            state: ConnectionState::Closed,
-            began: start,
-            total: 0,
-            syn_sent: start,
-            syn_tries: 0,
-            control: false,
-            scoreboard: Scoreboard::new(segment, u64::MAX, config.profile.detect_lost_retransmissions),
-            window: CongestionWindow { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
+            transfers: Transfers::new(workload, start, random),
+            handshake: Handshake::default(),
+            timer: RetransmissionTimer::new(config.profile),
+            recovery: LossRecovery::new(config),
+            pacing: congestion.algorithm().pacing().map(|_| Pacing::new()),
             congestion,
-            pacing,
-            rtt: RttEstimator::new(config.profile.rto, config.profile.rto_max),
-            phase: RecoveryPhase::Open,
-            fast_retransmit: false,
-            dup_acks: 0,
-            limited_transmit: 0,
-            deadline: Time::MAX,
-            release: Time::MAX,
-            timeouts: 0,
-            marks: MarkReaction::default(),
-            signals,
-            signals_enabled,
-            emitted: EmittedSignals::NONE,
-            events: VecDeque::new(),
+            events: Events::new(signals),
         }
     }
 
     /// Handles an incoming segment. Segments of other connections are ignored.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) {
-        if segment.connection != self.connection || !segment.flags.ack {
+        if segment.connection != self.handshake.connection() || !segment.flags.ack {
             return;
         }
-        match self.state {
+        match self.handshake.state() {
             ConnectionState::SynSent if segment.flags.syn => self.handle_syn_ack(now),
             ConnectionState::Established => self.handle_ack(now, segment),
             _ => return,
@@ -201,13 +110,16 @@ impl TcpSender {
 
     /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Time) {
-        let released = now >= self.release;
-        if released {
-            self.release = Time::MAX;
+        let mut released = false;
+        if let Some(pacing) = &mut self.pacing
+            && now >= pacing.release()
+        {
+            pacing.clear_release();
+            released = true;
         }
-        if now >= self.next_start {
+        if now >= self.transfers.next_start() {
             self.connect(now);
-        } else if now >= self.deadline {
+        } else if now >= self.timer.deadline() {
             self.handle_retransmission_timeout(now);
         } else if !released {
             return;
@@ -217,45 +129,46 @@ impl TcpSender {
 
     /// Returns the next segment that may be sent at `now`, and its kind. Call until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, SegmentKind)> {
-        if self.control {
-            self.control = false;
-            return Some((self.handshake(now), SegmentKind::Control));
+        if let Some(segment) = self.handshake.poll_transmit(now) {
+            if segment.flags.syn {
+                self.timer.start(now);
+            }
+            return Some((segment, SegmentKind::Control));
         }
-        if self.state != ConnectionState::Established || self.waits_for_pacing(now) {
+        let cwnd = self.congestion.window().cwnd;
+        if self.handshake.state() != ConnectionState::Established
+            || self.pacing.as_mut().is_some_and(|pacing| pacing.must_wait(now, self.recovery.may_send(cwnd)))
+        {
             return None;
         }
-        let Some(number) = self.next_segment(now) else {
-            self.handle_pause(now);
+        let new_data = self.transfers.allows_new_data(now);
+        let Some((number, is_new)) = self.recovery.send(now, cwnd, new_data) else {
+            if let Some(pacing) = &mut self.pacing
+                && self.recovery.lacks_data(cwnd, new_data)
+            {
+                pacing.mark_app_limited(self.recovery.scoreboard().pipe());
+            }
             return None;
         };
-        let new = number == self.scoreboard.end();
-        let payload = self.scoreboard.size(number);
-        if let (Some(pacing), Some(rate)) = (&mut self.pacing, self.congestion.pacing()) {
-            let rate = (rate, self.congestion.burst());
-            pacing.handle_sent(now, number, payload, self.scoreboard.flight() == 0, rate);
+        let scoreboard = self.recovery.scoreboard();
+        let (payload, is_first) = (scoreboard.size(number), number == scoreboard.base());
+        let algorithm = self.congestion.algorithm();
+        if let Some(pacing) = &mut self.pacing
+            && let Some(rate) = algorithm.pacing()
+        {
+            pacing.handle_sent(now, number, payload, is_new && is_first, (rate, algorithm.burst()));
         }
-        if new {
-            self.scoreboard.handle_sent(now);
-            if self.dup_acks > 0 && self.phase.is_lossless() {
-                self.limited_transmit += payload;
-            }
-        }
-        if let RecoveryPhase::Reduction(recovery) | RecoveryPhase::Recovery(recovery) = &mut self.phase {
-            recovery.handle_sent(payload);
-        }
-        if self.deadline == Time::MAX {
-            self.deadline = now + self.rtt.rto(); // RFC 6298, rule 5.1
-        }
+        self.timer.handle_sent(now, !is_new && is_first);
         let segment = Segment {
             payload: payload as u32,
-            sequence: 1 + self.scoreboard.offset(number),
+            sequence: 1 + scoreboard.offset(number),
             acknowledgment: 1,
             flags: Flags { syn: false, ack: true },
-            connection: self.connection,
-            cwr: new && self.config.ecn.is_classic() && self.marks.take_cwr(),
+            connection: self.handshake.connection(),
+            cwr: is_new && self.congestion.take_cwr(),
             ..Segment::default()
         };
-        Some((segment, if new { SegmentKind::Data } else { SegmentKind::Retransmission }))
+        Some((segment, if is_new { SegmentKind::Data } else { SegmentKind::Retransmission }))
     }
 
     /// Returns the ECN field of a packet: only new data is ECN-capable (RFC 3168, sections 6.1.1, 6.1.4 and 6.1.5).
@@ -268,157 +181,146 @@ impl TcpSender {
 
     /// Returns the next event, in order.
     pub fn poll_event(&mut self) -> Option<TcpSenderEvent> {
-        event_queue::poll_event(&mut self.events, &mut self.signals, TcpSenderEvent::Signal)
+        self.events.poll()
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) must be called; `None` if there is none.
     /// Only calls of this sender change it.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let due = self.next_start.min(self.deadline).min(self.release);
+        let release = self.pacing.as_ref().map_or(Time::MAX, Pacing::release);
+        let due = self.transfers.next_start().min(self.timer.deadline()).min(release);
         (due != Time::MAX).then_some(due)
     }
 
     /// Returns the congestion window and the slow-start threshold.
     pub fn window(&self) -> CongestionWindow {
-        self.window
+        self.congestion.window()
     }
 
     /// Returns the estimated bytes in the network (`pipe` of RFC 6675).
     pub fn pipe(&self) -> DataSize {
-        DataSize::from_bytes(self.scoreboard.pipe())
+        DataSize::from_bytes(self.recovery.scoreboard().pipe())
     }
 
     /// Returns the bytes sent and not cumulatively acknowledged (FlightSize of RFC 5681).
     pub fn flight(&self) -> DataSize {
-        DataSize::from_bytes(self.scoreboard.flight())
+        DataSize::from_bytes(self.recovery.scoreboard().flight())
     }
 
     /// Panics if the scoreboard is inconsistent. Visits the whole window; intended for tests.
     #[doc(hidden)]
     pub fn check(&self) {
-        self.scoreboard.check();
+        self.recovery.scoreboard().check();
     }
 
     fn connect(&mut self, now: Time) {
-        self.next_start = Time::MAX;
-        self.total = u64::MAX;
-        match self.workload {
-            Workload::Bulk => {}
-            Workload::OnOff { on, off } => {
-                self.stop = now + on;
-                self.next_start = self.stop + off;
-            }
-            Workload::Short { size, .. } | Workload::Bursts { size, .. } => {
-                self.total = draw_transfer_size(&mut self.random, size).as_bytes()
-            }
-        }
-        self.connection += 1;
-        self.state = ConnectionState::SynSent;
-        self.began = now;
-        self.syn_tries = 0;
-        self.control = true;
-        self.scoreboard.reset(self.total);
-        self.window =
-            CongestionWindow { cwnd: DataSize::from_bytes(initial_window(self.segment)), ssthresh: NO_THRESHOLD };
-        let config = congestion_config(&self.config, self.seeds.bits());
-        self.congestion = build_congestion(self.config.congestion, config);
+        let total = self.transfers.begin(now);
+        self.handshake.begin();
+        self.recovery.reset(total);
+        self.congestion.reset();
         if let Some(pacing) = &mut self.pacing {
             pacing.reset();
         }
-        self.rtt = RttEstimator::new(self.config.profile.rto, self.config.profile.rto_max);
-        self.phase = RecoveryPhase::Open;
-        self.fast_retransmit = false;
-        self.dup_acks = 0;
-        self.limited_transmit = 0;
-        self.deadline = Time::MAX;
-        self.release = Time::MAX;
-        self.timeouts = 0;
-        self.marks = MarkReaction::default();
-    }
-
-    /// Returns the SYN or the ACK that completes the handshake.
-    fn handshake(&mut self, now: Time) -> Segment {
-        let segment = Segment { connection: self.connection, ..Segment::default() };
-        if self.state == ConnectionState::SynSent {
-            self.syn_sent = now;
-            self.syn_tries += 1;
-            self.deadline = now + self.rtt.rto();
-            return Segment { flags: Flags { syn: true, ack: false }, ..segment };
-        }
-        Segment { flags: Flags { syn: false, ack: true }, sequence: 1, acknowledgment: 1, ..segment }
+        self.timer.reset();
     }
 
     fn handle_syn_ack(&mut self, now: Time) {
-        self.state = ConnectionState::Established;
-        self.control = true;
-        self.deadline = Time::MAX;
-        let round_trip = (self.syn_tries == 1).then_some(now - self.syn_sent);
-        if let Some(sample) = round_trip {
-            self.rtt.handle_sample(sample, 0, 0);
-        } else {
-            self.rtt.handle_lost_syn();
+        let round_trip = self.handshake.handle_syn_ack(now);
+        self.timer.handle_open(round_trip);
+        if self.handshake.reduces_initial_window() {
+            self.congestion.set_window(self.config.segment);
         }
-        if self.syn_tries > SYN_TRIES_MAX {
-            self.window.cwnd = self.config.segment;
+        if let Some(pacing) = &mut self.pacing {
+            pacing.handle_round_trip(round_trip);
+            self.congestion.handle_open(now, round_trip);
         }
-        self.start_pacing(now, round_trip);
     }
 
     fn handle_retransmission_timeout(&mut self, now: Time) {
-        self.rtt.back_off();
-        if self.state == ConnectionState::SynSent {
-            self.control = true;
-            self.deadline = Time::MAX;
+        self.timer.back_off();
+        if self.handshake.state() == ConnectionState::SynSent {
+            self.handshake.retry();
+            self.timer.stop();
             return;
         }
-        if self.timeouts == 0 {
-            let flight = self.flight_without_limited_transmit();
-            let threshold = self.window.ssthresh;
-            self.congestion.handle_timeout(flight, &mut self.window);
-            if self.phase.is_lossless() && self.marks.covers_loss(self.scoreboard.base()) {
-                self.window.ssthresh = threshold; // a mark has lowered it for this window of data
-            }
-        }
-        self.timeouts += 1;
-        self.marks.handle_reduction(self.scoreboard.end());
-        self.window.cwnd = self.config.segment; // the loss window (RFC 5681, section 3.1)
-        self.phase = RecoveryPhase::Loss { point: self.scoreboard.end() };
-        self.fast_retransmit = false;
-        self.dup_acks = 0;
-        self.limited_transmit = 0;
-        self.scoreboard.handle_timeout(!self.config.profile.keep_sack_on_timeout);
-        self.deadline = now + self.rtt.rto();
+        let first = self.timer.restart(now);
+        self.congestion.handle_timeout(first, &self.recovery);
+        self.recovery.handle_timeout();
     }
 
-    /// Returns FlightSize for the new threshold, without the bytes of limited transmit.
-    fn flight_without_limited_transmit(&self) -> DataSize {
-        let flight = self.scoreboard.flight();
-        DataSize::from_bytes(flight - self.limited_transmit.min(flight))
+    fn handle_ack(&mut self, now: Time, segment: &Segment) {
+        let pipe_before = self.recovery.scoreboard().pipe();
+        let cwnd_limited = !self.recovery.window_is_open(self.congestion.window().cwnd);
+        let AckEffect { summary, ends_reduction, shows_loss } = self.recovery.handle_ack(segment);
+        let round_trip = self.timer.handle_ack(now, &summary, self.recovery.scoreboard());
+        let (srtt, bytes) = (self.timer.rtt().srtt(), DataSize::from_bytes);
+        if ends_reduction && self.pacing.is_none() {
+            self.congestion.set_window(self.congestion.window().ssthresh);
+        }
+        if shows_loss {
+            let is_covered = self.congestion.handle_loss(&self.recovery);
+            self.recovery.begin_recovery(is_covered);
+        }
+        let is_marked = self.handle_echo(now, segment, summary.delivered);
+        if let Some(pacing) = &mut self.pacing {
+            let sample = pacing.handle_ack(now, &summary, round_trip, srtt, pipe_before, &self.recovery);
+            self.congestion.handle_sample(&sample);
+            if self.congestion.algorithm().is_self_limited() {
+                pacing.mark_app_limited(self.recovery.scoreboard().pipe());
+            }
+        } else if let Some(cwnd) = self.recovery.reduced_window(&summary, self.congestion.window().ssthresh) {
+            self.congestion.set_window(cwnd);
+        } else if summary.acked > 0 && !ends_reduction && !is_marked {
+            self.congestion.handle_ack(&Ack {
+                now,
+                acked: bytes(summary.delivered),
+                acknowledged: bytes(self.recovery.scoreboard().acknowledged()),
+                sent: bytes(self.recovery.scoreboard().sent()),
+                round_trip,
+                srtt: srtt.unwrap_or(self.timer.rtt().rto()),
+                cwnd_limited,
+            });
+        }
+        if self.recovery.scoreboard().is_done() {
+            self.close(now);
+        }
+    }
+
+    /// Handles the ECN echo of an ACK that delivered this many bytes. Returns whether the window must not grow.
+    fn handle_echo(&mut self, now: Time, segment: &Segment, delivered: u64) -> bool {
+        match self.config.ecn {
+            TcpEcn::Off => false,
+            TcpEcn::Classic | TcpEcn::Alternative => {
+                if let Some(cwnd) = self.congestion.handle_echo(segment.ece, &self.recovery) {
+                    self.recovery.begin_reduction(cwnd);
+                }
+                segment.ece
+            }
+            TcpEcn::Accurate | TcpEcn::L4s => {
+                let srtt = self.timer.rtt().srtt().unwrap_or(self.timer.rtt().rto());
+                self.congestion.handle_marks(now, segment, delivered, &self.recovery, srtt)
+            }
+        }
     }
 
     /// Closes the connection after its last byte is acknowledged.
     fn close(&mut self, now: Time) {
-        self.state = ConnectionState::Closed;
-        self.phase = RecoveryPhase::Open;
-        self.deadline = Time::MAX;
-        self.release = Time::MAX;
-        match (self.workload, &mut self.bursts) {
-            (Workload::Short { pause, .. }, _) => self.next_start = now + draw_pause(&mut self.random, pause),
-            (Workload::Bursts { pause, .. }, Some(bursts)) => self.next_start = bursts.after(now, pause),
-            _ => {}
+        self.handshake.close();
+        self.recovery.close();
+        self.timer.stop();
+        if let Some(pacing) = &mut self.pacing {
+            pacing.clear_release();
         }
-        self.events
-            .push_back(TcpSenderEvent::TransferDone { size: DataSize::from_bytes(self.total), took: now - self.began });
+        self.events.push(self.transfers.finish(now));
     }
-}
 
-fn congestion_config(config: &TcpConfig, seed: u64) -> CongestionConfig {
-    let limit = config.profile.slow_start_limit;
-    CongestionConfig {
-        segment: config.segment,
-        slow_start_limit: limit.map(|n| DataSize::from_bytes(n as u64 * config.segment.as_bytes())),
-        hystart: config.profile.hystart,
-        kernel_windows: config.profile.kernel_windows,
-        seed,
+    #[inline]
+    fn emit_signals(&mut self) {
+        self.events.emit_signals(|| SignalValues {
+            window: self.congestion.window(),
+            srtt: self.timer.rtt().srtt(),
+            state: self.recovery.signal_state(),
+            target: self.congestion.algorithm().target(),
+        });
     }
 }

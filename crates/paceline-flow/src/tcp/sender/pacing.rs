@@ -1,26 +1,88 @@
-//! Support for congestion control that paces: delivery rates, and the times at which segments may be sent.
+//! Pacing for congestion control that paces: delivery rates, and the times at which segments may be sent.
+//!
+//! Owns the delivery rate estimator, the pacer, and the time at which a segment that waits is released.
 
-use super::{RecoveryPhase, TcpSender};
-use crate::tcp::congestion::{LossState, RateSample};
+use super::loss_recovery::LossRecovery;
+use crate::tcp::congestion::RateSample;
 use crate::tcp::delivery_rate::DeliveryRateEstimator;
 use crate::tcp::scoreboard::AckSummary;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 #[derive(Debug)]
-pub(super) struct PacingState {
+pub(super) struct Pacing {
     delivery: DeliveryRateEstimator,
     pacer: SegmentPacer,
+    /// The time at which pacing allows the next segment; [`Time::MAX`] if none waits for pacing.
+    release: Time,
 }
 
-impl PacingState {
+impl Pacing {
     pub fn new() -> Self {
-        Self { delivery: DeliveryRateEstimator::new(), pacer: SegmentPacer::new() }
+        Self { delivery: DeliveryRateEstimator::new(), pacer: SegmentPacer::new(), release: Time::MAX }
     }
 
     /// Resets the state for a new connection.
     pub fn reset(&mut self) {
         self.delivery.reset();
         self.pacer = SegmentPacer::new();
+        self.release = Time::MAX;
+    }
+
+    pub fn release(&self) -> Time {
+        self.release
+    }
+
+    /// No segment waits.
+    pub fn clear_release(&mut self) {
+        self.release = Time::MAX;
+    }
+
+    /// Handles the round-trip time of a SYN or data segment, if it is unambiguous.
+    pub fn handle_round_trip(&mut self, round_trip: Option<TimeDelta>) {
+        if let Some(sample) = round_trip {
+            self.delivery.handle_round_trip(sample);
+        }
+    }
+
+    /// Handles an ACK. Returns the measurements for the congestion control.
+    pub fn handle_ack(
+        &mut self,
+        now: Time,
+        summary: &AckSummary,
+        round_trip: Option<TimeDelta>,
+        srtt: Option<TimeDelta>,
+        pipe_before: u64,
+        recovery: &LossRecovery,
+    ) -> RateSample {
+        self.handle_round_trip(round_trip);
+        let (bytes, scoreboard) = (DataSize::from_bytes, recovery.scoreboard());
+        let measurement = self.delivery.handle_ack(now, summary, scoreboard.base());
+        RateSample {
+            now,
+            acked: bytes(measurement.acked),
+            lost: bytes(summary.lost),
+            delivered: bytes(self.delivery.delivered()),
+            rate: measurement.rate.map(|(before, rate)| (bytes(before), rate)),
+            app_limited: measurement.app_limited,
+            round_trip,
+            srtt,
+            pipe_before: bytes(pipe_before),
+            pipe: bytes(scoreboard.pipe()),
+            loss_state: recovery.loss_state(),
+        }
+    }
+
+    /// Marks the segments sent from now on as application-limited. `pipe`: bytes in the network.
+    pub fn mark_app_limited(&mut self, pipe: u64) {
+        self.delivery.mark_app_limited(pipe);
+    }
+
+    /// Returns whether the next segment has to wait for the pacer, and schedules its release. `may_send`: loss recovery and the
+    /// congestion window allow it.
+    pub fn must_wait(&mut self, now: Time, may_send: bool) -> bool {
+        let waits = now < self.pacer.next && may_send;
+        self.release = if waits { self.pacer.next } else { Time::MAX };
+        waits
     }
 
     /// Handles segment `number` being sent at this pacing rate, in bursts of this many segments. `idle`: nothing was in
@@ -31,100 +93,29 @@ impl PacingState {
     }
 }
 
-impl TcpSender {
-    /// Starts pacing when the connection is established. `round_trip` is that of the SYN, if it is unambiguous.
-    pub(super) fn start_pacing(&mut self, now: Time, round_trip: Option<TimeDelta>) {
-        let Some(PacingState { delivery, .. }) = &mut self.pacing else { return };
-        if let Some(sample) = round_trip {
-            delivery.handle_round_trip(sample);
-        }
-        self.congestion.handle_open(now, round_trip, &self.window);
-    }
-
-    /// Passes the rate sample of an ACK to the congestion control, which sets the window.
-    pub(super) fn handle_rate_sample(
-        &mut self,
-        now: Time,
-        summary: &AckSummary,
-        round_trip: Option<TimeDelta>,
-        pipe_before: u64,
-    ) {
-        let Some(PacingState { delivery, .. }) = &mut self.pacing else { return };
-        if let Some(round_trip) = round_trip {
-            delivery.handle_round_trip(round_trip);
-        }
-        let measurement = delivery.handle_ack(now, summary, self.scoreboard.base());
-        let bytes = DataSize::from_bytes;
-        let sample = RateSample {
-            now,
-            acked: bytes(measurement.acked),
-            lost: bytes(summary.lost),
-            delivered: bytes(delivery.delivered()),
-            rate: measurement.rate.map(|(before, rate)| (bytes(before), rate)),
-            app_limited: measurement.app_limited,
-            round_trip,
-            srtt: self.rtt.srtt(),
-            pipe_before: bytes(pipe_before),
-            pipe: bytes(self.scoreboard.pipe()),
-            loss_state: match self.phase {
-                RecoveryPhase::Open | RecoveryPhase::Reduction(_) => LossState::Open,
-                RecoveryPhase::Recovery(_) => LossState::Recovery,
-                RecoveryPhase::Loss { .. } => LossState::Loss,
-            },
-        };
-        self.congestion.handle_sample(&sample, &mut self.window);
-        if self.congestion.is_self_limited() {
-            delivery.mark_app_limited(self.scoreboard.pipe());
-        }
-    }
-
-    /// Returns whether the next segment has to wait for the pacer, and schedules its release.
-    pub(super) fn waits_for_pacing(&mut self, now: Time) -> bool {
-        let Some(PacingState { pacer, .. }) = &self.pacing else { return false };
-        let waits = now < pacer.next && (self.fast_retransmit || self.window_is_open());
-        self.release = if waits { pacer.next } else { Time::MAX };
-        waits
-    }
-
-    /// Marks the connection as application-limited if nothing is sent for lack of data.
-    pub(super) fn handle_pause(&mut self, now: Time) {
-        if self.pacing.is_none() {
-            return;
-        }
-        let no_data = self.scoreboard.next_new().is_none() || now >= self.stop;
-        if no_data
-            && self.window_is_open()
-            && self.scoreboard.next_lost().is_none()
-            && let Some(PacingState { delivery, .. }) = &mut self.pacing
-        {
-            delivery.mark_app_limited(self.scoreboard.pipe());
-        }
-    }
-}
-
 /// Number of initial segments of a connection that are not paced: an initial window (`TCP_INIT_CWND` in Linux's
 /// `tcp_update_skb_after_send`).
 const UNPACED: u32 = 10;
 
 /// Computes the gaps between bursts of segments.
 #[derive(Debug)]
-pub(super) struct SegmentPacer {
+struct SegmentPacer {
     /// Remaining segments that are not paced.
     unpaced: u32,
     /// Segments and bytes of data sent in the current burst.
     sent: (u64, DataSize),
     /// The earliest time of the next segment.
-    pub next: Time,
+    next: Time,
 }
 
 impl SegmentPacer {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { unpaced: UNPACED, sent: (0, DataSize::ZERO), next: Time::ZERO }
     }
 
     /// Handles a sent segment with `size` bytes of data, in bursts of `burst` segments. The gap after a burst is its
     /// size divided by the rate. If the burst was late, the gap is shorter by the delay, and at least half as long.
-    pub fn handle_sent(&mut self, now: Time, size: DataSize, rate: Rate, burst: u64) {
+    fn handle_sent(&mut self, now: Time, size: DataSize, rate: Rate, burst: u64) {
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;
