@@ -6,8 +6,9 @@
 //! result       = min(send, receive);  0.95 receive if receive < 0.9 send;  none if receive > 2 send
 //! ```
 
-use crate::{PacketReport, ProbeCluster};
+use crate::{PacketReport, ProbeCluster, ProbeId};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 /// The share of a cluster's packets and bytes that must have arrived (`kMinReceivedProbesRatio`,
@@ -72,13 +73,21 @@ impl ProbeEstimator {
         self.clusters.push_back(Progress::new(cluster));
     }
 
-    /// Handles the reports of a message. Returns the rate of the last cluster of which enough has arrived.
-    pub fn handle_reports(&mut self, reports: &[PacketReport]) -> Option<Rate> {
+    /// Handles the reports of a message. Returns the clusters of which enough has arrived, each with its rate; the one with the last
+    /// report is the last one.
+    pub fn handle_reports(&mut self, reports: &[PacketReport]) -> Vec<(ProbeId, Rate)> {
+        let mut results = Vec::new();
         // Most flows send no clusters.
         if self.clusters.is_empty() {
-            return None;
+            return results;
         }
-        reports.iter().filter_map(|report| self.handle_report(report)).last()
+        for report in reports {
+            if let (Some(id), Some(rate)) = (report.probe, self.handle_report(report)) {
+                results.retain(|(other, _)| *other != id);
+                results.push((id, rate));
+            }
+        }
+        results
     }
 
     /// Handles the report on a packet. Returns the rate of its cluster, once enough of the cluster has arrived.
@@ -135,7 +144,6 @@ fn probed_rate(sent: Rate, received: Rate) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     /// V4.9.
     #[test]

@@ -220,7 +220,7 @@ impl Sender {
             over
         };
         // The last cluster with a result counts (`ProbeBitrateEstimator::FetchAndResetLastEstimatedBitrate`).
-        let probed = self.probe_estimator.handle_reports(feedback.packets);
+        let probed = self.probe_estimator.handle_reports(feedback.packets).last().map(|(_, rate)| *rate);
         if let Some(over) = over {
             self.update(now, over, probed, signals);
         }

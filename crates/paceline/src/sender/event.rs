@@ -1,7 +1,7 @@
 //! The events of a [`Sender`](super::Sender).
 
-use crate::Decision;
-use paceline_units::{Fraction, StreamId, TimeDelta};
+use crate::{Decision, ProbeId};
+use paceline_units::{Fraction, Rate, StreamId, TimeDelta};
 
 /// What changed in a [`Sender`](super::Sender).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +15,13 @@ pub enum SenderEvent {
     RoundTrip(TimeDelta),
     /// Reports gave this fraction lost, over at least 20 packets.
     FractionLost(Fraction),
+    /// Reports show that this much of a probe cluster arrived, once 80 % of its packets have; further packets of it refine the rate.
+    ProbeResult {
+        /// The cluster.
+        id: ProbeId,
+        /// The lower one of its send and receive rates, and less if the path was full (libwebrtc's `ProbeBitrateEstimator`).
+        rate: Rate,
+    },
     /// A frame was dropped: it did not fit into the queue of the pacer, or waited too long in it.
     FrameDropped(StreamId),
     /// The encoder of the stream should make a key frame.

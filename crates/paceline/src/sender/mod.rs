@@ -34,7 +34,7 @@ mod rtcp_in;
 mod sequence_map;
 mod streams;
 
-use crate::blocks::ApplicationLimit;
+use crate::blocks::{ApplicationLimit, ProbeEstimator};
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
     Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf,
@@ -120,6 +120,7 @@ pub struct Sender<T = Vec<u8>> {
     /// Sent packets, with per-packet feedback.
     history: Option<History>,
     reader: FeedbackReader,
+    probes: ProbeEstimator,
     loss: LossCount,
     rtt: Option<RoundTrip>,
     #[cfg(feature = "rtp")]
@@ -161,6 +162,7 @@ impl<T> Sender<T> {
             queue_limit: config.queue_limit,
             history: per_packet.then(History::new),
             reader: FeedbackReader::default(),
+            probes: ProbeEstimator::default(),
             loss: LossCount::default(),
             rtt: None,
             #[cfg(feature = "rtp")]
@@ -509,6 +511,7 @@ impl<T> Sender<T> {
         let Some(half) = &mut self.half else { return };
         while let Some(cluster) = half.poll_probe(now) {
             if self.streams.carry_padding() || !self.outbox.paces {
+                self.probes.handle_cluster(cluster);
                 self.outbox.prober.push(cluster);
             }
         }

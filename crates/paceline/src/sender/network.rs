@@ -3,7 +3,7 @@
 use super::prober::Prober;
 use super::report_in::LossCount;
 use super::{Sender, StreamConfig};
-use crate::blocks::UnusedRate;
+use crate::blocks::{ProbeEstimator, UnusedRate};
 use crate::{Bounds, Event, Setup};
 use paceline_units::{Rate, StreamId, Time};
 
@@ -32,6 +32,7 @@ impl<T> Sender<T> {
             history.restart();
         }
         (self.outbox.prober, self.rtt, self.loss) = (Prober::default(), None, LossCount::default());
+        self.probes = ProbeEstimator::default();
         self.reader.restart();
         #[cfg(feature = "rtp")]
         self.rtp.handle_route_change(now);

@@ -145,9 +145,13 @@ impl<T> Sender<T> {
         self.reported.0 += arrived as u64;
         self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
+        let results = self.probes.handle_reports(packets);
         if let Some(half) = &mut self.half {
             let feedback = Feedback { packets, outstanding, after_highest, rtt };
             half.handle_event(now, &Event::Feedback(&feedback), &mut self.signals);
+        }
+        for (id, rate) in results {
+            self.emit(SenderEvent::ProbeResult { id, rate });
         }
         true
     }

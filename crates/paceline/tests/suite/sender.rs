@@ -125,6 +125,22 @@ fn every_controller_uses_a_link_from_reports_as_values() {
     }
 }
 
+/// The start probes of `googcc`, at three and six times 300 kbit/s, of which the link of 1.5 Mbit/s lets the second one through in part.
+#[test]
+fn results_of_probes_are_events() {
+    let registry = controllers();
+    let mut call = Call::new(registry.get("googcc").unwrap(), &SETUP, Rate::from_kbps(1500));
+    call.run_until(Time::from_secs(5));
+    let result = |event: &SenderEvent| match event {
+        SenderEvent::ProbeResult { id, rate } => Some((*id, rate.as_bps() / 1000)),
+        _ => None,
+    };
+    let results: Vec<_> = call.events.iter().filter_map(result).collect();
+    let of = |cluster| results.iter().rev().find(|(id, _)| *id == cluster).unwrap_or_else(|| panic!("{results:?}")).1;
+    assert!((800..=1000).contains(&of(1)), "{results:?}");
+    assert!((1200..=1600).contains(&of(2)), "{results:?}");
+}
+
 /// The table of the guide.
 #[test]
 fn controllers_need_what_the_guide_says() {
