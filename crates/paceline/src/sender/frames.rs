@@ -26,6 +26,7 @@ impl NewFrame {
 }
 
 /// The result of [`Sender::admit_frame`].
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Admission<T> {
     /// The media timestamp of the frame.
@@ -110,6 +111,7 @@ impl<T> Sender<T> {
 
     /// Decides whether the packets of a frame may be queued, which take `total` bytes. `place` is that of the stream in the order
     /// of [`add_stream`](Self::add_stream).
+    #[doc(hidden)]
     pub fn admit_frame(&mut self, now: Time, place: usize, captured: Time, total: DataSize) -> Admission<T> {
         let now = self.advance(now);
         let stream = &mut self.streams.list[place];

@@ -372,21 +372,25 @@ impl<T> Sender<T> {
 
     /// Returns the share of the target of the stream at a place, in the order in which streams were added, and whether it pauses
     /// because the target leaves too little for it.
+    #[doc(hidden)]
     pub fn share_at(&self, place: usize) -> (Rate, bool) {
         self.streams.list.get(place).map_or((Rate::ZERO, false), |stream| (stream.share, stream.suspended))
     }
 
     /// Returns the size of the packets of the stream at a place that wait in the queue, without retransmissions.
+    #[doc(hidden)]
     pub fn queued_at(&self, place: usize) -> DataSize {
         self.streams.list.get(place).map_or(DataSize::ZERO, |stream| stream.queued)
     }
 
     /// Returns the media timestamp of the last frame of the stream at a place.
+    #[doc(hidden)]
     pub fn timestamp_at(&self, place: usize) -> u32 {
         self.streams.list.get(place).map_or(0, |stream| stream.timestamp)
     }
 
     /// Returns whether the controller divides the target among the streams itself.
+    #[doc(hidden)]
     pub fn controller_divides(&self) -> bool {
         let first = self.half.as_ref().zip(self.streams.list.first());
         first.is_some_and(|(half, stream)| half.stream_rate(stream.config.id).is_some())
@@ -454,6 +458,7 @@ impl<T> Sender<T> {
 
     /// Reads the decision and the probe clusters of the controller, and its next timeout. A program calls it after
     /// `handle_rtcp_packet` (feature `rtp`) and [`handle_stream`](Self::handle_stream); the other calls do it themselves.
+    #[doc(hidden)]
     pub fn settle(&mut self) {
         self.follow(self.clock.last());
         self.update_wake();
@@ -501,6 +506,7 @@ impl<T> Sender<T> {
     }
 
     /// Returns whether the decision changed since the last call.
+    #[doc(hidden)]
     #[inline]
     pub fn take_decision_changed(&mut self) -> bool {
         core::mem::take(&mut self.decision_changed)

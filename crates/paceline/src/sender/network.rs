@@ -124,6 +124,7 @@ impl<T> Sender<T> {
 
     /// Sets the limits of the stream at a place as [`set_stream_limits`](Self::set_stream_limits) does, but they count only from the
     /// next [`set_reserved`](Self::set_reserved) on.
+    #[doc(hidden)]
     #[inline]
     pub fn prepare_limits(&mut self, place: usize, min: Rate, max: Rate) {
         let config = &mut self.streams.list[place].config;
@@ -131,6 +132,7 @@ impl<T> Sender<T> {
     }
 
     /// Sets the part of the target that retransmissions and forward error correction take. The streams share the rest.
+    #[doc(hidden)]
     pub fn set_reserved(&mut self, reserved: Rate) {
         self.reserved = reserved;
         self.divide();

@@ -191,6 +191,7 @@ impl<T> Sender<T> {
     }
 
     /// Returns the fraction lost that was passed on since the last call, for loss protection.
+    #[doc(hidden)]
     pub fn take_fraction_lost(&mut self) -> Option<Fraction> {
         self.loss.fraction.take()
     }

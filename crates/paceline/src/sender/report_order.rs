@@ -25,6 +25,7 @@ impl ReportOrder {
 }
 
 /// The content of a compound's reports, up to the packet that is being read.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportStatus {
     /// A block on one of the flow's streams was newer than the last accepted one.

@@ -168,6 +168,7 @@ impl<T> Sender<T> {
 
     /// Handles one packet of a compound, for a program that reads compounds itself. `status` is new for each compound. Call
     /// [`settle`](Self::settle) after the last packet.
+    #[doc(hidden)]
     pub fn handle_rtcp_packet(&mut self, now: Time, packet: &Rtcp<'_>, status: &mut ReportStatus) {
         let now = self.advance(now);
         match *packet {
