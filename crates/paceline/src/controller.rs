@@ -209,8 +209,8 @@ pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     fn message_kind(&self) -> MessageKind {
         MessageKind::App
     }
-    /// Returns why the half failed, as [`SendHalf::poll_failure`]. A flow may call this after timeouts only, so
-    /// [`poll_timeout`](Self::poll_timeout) of a half that failed returns a time that has passed.
+    /// Returns why the half failed, as [`SendHalf::poll_failure`]. The flow calls this after timeouts and changes, not after packets:
+    /// a half that failed has no message, and its [`poll_timeout`](Self::poll_timeout) returns a time that has passed.
     fn poll_failure(&mut self) -> Option<Failure> {
         None
     }

@@ -121,7 +121,7 @@ pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
 #[cfg(feature = "rtp")]
-pub use receiver::{FeedbackBuilder, RtpArrival, SendTimeUnwrapper};
+pub use receiver::RtpArrival;
 pub use receiver::{FeedbackFormat, FeedbackFormats, Receiver};
 pub use registry::Registry;
 pub use report::{PacketArrival, Reception, Report};

@@ -9,24 +9,14 @@ use paceline_units::{RemoteTime, StreamId};
 impl MediaReceiver {
     /// Sets the limits of the sender's target for the receive half.
     pub fn set_bounds(&mut self, now: RemoteTime, bounds: &Bounds) {
-        if let Some(half) = &mut self.half {
-            half.handle_bounds(now, bounds);
-        }
-        self.check_half();
-        self.poll_half(now);
+        self.core.set_bounds(now, bounds);
         self.update_wake();
     }
 
     /// Handles a change of the network route. The receive half starts again with this setup. Its messages that were not
     /// sent yet are dropped.
     pub fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
-        self.messages.clear();
-        if let Some(half) = &mut self.half {
-            half.handle_route_change(now, setup);
-            half.handle_bounds(now, &setup.bounds());
-        }
-        self.check_half();
-        self.poll_half(now);
+        self.core.handle_route_change(now, setup);
         self.update_wake();
     }
 
@@ -39,9 +29,7 @@ impl MediaReceiver {
         if self.streams.iter().any(is_used) {
             return false;
         }
-        if let Some(feedback) = &mut self.feedback {
-            feedback.add_ssrcs(&[info.ssrc, info.rtx_ssrc]);
-        }
+        self.core.add_ssrcs(&[info.ssrc, info.rtx_ssrc]);
         self.streams.push(ReceiverStream::new(info));
         self.restart_report();
         true
@@ -51,9 +39,7 @@ impl MediaReceiver {
     pub fn remove_stream(&mut self, id: StreamId) -> bool {
         let Some(index) = self.streams.iter().position(|stream| stream.info.id == id) else { return false };
         let stream = self.streams.remove(index);
-        if let Some(feedback) = &mut self.feedback {
-            feedback.remove_ssrcs(&[stream.info.ssrc, stream.info.rtx_ssrc]);
-        }
+        self.core.remove_ssrcs(&[stream.info.ssrc, stream.info.rtx_ssrc]);
         self.restart_report();
         true
     }

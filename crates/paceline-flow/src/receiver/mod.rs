@@ -10,10 +10,7 @@ use crate::datagram::Datagram;
 use crate::event_queue;
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
-use paceline::{
-    Controller, Failure, FeedbackBuilder, FeedbackFormats, FeedbackRequirement, Message, ReceiveHalf,
-    SendTimeUnwrapper, Signals,
-};
+use paceline::{Controller, Failure, FeedbackFormats, Receiver, Signals};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
 use std::collections::VecDeque;
@@ -68,10 +65,7 @@ pub struct MediaReceiver {
     extensions: ExtensionIds,
     ssrc: u32,
     streams: Vec<ReceiverStream>,
-    /// `None` without a receive half, and after its failure.
-    half: Option<Box<dyn ReceiveHalf>>,
-    failure: Option<Failure>,
-    feedback: Option<FeedbackBuilder>,
+    core: Receiver,
     rtcp: RtcpTimer,
     next_report: RemoteTime,
     /// The first source of the next datagram of an unfinished report; 0 if there is none. See `source`.
@@ -83,10 +77,6 @@ pub struct MediaReceiver {
     /// Shortest time between messages; `None`: as the receive half decides.
     message_interval: Option<TimeDelta>,
     nack: bool,
-    send_times: SendTimeUnwrapper,
-    /// Messages of the receive half that wait for the next report.
-    messages: VecDeque<Message>,
-    signals: Signals,
     events: VecDeque<ReceiverEvent>,
     malformed: [u32; WireError::COUNT],
     ignored: u32,
@@ -99,24 +89,14 @@ impl MediaReceiver {
     pub fn new(config: ReceiverConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = config.start + rtcp.next_interval(None);
-        let feedback = controller.feedback.and_then(|wanted| {
-            let format = config.feedback_formats.choose(&wanted)?;
-            let ssrcs = config.streams.iter().flat_map(|info| [info.ssrc, info.rtx_ssrc]);
-            let Some(interval) = config.feedback_interval else {
-                return Some(FeedbackBuilder::new(format, &wanted, ssrcs));
-            };
-            let wanted = FeedbackRequirement::new(interval, interval).with_ecn(wanted.ecn);
-            let mut builder = FeedbackBuilder::new(format, &wanted, ssrcs);
-            builder.never_send_early();
-            Some(builder)
-        });
-        let mut receiver = Self {
+        let ssrcs: Vec<u32> = config.streams.iter().flat_map(|info| [info.ssrc, info.rtx_ssrc]).collect();
+        let media_ssrc = ssrcs.first().copied().unwrap_or(0);
+        let feedback = (config.feedback_formats, config.feedback_interval);
+        Self {
             extensions: config.extensions,
             ssrc: config.ssrc,
             streams: config.streams.into_iter().map(ReceiverStream::new).collect(),
-            half: controller.receive.take(),
-            failure: None,
-            feedback,
+            core: Receiver::for_ssrcs(controller, [config.ssrc, media_ssrc], ssrcs, feedback, signals),
             rtcp,
             next_report,
             next_block: 0,
@@ -124,16 +104,11 @@ impl MediaReceiver {
             messages_due: AT_ONCE,
             message_interval: config.feedback_interval,
             nack: config.nack,
-            send_times: SendTimeUnwrapper::default(),
-            messages: VecDeque::new(),
-            signals,
             events: VecDeque::new(),
             malformed: [0; WireError::COUNT],
             ignored: 0,
             wake: next_report,
-        };
-        receiver.check_half();
-        receiver
+        }
     }
 
     /// Handles an incoming datagram. `bytes` are its real bytes, `size` is its size on the network, and `ecn` its ECN
@@ -149,13 +124,7 @@ impl MediaReceiver {
 
     /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: RemoteTime) {
-        if let Some(half) = &mut self.half
-            && half.poll_timeout().is_some_and(|due| due <= now)
-        {
-            half.handle_timeout(now, &mut self.signals);
-        }
-        self.check_half();
-        self.poll_half(now);
+        self.core.handle_timeout(now);
         for index in 0..self.streams.len() {
             self.render(now, index);
         }
@@ -175,14 +144,14 @@ impl MediaReceiver {
     /// Returns the next event, in order.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
-        event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
+        event_queue::poll_event(&mut self.events, self.core.signals(), ReceiverEvent::Signal)
     }
 
     /// Returns why the receive half failed; `None` if it has not. The flow has no receive half from then on, so the program ends
     /// it.
     #[inline]
     pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
+        self.core.failure()
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
@@ -200,10 +169,7 @@ impl MediaReceiver {
 
     fn update_wake(&mut self) {
         let mut wake = self.report_due();
-        if let Some(half) = &self.half {
-            wake = wake.min(half.poll_timeout().unwrap_or(RemoteTime::MAX));
-        }
-        if let Some(due) = self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout) {
+        if let Some(due) = self.core.poll_timeout_without_messages() {
             wake = wake.min(due);
         }
         for stream in &self.streams {
@@ -217,26 +183,6 @@ impl MediaReceiver {
             }
         }
         self.wake = wake;
-    }
-
-    /// Drops the receive half if it failed. Only timeouts and changes check this: a half that fails at another time is due then.
-    fn check_half(&mut self) {
-        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
-            (self.half, self.failure) = (None, Some(failure));
-        }
-    }
-
-    /// Collects the messages of the receive half.
-    fn poll_half(&mut self, now: RemoteTime) {
-        if let Some(half) = &mut self.half {
-            while let Some(message) = half.poll_message(now) {
-                // A message that waits for the interval is replaced by a newer one.
-                if self.message_interval.is_some() {
-                    self.messages.retain(|waiting| !message.replaces(waiting));
-                }
-                self.messages.push_back(message);
-            }
-        }
     }
 
     fn handle_rtcp(&mut self, now: RemoteTime, bytes: &[u8]) -> Result<(), WireError> {

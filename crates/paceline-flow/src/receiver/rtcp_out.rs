@@ -50,20 +50,18 @@ impl MediaReceiver {
             out.set_len(len, 0, Ecn::NotEct);
             return len > 0;
         }
-        if let Some(feedback) = &mut self.feedback {
-            let media_ssrc = self.streams.first().map_or(0, |stream| stream.info.ssrc);
-            if feedback.write(now, own, media_ssrc, &mut writer) {
-                let len = writer.finish();
-                out.set_len(len, 0, Ecn::NotEct);
-                return true;
-            }
+        let media_ssrc = self.streams.first().map_or(0, |stream| stream.info.ssrc);
+        if self.core.write_feedback(now, media_ssrc, &mut writer) {
+            let len = writer.finish();
+            out.set_len(len, 0, Ecn::NotEct);
+            return true;
         }
         false
     }
 
     /// Returns the time at which a report is due: at once for messages and for the rest of a report.
     pub(super) fn report_due(&self) -> RemoteTime {
-        match (self.next_block, self.messages.is_empty()) {
+        match (self.next_block, self.core.messages().is_empty()) {
             (0, true) => self.next_report,
             (0, false) => self.next_report.min(self.messages_due),
             _ => AT_ONCE,
@@ -83,7 +81,7 @@ impl MediaReceiver {
         let takes_messages = from == 0 && (self.message_interval.is_none() || now >= self.messages_due);
         let streams = self.streams.len().min(BLOCKS_MAX);
         let most = if takes_messages {
-            let len: usize = self.messages.iter().map(|message| rtcp_message::len(message, streams)).sum();
+            let len: usize = self.core.messages().iter().map(|message| rtcp_message::len(message, streams)).sum();
             (out.buffer().len().saturating_sub(REPORT_LEN + len) / BLOCK_LEN).clamp(1, BLOCKS_MAX)
         } else {
             BLOCKS_MAX
@@ -104,17 +102,17 @@ impl MediaReceiver {
         }
         let ssrcs = &ssrcs[..self.streams.len().min(BLOCKS_MAX)];
         let report_len = writer.len();
-        if let Some(interval) = self.message_interval.filter(|_| takes_messages && !self.messages.is_empty()) {
+        if let Some(interval) = self.message_interval.filter(|_| takes_messages && !self.core.messages().is_empty()) {
             self.messages_due = now + interval;
         }
-        while takes_messages && let Some(message) = self.messages.front() {
+        while takes_messages && let Some(message) = self.core.messages().first() {
             let written = rtcp_message::write(message, self.ssrc, ssrcs, &mut writer);
             debug_assert!(written.is_ok() || writer.len() > report_len, "one message on eight streams fits");
             if written.is_err() && writer.len() > report_len {
                 self.messages_due = now + MESSAGE_INTERVAL;
                 break;
             }
-            if let Some(Message::Remb(rate)) = self.messages.pop_front() {
+            if let Some(Message::Remb(rate)) = self.core.take_message() {
                 self.events.push_back(ReceiverEvent::Remb(rate));
             }
         }

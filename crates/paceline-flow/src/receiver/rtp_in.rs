@@ -5,7 +5,7 @@ use crate::datagram::IP_UDP_HEADERS;
 use crate::fec_decoder::RecoveredPacket;
 use crate::reassembly::FramePacket;
 use crate::stream_info::{MediaKind, StreamInfo};
-use paceline::{Arrival, PacketKind};
+use paceline::{PacketKind, RtpArrival};
 use paceline_units::{DataSize, Ecn, RemoteTime};
 use paceline_wire::red::Red;
 use paceline_wire::ulpfec::FecPacket;
@@ -63,19 +63,8 @@ impl MediaReceiver {
         let in_sequence = matches!(kind, PacketKind::Media | PacketKind::Fec);
         let stats = if in_sequence { &mut stream.media } else { &mut stream.rtx };
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, info.clock_rate));
-        if let Some(feedback) = &mut self.feedback {
-            feedback.handle_packet(now, &header, ecn, size);
-        }
-        if let Some(half) = &mut self.half {
-            let arrival = Arrival::new(header.timestamp, number, size)
-                .with_sent(header.abs_send_time.map(|stamp| self.send_times.unwrap(now, stamp)))
-                .with_stream(info.id)
-                .with_media(info.kind)
-                .with_kind(kind)
-                .with_ecn(ecn);
-            half.handle_arrival(now, &arrival, &mut self.signals);
-            self.poll_half(now);
-        }
+        let arrival = RtpArrival::new(kind, size, ecn).with_stream(info.id, info.kind).with_original(Some(number));
+        self.core.handle_rtp(now, &header, &arrival);
 
         let media = whole.saturating_sub(offset + skip);
         match vp8 {

@@ -16,15 +16,11 @@ use alloc::vec::Vec;
 use arrival_log::{ArrivalLog, SPAN_MAX};
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
-#[cfg(feature = "rtp")]
-pub use feedback::FeedbackBuilder;
 pub use feedback::{FeedbackFormat, FeedbackFormats};
 #[cfg(feature = "rtp")]
 pub use rtp::RtpArrival;
 #[cfg(feature = "rtp")]
 use rtp::RtpReports;
-#[cfg(feature = "rtp")]
-pub use send_time::SendTimeUnwrapper;
 
 /// The longest time between two reports with reception statistics: that of RTCP receiver reports in WebRTC endpoints.
 const RECEPTION_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
@@ -86,7 +82,7 @@ impl Counts {
 impl Receiver {
     /// Creates a receiver that takes the receive half out of `controller`.
     pub fn new(controller: &mut Controller, signals: Signals) -> Self {
-        Self {
+        let mut receiver = Self {
             clock: None,
             half: controller.receive.take(),
             failure: None,
@@ -97,7 +93,9 @@ impl Receiver {
             counts: Counts::default(),
             reports: 0,
             signals,
-        }
+        };
+        receiver.check_half();
+        receiver
     }
 
     /// Handles a packet that arrived: its head, its size on the network, IP and UDP headers included, and its ECN field
@@ -130,6 +128,7 @@ impl Receiver {
         if let Some(half) = self.half.as_mut().filter(|half| half.poll_timeout().is_some_and(|due| due <= now)) {
             half.handle_timeout(now, &mut self.signals);
         }
+        self.check_half();
         self.collect(now);
     }
 
@@ -139,6 +138,7 @@ impl Receiver {
         if let Some(half) = &mut self.half {
             half.handle_bounds(now, bounds);
         }
+        self.check_half();
         self.collect(now);
     }
 
@@ -150,6 +150,7 @@ impl Receiver {
             half.handle_route_change(now, setup);
             half.handle_bounds(now, &setup.bounds());
         }
+        self.check_half();
         self.collect(now);
     }
 
@@ -176,14 +177,31 @@ impl Receiver {
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and then [`poll_report`](Self::poll_report) must be
     /// called; `None` if the receiver only waits for packets.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
-        let clock = self.clock.as_ref()?;
-        let message = (!self.messages.is_empty()).then(|| remote(clock.last()));
+        let message = self.clock.as_ref().filter(|_| !self.messages.is_empty()).map(|clock| remote(clock.last()));
+        let due = [message, self.counts.due, self.next_due()].into_iter().flatten().min()?;
+        self.program_time(due)
+    }
+
+    /// Returns the next time at which the receive half or a report on packets is due.
+    #[doc(hidden)]
+    #[inline]
+    pub fn poll_timeout_without_messages(&self) -> Option<RemoteTime> {
+        self.program_time(self.next_due()?)
+    }
+
+    #[inline]
+    fn next_due(&self) -> Option<RemoteTime> {
         let half = self.half.as_ref().and_then(|half| half.poll_timeout());
         let log = self.log.as_ref().and_then(ArrivalLog::poll_timeout);
         #[cfg(feature = "rtp")]
         let log = log.or_else(|| self.rtp.as_ref().and_then(RtpReports::poll_timeout));
-        let due = [message, half, log, self.counts.due].into_iter().flatten().min()?;
-        Some(remote(clock.program_time(Time::from_nanos(due.as_nanos()))))
+        [half, log].into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn program_time(&self, due: RemoteTime) -> Option<RemoteTime> {
+        let due = Time::from_nanos(due.as_nanos());
+        Some(remote(self.clock.as_ref().map_or(due, |clock| clock.program_time(due))))
     }
 
     /// Returns why the receive half failed; `None` if it has not. The receiver then drops it: its messages end, while reports
@@ -204,13 +222,16 @@ impl Receiver {
         }
     }
 
-    /// Takes the messages of the half, unless it failed. A new one replaces an older one that states the same.
+    /// Drops the receive half if it failed. Packets do not check this: a half that fails at one is due then.
+    fn check_half(&mut self) {
+        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
+            (self.half, self.failure) = (None, Some(failure));
+        }
+    }
+
+    /// Takes the messages of the half. A new one replaces an older one that states the same.
     fn collect(&mut self, now: RemoteTime) {
         let Some(half) = &mut self.half else { return };
-        if let Some(failure) = half.poll_failure() {
-            (self.half, self.failure) = (None, Some(failure));
-            return;
-        }
         while let Some(message) = half.poll_message(now) {
             self.messages.retain(|older| !message.replaces(older));
             if self.messages.len() < MESSAGES_MAX {

@@ -1,21 +1,23 @@
 //! The receiver of a flow of RTP packets: reports as RTCP.
 
 use super::feedback::FeedbackBuilder;
-use super::{FeedbackFormats, Receiver, SendTimeUnwrapper};
-use crate::{Arrival, Controller, MediaKind, PacketKind, Signals, rtcp_message};
-use alloc::collections::VecDeque;
-use paceline_units::{DataSize, Ecn, RemoteTime, StreamId};
+use super::send_time::SendTimeUnwrapper;
+use super::{FeedbackFormats, Receiver};
+use crate::{Arrival, Controller, MediaKind, Message, PacketKind, Signals, rtcp_message};
+use alloc::vec::Vec;
+use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{CompoundWriter, RtpHeader, WriteError};
 
-/// The most SSRCs in RFC 8888 reports: those of media, retransmissions and padding, and some that a flow changes to.
-const SSRCS_MAX: usize = 8;
+/// The most SSRCs in RFC 8888 reports that nobody announced: those of retransmissions and padding, and some that a flow changes to.
+const LEARNED_MAX: usize = 7;
 
 /// What RTCP refers to.
 #[derive(Clone, Debug)]
 pub(super) struct RtpReports {
     feedback: Option<FeedbackBuilder>,
-    /// The SSRCs in RFC 8888 reports, the oldest first.
-    ssrcs: VecDeque<u32>,
+    /// The SSRCs in RFC 8888 reports: those that were announced, and those that were learned from packets, the oldest first.
+    ssrcs: Vec<u32>,
+    learned: Vec<u32>,
     own_ssrc: u32,
     media_ssrc: u32,
     send_times: SendTimeUnwrapper,
@@ -37,6 +39,8 @@ pub struct RtpArrival {
     pub media: MediaKind,
     /// The purpose.
     pub kind: PacketKind,
+    /// The number of the packet of which this is a retransmission (RFC 4588); `None`: that of the header.
+    pub original: Option<u16>,
     /// The size on the network, IP and UDP headers included.
     pub size: DataSize,
     /// The ECN field.
@@ -46,11 +50,15 @@ pub struct RtpArrival {
 impl RtpArrival {
     /// Returns a video packet of the first stream.
     pub fn new(kind: PacketKind, size: DataSize, ecn: Ecn) -> Self {
-        Self { stream: StreamId(0), media: MediaKind::Video, kind, size, ecn }
+        Self { stream: StreamId(0), media: MediaKind::Video, kind, original: None, size, ecn }
     }
     /// Returns the packet as one of another stream.
     pub fn with_stream(self, stream: StreamId, media: MediaKind) -> Self {
         Self { stream, media, ..self }
+    }
+    /// Returns the packet as a retransmission of another one.
+    pub fn with_original(self, original: Option<u16>) -> Self {
+        Self { original, ..self }
     }
 }
 
@@ -63,32 +71,72 @@ impl Receiver {
         formats: FeedbackFormats,
         signals: Signals,
     ) -> Self {
-        let feedback = controller
-            .feedback
-            .and_then(|wanted| Some(FeedbackBuilder::new(formats.choose(&wanted)?, &wanted, [media_ssrc].into_iter())));
-        let (ssrcs, send_times) = (VecDeque::from([media_ssrc]), SendTimeUnwrapper::default());
-        let rtp = RtpReports { feedback, ssrcs, own_ssrc, media_ssrc, send_times };
+        let feedback = (formats, None);
+        Self::for_ssrcs(controller, [own_ssrc, media_ssrc], Vec::from([media_ssrc]), feedback, signals)
+    }
+
+    /// Creates a receiver of RTP packets with these SSRCs; see [`for_rtp`](Self::for_rtp). With an interval, reports on packets follow each
+    /// other after exactly this time.
+    #[doc(hidden)]
+    pub fn for_ssrcs(
+        controller: &mut Controller,
+        [own_ssrc, media_ssrc]: [u32; 2],
+        ssrcs: Vec<u32>,
+        (formats, interval): (FeedbackFormats, Option<TimeDelta>),
+        signals: Signals,
+    ) -> Self {
+        let feedback = controller.feedback.and_then(|mut wanted| {
+            let format = formats.choose(&wanted)?;
+            if let Some(interval) = interval {
+                (wanted.interval, wanted.longest) = (interval, interval);
+            }
+            let mut builder = FeedbackBuilder::new(format, &wanted, ssrcs.iter().copied());
+            if interval.is_some() {
+                builder.never_send_early();
+            }
+            Some(builder)
+        });
+        let (learned, send_times) = (Vec::new(), SendTimeUnwrapper::default());
+        let rtp = RtpReports { feedback, ssrcs, learned, own_ssrc, media_ssrc, send_times };
         Self { log: None, rtp: Some(rtp), ..Self::new(controller, signals) }
+    }
+
+    /// Announces SSRCs, such as those of a new stream.
+    pub fn add_ssrcs(&mut self, ssrcs: &[u32]) {
+        let Some(rtp) = &mut self.rtp else { return };
+        rtp.ssrcs.extend(ssrcs);
+        if let Some(feedback) = &mut rtp.feedback {
+            feedback.add_ssrcs(ssrcs);
+        }
+    }
+
+    /// Removes SSRCs from the reports.
+    pub fn remove_ssrcs(&mut self, ssrcs: &[u32]) {
+        let Some(rtp) = &mut self.rtp else { return };
+        rtp.ssrcs.retain(|ssrc| !ssrcs.contains(ssrc));
+        if let Some(feedback) = &mut rtp.feedback {
+            feedback.remove_ssrcs(ssrcs);
+        }
     }
 
     /// Handles an RTP packet that arrived.
     pub fn handle_rtp(&mut self, now: RemoteTime, header: &RtpHeader, packet: &RtpArrival) {
         let now = self.advance(now);
-        let &RtpArrival { stream, media, kind, size, ecn } = packet;
+        let &RtpArrival { stream, media, kind, original, size, ecn } = packet;
         let Some(rtp) = &mut self.rtp else { return };
-        let sent = header.abs_send_time.map(|stamp| rtp.send_times.unwrap(now, stamp));
         if let Some(feedback) = &mut rtp.feedback {
-            if !rtp.ssrcs.contains(&header.ssrc) {
-                if rtp.ssrcs.len() == SSRCS_MAX {
-                    feedback.remove_ssrcs(rtp.ssrcs.pop_front().as_slice());
+            if !rtp.ssrcs.contains(&header.ssrc) && !rtp.learned.contains(&header.ssrc) {
+                if rtp.learned.len() == LEARNED_MAX {
+                    feedback.remove_ssrcs(&[rtp.learned.remove(0)]);
                 }
-                rtp.ssrcs.push_back(header.ssrc);
+                rtp.learned.push(header.ssrc);
                 feedback.add_ssrcs(&[header.ssrc]);
             }
             feedback.handle_packet(now, header, ecn, size);
         }
         if let Some(half) = &mut self.half {
-            let (timestamp, sequence) = (header.timestamp, header.sequence);
+            let sent = header.abs_send_time.map(|stamp| rtp.send_times.unwrap(now, stamp));
+            let (timestamp, sequence) = (header.timestamp, original.unwrap_or(header.sequence));
             let arrival = Arrival { sent, timestamp, sequence, stream, media, kind, size, ecn };
             half.handle_arrival(now, &arrival, &mut self.signals);
         }
@@ -120,6 +168,26 @@ impl Receiver {
             feedback.write(now, rtp.own_ssrc, rtp.media_ssrc, &mut writer);
         }
         Ok((writer.len() > empty).then(|| writer.finish()))
+    }
+
+    /// Returns the messages of the receive half that wait.
+    #[doc(hidden)]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Removes the first message that waits.
+    #[doc(hidden)]
+    pub fn take_message(&mut self) -> Option<Message> {
+        if self.messages.is_empty() { None } else { Some(self.messages.remove(0)) }
+    }
+
+    /// Writes the report on packets that is due, of the flow with this media SSRC. Returns whether there was one.
+    #[doc(hidden)]
+    pub fn write_feedback(&mut self, now: RemoteTime, media_ssrc: u32, writer: &mut CompoundWriter<'_>) -> bool {
+        let now = self.advance(now);
+        let Some(RtpReports { feedback: Some(feedback), own_ssrc, .. }) = &mut self.rtp else { return false };
+        feedback.write(now, *own_ssrc, media_ssrc, writer)
     }
 
     /// Returns the SSRC of the stream.

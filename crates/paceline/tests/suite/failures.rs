@@ -61,7 +61,7 @@ impl ReceiveHalf for Failing {
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         let calls = self.calls();
         let is_new = core::mem::replace(&mut self.messages, calls) != calls;
-        is_new.then_some(Message::Remb(SETUP.start))
+        (is_new && calls < self.at).then_some(Message::Remb(SETUP.start))
     }
     fn poll_failure(&mut self) -> Option<Failure> {
         self.failure()
