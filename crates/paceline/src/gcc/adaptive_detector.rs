@@ -1,8 +1,10 @@
-//! The over-use detector with an adaptive threshold, by which every generation since 2016 evaluates the gradient of a
-//! group.
+//! The over-use detector with an adaptive threshold, by which every generation since 2015 evaluates the gradient of a
+//! group, and the same after the two-state filter.
 
-use super::RateState;
-use crate::blocks::{AdaptiveThreshold, OveruseDetector, ThresholdConfig, Usage};
+use crate::blocks::{
+    AdaptiveThreshold, GroupDelta, Learning, OveruseDetector, RateState, ThresholdConfig, TwoStateConfig,
+    TwoStateKalman, Usage,
+};
 use crate::{SignalName, Signals, signal_names};
 use paceline_units::RemoteTime;
 
@@ -17,6 +19,11 @@ signal_names! {
         Incoming = series("R", "bit/s"),
         Rate = series("A_r", "bit/s"),
     }
+}
+
+impl EstimatorSignal {
+    /// The signals of a group: gradient, scaled gradient, threshold and state.
+    pub const OF_GROUP: [Self; 4] = [Self::Gradient, Self::Scaled, Self::Threshold, Self::Usage];
 }
 
 /// Detector and threshold.
@@ -65,5 +72,50 @@ impl AdaptiveDetector {
         signals.emit(scaled_name, scaled);
         signals.emit(threshold, self.threshold.gamma_ms());
         signals.emit(usage_name, usage.index());
+    }
+}
+
+/// Two-state filter, detector and threshold.
+#[derive(Clone, Debug)]
+pub(super) struct FilteredDetector {
+    config: TwoStateConfig,
+    filter: TwoStateKalman,
+    detector: AdaptiveDetector,
+}
+
+impl FilteredDetector {
+    pub fn new(config: TwoStateConfig, detector: AdaptiveDetector) -> Self {
+        Self { config, filter: TwoStateKalman::new(config), detector }
+    }
+
+    /// Restarts the filter; the threshold stays.
+    pub fn restart(&mut self) {
+        self.filter = TwoStateKalman::new(self.config);
+        self.detector.restart();
+    }
+
+    /// Returns the last state.
+    pub fn usage(&self) -> Usage {
+        self.detector.usage()
+    }
+
+    /// Handles a complete group. `at` is the receiver's time. Emits gradient, scaled gradient, threshold and state under
+    /// these names.
+    pub fn handle_group<S: SignalName>(
+        &mut self,
+        at: RemoteTime,
+        delta: &GroupDelta,
+        signals: &mut Signals,
+        names: [S; 4],
+    ) {
+        let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
+        let (stable, sign) = match self.config.learns {
+            Learning::Always => (true, 0),
+            _ => (self.usage() == Usage::Normal, self.usage().sign()),
+        };
+        let m = self.filter.update(arrival, departure, delta.size as f64, stable, sign);
+        let [gradient, scaled, threshold, usage] = names;
+        signals.emit(gradient, delta.gradient_ms());
+        self.detector.update(at, m, departure, signals, [scaled, threshold, usage]);
     }
 }

@@ -48,7 +48,7 @@ config! {
             scale_noise,
             cap_keeps_sign,
             variance_min,
-            learns_within,
+            learns,
         };
         /// Detector and rate control.
         region: RegionReceiverConfig = RegionReceiverConfig::Y2013, block {

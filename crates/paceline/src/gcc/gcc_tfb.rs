@@ -9,11 +9,12 @@
 //!
 //! `docs/algorithms/gcc-tfb.md` lists the differences to the paper and to the code, with reasons.
 
+use super::STREAM_TIMEOUT;
 use super::adaptive_detector::AdaptiveDetector;
-use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
-    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController,
-    ProbeEstimator, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig,
+    ProbeController, ProbeEstimator, RateState, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline,
+    TrendlineConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -73,9 +74,9 @@ config! {
         /// The acknowledged rate.
         acked: AckedRateConfig = AckedRateConfig::Y2018, block all;
         /// The rate control.
-        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+        rate: AimdConfig = AimdConfig::Y2018, block {
             eta: "MultiplicativeRateIncrease",
-            alpha: "rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor",
+            beta as "alpha": "rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor",
             headroom: "ClampBitrate",
         };
         /// The loss-based controller.

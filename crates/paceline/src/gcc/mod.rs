@@ -5,10 +5,7 @@
 //! over-use detector, rate controller), `remb_receiver` and `remb_sender`.
 
 mod adaptive_detector;
-mod aimd;
-mod aimd_estimator;
 mod arrivals;
-mod draft_rate;
 mod dynamic_alpha;
 pub mod gcc2013;
 pub mod gcc2015;
@@ -18,7 +15,6 @@ pub mod gcc_med16;
 pub mod gcc_remb_2018;
 pub mod gcc_tfb;
 mod rate_controller;
-mod rate_state;
 mod region;
 mod region_control;
 mod region_estimator;
@@ -31,10 +27,8 @@ pub use self::{
     dynamic_alpha::{AlphaBranch, dynamic_alpha},
     region_control::eta,
 };
-pub use aimd::{Aimd, AimdConfig};
 pub use dynamic_alpha::{Alpha, AlphaVariant};
-pub use rate_controller::{RateConfig, RateController};
-pub use rate_state::RateState;
+pub use rate_controller::{NearGrowth, RateConfig, RateController};
 pub use region::Region;
 pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl};
 pub use remb::{RembRule, RembTimer};

@@ -14,11 +14,9 @@
 //! A step that would end above 1.5 R is not taken.
 //! ```
 
-use super::aimd::feedback_interval;
-use super::rate_controller::near_growth;
-use super::{Alpha, RateState, Region};
+use super::{Alpha, Region};
 use crate::Setup;
-use crate::blocks::{LinkCapacity, Usage};
+use crate::blocks::{LinkCapacity, RateState, Usage, feedback_interval, near_growth};
 use libm::{exp, pow};
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 

@@ -8,8 +8,8 @@
 //! ```
 
 use super::remb_receiver::Estimator;
-use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
-use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
+use super::{Alpha, AlphaVariant, GrowthLaw, Observation, Region, RegionConfig, RegionControl, RembTimer};
+use crate::blocks::{GroupDelta, Learning, OveruseDetector, RateState, TwoStateConfig, TwoStateKalman, Usage};
 use crate::{Setup, Signals, params, signal_names};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
@@ -157,9 +157,9 @@ impl Estimator for RegionEstimator {
     fn handle_group(&mut self, _: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
         let usage = self.usage();
-        let stable = match self.filter.learns_within {
-            true => self.detector.next_scaled(self.m).abs() < self.gamma,
-            false => usage == Usage::Normal,
+        let stable = match self.filter.learns {
+            Learning::WithinThreshold => self.detector.next_scaled(self.m).abs() < self.gamma,
+            _ => usage == Usage::Normal,
         };
         self.m = self.kalman.update(arrival, departure, delta.size as f64, stable, usage.sign());
         self.t = self.detector.scale(self.m);

@@ -1,6 +1,5 @@
 //! The numbers of the controller, as a whole.
 
-use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
 use super::bandwidth::BandwidthConfig;
 use super::delay_detector::DelayDetectorConfig;
@@ -8,7 +7,7 @@ use super::loss_v2::LossV2Config;
 use super::probing_config::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
-use crate::blocks::BurstConfig;
+use crate::blocks::{AimdConfig, BurstConfig};
 use crate::params::config;
 use paceline_units::{Rate, TimeDelta};
 

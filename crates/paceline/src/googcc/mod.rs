@@ -12,7 +12,6 @@
 //! The preset `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
 //! libwebrtc, with reasons.
 
-mod aimd;
 mod alr;
 mod bandwidth;
 mod capacity_tracker;
@@ -36,8 +35,8 @@ pub use sender::{GoogCc, SenderSignal};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 #[cfg(feature = "unstable-internals")]
 pub use {
-    aimd::AimdConfig, alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig,
-    loss_v2::LossV2Config, probing_config::ProbingConfig, rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
+    alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig, loss_v2::LossV2Config,
+    probing_config::ProbingConfig, rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
 };
 
 use crate::{

@@ -104,7 +104,7 @@ impl GoogCc {
             initialised: false,
             next_process: Time::ZERO,
             has_feedback: false,
-            delay: DelayBased::new(c.groups, c.detector, c.aimd, setup.packet_size),
+            delay: DelayBased::new(c.groups, c.detector, c.aimd, setup),
             throughput: Throughput::new(c.throughput),
             bandwidth: Bandwidth::new(c.bandwidth),
             alr: AlrDetector::new(c.alr),

@@ -1,6 +1,6 @@
-//! The state of the rate controllers of GCC, `sigma`.
+//! The state `sigma` of the rate controllers.
 
-use crate::blocks::Usage;
+use super::Usage;
 
 /// The state `sigma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
