@@ -12,9 +12,9 @@
 use super::STREAM_TIMEOUT;
 use super::adaptive_detector::AdaptiveDetector;
 use crate::blocks::{
-    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig,
-    ProbeController, ProbeEstimator, RateState, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline,
-    TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, LimitCause,
+    ProbeController, ProbeEstimator, ProbingConfig, RateState, SendSideConfig, SendSideEstimate, ThresholdConfig,
+    Trendline, TrendlineConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -84,7 +84,14 @@ config! {
         /// Pacing rate over target.
         pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
         /// Probing.
-        probes: ProbeConfig = ProbeConfig::OFF, block all;
+        probes: ProbingConfig = ProbingConfig::Y2018, block {
+            enabled: "off, because rmcat-ns3 has none; libwebrtc has them",
+            first,
+            second,
+            further,
+            success,
+            duration,
+        };
         /// Queue that the bytes in flight may cause before they lower the target; 0: no limit.
         window_queue as "window_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e5,
             from "not in rmcat-ns3; libwebrtc has 350, QueueSize";
@@ -191,7 +198,9 @@ impl SendHalf for Sender {
     }
 
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        let cluster = self.probes.poll(now)?;
+        // The first call starts probing.
+        self.probes.set_available(now, true);
+        let cluster = self.probes.poll()?;
         self.probe_estimator.handle_cluster(cluster);
         Some(cluster)
     }
@@ -289,7 +298,7 @@ impl Sender {
             rate: Aimd::starting_at(c.rate, setup),
             estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
             remb: Rate::MAX,
-            probes: ProbeController::new(c.probes, setup.start, setup.max),
+            probes: ProbeController::starting_at(c.probes, setup.start, setup.max),
             probe_estimator: ProbeEstimator::default(),
             flight: FlightLimit::new(c.window_queue),
             decision: decision(setup.start, c.pacing_factor),
@@ -392,7 +401,8 @@ impl Sender {
         signals.emit(SenderSignal::Acked, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(SenderSignal::Capacity, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
-        self.probes.handle_estimate(now, self.estimate.rate());
+        self.probes.handle_timeout(now);
+        self.probes.set_estimate(now, self.estimate.rate(), LimitCause::Delay);
     }
 
     /// Bounds the rate by the delay-based rate and by the last REMB.

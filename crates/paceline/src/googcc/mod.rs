@@ -21,8 +21,6 @@ mod delay_detector;
 mod inter_arrival;
 mod loss_v1;
 mod loss_v2;
-mod probe_controller;
-mod probing_config;
 mod rtt_backoff;
 mod sender;
 mod throughput;
@@ -36,7 +34,7 @@ pub use window_pushback::{PushbackConfig, WindowPushback};
 #[cfg(feature = "unstable-internals")]
 pub use {
     alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig, loss_v2::LossV2Config,
-    probing_config::ProbingConfig, rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
+    rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
 };
 
 use crate::{

@@ -11,11 +11,10 @@ use super::bandwidth::Bandwidth;
 use super::config::GoogCcConfig;
 use super::delay_based::{ArrivedPacket, DelayBased, DelayBasedResult};
 use super::loss_v2::LossState;
-use super::probe_controller::{LimitCause, ProbeController};
 use super::throughput::Throughput;
 use super::units::{floor_arrival, floor_sent, floor_us, rounded_to_ms};
 use super::window_pushback::WindowPushback;
-use crate::blocks::{ProbeEstimator, Usage};
+use crate::blocks::{LimitCause, ProbeController, ProbeEstimator, Usage};
 use crate::{
     Bounds, Decision, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf,
     SentPacket, Setup, Signals, StreamState, Window,
