@@ -18,8 +18,8 @@
 //! no estimate, and the sender receives no REMB. At a sender the start rate is the first estimate. `T` is the clock of
 //! the endpoint where it runs.
 
+use super::units::{rate_of, rounded_to_kbps};
 use super::{LinkCapacity, RateState, Usage};
-use crate::googcc::units::{rate_of, rounded_to_kbps};
 use crate::{Setup, params};
 use core::ops::Sub;
 use libm::{ceil, pow};

@@ -1,10 +1,12 @@
 //! The blocks that several controllers share, one file each, with the names that the papers use.
 
 mod acked_rate;
+mod adaptive_detector;
 mod adaptive_threshold;
 mod aimd;
 mod application_limit;
 mod burst_groups;
+mod delay_detector;
 mod ecn_validation;
 mod flight_limit;
 mod frame_groups;
@@ -25,15 +27,19 @@ mod send_side_estimate;
 mod start_probes;
 mod tfrc;
 mod trendline;
+pub mod units;
 mod unused_rate;
+mod window_pushback;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
+pub use adaptive_detector::AdaptiveDetector;
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
 pub use aimd::{Aimd, AimdConfig};
 pub(crate) use aimd::{average_packet_bits, feedback_interval, near_growth};
 pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
+pub use delay_detector::{DelayDetector, DelayDetectorConfig};
 pub use ecn_validation::EcnValidation;
 pub use flight_limit::FlightLimit;
 pub use frame_groups::{Departure, FrameGroups};
@@ -55,3 +61,4 @@ pub use start_probes::StartProbes;
 pub use tfrc::tfrc;
 pub use trendline::{Trendline, TrendlineConfig};
 pub use unused_rate::UnusedRate;
+pub use window_pushback::{PushbackConfig, WindowPushback};

@@ -10,13 +10,14 @@
 //!
 //! `docs/algorithms/gcc-draft-2015.md` lists what the draft leaves open.
 
-use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal, FilteredDetector};
 use super::arrivals::Arrivals;
+use super::filtered_detector::{EstimatorSignal, FilteredDetector};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{
-    BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, RateState, ThresholdConfig, TwoStateConfig, Usage,
+    AdaptiveDetector, BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, RateState, ThresholdConfig,
+    TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables, Signals};

@@ -12,11 +12,11 @@
 //! `docs/algorithms/gcc-med16.md` lists the points that the paper does not specify, with the sources of the choices.
 
 use super::STREAM_TIMEOUT;
-use super::adaptive_detector::{AdaptiveDetector, FilteredDetector};
 use super::arrivals::Arrivals;
+use super::filtered_detector::FilteredDetector;
 use crate::blocks::{
-    Aimd, AimdConfig, BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, RateState, ThresholdConfig,
-    TwoStateConfig, Usage,
+    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, RateState,
+    ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{

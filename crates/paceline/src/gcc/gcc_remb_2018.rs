@@ -11,12 +11,12 @@
 //! `docs/algorithms/gcc-remb-2018.md` lists the differences to the code, with reasons.
 
 use super::RembTimer;
-use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal, FilteredDetector};
 use super::arrivals::Arrivals;
+use super::filtered_detector::{EstimatorSignal, FilteredDetector};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
 use crate::blocks::{
-    Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, RateState, SendSideConfig, SendSideEstimate,
-    ThresholdConfig, TwoStateConfig, Usage,
+    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, RateState, SendSideConfig,
+    SendSideEstimate, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{

@@ -10,11 +10,11 @@
 //! `docs/algorithms/gcc-tfb.md` lists the differences to the paper and to the code, with reasons.
 
 use super::STREAM_TIMEOUT;
-use super::adaptive_detector::AdaptiveDetector;
+use super::filtered_detector::emit_detector;
 use crate::blocks::{
-    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, LimitCause,
-    ProbeController, ProbeEstimator, ProbingConfig, RateState, SendSideConfig, SendSideEstimate, ThresholdConfig,
-    Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, DelayDetector, DelayDetectorConfig,
+    FlightLimit, GroupDelta, LimitCause, ProbeController, ProbeEstimator, ProbingConfig, RateState, SendSideConfig,
+    SendSideEstimate, ThresholdConfig, TrendlineConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -98,6 +98,13 @@ config! {
     }
 }
 
+impl GccTfbConfig {
+    fn detector(&self) -> DelayDetectorConfig {
+        let &Self { trendline, gain, threshold, overuse_ms, .. } = self;
+        DelayDetectorConfig { trendline, gain, threshold, overuse_ms }
+    }
+}
+
 impl Config for GccTfbConfig {
     const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
@@ -143,8 +150,7 @@ signal_names! {
 struct Sender {
     config: GccTfbConfig,
     groups: BurstGroups,
-    trendline: Trendline,
-    detector: AdaptiveDetector,
+    detector: DelayDetector,
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
@@ -292,8 +298,7 @@ impl Sender {
         let c = config.clone();
         Self {
             groups: BurstGroups::new(c.groups),
-            trendline: Trendline::new(c.trendline),
-            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, false),
+            detector: DelayDetector::new(c.detector()),
             acked: AckedRate::new(c.acked),
             rate: Aimd::starting_at(c.rate, setup),
             estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
@@ -345,8 +350,7 @@ impl Sender {
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.groups.restart();
-            self.trendline = Trendline::new(self.config.trendline);
-            self.detector.restart();
+            self.detector.restart_trend();
         }
     }
 
@@ -358,11 +362,11 @@ impl Sender {
             return;
         }
         self.backwards = 0;
-        let trend = self.trendline.update(at, delta.arrival - delta.departure);
+        self.detector.handle_group(at, delta);
         signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-        signals.emit(SenderSignal::Trend, trend);
+        signals.emit(SenderSignal::Trend, self.detector.trend());
         let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
-        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, names);
+        emit_detector(self.detector.detector(), signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.

@@ -2,11 +2,9 @@
 
 use super::alr::AlrConfig;
 use super::bandwidth::BandwidthConfig;
-use super::delay_detector::DelayDetectorConfig;
 use super::loss_v2::LossV2Config;
 use super::throughput::ThroughputConfig;
-use super::window_pushback::PushbackConfig;
-use crate::blocks::{AimdConfig, BurstConfig, ProbingConfig};
+use crate::blocks::{AimdConfig, BurstConfig, DelayDetectorConfig, ProbingConfig, PushbackConfig};
 use crate::params::config;
 use paceline_units::{Rate, TimeDelta};
 

@@ -8,10 +8,9 @@
 //!              else the rate control grows, or holds
 //! ```
 
-use super::delay_detector::{DelayDetector, DelayDetectorConfig};
 use super::inter_arrival::InterArrival;
 use crate::Setup;
-use crate::blocks::{Aimd, AimdConfig, BurstConfig, GroupDelta, Usage};
+use crate::blocks::{Aimd, AimdConfig, BurstConfig, DelayDetector, DelayDetectorConfig, GroupDelta, Usage};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 /// After a pause of feedback of this length groups and detector restart (`kStreamTimeOut`, `delay_based_bwe.cc`).
@@ -44,7 +43,7 @@ pub struct DelayBasedResult {
 /// The estimate.
 #[derive(Clone, Debug)]
 pub struct DelayBased {
-    config: (BurstConfig, DelayDetectorConfig),
+    config: DelayDetectorConfig,
     groups: InterArrival,
     detector: DelayDetector,
     aimd: Aimd<Time>,
@@ -59,9 +58,9 @@ impl DelayBased {
     /// Creates an estimate without feedback.
     pub fn new(groups: BurstConfig, detector: DelayDetectorConfig, aimd: AimdConfig, setup: &Setup) -> Self {
         Self {
-            config: (groups, detector),
+            config: detector,
             groups: InterArrival::new(groups),
-            detector: DelayDetector::new(&detector),
+            detector: DelayDetector::new(detector),
             aimd: Aimd::new(aimd, setup),
             last_feedback: None,
             last: Rate::ZERO,
@@ -117,8 +116,8 @@ impl DelayBased {
 
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_none_or(|last| now - last > STREAM_TIMEOUT) {
-            self.groups = InterArrival::new(self.config.0);
-            self.detector = DelayDetector::new(&self.config.1);
+            self.groups.restart();
+            self.detector = DelayDetector::new(self.config);
         }
     }
 

@@ -9,7 +9,7 @@
 //!      '-> WindowPushback --> padding, or the target
 //! ```
 //!
-//! The preset `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
+//! `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
 //! libwebrtc, with reasons.
 
 mod alr;
@@ -17,24 +17,20 @@ mod bandwidth;
 mod capacity_tracker;
 mod config;
 mod delay_based;
-mod delay_detector;
 mod inter_arrival;
 mod loss_v1;
 mod loss_v2;
 mod rtt_backoff;
 mod sender;
 mod throughput;
-pub mod units;
-mod window_pushback;
 
 pub use config::GoogCcConfig;
 pub use loss_v2::LossState;
 pub use sender::{GoogCc, SenderSignal};
-pub use window_pushback::{PushbackConfig, WindowPushback};
 #[cfg(feature = "unstable-internals")]
 pub use {
-    alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig, loss_v2::LossV2Config,
-    rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
+    alr::AlrConfig, bandwidth::BandwidthConfig, loss_v2::LossV2Config, rtt_backoff::BackoffConfig,
+    throughput::ThroughputConfig,
 };
 
 use crate::{

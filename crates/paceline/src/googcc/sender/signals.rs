@@ -36,8 +36,8 @@ impl GoogCc {
         if let Some(delta) = delta {
             signals.emit(SenderSignal::Gradient, delta.gradient_ms());
             signals.emit(SenderSignal::Trend, detector.trend());
-            signals.emit(SenderSignal::Scaled, detector.scaled());
-            signals.emit(SenderSignal::Threshold, detector.gamma_ms());
+            signals.emit(SenderSignal::Scaled, detector.detector().scaled());
+            signals.emit(SenderSignal::Threshold, detector.detector().gamma_ms());
             signals.emit(SenderSignal::Usage, detector.usage().index());
         }
         let bps = |rate: Option<Rate>| rate.unwrap_or(Rate::ZERO).as_bps_f64();
