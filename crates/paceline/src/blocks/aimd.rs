@@ -185,11 +185,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             return None;
         }
         let before = self.state;
-        self.state = match usage {
-            Usage::Over => RateState::Decrease,
-            Usage::Under => RateState::Hold,
-            Usage::Normal => RateState::Increase,
-        };
+        self.state = RateState::of(usage);
         if self.state == RateState::Increase && before != RateState::Increase {
             self.changed = Some(now);
         }

@@ -150,6 +150,16 @@ impl TwoStateKalman {
         }
     }
 
+    /// Forgets all groups.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.config);
+    }
+
+    /// Returns the parameters.
+    pub fn config(&self) -> &TwoStateConfig {
+        &self.config
+    }
+
     /// Handles the step between two groups: arrival and departure deltas in ms, size difference in bytes. `stable`: the
     /// noise estimate may use it. `usage`: the sign of the detector's state (over-use +1, under-use -1, normal 0); the
     /// state noise of the offset is larger while the offset moves against it. Returns the offset `m` in ms.

@@ -34,19 +34,18 @@ pub(super) fn emit_detector<S: SignalName>(detector: &AdaptiveDetector, signals:
 /// Two-state filter, detector and threshold.
 #[derive(Clone, Debug)]
 pub(super) struct FilteredDetector {
-    config: TwoStateConfig,
     filter: TwoStateKalman,
     detector: AdaptiveDetector,
 }
 
 impl FilteredDetector {
     pub fn new(config: TwoStateConfig, detector: AdaptiveDetector) -> Self {
-        Self { config, filter: TwoStateKalman::new(config), detector }
+        Self { filter: TwoStateKalman::new(config), detector }
     }
 
     /// Restarts the filter; the threshold stays.
     pub fn restart(&mut self) {
-        self.filter = TwoStateKalman::new(self.config);
+        self.filter.restart();
         self.detector.restart();
     }
 
@@ -65,7 +64,7 @@ impl FilteredDetector {
         names: [S; 4],
     ) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
-        let (stable, sign) = match self.config.learns {
+        let (stable, sign) = match self.filter.config().learns {
             Learning::Always => (true, 0),
             _ => (self.usage() == Usage::Normal, self.usage().sign()),
         };

@@ -11,12 +11,11 @@
 //! The thesis modifies `aimd_rate_control.cc`, so the growth law is the one of that file; `docs/algorithms/gcc-2015.md`
 //! lists the sources of everything else.
 
-use super::AlphaVariant;
-use super::RembTimer;
 use super::arrivals::Arrivals;
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
+use super::region_estimator::{RegionEstimator, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
+use super::{AlphaVariant, RegionConfig, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, TwoStateConfig};
 use crate::params::config;
 use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables};
@@ -52,7 +51,7 @@ config! {
         /// The arrival-time filter.
         kalman: TwoStateConfig = TwoStateConfig::Y2015, block { q_slope, q_offset, variance_min };
         /// Detector and rate control.
-        region: RegionReceiverConfig = RegionReceiverConfig::Y2015, block {
+        region: RegionConfig = RegionConfig::Y2015, block {
             threshold_ms: "section 4.1; algorithm 2",
             overuse_ms: "overusing_time_threshold",
             growth: "aimd_rate_control.cc, which the thesis changes",
@@ -77,7 +76,7 @@ config! {
 impl Gcc2015Config {
     /// The decrease factor of chapter 4 of the thesis.
     pub const DYNAMIC_ALPHA: Self = Self {
-        region: RegionReceiverConfig { dynamic: Some(AlphaVariant::Printed), ..RegionReceiverConfig::Y2015 },
+        region: RegionConfig { dynamic: Some(AlphaVariant::Printed), ..RegionConfig::Y2015 },
         ..Self::UOTTAWA15
     };
 }

@@ -117,7 +117,7 @@ impl RateController {
         let dt = now - self.updated.replace(now).unwrap_or(now);
         self.state = self.state.next(usage);
         let Some(incoming) = incoming else { return self.rate };
-        let c = &self.config;
+        let c = self.config;
         let rate = match self.state {
             RateState::Increase => self.increased(incoming, dt),
             RateState::Decrease => {
@@ -129,7 +129,6 @@ impl RateController {
             }
             RateState::Hold => self.rate,
         };
-        let c = &self.config;
         let bound = incoming.scale(c.headroom);
         if rate <= bound {
             (self.rate, self.beyond) = (rate, None);
