@@ -38,7 +38,7 @@ pub use aimd::{Aimd, AimdConfig};
 pub(crate) use aimd::{average_packet_bits, feedback_interval, near_growth};
 pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
-pub use burst_groups::{BurstConfig, BurstGroups};
+pub use burst_groups::{BurstConfig, BurstGroups, GroupForm};
 pub use delay_detector::{DelayDetector, DelayDetectorConfig};
 pub use ecn_validation::EcnValidation;
 pub use flight_limit::FlightLimit;

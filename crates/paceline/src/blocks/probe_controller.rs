@@ -128,10 +128,10 @@ impl ProbeController {
         let before = core::mem::replace(&mut self.max, max);
         match self.phase {
             Phase::Start if self.available => self.probe_exponentially(now),
-            Phase::Complete if self.config.raised_max => {
-                if !self.estimate.is_zero() && before < max && self.estimate < max {
-                    self.probe(now, &[max], false);
-                }
+            Phase::Complete
+                if self.config.raised_max && !self.estimate.is_zero() && before < max && self.estimate < max =>
+            {
+                self.probe(now, &[max], false);
             }
             _ => {}
         }

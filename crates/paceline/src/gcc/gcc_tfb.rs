@@ -48,7 +48,7 @@ config! {
         feedback_longest as "feedback_longest_ms": TimeDelta = TimeDelta::from_millis(250), in 1.0..=1e4,
             from "kMaxSendIntervalMs";
         /// Grouping of packets.
-        groups: BurstConfig = BurstConfig::LIBWEBRTC, block {
+        groups: BurstConfig = BurstConfig::LIMITED, block {
             group: "rmcat-ns3 section 3; kTimestampGroupLengthMs",
             burst,
             burst_max: "kMaxBurstDuration, younger than rmcat-ns3; 0 in 2018",

@@ -8,9 +8,10 @@
 //!              else the rate control grows, or holds
 //! ```
 
-use super::inter_arrival::InterArrival;
 use crate::Setup;
-use crate::blocks::{Aimd, AimdConfig, BurstConfig, DelayDetector, DelayDetectorConfig, GroupDelta, Usage};
+use crate::blocks::{
+    Aimd, AimdConfig, BurstConfig, BurstGroups, DelayDetector, DelayDetectorConfig, GroupDelta, Usage,
+};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 /// After a pause of feedback of this length groups and detector restart (`kStreamTimeOut`, `delay_based_bwe.cc`).
@@ -44,7 +45,7 @@ pub struct DelayBasedResult {
 #[derive(Clone, Debug)]
 pub struct DelayBased {
     config: DelayDetectorConfig,
-    groups: InterArrival,
+    groups: BurstGroups,
     detector: DelayDetector,
     aimd: Aimd<Time>,
     last_feedback: Option<Time>,
@@ -59,7 +60,8 @@ impl DelayBased {
     pub fn new(groups: BurstConfig, detector: DelayDetectorConfig, aimd: AimdConfig, setup: &Setup) -> Self {
         Self {
             config: detector,
-            groups: InterArrival::new(groups),
+            // The sender has rounded the times.
+            groups: BurstGroups::new(BurstConfig { resolution: TimeDelta::ZERO, ..groups }),
             detector: DelayDetector::new(detector),
             aimd: Aimd::new(aimd, setup),
             last_feedback: None,
@@ -126,7 +128,7 @@ impl DelayBased {
         let mut recovered = false;
         self.delta = None;
         for packet in packets {
-            if let Some(delta) = self.groups.handle_packet(now, packet.arrival, packet.sent, packet.size) {
+            if let Some(delta) = self.groups.handle_report(now, packet.arrival, packet.sent, packet.size) {
                 let before = self.detector.usage();
                 self.detector.handle_group(packet.arrival, &delta);
                 recovered |= before == Usage::Under && self.detector.usage() == Usage::Normal;

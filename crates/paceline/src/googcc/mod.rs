@@ -1,7 +1,7 @@
 //! GoogCC: the congestion control at the sender of libwebrtc, as of 2026-08 (f3ae3eb62e), one file for each block.
 //!
 //! ```text
-//! feedback -> InterArrival -> DelayDetector -> Aimd -> Bandwidth -> target -> pacing rate, padding
+//! feedback -> BurstGroups -> DelayDetector -> Aimd -> Bandwidth -> target -> pacing rate, padding
 //!      |          5 ms       trendline, gamma    ^        ^   ^
 //!      |--> Throughput R ------------------------|--> LossV2  '-- REMB, receiver reports, RttBackoff
 //!      '--> ProbeEstimator ----------------------'
@@ -17,7 +17,6 @@ mod bandwidth;
 mod capacity_tracker;
 mod config;
 mod delay_based;
-mod inter_arrival;
 mod loss_v1;
 mod loss_v2;
 mod rtt_backoff;
