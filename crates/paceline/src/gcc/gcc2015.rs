@@ -75,7 +75,7 @@ config! {
 
 impl Gcc2015Config {
     /// The decrease factor of chapter 4 of the thesis.
-    pub const DYNAMIC_ALPHA: Self = Self {
+    pub(crate) const DYNAMIC_ALPHA: Self = Self {
         region: RegionConfig { dynamic: Some(AlphaVariant::Printed), ..RegionConfig::Y2015 },
         ..Self::UOTTAWA15
     };

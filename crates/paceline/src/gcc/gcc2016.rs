@@ -80,12 +80,12 @@ config! {
 
 impl Gcc2016Config {
     /// The static threshold of figures 9 to 11.
-    pub const STATIC: Self = Self {
+    pub(crate) const STATIC: Self = Self {
         threshold: ThresholdConfig { gamma_0: 25.0, k_u: 0.0, k_d: 0.0, ..ThresholdConfig::MMSYS16 },
         ..Self::MMSYS16
     };
     /// The guard on the threshold of draft-ietf-rmcat-gcc-02, section 5.4.
-    pub const GUARDED: Self =
+    pub(crate) const GUARDED: Self =
         Self { threshold: ThresholdConfig { guard: 15.0, ..ThresholdConfig::MMSYS16 }, ..Self::MMSYS16 };
 }
 
