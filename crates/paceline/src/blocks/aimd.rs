@@ -34,7 +34,7 @@ params! {
 
         /// Growth factor far from the rate at which over-use was last found.
         eta: f64 = 1.08, unit "per s", in 1.0..=10.0, from "MultiplicativeRateIncrease";
-        /// Share of R that a decrease keeps.
+        /// Share of R, the incoming or acknowledged rate, that a decrease keeps.
         beta: f64 = 0.85, in 0.1..=1.0, from "kDefaultBackoffFactor";
         /// Subtracted from a decreased rate that is above this.
         decrease_offset as "decrease_offset_bps": Rate = Rate::from_kbps(5), in 0.0..=1e6, from "ChangeBitrate";

@@ -76,7 +76,7 @@ params! {
         /// Standard deviations to which a residual is capped in the noise estimate.
         outlier_cap: f64 = 3.0, in 0.0..=100.0, from "UpdateKalman";
         /// Whether the noise estimate is updated while min(n, 60)·m is within the threshold, as in 2013; otherwise while
-        /// the detector's state is normal. The caller applies it.
+        /// the detector's state is normal.
         learns as "learns_within": Learning = Learning::WhileNormal, of [Learning::WhileNormal, Learning::WithinThreshold],
             from "UpdateKalman";
         /// Number of groups, with the current one, whose shortest departure interval counts; at most 61.
