@@ -2,7 +2,8 @@
 
 use crate::oracle::Vintage;
 use paceline::GoogCcConfig;
-use paceline::internals::googcc::{BandwidthConfig, LossV2Config, PushbackConfig};
+use paceline::internals::blocks::PushbackConfig;
+use paceline::internals::googcc::{BandwidthConfig, LossV2Config};
 use paceline_units::TimeDelta;
 
 /// A comparison.

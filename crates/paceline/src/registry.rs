@@ -3,32 +3,6 @@
 use crate::{ConfigError, Controller, Entry, Preset, Setup, drc, fixed, gcc, googcc, nada, scream};
 use alloc::vec::Vec;
 
-/// Sets of parameter values that have a name of their own.
-const PRESETS: &[Preset] = &[
-    // The paper's figures 9 to 11.
-    Preset {
-        name: "gcc-2016-static",
-        base: "gcc-2016",
-        values: &[("gamma_0", 25.0), ("k_u", 0.0), ("k_d", 0.0)],
-        summary: "gcc-2016 with a static threshold of 25 ms",
-        source: None,
-    },
-    Preset {
-        name: "gcc-2016-guarded",
-        base: "gcc-2016",
-        values: &[("guard_ms", 15.0)],
-        summary: "gcc-2016 with draft-ietf-rmcat-gcc-02's 15 ms guard on the threshold",
-        source: None,
-    },
-    Preset {
-        name: "gcc-dynamic-alpha",
-        base: "gcc-2015",
-        values: &[("dynamic_alpha", 1.0)],
-        summary: "gcc-2015 with the thesis's dynamic decrease factor",
-        source: None,
-    },
-];
-
 /// The controllers that a program offers.
 #[derive(Debug)]
 pub struct Registry {
@@ -36,31 +10,18 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns every controller of this library, each followed by its presets: the [table of the guide](crate#what-each-controller-needs)
-    /// lists them, and [`Entry::summary`](crate::Entry::summary) describes each.
+    /// Returns every controller of this library: the [table of the guide](crate#what-each-controller-needs) lists them, and
+    /// [`Entry::summary`](crate::Entry::summary) describes each.
     pub fn standard() -> Self {
         let mut registry = Self { entries: Vec::new() };
-        let controllers = [
-            gcc::gcc2016::entry(),
-            gcc::gcc2013::entry(),
-            gcc::gcc2015::entry(),
-            gcc::gcc_draft_2015::entry(),
-            gcc::gcc_med16::entry(),
-            gcc::gcc_remb_2018::entry(),
-            gcc::gcc_tfb::entry(),
-        ];
-        let controllers = controllers
-            .into_iter()
+        gcc::entries()
             .chain(googcc::entries())
             .chain([nada::nada2015::entry()])
             .chain(nada::rfc8698::entries())
             .chain(scream::v1::entries())
-            .chain(scream::v2::entries());
-        for entry in controllers.chain([drc::entry(), fixed::entry()]) {
-            let name = entry.name();
-            registry.add(entry);
-            PRESETS.iter().filter(|preset| preset.base == name).for_each(|preset| registry.add_preset(preset));
-        }
+            .chain(scream::v2::entries())
+            .chain([drc::entry(), fixed::entry()])
+            .for_each(|entry| registry.add(entry));
         registry
     }
 
@@ -131,14 +92,20 @@ mod tests {
         }
     }
 
+    /// The other parameters are those of the controller before it.
     #[test]
-    fn presets_differ_from_their_base_in_their_values_alone() {
+    fn variants_differ_in_their_values_alone() {
         let registry = Registry::standard();
-        for preset in PRESETS {
-            let (entry, base) = (registry.get(preset.name).unwrap(), registry.get(preset.base).unwrap());
-            assert_eq!((entry.source(), entry.signals()), (preset.source.unwrap_or(base.source()), base.signals()));
+        let variants: [(_, _, &[(&str, f64)]); 3] = [
+            ("gcc-2016-static", "gcc-2016", &[("gamma_0", 25.0), ("k_u", 0.0), ("k_d", 0.0)]),
+            ("gcc-2016-guarded", "gcc-2016", &[("guard_ms", 15.0)]),
+            ("gcc-dynamic-alpha", "gcc-2015", &[("dynamic_alpha", 1.0)]),
+        ];
+        for (name, base, values) in variants {
+            let (entry, base) = (registry.get(name).unwrap(), registry.get(base).unwrap());
+            assert_eq!((entry.source(), entry.signals()), (base.source(), base.signals()));
             for (field, of_base) in entry.fields().iter().zip(base.fields()) {
-                let value = preset.values.iter().find(|(name, _)| *name == field.name);
+                let value = values.iter().find(|(name, _)| *name == field.name);
                 assert_eq!(field.default, value.map_or(of_base.default, |(_, value)| *value), "{}", field.name);
             }
         }

@@ -4,17 +4,32 @@
 //!
 //! ```text
 //! new group:   T - T_first > group,   unless the packet belongs to the burst:
-//! burst:       T = T_last (to the ms), or  (t - t_last) - (T - T_last) < 0  and  t - t_last <= burst
-//!                                          and  t - t_first < burst_max
+//! burst:       T = T_last,  or  (t - t_last) - (T - T_last) < 0  and  t - t_last <= burst  and  t - t_first < burst_max
+//! delta:       of the last packets of two complete groups
 //! ```
 //!
 //! where `T` are departures (abs-send-time) and `t` arrivals. Without `burst_max`, packets that arrive back to back on a full
-//! link may form one burst for seconds, during which no delta is measured. The departure of a group is that of its last packet. This
-//! grouping does not need RTP timestamps, so all streams of a flow form one sequence of groups.
+//! link may form one burst for seconds, during which no delta is measured. This grouping does not need RTP timestamps, so all
+//! streams of a flow form one sequence of groups.
+//!
+//! | | [`GroupForm::Y2018`] | [`GroupForm::Today`] (`InterArrivalDelta`) |
+//! |---|---|---|
+//! | a packet that was sent before the end of a burst | belongs to the burst | may begin a group |
+//! | a group that seems to arrive before the previous one, or after the clock was set | replaces it; the caller checks the delta | the packet that would complete it is dropped |
+//! | rounding | arrivals to the resolution, departures of a burst to milliseconds | none; the caller rounds all times |
 
 use super::GroupDelta;
 use crate::params;
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
+
+/// How reordering and clocks that were set are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupForm {
+    /// As in the generations until 2018.
+    Y2018,
+    /// As in libwebrtc today.
+    Today,
+}
 
 params! {
     /// The parameters of the grouping.
@@ -32,13 +47,24 @@ params! {
         /// Resolution to which arrivals are rounded; 0: no rounding.
         resolution as "clock_ms": TimeDelta = TimeDelta::from_millis(1), in 0.0..=100.0,
             from "libwebrtc counts whole milliseconds";
+        /// How reordering and clocks that were set are handled.
+        form as _: GroupForm = GroupForm::Y2018;
     }
 }
 
 impl BurstConfig {
+    /// libwebrtc of 2018 with the limit of today.
+    pub const LIMITED: Self = Self { burst_max: TimeDelta::from_millis(100), ..Self::Y2018 };
     /// libwebrtc today.
-    pub const LIBWEBRTC: Self = Self { burst_max: TimeDelta::from_millis(100), ..Self::Y2018 };
+    pub const LIBWEBRTC: Self = Self { form: GroupForm::Today, ..Self::LIMITED };
 }
+
+/// After this many groups in a row that seem to arrive before the previous one, the clock was set
+/// (`kReorderedResetThreshold`, `inter_arrival_delta.h`).
+const REORDERED_MAX: u8 = 3;
+/// If arrivals advance by this much more than the time of feedback, the receiver's clock was set
+/// (`kArrivalTimeOffsetThreshold`, `inter_arrival_delta.h`).
+const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
 
 /// Builds groups from departures and arrivals.
 #[derive(Clone, Debug)]
@@ -46,6 +72,8 @@ pub struct BurstGroups {
     config: BurstConfig,
     current: Option<Group>,
     previous: Option<Complete>,
+    /// The number of groups in a row that seemed to arrive before the previous one.
+    reordered: u8,
 }
 
 /// The current group.
@@ -53,11 +81,14 @@ pub struct BurstGroups {
 struct Group {
     first: Time,
     first_arrival: RemoteTime,
-    /// Packets sent up to this time belong to the group: its last packet, or the end of the group's length.
+    /// Packets sent up to this time belong to the group: the end of the group's length, or its last packet.
     until: Time,
+    /// The latest departure.
     departure: Time,
-    /// Not rounded yet; it is rounded when the group is complete.
+    /// The arrival of the last packet. It is rounded when the group is complete.
     arrival: RemoteTime,
+    /// The time of the feedback on the last packet.
+    reported: Time,
     bytes: i64,
 }
 
@@ -65,79 +96,152 @@ struct Group {
 struct Complete {
     departure: Time,
     arrival: RemoteTime,
+    reported: Time,
     bytes: i64,
 }
 
 impl BurstGroups {
     /// Creates a grouping without packets.
     pub fn new(config: BurstConfig) -> Self {
-        Self { config, current: None, previous: None }
+        Self { config, current: None, previous: None, reordered: 0 }
     }
 
-    /// Handles a packet. Returns a delta when it completes the second of two groups. A packet that was sent before the
-    /// first one of the current group is ignored.
+    /// Handles a packet at the receiver. Returns a delta when it completes the second of two groups. A packet that was sent
+    /// before the first one of the current group is ignored.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, sent: Time, size: DataSize) -> Option<GroupDelta> {
-        let bytes = size.as_bytes() as i64;
+        self.handle_report(Time::ZERO, now, sent, size)
+    }
+
+    /// Handles a packet, in order of arrival, from feedback that arrived at `reported`.
+    #[inline]
+    pub fn handle_report(
+        &mut self,
+        reported: Time,
+        arrival: RemoteTime,
+        sent: Time,
+        size: DataSize,
+    ) -> Option<GroupDelta> {
+        let packet = Packet { reported, arrival, sent, bytes: size.as_bytes() as i64 };
         let Some(current) = &mut self.current else {
-            self.current = Some(Group::new(now, sent, bytes, self.config.group));
+            self.current = Some(Group::new(&packet, self.config.group));
             return None;
         };
         if sent < current.first {
             return None;
         }
-        // The departure of a group never decreases: a packet that was reordered within a burst still belongs to it.
-        // libwebrtc computes modulo 2^32 here and places such a packet 64 s later.
         if sent <= current.until {
-            current.departure = current.departure.max(sent);
-            current.arrival = now;
-            current.bytes += bytes;
+            current.add(&packet);
             return None;
         }
-        self.next(now, sent, bytes)
+        self.next(&packet)
     }
 
     /// Handles a packet that was sent after the end of the group's length: it belongs to a burst or starts the next
     /// group.
-    fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
+    fn next(&mut self, packet: &Packet) -> Option<GroupDelta> {
         let (c, current) = (&self.config, self.current.as_mut()?);
-        let arrival = rounded(current.arrival, c.resolution);
-        let at = rounded(now, c.resolution);
+        let joins_burst = c.form == GroupForm::Y2018;
+        let (arrival, at) = (rounded(current.arrival, c.resolution), rounded(packet.arrival, c.resolution));
         let may_last =
             !c.burst_max.is_positive() || at.since(rounded(current.first_arrival, c.resolution)) < c.burst_max;
-        if is_burst(at.since(arrival), sent.since(current.departure), c.burst, may_last) {
-            (current.departure, current.until, current.arrival) = (sent, sent, now);
-            current.bytes += bytes;
+        let departure = packet.sent.since(current.departure);
+        let departure = if joins_burst { to_milliseconds(departure) } else { departure };
+        if is_burst(at.since(arrival), departure, c.burst, may_last) {
+            current.add(packet);
+            if joins_burst {
+                current.until = packet.sent;
+            }
             return None;
         }
-        let complete = Complete { departure: current.departure, arrival, bytes: current.bytes };
-        *current = Group::new(now, sent, bytes, c.group);
-        let previous = self.previous.replace(complete)?;
-        Some(GroupDelta {
-            arrival: complete.arrival.since(previous.arrival),
-            departure: complete.departure.since(previous.departure),
-            size: complete.bytes - previous.bytes,
-        })
+        let &mut Group { departure, reported, bytes, .. } = current;
+        let complete = Complete { departure, arrival, reported, bytes };
+        let Some(previous) = self.previous else {
+            self.begin(complete, packet);
+            return None;
+        };
+        let delta = complete.since(&previous);
+        if !joins_burst && self.is_implausible(&delta, reported - previous.reported) {
+            return None;
+        }
+        self.begin(complete, packet);
+        Some(delta)
+    }
+
+    /// Begins a group with this packet.
+    fn begin(&mut self, complete: Complete, packet: &Packet) {
+        (self.previous, self.current) = (Some(complete), Some(Group::new(packet, self.config.group)));
+    }
+
+    /// Returns whether a delta is due to reordering or to a clock that was set. `reported` is the time between the feedback
+    /// on the two groups. Forgets both groups if the clock was set.
+    fn is_implausible(&mut self, delta: &GroupDelta, reported: TimeDelta) -> bool {
+        if delta.arrival - reported >= CLOCK_JUMP {
+            self.restart();
+            return true;
+        }
+        if delta.arrival < TimeDelta::ZERO {
+            self.reordered += 1;
+            if self.reordered >= REORDERED_MAX {
+                self.restart();
+            }
+            return true;
+        }
+        self.reordered = 0;
+        false
     }
 
     /// Forgets both groups: the next delta follows two new ones.
     pub fn restart(&mut self) {
-        (self.current, self.previous) = (None, None);
+        (self.current, self.previous, self.reordered) = (None, None, 0);
     }
+}
+
+struct Packet {
+    reported: Time,
+    arrival: RemoteTime,
+    sent: Time,
+    bytes: i64,
 }
 
 impl Group {
-    fn new(arrival: RemoteTime, sent: Time, bytes: i64, length: TimeDelta) -> Self {
-        Self { first: sent, first_arrival: arrival, until: sent + length, departure: sent, arrival, bytes }
+    #[inline]
+    fn new(packet: &Packet, length: TimeDelta) -> Self {
+        let &Packet { reported, arrival, sent, bytes } = packet;
+        let until = sent + length;
+        Self { first: sent, first_arrival: arrival, until, departure: sent, arrival, reported, bytes }
+    }
+
+    /// The departure of a group never decreases: a packet that was reordered within it still belongs to it. libwebrtc of 2018
+    /// computes modulo 2^32 here and places such a packet 64 s later.
+    #[inline]
+    fn add(&mut self, packet: &Packet) {
+        self.departure = self.departure.max(packet.sent);
+        (self.arrival, self.reported) = (packet.arrival, packet.reported);
+        self.bytes += packet.bytes;
     }
 }
 
-/// Returns whether a packet left the queue together with the previous one, whose burst may last or has reached its limit.
-/// Departures are rounded to milliseconds, as in libwebrtc.
+impl Complete {
+    fn since(&self, previous: &Self) -> GroupDelta {
+        GroupDelta {
+            arrival: self.arrival.since(previous.arrival),
+            departure: self.departure.since(previous.departure),
+            size: self.bytes - previous.bytes,
+        }
+    }
+}
+
+/// Returns whether a packet left the queue together with the previous one, whose burst may last or has reached its limit
+/// (`BelongsToBurst`).
 fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta, may_last: bool) -> bool {
-    const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
-    let departure = TimeDelta::from_millis((departure + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
     departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst && may_last)
+}
+
+/// Rounds a span to whole milliseconds.
+fn to_milliseconds(span: TimeDelta) -> TimeDelta {
+    const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
+    TimeDelta::from_millis((span + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos())
 }
 
 /// Rounds an arrival time to a resolution; zero: no rounding.
@@ -157,7 +261,7 @@ mod tests {
 
     /// Takes packets as (sent, arrived) in µs and bytes. Returns deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
-        deltas_of(BurstConfig::LIBWEBRTC, packets)
+        deltas_of(BurstConfig::LIMITED, packets)
     }
 
     fn deltas_of(config: BurstConfig, packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
@@ -223,5 +327,52 @@ mod tests {
             (180_000, 300_000, 100),
         ];
         assert_eq!(deltas(&packets), [(60_000, 40_000, 200), (20_000, 20_000, -200)]);
+    }
+
+    /// Takes packets as (sent, arrived) in ms; feedback takes 100 ms. Returns deltas as (arrival, departure) in ms.
+    fn deltas_of_today(packets: &[(i64, i64)]) -> Vec<(i64, i64)> {
+        let mut groups = BurstGroups::new(BurstConfig::LIBWEBRTC);
+        let ms = |d: TimeDelta| d.as_nanos() / 1_000_000;
+        let delta = |&(sent, arrived): &(i64, i64)| {
+            let (now, size) = (Time::from_millis(sent + 100), DataSize::from_bytes(1200));
+            groups.handle_report(now, RemoteTime::from_millis(arrived), Time::from_millis(sent), size)
+        };
+        packets.iter().filter_map(delta).map(|d| (ms(d.arrival), ms(d.departure))).collect()
+    }
+
+    #[test]
+    fn packets_within_five_milliseconds_form_a_group_today() {
+        // Groups of 0 to 5, 20 and 40 ms. The delta is that of the last packets, and a third group completes it.
+        assert_eq!(deltas_of_today(&[(0, 50), (5, 55), (20, 72), (40, 90), (60, 110)]), [(17, 15), (18, 20)]);
+        // 6 ms after the first packet a group begins, unless the packet is part of a burst.
+        assert_eq!(deltas_of_today(&[(0, 50), (6, 56), (12, 62)]), [(6, 6)]);
+    }
+
+    #[test]
+    fn burst_lasts_at_most_100_ms_today() {
+        // Sent 10 ms apart, received 4 ms apart: one burst. The packet 100 ms after the first arrival begins a group.
+        let burst: Vec<_> = (0..60).map(|i| (10 * i, 1000 + 4 * i)).collect();
+        // 25 packets per burst: the groups end at i = 24 and i = 49.
+        assert_eq!(deltas_of_today(&burst), [(100, 250)]);
+        // Received 6 ms apart they are no burst.
+        let slow: Vec<_> = (0..4).map(|i| (10 * i, 1000 + 6 * i)).collect();
+        assert_eq!(deltas_of_today(&slow), [(6, 10); 2]);
+    }
+
+    #[test]
+    fn reordered_packets_are_dropped_and_a_set_clock_restarts() {
+        // The packet sent at 10 is older than its group.
+        assert_eq!(deltas_of_today(&[(0, 50), (20, 70), (10, 75), (40, 90), (60, 110)]), [(20, 20), (20, 20)]);
+        // The group of 20 ms seems to arrive before the end of that of 0 ms: each packet that would complete it is dropped.
+        // The third one restarts the grouping, and two new groups follow.
+        let backwards: Vec<_> =
+            [(0, 100), (4, 500)].into_iter().chain((1..8).map(|i| (20 * i, 380 + 20 * i))).collect();
+        assert_eq!(deltas_of_today(&backwards), [(20, 20)]);
+        assert_eq!(deltas_of_today(&backwards[..8]), []);
+        // Arrivals advance by 3 s more than the feedback.
+        let jump = [(0, 50), (20, 3070), (40, 3090), (60, 3110), (80, 3130), (100, 3150)];
+        assert_eq!(deltas_of_today(&jump), [(20, 20)]);
+        let no_jump = [(0, 50), (20, 3069), (40, 3089)];
+        assert_eq!(deltas_of_today(&no_jump), [(3019, 20)]);
     }
 }

@@ -8,7 +8,7 @@
 //! limit     share · target
 //! ```
 
-use crate::googcc::{PushbackConfig, WindowPushback};
+use super::{PushbackConfig, WindowPushback};
 use crate::{Feedback, SentPacket};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 

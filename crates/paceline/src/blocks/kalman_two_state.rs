@@ -1,18 +1,57 @@
 //! The arrival-time filter before 2016: a Kalman filter on two states, inverse capacity and delay gradient.
 //!
-//! Output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), where `dL` is the difference
-//! of frame sizes. By proposition 1 of mmsys16 the two states are not observable if `dL` is constant (a test below
-//! shows it), so the paper replaced the filter; libwebrtc's receiver-side estimator kept it. The order of the steps is
-//! that of libwebrtc's `overuse_estimator`.
+//! ```text
+//! z(i)     = d(i) - h' theta(i-1),                  theta = (1/C, m), h = (dL, 1)
+//! var(i)   = max(beta var(i-1) + (1 - beta) z(i)², lowest),   with z(i) capped to 3 sqrt(var(i-1))
+//! beta     = (1 - chi)^(30 / (1000 f_max)),         1/f_max = the shortest departure interval of the last groups
+//! k(i)     = (E(i-1) + Q) h / (var(i) + h' (E(i-1) + Q) h)
+//! theta(i) = theta(i-1) + z(i) k(i)
+//! E(i)     = (I - k(i) h') (E(i-1) + Q)
+//! ```
+//!
+//! from the output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), where `dL` is the
+//! difference of group sizes. By proposition 1 of mmsys16 the two states are not observable if `dL` is constant (a test
+//! below shows it), so the paper replaced the filter; libwebrtc's receiver-side estimator (`overuse_estimator`) kept it.
+//!
+//! | | libwebrtc of 2013 | of 2015 | draft of June 2015, section 4.2 |
+//! |---|---|---|---|
+//! | Q | per 33.3 ms | per group | per group |
+//! | Q of m while m moves against the detector | 11 times | 11 times | once |
+//! | var is taken around | a mean of z | a mean of z | zero |
+//! | var is updated | within the threshold | in the state normal | always |
+//! | chi | 0.01, after 300 groups 0.002 | 0.01, after 300 groups 0.002 | 0.001 to 0.1 |
+//! | cap of z | to +3 deviations, also if it is negative | keeps its sign | positive ones only |
 
 use crate::params;
 use libm::{pow, sqrt};
+
+/// What becomes of a residual that the noise estimate caps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutlierCap {
+    /// It counts as positive, a known bug of 2013.
+    LosesSign,
+    /// It keeps its sign.
+    KeepsSign,
+    /// A negative one is not capped.
+    PositiveOnly,
+}
+
+/// When the filter updates its noise estimate, by the detector that follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learning {
+    /// While the state of the detector is normal.
+    WhileNormal,
+    /// While the scaled offset is within the threshold.
+    WithinThreshold,
+    /// Always. The detector has no effect on the filter.
+    Always,
+}
 
 params! {
     /// The parameters of the filter.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct TwoStateConfig {
-        /// libwebrtc of 2015 and the drafts.
+        /// libwebrtc of 2015, and draft-ietf-rmcat-gcc.
         const Y2015;
 
         /// State noise of 1/C per frame or group.
@@ -22,30 +61,55 @@ params! {
         /// Whether the state noise is multiplied by the frame period over 33.3 ms, as in 2013.
         scale_noise: bool = false, from "UpdateKalman";
         /// Whether an outlier keeps its sign when the noise estimate caps it, as in 2015; otherwise it counts as positive.
-        cap_keeps_sign: bool = true, from "UpdateKalman";
+        cap_keeps_sign: OutlierCap = OutlierCap::KeepsSign, of [OutlierCap::LosesSign, OutlierCap::KeepsSign],
+            from "UpdateKalman";
+        /// Filter coefficient of the noise variance.
+        chi: f64 = 0.01, in 0.0..=1.0, from "UpdateNoiseEstimate";
+        /// The same after 300 groups.
+        chi_settled as _: Option<f64> = Some(0.002);
+        /// Whether the noise variance is taken around a mean of the residuals; otherwise around zero.
+        has_mean as _: bool = true;
+        /// Noise variance before the first group.
+        variance_0: f64 = 50.0, unit "ms²", in 1e-9..=1e6, from "OverUseDetectorOptions";
         /// Lowest noise variance.
         variance_min: f64 = 1.0, unit "ms²", in 1e-7..=1e3, from "UpdateNoiseEstimate";
+        /// Standard deviations to which a residual is capped in the noise estimate.
+        outlier_cap: f64 = 3.0, in 0.0..=100.0, from "UpdateKalman";
         /// Whether the noise estimate is updated while min(n, 60)·m is within the threshold, as in 2013; otherwise while
         /// the detector's state is normal.
-        learns_within: bool = false, from "UpdateKalman";
+        learns as "learns_within": Learning = Learning::WhileNormal, of [Learning::WhileNormal, Learning::WithinThreshold],
+            from "UpdateKalman";
+        /// Number of groups, with the current one, whose shortest departure interval counts; at most 61.
+        groups as _: usize = GROUPS_MAX;
     }
 }
 
 impl TwoStateConfig {
-    /// libwebrtc of 2013: Q = diag(1e-10, 1e-2) per 33.3 ms, cap without sign, lowest variance 1e-7.
+    /// libwebrtc of 2013.
     pub const Y2013: Self = Self {
         q_slope: 1e-10,
         q_offset: 1e-2,
         scale_noise: true,
-        cap_keeps_sign: false,
+        cap_keeps_sign: OutlierCap::LosesSign,
         variance_min: 1e-7,
-        learns_within: true,
+        learns: Learning::WithinThreshold,
+        ..Self::Y2015
+    };
+    /// draft-alvestrand-rmcat-congestion-03 of June 2015, section 4.2 and table 1. It does not fix `chi`, the first noise
+    /// variance, the first `1/C` and the number of groups.
+    pub const JUNE_2015: Self = Self {
+        cap_keeps_sign: OutlierCap::PositiveOnly,
+        chi_settled: None,
+        has_mean: false,
+        learns: Learning::Always,
+        groups: 60,
+        ..Self::Y2015
     };
 }
 
-/// The shortest of this many frame periods is used.
-const PERIODS: usize = 60;
-/// The frame count stops here.
+/// libwebrtc counts the current group and 60 before it.
+const GROUPS_MAX: usize = 61;
+/// The group count stops here.
 const COUNT_MAX: u32 = 1000;
 /// The period of 30 frames per second, ms, for which the time constants are given.
 const NOMINAL_PERIOD_MS: f64 = 1000.0 / 30.0;
@@ -64,7 +128,8 @@ pub struct TwoStateKalman {
     mean_noise: f64,
     variance: f64,
     count: u32,
-    periods: [f64; PERIODS],
+    /// The last departure intervals, ms.
+    periods: [f64; GROUPS_MAX],
     oldest: usize,
 }
 
@@ -78,24 +143,35 @@ impl TwoStateKalman {
             previous_offset: 0.0,
             e: [[100.0, 0.0], [0.0, 0.1]],
             mean_noise: 0.0,
-            variance: 50.0,
+            variance: config.variance_0,
             count: 0,
-            periods: [f64::INFINITY; PERIODS],
+            periods: [f64::INFINITY; GROUPS_MAX],
             oldest: 0,
         }
     }
 
-    /// Handles the step between two frames: arrival and departure deltas in ms, size difference in bytes. `stable`: the
+    /// Forgets all groups.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.config);
+    }
+
+    /// Returns the parameters.
+    pub fn config(&self) -> &TwoStateConfig {
+        &self.config
+    }
+
+    /// Handles the step between two groups: arrival and departure deltas in ms, size difference in bytes. `stable`: the
     /// noise estimate may use it. `usage`: the sign of the detector's state (over-use +1, under-use -1, normal 0); the
     /// state noise of the offset is larger while the offset moves against it. Returns the offset `m` in ms.
     pub fn update(&mut self, arrival_ms: f64, departure_ms: f64, size_delta: f64, stable: bool, usage: i8) -> f64 {
         let c = self.config;
-        let period = self.periods.iter().copied().fold(departure_ms, f64::min).max(0.0);
         self.periods[self.oldest] = departure_ms;
-        self.oldest = (self.oldest + 1) % PERIODS;
+        self.oldest = (self.oldest + 1) % c.groups;
+        let period = self.periods.iter().copied().fold(f64::INFINITY, f64::min).max(0.0);
         self.count = (self.count + 1).min(COUNT_MAX);
         let scale = if c.scale_noise { period / NOMINAL_PERIOD_MS } else { 1.0 };
 
+        // E + Q
         self.e[0][0] += c.q_slope * scale;
         self.e[1][1] += c.q_offset * scale;
         let step = self.offset - self.previous_offset;
@@ -136,19 +212,24 @@ impl TwoStateKalman {
 
     fn update_noise(&mut self, residual: f64, period: f64) {
         let c = self.config;
-        let limit = 3.0 * sqrt(self.variance);
-        let z = if residual.abs() < limit {
-            residual
-        } else if c.cap_keeps_sign && residual < 0.0 {
-            -limit
-        } else {
-            limit
-        };
-        let alpha = if self.count > 300 { 0.002 } else { 0.01 };
-        let beta = pow(1.0 - alpha, period * 30.0 / 1000.0);
-        self.mean_noise = beta * self.mean_noise + (1.0 - beta) * z;
+        let z = capped(residual, c.outlier_cap * sqrt(self.variance), c.cap_keeps_sign);
+        let chi = c.chi_settled.filter(|_| self.count > 300).unwrap_or(c.chi);
+        let beta = pow(1.0 - chi, period * 30.0 / 1000.0);
+        if c.has_mean {
+            self.mean_noise = beta * self.mean_noise + (1.0 - beta) * z;
+        }
         let deviation = self.mean_noise - z;
         self.variance = (beta * self.variance + (1.0 - beta) * deviation * deviation).max(c.variance_min);
+    }
+}
+
+/// The outlier filter.
+fn capped(z: f64, limit: f64, cap: OutlierCap) -> f64 {
+    match cap {
+        _ if z.abs() < limit => z,
+        OutlierCap::KeepsSign if z < 0.0 => -limit,
+        OutlierCap::PositiveOnly if z < 0.0 => z,
+        _ => limit,
     }
 }
 
@@ -177,7 +258,7 @@ mod tests {
         };
         assert_eq!(after(70_000, 33.0), 33.0);
         assert_eq!(after(1, 5.0), 5.0);
-        assert_eq!(after(59, 33.0), 5.0);
+        assert_eq!(after(60, 33.0), 5.0);
         assert_eq!(after(1, 33.0), 33.0);
     }
 
@@ -196,5 +277,72 @@ mod tests {
         assert!((a.slope * 100.0 - 1.0).abs() < 0.01, "{}", a.slope);
         assert!((b.slope * 400.0 - 1.0).abs() < 0.01, "{}", b.slope);
         assert!(a.offset.abs() < 0.05 && (b.offset - 3.0).abs() < 0.05, "{} {}", a.offset, b.offset);
+    }
+
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() <= 1e-6 * expected.abs().max(1e-3), "{value} instead of {expected}");
+    }
+
+    /// Passes a gradient `d` in ms to a filter of the draft.
+    fn draft(filter: &mut TwoStateKalman, d: f64, departure_ms: f64, size_delta: f64) -> f64 {
+        filter.update(departure_ms + d, departure_ms, size_delta, true, 0)
+    }
+
+    /// Two groups that a separate program computed from the printed equations with exact fractions: d = 2 ms after
+    /// 33 ms and 0 bytes, then d = 5 ms after 20 ms and 100 bytes.
+    #[test]
+    fn estimates_follow_the_equations_of_the_draft() {
+        let mut filter = TwoStateKalman::new(TwoStateConfig::JUNE_2015);
+        let m = draft(&mut filter, 2.0, 33.0, 0.0);
+        near(filter.variance, VARIANCE_1);
+        near(m, M_1);
+        near(filter.slope, 8.0 / 512.0);
+        let m = draft(&mut filter, 5.0, 20.0, 100.0);
+        near(filter.variance, VARIANCE_2);
+        near(m, M_2);
+        near(filter.slope, SLOPE_2);
+    }
+
+    const VARIANCE_1: f64 = 49.544577152953;
+    const M_1: f64 = 0.004068841810;
+    const VARIANCE_2: f64 = 49.317585186496;
+    const M_2: f64 = 0.004069191297;
+    const SLOPE_2: f64 = 0.049957614885;
+
+    /// At var = 4, three standard deviations are 6 ms: 60 counts as 6, and -60 as it is. chi = 0.1 and 1/f_max =
+    /// 1000/30 ms give beta = 0.9: 0.9 · 4 + 0.1 · 36 and 0.9 · 4 + 0.1 · 3600.
+    #[test]
+    fn outlier_filter_of_the_draft_caps_positive_residuals_only() {
+        let config = TwoStateConfig { chi: 0.1, variance_0: 4.0, ..TwoStateConfig::JUNE_2015 };
+        for (d, expected) in [(60.0, 7.2), (6.0, 7.2), (-60.0, 363.6)] {
+            let mut filter = TwoStateKalman::new(config);
+            draft(&mut filter, d, 1000.0 / 30.0, 0.0);
+            near(filter.variance, expected);
+        }
+    }
+
+    /// Three steps of +577 bytes lower the noise variance of a filter without memory to almost zero. If it may be zero, it is zero
+    /// at the fourth step. The error covariance is then singular, and the denominator of the fifth gain is not positive, by
+    /// rounding.
+    #[test]
+    fn estimates_are_finite_with_the_lowest_variance() {
+        let estimate = |variance_min| {
+            let config = TwoStateConfig {
+                q_slope: 0.0,
+                q_offset: 0.0,
+                chi: 1.0,
+                variance_0: 1e-9,
+                variance_min,
+                outlier_cap: 0.0,
+                ..TwoStateConfig::JUNE_2015
+            };
+            let mut filter = TwoStateKalman::new(config);
+            for size in [577.0, 577.0, 577.0, -477.0] {
+                draft(&mut filter, 2.0, 33.0, size);
+            }
+            draft(&mut filter, 5.0, 33.0, 0.0)
+        };
+        assert!(estimate(1e-7).is_finite());
+        assert!(!estimate(0.0).is_finite());
     }
 }

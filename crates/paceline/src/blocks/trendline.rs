@@ -67,6 +67,11 @@ impl Trendline {
         }
     }
 
+    /// Forgets all groups.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.config);
+    }
+
     /// Handles the delay gradient of a group that arrived at `now`. Returns the trend.
     pub fn update(&mut self, now: RemoteTime, gradient: TimeDelta) -> f64 {
         self.accumulated += gradient.as_millis_f64();

@@ -13,10 +13,10 @@
 //! it.
 
 use super::arrivals::{Arrivals, VideoFrames};
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
+use super::region_estimator::{RegionEstimator, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
-use super::{RembRule, RembTimer};
+use super::{RegionConfig, RembRule, RembTimer};
 use crate::blocks::{Departure, IncomingRate, LossConfig, TwoStateConfig};
 use crate::params::config;
 use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables};
@@ -48,10 +48,10 @@ config! {
             scale_noise,
             cap_keeps_sign,
             variance_min,
-            learns_within,
+            learns,
         };
         /// Detector and rate control.
-        region: RegionReceiverConfig = RegionReceiverConfig::Y2013, block {
+        region: RegionConfig = RegionConfig::Y2013, block {
             threshold_ms: "SetRateControlRegion",
             overuse_ms: "kOverUsingTimeThreshold",
             alpha_near: "eq. 3; ChangeRegion",

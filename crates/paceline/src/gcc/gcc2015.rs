@@ -11,24 +11,32 @@
 //! The thesis modifies `aimd_rate_control.cc`, so the growth law is the one of that file; `docs/algorithms/gcc-2015.md`
 //! lists the sources of everything else.
 
-use super::RembTimer;
 use super::arrivals::Arrivals;
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
+use super::region_estimator::{RegionEstimator, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
+use super::{AlphaVariant, RegionConfig, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, TwoStateConfig};
 use crate::params::config;
 use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables};
 use paceline_units::Rate;
 
-/// `gcc-2015`. Its preset `gcc-dynamic-alpha` derives the decrease factor from gradient and threshold.
-pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "gcc-2015",
-        "GCC of 2015: two-state Kalman filter, threshold and decrease factor by region, REMB",
-        "Atwah: Dynamic Alpha Congestion Controller for WebRTC (thesis, Ottawa 2015), chapters 3 and 4; libwebrtc of 2014 and 2015",
-        Gcc2015Config::default(),
-    )
+pub(crate) fn entries() -> [Entry; 2] {
+    const SOURCE: &str = "Atwah: Dynamic Alpha Congestion Controller for WebRTC (thesis, Ottawa 2015), chapters 3 and 4; libwebrtc of 2014 and 2015";
+    [
+        Entry::new(
+            "gcc-2015",
+            "GCC of 2015: two-state Kalman filter, threshold and decrease factor by region, REMB",
+            SOURCE,
+            Gcc2015Config::UOTTAWA15,
+        ),
+        Entry::new(
+            "gcc-dynamic-alpha",
+            "gcc-2015 with the thesis's dynamic decrease factor",
+            SOURCE,
+            Gcc2015Config::DYNAMIC_ALPHA,
+        ),
+    ]
 }
 
 config! {
@@ -43,7 +51,7 @@ config! {
         /// The arrival-time filter.
         kalman: TwoStateConfig = TwoStateConfig::Y2015, block { q_slope, q_offset, variance_min };
         /// Detector and rate control.
-        region: RegionReceiverConfig = RegionReceiverConfig::Y2015, block {
+        region: RegionConfig = RegionConfig::Y2015, block {
             threshold_ms: "section 4.1; algorithm 2",
             overuse_ms: "overusing_time_threshold",
             growth: "aimd_rate_control.cc, which the thesis changes",
@@ -63,6 +71,14 @@ config! {
         /// Pacing rate over target.
         pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
     }
+}
+
+impl Gcc2015Config {
+    /// The decrease factor of chapter 4 of the thesis.
+    pub(crate) const DYNAMIC_ALPHA: Self = Self {
+        region: RegionConfig { dynamic: Some(AlphaVariant::Printed), ..RegionConfig::Y2015 },
+        ..Self::UOTTAWA15
+    };
 }
 
 impl Config for Gcc2015Config {
@@ -102,7 +118,7 @@ impl RembParts for Gcc2015Config {
 mod tests {
     use super::*;
     use crate::Signals;
-    use crate::gcc::{AlphaVariant, Region};
+    use crate::gcc::Region;
     use crate::testing::{SETUP, arrival};
     use alloc::vec::Vec;
     use paceline_units::RemoteTime;

@@ -11,12 +11,13 @@
 //!
 //! `docs/algorithms/gcc-2016.md` lists the points that the paper does not specify, with the sources of the choices.
 
-use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::arrivals::{Grouping, VideoFrames};
+use super::filtered_detector::{EstimatorSignal, emit_detector};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{
-    Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ProbeClusters, ScalarKalman, ThresholdConfig,
+    AdaptiveDetector, Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ProbeClusters, ScalarKalman,
+    ThresholdConfig,
 };
 use crate::params::config;
 use crate::{
@@ -24,13 +25,19 @@ use crate::{
 };
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-pub(crate) fn entry() -> Entry {
-    Entry::new(
-        "gcc-2016",
-        "GCC of 2016: Kalman filter, adaptive threshold, REMB",
-        "Carlucci, De Cicco, Holmer, Mascolo: Analysis and Design of the Google Congestion Control (MMSys 2016)",
-        Gcc2016Config::default(),
-    )
+pub(crate) fn entries() -> [Entry; 3] {
+    const SOURCE: &str =
+        "Carlucci, De Cicco, Holmer, Mascolo: Analysis and Design of the Google Congestion Control (MMSys 2016)";
+    [
+        Entry::new("gcc-2016", "GCC of 2016: Kalman filter, adaptive threshold, REMB", SOURCE, Gcc2016Config::MMSYS16),
+        Entry::new("gcc-2016-static", "gcc-2016 with a static threshold of 25 ms", SOURCE, Gcc2016Config::STATIC),
+        Entry::new(
+            "gcc-2016-guarded",
+            "gcc-2016 with draft-ietf-rmcat-gcc-02's 15 ms guard on the threshold",
+            SOURCE,
+            Gcc2016Config::GUARDED,
+        ),
+    ]
 }
 
 config! {
@@ -69,6 +76,17 @@ config! {
         /// Whether the call starts with two probe clusters.
         start_probes: bool = false, from "not in the paper, libwebrtc's BitrateProber of 2014";
     }
+}
+
+impl Gcc2016Config {
+    /// The static threshold of figures 9 to 11.
+    pub(crate) const STATIC: Self = Self {
+        threshold: ThresholdConfig { gamma_0: 25.0, k_u: 0.0, k_d: 0.0, ..ThresholdConfig::MMSYS16 },
+        ..Self::MMSYS16
+    };
+    /// The guard on the threshold of draft-ietf-rmcat-gcc-02, section 5.4.
+    pub(crate) const GUARDED: Self =
+        Self { threshold: ThresholdConfig { guard: 15.0, ..ThresholdConfig::MMSYS16 }, ..Self::MMSYS16 };
 }
 
 impl Config for Gcc2016Config {
@@ -168,7 +186,8 @@ impl Receiver {
         let m = self.kalman.update(d_m);
         signals.emit(EstimatorSignal::Gradient, d_m);
         let names = [EstimatorSignal::Scaled, EstimatorSignal::Threshold, EstimatorSignal::Usage];
-        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, names);
+        self.detector.update(now, m, delta.departure.as_millis_f64());
+        emit_detector(&self.detector, signals, names);
         let incoming = self.incoming.rate(now);
         let rate = self.rate.update(now, delta.departure, self.detector.usage(), incoming);
         signals.emit(EstimatorSignal::State, self.rate.state().index());

@@ -2,7 +2,7 @@
 //! a8699c2), which mmsys16 cites for its technical details.
 //!
 //! ```text
-//! receiver:  packets -> BurstGroups -> DraftKalman -> OveruseDetector -> DraftRate -> REMB, each second
+//! receiver:  packets -> BurstGroups -> TwoStateKalman -> OveruseDetector -> RateController -> REMB, each second
 //!                        5 ms           1/C and m      T, 10 ms  ^         ^
 //!                                            '--> AdaptiveThreshold    IncomingRate R, 500 ms
 //! sender:    REMB A, receiver reports -> LossController with TFRC -> min(A_s, A)
@@ -10,15 +10,14 @@
 //!
 //! `docs/algorithms/gcc-draft-2015.md` lists what the draft leaves open.
 
-use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::arrivals::Arrivals;
-use super::draft_rate::{DraftRate, DraftRateConfig};
+use super::filtered_detector::{EstimatorSignal, FilteredDetector};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
-use super::{RateState, RembTimer};
+use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{
-    BurstConfig, BurstGroups, DraftKalman, DraftKalmanConfig, GroupDelta, IncomingRate, LossConfig, ThresholdConfig,
-    Usage,
+    AdaptiveDetector, BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, RateState, ThresholdConfig,
+    TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{Config, Controller, Entry, Setup, SignalName, SignalTables, Signals};
@@ -48,7 +47,14 @@ config! {
             resolution: "the draft names no resolution",
         };
         /// The arrival-time filter.
-        kalman: DraftKalmanConfig = DraftKalmanConfig::JUNE_2015, block all;
+        kalman: TwoStateConfig = TwoStateConfig::JUNE_2015, block {
+            q_slope: "section 4.2",
+            q_offset: "section 4.2",
+            chi: "section 4.2: 0.001 to 0.1; libwebrtc's first 0.01",
+            variance_0: "not printed, libwebrtc's 50",
+            variance_min: "section 4.2",
+            outlier_cap: "section 4.2",
+        };
         /// The adaptive threshold.
         threshold: ThresholdConfig = ThresholdConfig::GCC_02, block {
             gamma_0: "section 4.3",
@@ -61,7 +67,12 @@ config! {
         /// Time for which over-use must last.
         overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "section 4.3, gamma_2";
         /// The rate control.
-        rate: DraftRateConfig = DraftRateConfig::JUNE_2015, block all;
+        rate: RateConfig = RateConfig::JUNE_2015, block {
+            eta: "section 4.4",
+            alpha: "section 4.4",
+            headroom: "section 4.4",
+            additive_rtt as "rtt_ms": "section 4.4; libwebrtc's kDefaultRttMs",
+        };
         /// Window of R.
         window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4,
             from "section 4.4: 500 to 1000; mmsys16 section 3.3";
@@ -102,10 +113,8 @@ impl RembParts for GccDraft2015Config {
 
     fn estimator(&self, setup: &Setup) -> DraftEstimator {
         DraftEstimator {
-            filter: self.kalman,
-            kalman: DraftKalman::new(self.kalman),
-            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
-            rate: DraftRate::new(self.rate, setup),
+            detector: FilteredDetector::new(self.kalman, AdaptiveDetector::new(self.overuse_ms, self.threshold, true)),
+            rate: RateController::new(self.rate, setup),
             window: self.window,
             has_paused: false,
             refilled: None,
@@ -121,10 +130,8 @@ impl RembParts for GccDraft2015Config {
 /// Filter, detector and rate control.
 #[derive(Clone, Debug)]
 pub(super) struct DraftEstimator {
-    filter: DraftKalmanConfig,
-    kalman: DraftKalman,
-    detector: AdaptiveDetector,
-    rate: DraftRate,
+    detector: FilteredDetector,
+    rate: RateController,
     /// The window of the incoming rate.
     window: TimeDelta,
     /// Whether this is the first update after a pause.
@@ -137,7 +144,6 @@ pub(super) struct DraftEstimator {
 
 impl Estimator for DraftEstimator {
     fn restart(&mut self) {
-        self.kalman = DraftKalman::new(self.filter);
         self.detector.restart();
         self.has_paused = true;
     }
@@ -156,11 +162,7 @@ impl Estimator for DraftEstimator {
 
     fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         self.has_gradient = true;
-        let (d, departure) = (delta.gradient_ms(), delta.departure.as_millis_f64());
-        let m = self.kalman.update(d, departure, delta.size as f64);
-        signals.emit(EstimatorSignal::Gradient, d);
-        let names = [EstimatorSignal::Scaled, EstimatorSignal::Threshold, EstimatorSignal::Usage];
-        self.detector.update(now, m, departure, signals, names);
+        self.detector.handle_group(now, delta, signals, EstimatorSignal::OF_GROUP);
     }
 
     /// Each response time, and immediately when over-use starts.
@@ -173,7 +175,7 @@ impl Estimator for DraftEstimator {
             self.refilled = Some(now + self.window);
         }
         let incoming = incoming.filter(|_| self.refilled.is_none_or(|refilled| now >= refilled));
-        let rate = self.rate.update(now, self.usage(), incoming);
+        let rate = self.rate.update(now, TimeDelta::ZERO, self.usage(), incoming);
         signals.emit(EstimatorSignal::State, self.rate.state().index());
         signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());

@@ -11,12 +11,12 @@
 //!
 //! `docs/algorithms/gcc-med16.md` lists the points that the paper does not specify, with the sources of the choices.
 
-use super::adaptive_detector::AdaptiveDetector;
-use super::aimd_estimator::AimdEstimator;
+use super::STREAM_TIMEOUT;
 use super::arrivals::Arrivals;
-use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
+use super::filtered_detector::FilteredDetector;
 use crate::blocks::{
-    BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
+    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, RateState,
+    ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -65,9 +65,9 @@ config! {
         /// Time for which over-use must last.
         overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "draft-ietf-rmcat-gcc, overuse_time_th";
         /// The rate control.
-        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+        rate: AimdConfig = AimdConfig::Y2018, block {
             eta: "draft-ietf-rmcat-gcc; figure 4 gives 1.005 to 1.3 a step",
-            alpha: "draft-ietf-rmcat-gcc, beta; figure 4 gives 0.8 to 0.95",
+            beta as "alpha": "draft-ietf-rmcat-gcc, beta; figure 4 gives 0.8 to 0.95",
             headroom: "section II-B",
             rtt: "kDefaultRttMs",
         };
@@ -169,7 +169,8 @@ signal_names! {
 #[derive(Clone, Debug)]
 struct Sender {
     config: GccMed16Config,
-    estimator: AimdEstimator<Time>,
+    detector: FilteredDetector,
+    rate: Aimd<Time>,
     loss: LossController,
     rtt: TimeDelta,
     /// The time at which `A_s` last decreased for loss.
@@ -216,7 +217,7 @@ impl SendHalf for Sender {
 impl Sender {
     fn handle_rtt(&mut self, rtt: &RoundTrip) {
         self.rtt = rtt.last;
-        self.estimator.rate.set_rtt(rtt.last);
+        self.rate.set_rtt(rtt.last);
         self.loss.set_rtt(rtt.last);
     }
 
@@ -241,14 +242,14 @@ impl Sender {
     }
 
     fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
-        self.estimator.rate.set_min(bounds.min);
+        self.rate.set_min(bounds.min);
         self.bounds = *bounds;
         self.bound(signals);
     }
 
     fn set_coupled_rate(&mut self, share: Rate, signals: &mut Signals) {
         let ratio = share.as_bps_f64() / self.loss.rate().as_bps_f64().max(1.0);
-        self.estimator.rate.scale(ratio);
+        self.rate.scale(ratio);
         self.delay_based = self.delay_based.map(|rate| rate.scale(ratio).max(share));
         self.loss.set_coupled(share);
         self.bound(signals);
@@ -259,9 +260,9 @@ impl Sender {
     fn new(config: &GccMed16Config, setup: &Setup) -> Self {
         let c = config.clone();
         let detector = AdaptiveDetector::new(c.overuse_ms, c.threshold, false);
-        let rate = Aimd::starting_at(c.rate, setup);
         Self {
-            estimator: AimdEstimator::new(c.kalman, detector, rate),
+            detector: FilteredDetector::new(c.kalman, detector),
+            rate: Aimd::starting_at(c.rate, setup),
             loss: LossController::new(c.loss, setup),
             rtt: c.rate.rtt,
             decreased: None,
@@ -278,26 +279,27 @@ impl Sender {
     /// Filter and detector take every report into account.
     fn handle_gradient(&mut self, now: Time, report: &GradientReport, signals: &mut Signals) {
         if self.last_gradient.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
-            self.estimator.restart_filter();
+            self.detector.restart();
         }
-        let before = self.estimator.usage();
+        let before = self.detector.usage();
         self.clock += report.step.arrival.max(TimeDelta::ZERO);
-        let detector = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
-        self.estimator.handle_group(self.clock, &report.step, signals, SenderSignal::Gradient, detector);
+        let names = [SenderSignal::Gradient, SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
+        self.detector.handle_group(self.clock, &report.step, signals, names);
         if self.is_due(now, before, report.incoming) {
-            self.delay_based = self.estimator.update(now, Some(report.incoming).filter(|r| !r.is_zero()));
+            let incoming = Some(report.incoming).filter(|r| !r.is_zero());
+            self.delay_based = self.rate.update(now, self.detector.usage(), incoming);
         }
-        signals.emit(SenderSignal::State, self.estimator.rate.state().index());
+        signals.emit(SenderSignal::State, self.rate.state().index());
         signals.emit(SenderSignal::Incoming, report.incoming.as_bps_f64());
         signals.emit(SenderSignal::DelayBased, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
     }
 
     /// The rate is updated regularly, when over-use is detected, and while it lasts once per round-trip time.
     fn is_due(&self, now: Time, before: Usage, incoming: Rate) -> bool {
-        match (self.estimator.usage(), before) {
-            (Usage::Over, Usage::Over) => self.estimator.rate.may_decrease_again(now, incoming),
+        match (self.detector.usage(), before) {
+            (Usage::Over, Usage::Over) => self.rate.may_decrease_again(now, incoming),
             (Usage::Over, _) => true,
-            _ => self.estimator.is_interval_over(now),
+            _ => self.rate.is_interval_over(now),
         }
     }
 

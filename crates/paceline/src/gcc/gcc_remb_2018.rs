@@ -10,14 +10,13 @@
 //!
 //! `docs/algorithms/gcc-remb-2018.md` lists the differences to the code, with reasons.
 
-use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
-use super::aimd_estimator::AimdEstimator;
+use super::RembTimer;
 use super::arrivals::Arrivals;
+use super::filtered_detector::{EstimatorSignal, FilteredDetector};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
-use super::{Aimd, AimdConfig, RateState, RembTimer};
 use crate::blocks::{
-    BurstConfig, BurstGroups, GroupDelta, IncomingRate, SendSideConfig, SendSideEstimate, ThresholdConfig,
-    TwoStateConfig, Usage,
+    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, RateState, SendSideConfig,
+    SendSideEstimate, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -58,9 +57,9 @@ config! {
         /// Time for which over-use must last.
         overuse_ms: f64 = 10.0, unit "ms", in 0.0..=1e4, from "kOverUsingTimeThreshold";
         /// The rate control.
-        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+        rate: AimdConfig = AimdConfig::Y2018, block {
             eta: "MultiplicativeRateIncrease",
-            alpha: "kDefaultBackoffFactor",
+            beta as "alpha": "kDefaultBackoffFactor",
             headroom: "ClampBitrate",
             rtt: "kDefaultRttMs",
         };
@@ -86,16 +85,16 @@ impl Config for GccRemb2018Config {
 
 impl RembParts for GccRemb2018Config {
     type Groups = BurstGroups;
-    type Estimator = AimdEstimator<RemoteTime>;
+    type Estimator = AimdEstimator;
 
     fn arrivals(&self) -> Arrivals<BurstGroups> {
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
         Arrivals::new(BurstGroups::new(self.groups), incoming)
     }
 
-    fn estimator(&self, setup: &Setup) -> AimdEstimator<RemoteTime> {
+    fn estimator(&self, setup: &Setup) -> AimdEstimator {
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup))
+        AimdEstimator { detector: FilteredDetector::new(self.kalman, detector), rate: Aimd::new(self.rate, setup) }
     }
 
     fn timer(&self) -> RembTimer {
@@ -103,9 +102,16 @@ impl RembParts for GccRemb2018Config {
     }
 }
 
-impl Estimator for AimdEstimator<RemoteTime> {
+/// Filter, detector and rate control.
+#[derive(Clone, Debug)]
+pub(super) struct AimdEstimator {
+    detector: FilteredDetector,
+    rate: Aimd<RemoteTime>,
+}
+
+impl Estimator for AimdEstimator {
     fn restart(&mut self) {
-        self.restart_filter();
+        self.detector.restart();
     }
 
     fn set_min(&mut self, min: Rate) {
@@ -113,7 +119,7 @@ impl Estimator for AimdEstimator<RemoteTime> {
     }
 
     fn usage(&self) -> Usage {
-        AimdEstimator::usage(self)
+        self.detector.usage()
     }
 
     fn state(&self) -> RateState {
@@ -121,19 +127,17 @@ impl Estimator for AimdEstimator<RemoteTime> {
     }
 
     fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        use EstimatorSignal::{Gradient, Scaled, Threshold, Usage};
-        AimdEstimator::handle_group(self, now, delta, signals, Gradient, [Scaled, Threshold, Usage]);
+        self.detector.handle_group(now, delta, signals, EstimatorSignal::OF_GROUP);
     }
 
     /// Regularly, and during over-use whenever another decrease is allowed.
     fn is_due(&self, now: RemoteTime, _: Usage, incoming: impl FnOnce() -> Option<Rate>) -> bool {
-        self.is_interval_over(now)
-            || (AimdEstimator::usage(self) == Usage::Over
-                && incoming().is_some_and(|r| self.rate.may_decrease_again(now, r)))
+        self.rate.is_interval_over(now)
+            || (self.usage() == Usage::Over && incoming().is_some_and(|r| self.rate.may_decrease_again(now, r)))
     }
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
-        let rate = AimdEstimator::update(self, now, incoming)?;
+        let rate = self.rate.update(now, self.usage(), incoming)?;
         signals.emit(EstimatorSignal::State, self.rate.state().index());
         signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());

@@ -9,11 +9,12 @@
 //!
 //! `docs/algorithms/gcc-tfb.md` lists the differences to the paper and to the code, with reasons.
 
-use super::adaptive_detector::AdaptiveDetector;
-use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
+use super::STREAM_TIMEOUT;
+use super::filtered_detector::emit_detector;
 use crate::blocks::{
-    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController,
-    ProbeEstimator, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, DelayDetector, DelayDetectorConfig,
+    FlightLimit, GroupDelta, LimitCause, ProbeController, ProbeEstimator, ProbingConfig, RateState, SendSideConfig,
+    SendSideEstimate, ThresholdConfig, TrendlineConfig, Usage,
 };
 use crate::params::config;
 use crate::{
@@ -47,7 +48,7 @@ config! {
         feedback_longest as "feedback_longest_ms": TimeDelta = TimeDelta::from_millis(250), in 1.0..=1e4,
             from "kMaxSendIntervalMs";
         /// Grouping of packets.
-        groups: BurstConfig = BurstConfig::LIBWEBRTC, block {
+        groups: BurstConfig = BurstConfig::LIMITED, block {
             group: "rmcat-ns3 section 3; kTimestampGroupLengthMs",
             burst,
             burst_max: "kMaxBurstDuration, younger than rmcat-ns3; 0 in 2018",
@@ -73,9 +74,9 @@ config! {
         /// The acknowledged rate.
         acked: AckedRateConfig = AckedRateConfig::Y2018, block all;
         /// The rate control.
-        rate: AimdConfig = AimdConfig::LIBWEBRTC, block {
+        rate: AimdConfig = AimdConfig::Y2018, block {
             eta: "MultiplicativeRateIncrease",
-            alpha: "rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor",
+            beta as "alpha": "rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor",
             headroom: "ClampBitrate",
         };
         /// The loss-based controller.
@@ -83,10 +84,24 @@ config! {
         /// Pacing rate over target.
         pacing_factor: f64 = 2.5, in 1.0..=10.0, from "kDefaultPaceMultiplier";
         /// Probing.
-        probes: ProbeConfig = ProbeConfig::OFF, block all;
+        probes: ProbingConfig = ProbingConfig::Y2018, block {
+            enabled: "off, because rmcat-ns3 has none; libwebrtc has them",
+            first,
+            second,
+            further,
+            success,
+            duration,
+        };
         /// Queue that the bytes in flight may cause before they lower the target; 0: no limit.
         window_queue as "window_ms": TimeDelta = TimeDelta::ZERO, in 0.0..=1e5,
             from "not in rmcat-ns3; libwebrtc has 350, QueueSize";
+    }
+}
+
+impl GccTfbConfig {
+    fn detector(&self) -> DelayDetectorConfig {
+        let &Self { trendline, gain, threshold, overuse_ms, .. } = self;
+        DelayDetectorConfig { trendline, gain, threshold, overuse_ms }
     }
 }
 
@@ -135,8 +150,7 @@ signal_names! {
 struct Sender {
     config: GccTfbConfig,
     groups: BurstGroups,
-    trendline: Trendline,
-    detector: AdaptiveDetector,
+    detector: DelayDetector,
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
@@ -190,7 +204,9 @@ impl SendHalf for Sender {
     }
 
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        let cluster = self.probes.poll(now)?;
+        // The first call starts probing.
+        self.probes.set_available(now, true);
+        let cluster = self.probes.poll()?;
         self.probe_estimator.handle_cluster(cluster);
         Some(cluster)
     }
@@ -282,13 +298,12 @@ impl Sender {
         let c = config.clone();
         Self {
             groups: BurstGroups::new(c.groups),
-            trendline: Trendline::new(c.trendline),
-            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, false),
+            detector: DelayDetector::new(c.detector()),
             acked: AckedRate::new(c.acked),
             rate: Aimd::starting_at(c.rate, setup),
             estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
             remb: Rate::MAX,
-            probes: ProbeController::new(c.probes, setup.start, setup.max),
+            probes: ProbeController::starting_at(c.probes, setup.start, setup.max),
             probe_estimator: ProbeEstimator::default(),
             flight: FlightLimit::new(c.window_queue),
             decision: decision(setup.start, c.pacing_factor),
@@ -335,8 +350,7 @@ impl Sender {
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.groups.restart();
-            self.trendline = Trendline::new(self.config.trendline);
-            self.detector.restart();
+            self.detector.restart_trend();
         }
     }
 
@@ -348,11 +362,11 @@ impl Sender {
             return;
         }
         self.backwards = 0;
-        let trend = self.trendline.update(at, delta.arrival - delta.departure);
+        self.detector.handle_group(at, delta);
         signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-        signals.emit(SenderSignal::Trend, trend);
+        signals.emit(SenderSignal::Trend, self.detector.trend());
         let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
-        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, names);
+        emit_detector(self.detector.detector(), signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.
@@ -391,7 +405,8 @@ impl Sender {
         signals.emit(SenderSignal::Acked, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(SenderSignal::Capacity, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
-        self.probes.handle_estimate(now, self.estimate.rate());
+        self.probes.handle_timeout(now);
+        self.probes.set_estimate(now, self.estimate.rate(), LimitCause::Delay);
     }
 
     /// Bounds the rate by the delay-based rate and by the last REMB.

@@ -14,11 +14,9 @@
 //! A step that would end above 1.5 R is not taken.
 //! ```
 
-use super::aimd::feedback_interval;
-use super::rate_controller::near_growth;
-use super::{Alpha, RateState, Region};
-use crate::Setup;
-use crate::blocks::{LinkCapacity, Usage};
+use super::{Alpha, AlphaVariant, Region, RembTimer};
+use crate::blocks::{LinkCapacity, RateState, Usage, feedback_interval, near_growth};
+use crate::{Setup, params};
 use libm::{exp, pow};
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
@@ -31,19 +29,64 @@ pub enum GrowthLaw {
     Aimd,
 }
 
-/// The numbers of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegionConfig {
-    /// The growth law.
-    pub growth: GrowthLaw,
-    /// The decrease factor.
-    pub alpha: Alpha,
-    /// Whether growth after Hold starts at `alpha` times the highest incoming rate during Hold (2013).
-    pub recovery: bool,
-    /// The bound of a step, as a multiple of the incoming rate.
-    pub headroom: f64,
-    /// The round-trip time that the receiver assumes.
-    pub rtt: TimeDelta,
+params! {
+    /// The parameters of a receiver with region control, besides those of its filter.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RegionConfig {
+        /// libwebrtc of 2013.
+        const Y2013;
+
+        /// Threshold on min(n, 60)·m where the maximum is unknown; half of it elsewhere.
+        threshold_ms: f64 = 25.0, unit "ms", in 0.0..=1e4;
+        /// Time for which over-use must last.
+        overuse_ms: f64 = 100.0, unit "ms", in 0.0..=1e4;
+        /// Law of growth; 0: additive near the maximum, 8 % a second elsewhere, 1: the eta of 2013.
+        growth: GrowthLaw = GrowthLaw::Response, of [GrowthLaw::Aimd, GrowthLaw::Response];
+        /// Share of R that a decrease near the maximum keeps.
+        alpha_near: f64 = 0.95, in 0.1..=1.0;
+        /// Share of R that a decrease elsewhere keeps.
+        alpha_far: f64 = 0.9, in 0.1..=1.0;
+        /// Decrease factor; 0: by region, 1: by equation 4.1 as printed, 2: by equation 4.1 with the line of 4.2 that
+        /// table 2 comes nearest to, (0.99 - b) / 1.3, everywhere, 3: by the listing of section 4.3, computed at each
+        /// change of the region and used at the next decrease.
+        dynamic as "dynamic_alpha": Option<AlphaVariant> = None,
+            of [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated), Some(AlphaVariant::Listing)];
+        /// Whether growth after Hold starts at alpha times the highest R of that time; otherwise it goes on where it was.
+        recovery: bool = true;
+        /// Whether lasting over-use causes further decreases between the regular updates; in receivers of 2012 only its
+        /// beginning causes one.
+        repeat_decrease: bool = true;
+        /// Multiple of R above which no step ends.
+        headroom: f64 = 1.5, in 1.0..=100.0;
+        /// Round-trip time that the receiver assumes.
+        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4;
+        /// Window of R.
+        window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4;
+        /// Shortest interval of REMBs, unless the rate falls by more than 3 %.
+        remb as "remb_ms": TimeDelta = TimeDelta::from_millis(1000), in 10.0..=1e5;
+    }
+}
+
+impl RegionConfig {
+    /// libwebrtc of 2015.
+    pub const Y2015: Self = Self {
+        growth: GrowthLaw::Aimd,
+        recovery: false,
+        window: TimeDelta::from_millis(1000),
+        remb: TimeDelta::from_millis(200),
+        ..Self::Y2013
+    };
+
+    pub(super) fn timer(&self) -> RembTimer {
+        RembTimer::new(self.remb)
+    }
+
+    fn alpha(&self) -> Alpha {
+        match self.dynamic {
+            None => Alpha::ByRegion { near: self.alpha_near, far: self.alpha_far },
+            Some(variant) => Alpha::Dynamic { variant, last: self.alpha_far },
+        }
+    }
 }
 
 /// A rate is above the maximum if it exceeds the average by this many standard deviations.
@@ -64,6 +107,8 @@ const PERIOD_0: TimeDelta = TimeDelta::from_millis(1000);
 #[derive(Clone, Debug)]
 pub struct RegionControl {
     config: RegionConfig,
+    /// The decrease factor.
+    alpha: Alpha,
     min: Rate,
     /// The largest packet.
     packet: DataSize,
@@ -103,6 +148,7 @@ impl RegionControl {
     pub fn new(config: RegionConfig, setup: &Setup) -> Self {
         Self {
             config,
+            alpha: config.alpha(),
             min: setup.min,
             packet: setup.packet_size,
             rate: INITIAL_RATE,
@@ -132,7 +178,7 @@ impl RegionControl {
     }
     /// Returns the current decrease factor.
     pub fn alpha(&self) -> f64 {
-        self.config.alpha.factor(self.region)
+        self.alpha.factor(self.region)
     }
 
     /// Updates the rate. Returns the estimate, if there is one.
@@ -144,11 +190,7 @@ impl RegionControl {
         let incoming = input.incoming.unwrap_or(self.rate);
         self.tick(now);
         let before = self.state;
-        self.state = match input.usage {
-            Usage::Over => RateState::Decrease,
-            Usage::Under => RateState::Hold,
-            Usage::Normal => RateState::Increase,
-        };
+        self.state = RateState::of(input.usage);
         if self.state == RateState::Increase && before != RateState::Increase {
             self.changed = Some(now);
         }
@@ -159,7 +201,7 @@ impl RegionControl {
             }
             RateState::Increase => self.increased(now, incoming, input),
             RateState::Decrease => {
-                self.config.alpha.handle_overuse(self.region, input.t, input.gamma);
+                self.alpha.handle_overuse(self.region, input.t, input.gamma);
                 (self.decreased(now, incoming, input), false)
             }
         };
@@ -204,7 +246,7 @@ impl RegionControl {
     /// Changes to a region, also to the current one.
     fn change_region(&mut self, region: Region, input: &Observation) {
         self.region = region;
-        self.config.alpha.handle_region(region, input.t, input.gamma);
+        self.alpha.handle_region(region, input.t, input.gamma);
     }
 
     fn increased(&mut self, now: RemoteTime, incoming: Rate, input: &Observation) -> (Rate, bool) {
@@ -288,18 +330,10 @@ pub fn eta(response: TimeDelta, variance: f64, dt: Option<TimeDelta>, region: Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::AlphaVariant;
     use crate::testing::SETUP;
 
-    const FIXED: Alpha = Alpha::ByRegion { near: 0.95, far: 0.9 };
-    const AIMD: RegionConfig = RegionConfig {
-        growth: GrowthLaw::Aimd,
-        alpha: FIXED,
-        recovery: false,
-        headroom: 1.5,
-        rtt: TimeDelta::from_millis(200),
-    };
-    const Y2013: RegionConfig = RegionConfig { growth: GrowthLaw::Response, recovery: true, ..AIMD };
+    const AIMD: RegionConfig = RegionConfig::Y2015;
+    const Y2013: RegionConfig = RegionConfig::Y2013;
 
     /// Returns a controller with an estimate of 1000 kbit/s.
     fn at_1000(config: RegionConfig) -> RegionControl {
@@ -316,8 +350,7 @@ mod tests {
     /// the second one: 0.990181 · 900 kbit/s.
     #[test]
     fn listing_decreases_by_the_factor_of_the_change_before() {
-        let alpha = Alpha::Dynamic { variant: AlphaVariant::Listing, last: 0.9 };
-        let mut c = at_1000(RegionConfig { alpha, ..AIMD });
+        let mut c = at_1000(RegionConfig { dynamic: Some(AlphaVariant::Listing), ..AIMD });
         assert_eq!(step(&mut c, 0, Usage::Over, 1000), 900_000);
         assert_eq!(step(&mut c, 200, Usage::Over, 900), 891_163);
     }

@@ -8,73 +8,10 @@
 //! ```
 
 use super::remb_receiver::Estimator;
-use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
-use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{Setup, Signals, params, signal_names};
-use paceline_units::{Rate, RemoteTime, TimeDelta};
-
-params! {
-    /// The parameters of a receiver with region control, besides those of its filter.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct RegionReceiverConfig {
-        /// libwebrtc of 2013.
-        const Y2013;
-
-        /// Threshold on min(n, 60)·m where the maximum is unknown; half of it elsewhere.
-        threshold_ms: f64 = 25.0, unit "ms", in 0.0..=1e4;
-        /// Time for which over-use must last.
-        overuse_ms: f64 = 100.0, unit "ms", in 0.0..=1e4;
-        /// Law of growth; 0: additive near the maximum, 8 % a second elsewhere, 1: the eta of 2013.
-        growth: GrowthLaw = GrowthLaw::Response, of [GrowthLaw::Aimd, GrowthLaw::Response];
-        /// Share of R that a decrease near the maximum keeps.
-        alpha_near: f64 = 0.95, in 0.1..=1.0;
-        /// Share of R that a decrease elsewhere keeps.
-        alpha_far: f64 = 0.9, in 0.1..=1.0;
-        /// Decrease factor; 0: by region, 1: by equation 4.1 as printed, 2: by equation 4.1 with the line of 4.2 that
-        /// table 2 comes nearest to, (0.99 - b) / 1.3, everywhere, 3: by the listing of section 4.3, computed at each
-        /// change of the region and used at the next decrease.
-        dynamic as "dynamic_alpha": Option<AlphaVariant> = None,
-            of [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated), Some(AlphaVariant::Listing)];
-        /// Whether growth after Hold starts at alpha times the highest R of that time; otherwise it goes on where it was.
-        recovery: bool = true;
-        /// Whether lasting over-use causes further decreases between the regular updates; in receivers of 2012 only its
-        /// beginning causes one.
-        repeat_decrease: bool = true;
-        /// Multiple of R above which no step ends.
-        headroom: f64 = 1.5, in 1.0..=100.0;
-        /// Round-trip time that the receiver assumes.
-        rtt as "rtt_ms": TimeDelta = TimeDelta::from_millis(200), in 0.0..=1e4;
-        /// Window of R.
-        window as "window_ms": TimeDelta = TimeDelta::from_millis(500), in 10.0..=1e4;
-        /// Shortest interval of REMBs, unless the rate falls by more than 3 %.
-        remb as "remb_ms": TimeDelta = TimeDelta::from_millis(1000), in 10.0..=1e5;
-    }
-}
-
-impl RegionReceiverConfig {
-    /// libwebrtc of 2015.
-    pub const Y2015: Self = Self {
-        growth: GrowthLaw::Aimd,
-        recovery: false,
-        window: TimeDelta::from_millis(1000),
-        remb: TimeDelta::from_millis(200),
-        ..Self::Y2013
-    };
-
-    pub(super) fn timer(&self) -> RembTimer {
-        RembTimer::new(self.remb)
-    }
-
-    fn rate(&self) -> RegionConfig {
-        let (near, far) = (self.alpha_near, self.alpha_far);
-        let alpha = match self.dynamic {
-            None => Alpha::ByRegion { near, far },
-            Some(variant) => Alpha::Dynamic { variant, last: far },
-        };
-        let Self { growth, recovery, headroom, rtt, .. } = *self;
-        RegionConfig { growth, alpha, recovery, headroom, rtt }
-    }
-}
+use super::{Observation, Region, RegionConfig, RegionControl};
+use crate::blocks::{GroupDelta, Learning, OveruseDetector, RateState, TwoStateConfig, TwoStateKalman, Usage};
+use crate::{Setup, Signals, signal_names};
+use paceline_units::{Rate, RemoteTime};
 
 signal_names! {
     /// The signals of the receive halves of `gcc-2013` and `gcc-2015`.
@@ -94,8 +31,7 @@ signal_names! {
 /// Filter, detector and rate control of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct RegionEstimator {
-    filter: TwoStateConfig,
-    config: RegionReceiverConfig,
+    config: RegionConfig,
     setup: Setup,
     /// As in 2013: a pause restarts the rate control as well as the filter, and the rate is updated only while `R` is
     /// known.
@@ -113,9 +49,8 @@ pub(super) struct RegionEstimator {
 }
 
 impl RegionEstimator {
-    pub fn new(filter: TwoStateConfig, config: RegionReceiverConfig, setup: Setup, as_in_2013: bool) -> Self {
+    pub fn new(filter: TwoStateConfig, config: RegionConfig, setup: Setup, as_in_2013: bool) -> Self {
         Self {
-            filter,
             config,
             setup,
             as_in_2013,
@@ -124,7 +59,7 @@ impl RegionEstimator {
             m: 0.0,
             t: 0.0,
             gamma: config.threshold_ms,
-            rate: RegionControl::new(config.rate(), &setup),
+            rate: RegionControl::new(config, &setup),
             updated: None,
         }
     }
@@ -133,10 +68,10 @@ impl RegionEstimator {
 impl Estimator for RegionEstimator {
     fn restart(&mut self) {
         if self.as_in_2013 {
-            *self = Self::new(self.filter, self.config, self.setup, true);
+            *self = Self::new(*self.kalman.config(), self.config, self.setup, true);
             return;
         }
-        self.kalman = TwoStateKalman::new(self.filter);
+        self.kalman.restart();
         self.detector.restart();
         self.m = 0.0;
     }
@@ -157,9 +92,9 @@ impl Estimator for RegionEstimator {
     fn handle_group(&mut self, _: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
         let usage = self.usage();
-        let stable = match self.filter.learns_within {
-            true => self.detector.next_scaled(self.m).abs() < self.gamma,
-            false => usage == Usage::Normal,
+        let stable = match self.kalman.config().learns {
+            Learning::WithinThreshold => self.detector.next_scaled(self.m).abs() < self.gamma,
+            _ => usage == Usage::Normal,
         };
         self.m = self.kalman.update(arrival, departure, delta.size as f64, stable, usage.sign());
         self.t = self.detector.scale(self.m);

@@ -4,7 +4,7 @@
 //! `A_r(i-1)`, the value at the previous frame. This implementation compares with the last value *sent*, like libwebrtc
 //! in every year; otherwise a slow decrease would never be sent early.
 
-use super::RateState;
+use crate::blocks::RateState;
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 /// Decides when a REMB is due.

@@ -8,8 +8,8 @@
 //! The config of a generation supplies the way to form groups, the estimator, and the REMB interval and rule.
 
 use super::arrivals::{Arrivals, Grouping};
-use super::{RateState, RembRule, RembTimer};
-use crate::blocks::{GroupDelta, Usage};
+use super::{RembRule, RembTimer};
+use crate::blocks::{GroupDelta, RateState, Usage};
 use crate::{Arrival, Bounds, Message, ReceiveHalf, Setup, Signals};
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime};

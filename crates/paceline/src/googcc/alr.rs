@@ -9,7 +9,7 @@
 //! [`ApplicationLimit`](crate::blocks::ApplicationLimit) has the same rule for the flow, with a condition on its queue. This
 //! one counts whole bytes and milliseconds like libwebrtc, because its edges trigger probes.
 
-use super::units::whole_kbps;
+use crate::blocks::units::whole_kbps;
 use crate::params;
 use paceline_units::{DataSize, Rate, Time};
 

@@ -15,7 +15,7 @@ use super::capacity_tracker::CapacityTracker;
 use super::loss_v1::LossV1;
 use super::loss_v2::{LossState, LossV2, LossV2Config};
 use super::rtt_backoff::{BackoffConfig, RttBackoff};
-use super::units::MIN_RATE;
+use crate::blocks::units::MIN_RATE;
 use crate::{PacketReport, params};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -1,14 +1,10 @@
 //! The numbers of the controller, as a whole.
 
-use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
 use super::bandwidth::BandwidthConfig;
-use super::delay_detector::DelayDetectorConfig;
 use super::loss_v2::LossV2Config;
-use super::probing_config::ProbingConfig;
 use super::throughput::ThroughputConfig;
-use super::window_pushback::PushbackConfig;
-use crate::blocks::BurstConfig;
+use crate::blocks::{AimdConfig, BurstConfig, DelayDetectorConfig, ProbingConfig, PushbackConfig};
 use crate::params::config;
 use paceline_units::{Rate, TimeDelta};
 

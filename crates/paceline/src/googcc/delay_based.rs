@@ -8,10 +8,10 @@
 //!              else the rate control grows, or holds
 //! ```
 
-use super::aimd::{Aimd, AimdConfig};
-use super::delay_detector::{DelayDetector, DelayDetectorConfig};
-use super::inter_arrival::InterArrival;
-use crate::blocks::{BurstConfig, GroupDelta, Usage};
+use crate::Setup;
+use crate::blocks::{
+    Aimd, AimdConfig, BurstConfig, BurstGroups, DelayDetector, DelayDetectorConfig, GroupDelta, Usage,
+};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
 /// After a pause of feedback of this length groups and detector restart (`kStreamTimeOut`, `delay_based_bwe.cc`).
@@ -44,10 +44,10 @@ pub struct DelayBasedResult {
 /// The estimate.
 #[derive(Clone, Debug)]
 pub struct DelayBased {
-    config: (BurstConfig, DelayDetectorConfig),
-    groups: InterArrival,
+    config: DelayDetectorConfig,
+    groups: BurstGroups,
     detector: DelayDetector,
-    aimd: Aimd,
+    aimd: Aimd<Time>,
     last_feedback: Option<Time>,
     /// The last updated estimate; zero before it.
     last: Rate,
@@ -56,13 +56,14 @@ pub struct DelayBased {
 }
 
 impl DelayBased {
-    /// Creates an estimate without feedback, for packets of at most this size.
-    pub fn new(groups: BurstConfig, detector: DelayDetectorConfig, aimd: AimdConfig, packet: DataSize) -> Self {
+    /// Creates an estimate without feedback.
+    pub fn new(groups: BurstConfig, detector: DelayDetectorConfig, aimd: AimdConfig, setup: &Setup) -> Self {
         Self {
-            config: (groups, detector),
-            groups: InterArrival::new(groups),
-            detector: DelayDetector::new(&detector),
-            aimd: Aimd::new(aimd, packet),
+            config: detector,
+            // The sender has rounded the times.
+            groups: BurstGroups::new(BurstConfig { resolution: TimeDelta::ZERO, ..groups }),
+            detector: DelayDetector::new(detector),
+            aimd: Aimd::new(aimd, setup),
             last_feedback: None,
             last: Rate::ZERO,
             delta: None,
@@ -75,12 +76,12 @@ impl DelayBased {
     }
 
     /// Returns the rate control.
-    pub fn aimd(&self) -> &Aimd {
+    pub fn aimd(&self) -> &Aimd<Time> {
         &self.aimd
     }
 
     /// Returns the rate control, to set limits and round-trip time.
-    pub fn aimd_mut(&mut self) -> &mut Aimd {
+    pub fn aimd_mut(&mut self) -> &mut Aimd<Time> {
         &mut self.aimd
     }
 
@@ -117,8 +118,8 @@ impl DelayBased {
 
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_none_or(|last| now - last > STREAM_TIMEOUT) {
-            self.groups = InterArrival::new(self.config.0);
-            self.detector = DelayDetector::new(&self.config.1);
+            self.groups.restart();
+            self.detector = DelayDetector::new(self.config);
         }
     }
 
@@ -127,7 +128,7 @@ impl DelayBased {
         let mut recovered = false;
         self.delta = None;
         for packet in packets {
-            if let Some(delta) = self.groups.handle_packet(now, packet.arrival, packet.sent, packet.size) {
+            if let Some(delta) = self.groups.handle_report(now, packet.arrival, packet.sent, packet.size) {
                 let before = self.detector.usage();
                 self.detector.handle_group(packet.arrival, &delta);
                 recovered |= before == Usage::Under && self.detector.usage() == Usage::Normal;
@@ -142,32 +143,28 @@ impl DelayBased {
         let usage = self.detector.usage();
         match (usage, acked, probed) {
             (Usage::Over, Some(rate), _) if self.aimd.may_decrease_again(now, rate) => {
-                DelayBasedResult { updated: self.update_aimd(now, usage, acked), ..Default::default() }
+                DelayBasedResult { updated: self.aimd.update(now, usage, acked), ..Default::default() }
             }
             (Usage::Over, None, _) if self.aimd.may_halve(now) => {
-                self.aimd.set_estimate(now, self.aimd.rate().scale(0.5));
-                DelayBasedResult { updated: Some(self.aimd.rate()), ..Default::default() }
+                self.aimd.halve(now);
+                DelayBasedResult { updated: self.aimd.estimate(), ..Default::default() }
             }
             (Usage::Over, ..) => DelayBasedResult::default(),
             (_, _, Some(rate)) => {
                 self.aimd.set_estimate(now, rate);
-                DelayBasedResult { updated: Some(self.aimd.rate()), is_probe: true, recovered: false }
+                DelayBasedResult { updated: self.aimd.estimate(), is_probe: true, recovered: false }
             }
             (_, _, None) => {
-                DelayBasedResult { updated: self.update_aimd(now, usage, acked), is_probe: false, recovered }
+                DelayBasedResult { updated: self.aimd.update(now, usage, acked), is_probe: false, recovered }
             }
         }
-    }
-
-    fn update_aimd(&mut self, now: Time, usage: Usage, acked: Option<Rate>) -> Option<Rate> {
-        let rate = self.aimd.update(now, usage, acked);
-        Some(rate).filter(|_| self.aimd.is_valid())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::SETUP;
     use alloc::vec::Vec;
 
     /// Feeds a message per 50 ms of packets of 1200 bytes each 5 ms, whose delay grows by `growth` ms per message. Returns the
@@ -192,9 +189,8 @@ mod tests {
     }
 
     fn started() -> DelayBased {
-        let size = DataSize::from_bytes(1200);
-        let mut delay =
-            DelayBased::new(BurstConfig::LIBWEBRTC, DelayDetectorConfig::LIBWEBRTC, AimdConfig::LIBWEBRTC, size);
+        let (groups, detector) = (BurstConfig::LIBWEBRTC, DelayDetectorConfig::LIBWEBRTC);
+        let mut delay = DelayBased::new(groups, detector, AimdConfig::LIBWEBRTC, &SETUP);
         delay.aimd_mut().set_start(Rate::from_kbps(2000));
         delay
     }

@@ -1,7 +1,7 @@
 //! GoogCC: the congestion control at the sender of libwebrtc, as of 2026-08 (f3ae3eb62e), one file for each block.
 //!
 //! ```text
-//! feedback -> InterArrival -> DelayDetector -> Aimd -> Bandwidth -> target -> pacing rate, padding
+//! feedback -> BurstGroups -> DelayDetector -> Aimd -> Bandwidth -> target -> pacing rate, padding
 //!      |          5 ms       trendline, gamma    ^        ^   ^
 //!      |--> Throughput R ------------------------|--> LossV2  '-- REMB, receiver reports, RttBackoff
 //!      '--> ProbeEstimator ----------------------'
@@ -9,35 +9,27 @@
 //!      '-> WindowPushback --> padding, or the target
 //! ```
 //!
-//! The preset `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
+//! `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
 //! libwebrtc, with reasons.
 
-mod aimd;
 mod alr;
 mod bandwidth;
 mod capacity_tracker;
 mod config;
 mod delay_based;
-mod delay_detector;
-mod inter_arrival;
 mod loss_v1;
 mod loss_v2;
-mod probe_controller;
-mod probing_config;
 mod rtt_backoff;
 mod sender;
 mod throughput;
-pub mod units;
-mod window_pushback;
 
 pub use config::GoogCcConfig;
 pub use loss_v2::LossState;
 pub use sender::{GoogCc, SenderSignal};
-pub use window_pushback::{PushbackConfig, WindowPushback};
 #[cfg(feature = "unstable-internals")]
 pub use {
-    aimd::AimdConfig, alr::AlrConfig, bandwidth::BandwidthConfig, delay_detector::DelayDetectorConfig,
-    loss_v2::LossV2Config, probing_config::ProbingConfig, rtt_backoff::BackoffConfig, throughput::ThroughputConfig,
+    alr::AlrConfig, bandwidth::BandwidthConfig, loss_v2::LossV2Config, rtt_backoff::BackoffConfig,
+    throughput::ThroughputConfig,
 };
 
 use crate::{

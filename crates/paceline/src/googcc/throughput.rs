@@ -11,7 +11,7 @@
 //! Without the largest gap, a pause of the link does not lower the rate. The burst after the pause cannot raise it, because
 //! the send rate bounds it.
 
-use super::units::rate_of;
+use crate::blocks::units::rate_of;
 use crate::params;
 use alloc::collections::VecDeque;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};

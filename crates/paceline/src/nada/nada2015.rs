@@ -16,8 +16,8 @@ use super::{
     GradualConfig, MedianEwma, RampUpConfig, SequencePosition, ShapingConfig, ShareWindow, linear_signal,
     quartic_warping,
 };
+use crate::blocks::units::{floor_arrival, floor_sent};
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
-use crate::googcc::units::{floor_arrival, floor_sent};
 use crate::params::config;
 use crate::{
     Arrival, Config, Controller, Entry, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals, signal_names,

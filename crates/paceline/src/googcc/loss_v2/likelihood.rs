@@ -2,7 +2,7 @@
 
 use super::observations::Observation;
 use super::{Channel, LossV2};
-use crate::googcc::units::whole_kbps;
+use crate::blocks::units::whole_kbps;
 use libm::log;
 use paceline_units::{Rate, Time, TimeDelta};
 

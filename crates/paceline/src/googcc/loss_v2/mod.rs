@@ -23,8 +23,8 @@ mod tests;
 
 pub use config::LossV2Config;
 
-use super::units::MIN_RATE;
 use crate::PacketReport;
+use crate::blocks::units::MIN_RATE;
 use libm::pow;
 use observations::{Observation, Partial};
 use paceline_units::{Rate, Time, TimeDelta};

@@ -3,7 +3,7 @@
 use super::LossV2;
 use super::config::OBSERVATIONS_MAX;
 use crate::PacketReport;
-use crate::googcc::units::{floor_sent, rate_of};
+use crate::blocks::units::{floor_sent, rate_of};
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 

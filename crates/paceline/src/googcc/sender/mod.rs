@@ -11,11 +11,9 @@ use super::bandwidth::Bandwidth;
 use super::config::GoogCcConfig;
 use super::delay_based::{ArrivedPacket, DelayBased, DelayBasedResult};
 use super::loss_v2::LossState;
-use super::probe_controller::{LimitCause, ProbeController};
 use super::throughput::Throughput;
-use super::units::{floor_arrival, floor_sent, floor_us, rounded_to_ms};
-use super::window_pushback::WindowPushback;
-use crate::blocks::{ProbeEstimator, Usage};
+use crate::blocks::units::{MIN_RATE, floor_arrival, floor_sent, floor_us, rounded_to_ms};
+use crate::blocks::{LimitCause, ProbeController, ProbeEstimator, Usage, WindowPushback};
 use crate::{
     Bounds, Decision, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf,
     SentPacket, Setup, Signals, StreamState, Window,
@@ -104,7 +102,7 @@ impl GoogCc {
             initialised: false,
             next_process: Time::ZERO,
             has_feedback: false,
-            delay: DelayBased::new(c.groups, c.detector, c.aimd, setup.packet_size),
+            delay: DelayBased::new(c.groups, c.detector, c.aimd, setup),
             throughput: Throughput::new(c.throughput),
             bandwidth: Bandwidth::new(c.bandwidth),
             alr: AlrDetector::new(c.alr),
@@ -155,7 +153,7 @@ impl GoogCc {
     /// Returns the lowest rate (`ClampConstraints`).
     fn min(&self) -> Rate {
         let allocated = if self.config.min_from_streams { self.min_allocated } else { Rate::ZERO };
-        self.bounds.min.max(super::units::MIN_RATE).max(allocated)
+        self.bounds.min.max(MIN_RATE).max(allocated)
     }
 
     /// Passes the limits, and a start rate if there is a new one, to the blocks (`ResetConstraints`).

@@ -1,8 +1,7 @@
 //! The internal variables that the send half shows.
 
 use super::GoogCc;
-use crate::blocks::{GroupDelta, Usage};
-use crate::gcc::RateState;
+use crate::blocks::{GroupDelta, RateState, Usage};
 use crate::googcc::LossState;
 use crate::{Signals, signal_names};
 use paceline_units::Rate;
@@ -37,15 +36,17 @@ impl GoogCc {
         if let Some(delta) = delta {
             signals.emit(SenderSignal::Gradient, delta.gradient_ms());
             signals.emit(SenderSignal::Trend, detector.trend());
-            signals.emit(SenderSignal::Scaled, detector.scaled());
-            signals.emit(SenderSignal::Threshold, detector.gamma_ms());
+            signals.emit(SenderSignal::Scaled, detector.detector().scaled());
+            signals.emit(SenderSignal::Threshold, detector.detector().gamma_ms());
             signals.emit(SenderSignal::Usage, detector.usage().index());
         }
         let bps = |rate: Option<Rate>| rate.unwrap_or(Rate::ZERO).as_bps_f64();
-        signals.emit(SenderSignal::State, aimd.state().index());
+        // After a decrease libwebrtc's state is already Hold.
+        let state = if aimd.state() == RateState::Decrease { RateState::Hold } else { aimd.state() };
+        signals.emit(SenderSignal::State, state.index());
         signals.emit(SenderSignal::Acked, bps(acked));
         signals.emit(SenderSignal::Capacity, bps(aimd.capacity()));
-        signals.emit(SenderSignal::DelayBased, aimd.rate().as_bps_f64());
+        signals.emit(SenderSignal::DelayBased, bps(aimd.estimate()));
         signals.emit(SenderSignal::LossState, self.bandwidth.loss_state().index());
         signals.emit(SenderSignal::AverageLoss, v2.average_loss());
         signals.emit(SenderSignal::InherentLoss, v2.inherent_loss());

@@ -1,6 +1,6 @@
-//! The state of the rate controllers of GCC, `sigma`.
+//! The state `sigma` of the rate controllers.
 
-use crate::blocks::Usage;
+use super::Usage;
 
 /// The state `sigma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,15 @@ impl RateState {
     pub fn index(self) -> f64 {
         self as u8 as f64
     }
-    /// Returns the next state (figure 4).
+    /// Returns the state of libwebrtc's controllers, whose Hold after a decrease ends at once.
+    pub fn of(usage: Usage) -> Self {
+        match usage {
+            Usage::Over => Self::Decrease,
+            Usage::Under => Self::Hold,
+            Usage::Normal => Self::Increase,
+        }
+    }
+    /// Returns the next state (mmsys16, figure 4; the table of the draft of June 2015, section 4.4).
     pub fn next(self, usage: Usage) -> Self {
         match (self, usage) {
             (_, Usage::Over) => Self::Decrease,

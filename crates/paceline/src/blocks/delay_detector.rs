@@ -5,9 +5,7 @@
 //!                                        Under:  T < -gamma
 //! ```
 
-use crate::blocks::{
-    AdaptiveThreshold, GroupDelta, OveruseDetector, ThresholdConfig, Trendline, TrendlineConfig, Usage,
-};
+use super::{AdaptiveDetector, GroupDelta, ThresholdConfig, Trendline, TrendlineConfig, Usage};
 use crate::params;
 use paceline_units::RemoteTime;
 
@@ -42,34 +40,31 @@ params! {
 pub struct DelayDetector {
     gain: f64,
     trendline: Trendline,
-    detector: OveruseDetector,
-    threshold: AdaptiveThreshold,
+    detector: AdaptiveDetector,
     trend: f64,
-    scaled: f64,
 }
 
 impl DelayDetector {
     /// Creates a detector without groups.
-    pub fn new(config: &DelayDetectorConfig) -> Self {
+    pub fn new(config: DelayDetectorConfig) -> Self {
         Self {
             gain: config.gain,
             trendline: Trendline::new(config.trendline),
-            detector: OveruseDetector::new(config.overuse_ms),
-            threshold: AdaptiveThreshold::new(config.threshold),
+            detector: AdaptiveDetector::new(config.overuse_ms, config.threshold, false),
             trend: 0.0,
-            scaled: 0.0,
         }
+    }
+
+    /// Restarts the trendline; the threshold stays.
+    pub fn restart_trend(&mut self) {
+        self.trendline.restart();
+        self.detector.restart();
     }
 
     /// Handles the step to a group whose completion was detected at `arrival`.
     pub fn handle_group(&mut self, arrival: RemoteTime, delta: &GroupDelta) {
         self.trend = self.trendline.update(arrival, delta.arrival - delta.departure);
-        let m = self.gain * self.trend;
-        self.scaled = self.detector.scale(m);
-        self.detector.update(m, self.scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
-        if self.detector.is_ready() {
-            self.threshold.update(arrival, self.scaled);
-        }
+        self.detector.update(arrival, self.gain * self.trend, delta.departure.as_millis_f64());
     }
 
     /// Returns the state.
@@ -83,14 +78,9 @@ impl DelayDetector {
         self.trend
     }
 
-    /// Returns `T`, ms.
-    pub fn scaled(&self) -> f64 {
-        self.scaled
-    }
-
-    /// Returns the threshold, ms.
-    pub fn gamma_ms(&self) -> f64 {
-        self.threshold.gamma_ms()
+    /// Returns detector and threshold.
+    pub fn detector(&self) -> &AdaptiveDetector {
+        &self.detector
     }
 }
 
@@ -102,7 +92,7 @@ mod tests {
     /// Vector V4.1: groups that were sent 10 ms apart and arrive 11 ms apart.
     #[test]
     fn over_use_is_detected_in_the_24th_group() {
-        let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
+        let mut detector = DelayDetector::new(DelayDetectorConfig::LIBWEBRTC);
         let ms = TimeDelta::from_millis;
         for i in 1..=40 {
             detector.handle_group(
@@ -121,7 +111,8 @@ mod tests {
             ];
             if let Some((_, t, gamma)) = printed.iter().find(|(at, ..)| *at == i) {
                 assert!(
-                    (detector.scaled() - t).abs() < 2e-6 && (detector.gamma_ms() - gamma).abs() < 2e-6,
+                    (detector.detector().scaled() - t).abs() < 2e-6
+                        && (detector.detector().gamma_ms() - gamma).abs() < 2e-6,
                     "group {i}"
                 );
             }
@@ -134,14 +125,14 @@ mod tests {
     fn over_use_must_last_more_than_ten_milliseconds() {
         for (overuse_ms, groups_later) in [(DelayDetectorConfig::LIBWEBRTC.overuse_ms, 1), (10.2, 2)] {
             let config = DelayDetectorConfig { overuse_ms, ..DelayDetectorConfig::LIBWEBRTC };
-            let mut detector = DelayDetector::new(&config);
+            let mut detector = DelayDetector::new(config);
             let (departure, arrival) = (TimeDelta::from_micros(6700), TimeDelta::from_micros(7700));
             let mut crossed = None;
             let over = (1..60).find(|i| {
-                let gamma = detector.gamma_ms();
+                let gamma = detector.detector().gamma_ms();
                 let now = RemoteTime::ZERO + arrival * *i;
                 detector.handle_group(now, &GroupDelta { arrival, departure, size: 0 });
-                if detector.scaled() > gamma {
+                if detector.detector().scaled() > gamma {
                     crossed.get_or_insert(*i);
                 }
                 detector.usage() == Usage::Over
@@ -153,7 +144,7 @@ mod tests {
     /// Vector V4.1 with groups that arrive 9 ms apart: T is -5.780714 ms at i = 20 and -6.396108 ms at i = 21.
     #[test]
     fn under_use_is_detected_in_the_21st_group() {
-        let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
+        let mut detector = DelayDetector::new(DelayDetectorConfig::LIBWEBRTC);
         let ms = TimeDelta::from_millis;
         for i in 1..=60 {
             detector.handle_group(
@@ -161,7 +152,7 @@ mod tests {
                 &GroupDelta { arrival: ms(9), departure: ms(10), size: 0 },
             );
             if i == 20 {
-                assert!((detector.scaled() + 5.780714).abs() < 2e-6, "{}", detector.scaled());
+                assert!((detector.detector().scaled() + 5.780714).abs() < 2e-6, "{}", detector.detector().scaled());
             }
             assert_eq!(detector.usage(), if i < 21 { Usage::Normal } else { Usage::Under }, "group {i}");
         }

@@ -67,5 +67,14 @@ params! {
         rapid_recovery as "probe_rapid": bool = false, from "WebRTC-BweRapidRecoveryExperiment";
         /// Highest rate of a cluster if no maximum is known.
         max as "probe_max_bps": Rate = Rate::from_kbps(5000), in 1e3..=1e12, from "kDefaultMaxProbingBitrate";
+        /// Whether a raised maximum is probed.
+        raised_max as _: bool = true;
+        /// Whether a first cluster at the maximum is the only one; otherwise the second one repeats it.
+        once_at_max as _: bool = false;
     }
+}
+
+impl ProbingConfig {
+    /// libwebrtc of 2018, of which `gcc-tfb` has the exponential probing. It is off, because rmcat-ns3 has none.
+    pub const Y2018: Self = Self { enabled: false, raised_max: false, once_at_max: true, ..Self::LIBWEBRTC };
 }

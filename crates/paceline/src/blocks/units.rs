@@ -1,5 +1,5 @@
 //! The arithmetic of libwebrtc's units (`rtc_base/units/unit_base.h`, `api/units/data_rate.h`): integers of a microsecond, a
-//! bit per second and a byte. Its rounding decides some comparisons, so the blocks of this folder repeat it.
+//! bit per second and a byte. Its rounding decides some comparisons, so the blocks repeat it.
 
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
