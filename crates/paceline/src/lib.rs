@@ -94,7 +94,7 @@ pub mod internals {
     }
 }
 
-pub use blocks::EcnValidation;
+pub use blocks::{EcnValidation, GroupDelta};
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;

@@ -1,6 +1,6 @@
 //! In steady state a controller does not allocate, and its state is small.
 
-use paceline::internals::blocks::GroupDelta;
+use paceline::GroupDelta;
 use paceline::{
     Arrival, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
     RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,

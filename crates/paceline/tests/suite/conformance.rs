@@ -1,6 +1,6 @@
 //! Properties that hold for every registered controller and any input. The registry is the list of tests.
 
-use paceline::internals::blocks::GroupDelta;
+use paceline::GroupDelta;
 use paceline::{
     Arrival, Controller, Decision, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind,
     PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,

@@ -2,7 +2,7 @@
 
 use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
-use paceline::internals::blocks::GroupDelta;
+use paceline::GroupDelta;
 use paceline::{
     AppMessage, Arrival, Controller, Decision, Event, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf,
     SendHalf, Signals,
