@@ -8,9 +8,12 @@
 use goog_cc::transport::StreamsConfig;
 use paceline::GoogCcConfig;
 use paceline::internals::googcc::GoogCc;
-use paceline::{Event, Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
+use paceline::{
+    Event, Feedback, Outgoing, PacketKind, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket,
+    Setup, Signals,
+};
 use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
-use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
@@ -95,6 +98,41 @@ fn step(half: &mut GoogCc, input: &Native, signals: &mut Signals) -> u64 {
         Native::Report(now, report) => half.handle_event(*now, &Event::Report(report), signals),
     }
     half.decision().target.as_bps()
+}
+
+/// The controllers whose cost within a [`Sender`] is printed.
+const SENDERS: [&str; 5] = ["googcc", "scream-v2", "gcc-tfb", "drc", "nada-sender"];
+
+/// Passes the inputs to a sender of a program that paces: history, join of reports, checks and controller. Returns the sum of targets.
+fn sender(name: &str, inputs: &[Native]) -> u64 {
+    let setup = Setup::new(Rate::from_bps(START_BPS), Rate::from_bps(MIN_BPS), Rate::from_bps(MAX_BPS));
+    let controller = Registry::standard().build(name, &setup).expect("a valid setup");
+    let (mut sender, _) = controller.endpoints::<()>(&setup);
+    sender.set_paces(false);
+    let mut sum = 0;
+    // The script's numbers of packets in flight begin here.
+    let mut first = None;
+    for input in inputs {
+        match input {
+            Native::Sent(now, packet) => {
+                first.get_or_insert(packet.sequence);
+                sender.handle_sent(*now, &Outgoing::new(packet.size, StreamId(0), PacketKind::Media));
+            }
+            Native::Feedback(now, packets, _) => {
+                let number = |packet: &PacketReport| packet.sequence - first.unwrap_or(0);
+                sender.handle_reports(*now, packets.iter().map(|packet| (number(packet), packet.arrival, None)));
+            }
+            Native::Timeout(now) => {
+                sender.handle_timeout(*now);
+            }
+            Native::Rtt(now, rtt) => sender.handle_rtt(*now, rtt.last),
+            Native::Report(now, report) => sender.handle_loss(*now, report.fraction_lost),
+        }
+        while sender.poll_event().is_some() {}
+        while sender.poll_probe().is_some() {}
+        sum += sender.target().as_bps();
+    }
+    sum
 }
 
 /// Runs instances side by side. Prints the share of a core and the memory of the process.
@@ -182,4 +220,7 @@ fn main() {
         "goog_cc  {:.0} ns per packet, the conversion of feedback included",
         measure(&|| oracle(black_box(&inputs)))
     );
+    for name in SENDERS {
+        println!("{name} in a sender {:.0} ns per packet", measure(&|| sender(name, black_box(&natives))));
+    }
 }
