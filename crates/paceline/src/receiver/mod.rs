@@ -25,7 +25,7 @@ use rtp::RtpReports;
 /// The longest time between two reports with reception statistics: that of RTCP receiver reports in WebRTC endpoints.
 const RECEPTION_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// The most messages that wait for a report.
-const MESSAGES_MAX: usize = 64;
+const MESSAGES_MAX: usize = 1024;
 
 /// The receiver of one flow, on its own clock, which need not agree with that of the sender.
 ///
