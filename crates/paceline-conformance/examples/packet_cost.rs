@@ -1,8 +1,8 @@
 //! What a packet costs: sent, feedback on it, and its share of the ticks, in this library and in the crate `goog_cc`, with the
 //! same inputs.
 //!
-//! `packet_cost WHICH REPEATS` runs one of `subject`, `oracle` and `none` in a loop, for a counter of instructions: the
-//! difference to `none` is the controller. `packet_cost many` runs ten thousand instances, visited in shuffled order input by
+//! `packet_cost WHICH REPEATS` runs one of `subject`, `oracle`, `none` and the name of a controller (in a sender) in a loop, for a
+//! counter of instructions: the difference to `none` is the controller. `packet_cost many` runs ten thousand instances, visited in shuffled order input by
 //! input. Without arguments it prints times.
 
 use goog_cc::transport::StreamsConfig;
@@ -198,7 +198,8 @@ fn main() {
             match which.as_str() {
                 "subject" => black_box(subject(black_box(&natives))),
                 "oracle" => black_box(oracle(black_box(&inputs))),
-                _ => 0,
+                "none" => 0,
+                name => black_box(sender(name, black_box(&natives))),
             };
         }
         println!("{}", packets * repeats);
