@@ -168,10 +168,7 @@ impl MediaReceiver {
     }
 
     fn update_wake(&mut self) {
-        let mut wake = self.report_due();
-        if let Some(due) = self.core.poll_timeout_without_messages() {
-            wake = wake.min(due);
-        }
+        let mut wake = self.report_due().min(self.core.timeout_without_messages());
         for stream in &self.streams {
             if let Some(due) = stream.reassembly.poll_timeout() {
                 wake = wake.min(due);

@@ -178,30 +178,37 @@ impl Receiver {
     /// called; `None` if the receiver only waits for packets.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         let message = self.clock.as_ref().filter(|_| !self.messages.is_empty()).map(|clock| remote(clock.last()));
-        let due = [message, self.counts.due, self.next_due()].into_iter().flatten().min()?;
-        self.program_time(due)
+        let due = [message, self.counts.due].into_iter().flatten().fold(self.next_due(), RemoteTime::min);
+        Some(self.program_time(due)).filter(|due| *due != RemoteTime::MAX)
     }
 
-    /// Returns the next time at which the receive half or a report on packets is due.
+    /// Returns the next time at which the receive half or a report on packets is due; [`RemoteTime::MAX`] for never.
     #[doc(hidden)]
     #[inline]
-    pub fn poll_timeout_without_messages(&self) -> Option<RemoteTime> {
-        self.program_time(self.next_due()?)
+    pub fn timeout_without_messages(&self) -> RemoteTime {
+        self.program_time(self.next_due())
     }
 
     #[inline]
-    fn next_due(&self) -> Option<RemoteTime> {
-        let half = self.half.as_ref().and_then(|half| half.poll_timeout());
-        let log = self.log.as_ref().and_then(ArrivalLog::poll_timeout);
+    fn next_due(&self) -> RemoteTime {
+        let mut due = RemoteTime::MAX;
+        if let Some(half) = &self.half {
+            due = due.min(half.poll_timeout().unwrap_or(RemoteTime::MAX));
+        }
+        if let Some(log) = &self.log {
+            due = due.min(log.poll_timeout().unwrap_or(RemoteTime::MAX));
+        }
         #[cfg(feature = "rtp")]
-        let log = log.or_else(|| self.rtp.as_ref().and_then(RtpReports::poll_timeout));
-        [half, log].into_iter().flatten().min()
+        if let Some(rtp) = &self.rtp {
+            due = due.min(rtp.poll_timeout().unwrap_or(RemoteTime::MAX));
+        }
+        due
     }
 
     #[inline]
-    fn program_time(&self, due: RemoteTime) -> Option<RemoteTime> {
+    fn program_time(&self, due: RemoteTime) -> RemoteTime {
         let due = Time::from_nanos(due.as_nanos());
-        Some(remote(self.clock.as_ref().map_or(due, |clock| clock.program_time(due))))
+        remote(self.clock.as_ref().map_or(due, |clock| clock.program_time(due)))
     }
 
     /// Returns why the receive half failed; `None` if it has not. The receiver then drops it: its messages end, while reports
@@ -211,6 +218,7 @@ impl Receiver {
     }
 
     /// Returns the collector of the receive half's signals.
+    #[inline]
     pub fn signals(&mut self) -> &mut Signals {
         &mut self.signals
     }
@@ -230,6 +238,7 @@ impl Receiver {
     }
 
     /// Takes the messages of the half. A new one replaces an older one that states the same.
+    #[inline]
     fn collect(&mut self, now: RemoteTime) {
         let Some(half) = &mut self.half else { return };
         while let Some(message) = half.poll_message(now) {
@@ -241,6 +250,7 @@ impl Receiver {
     }
 
     /// Returns the time of the receiver, which never decreases, for a time of the program.
+    #[inline]
     fn advance(&mut self, now: RemoteTime) -> RemoteTime {
         let now = Time::from_nanos(now.as_nanos());
         remote(self.clock.get_or_insert_with(|| SteadyClock::new(now)).advance(now).0)

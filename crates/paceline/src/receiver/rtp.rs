@@ -24,6 +24,7 @@ pub(super) struct RtpReports {
 }
 
 impl RtpReports {
+    #[inline]
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout)
     }
@@ -49,14 +50,17 @@ pub struct RtpArrival {
 
 impl RtpArrival {
     /// Returns a video packet of the first stream.
+    #[inline]
     pub fn new(kind: PacketKind, size: DataSize, ecn: Ecn) -> Self {
         Self { stream: StreamId(0), media: MediaKind::Video, kind, original: None, size, ecn }
     }
     /// Returns the packet as one of another stream.
+    #[inline]
     pub fn with_stream(self, stream: StreamId, media: MediaKind) -> Self {
         Self { stream, media, ..self }
     }
     /// Returns the packet as a retransmission of another one.
+    #[inline]
     pub fn with_original(self, original: Option<u16>) -> Self {
         Self { original, ..self }
     }
@@ -120,6 +124,7 @@ impl Receiver {
     }
 
     /// Handles an RTP packet that arrived.
+    #[inline]
     pub fn handle_rtp(&mut self, now: RemoteTime, header: &RtpHeader, packet: &RtpArrival) {
         let now = self.advance(now);
         let &RtpArrival { stream, media, kind, original, size, ecn } = packet;
@@ -172,6 +177,7 @@ impl Receiver {
 
     /// Returns the messages of the receive half that wait.
     #[doc(hidden)]
+    #[inline]
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
