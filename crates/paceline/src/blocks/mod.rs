@@ -31,6 +31,8 @@ pub mod units;
 mod unused_rate;
 mod window_pushback;
 
+#[cfg(feature = "unstable-internals")]
+pub use self::{burst_groups::GroupForm, kalman_two_state::OutlierCap};
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_detector::AdaptiveDetector;
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
@@ -38,7 +40,7 @@ pub use aimd::{Aimd, AimdConfig};
 pub(crate) use aimd::{average_packet_bits, feedback_interval, near_growth};
 pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
-pub use burst_groups::{BurstConfig, BurstGroups, GroupForm};
+pub use burst_groups::{BurstConfig, BurstGroups};
 pub use delay_detector::{DelayDetector, DelayDetectorConfig};
 pub use ecn_validation::EcnValidation;
 pub use flight_limit::FlightLimit;
@@ -46,7 +48,7 @@ pub use frame_groups::{Departure, FrameGroups};
 pub use group_delta::GroupDelta;
 pub use incoming_rate::IncomingRate;
 pub use kalman::{KalmanConfig, ScalarKalman};
-pub use kalman_two_state::{Learning, OutlierCap, TwoStateConfig, TwoStateKalman};
+pub use kalman_two_state::{Learning, TwoStateConfig, TwoStateKalman};
 pub use link_capacity::LinkCapacity;
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};

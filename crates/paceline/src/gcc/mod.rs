@@ -25,12 +25,13 @@ mod remb_sender;
 #[cfg(feature = "unstable-internals")]
 pub use self::{
     dynamic_alpha::{AlphaBranch, dynamic_alpha},
-    region_control::eta,
+    rate_controller::NearGrowth,
+    region_control::{GrowthLaw, eta},
 };
 pub use dynamic_alpha::{Alpha, AlphaVariant};
-pub use rate_controller::{NearGrowth, RateConfig, RateController};
+pub use rate_controller::{RateConfig, RateController};
 pub use region::Region;
-pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl};
+pub use region_control::{Observation, RegionConfig, RegionControl};
 pub use remb::{RembRule, RembTimer};
 
 use crate::Entry;
