@@ -28,7 +28,10 @@ pub use loss_v2::LossState;
 pub use sender::{GoogCc, SenderSignal};
 #[cfg(feature = "unstable-internals")]
 pub use {
-    alr::AlrConfig, bandwidth::BandwidthConfig, loss_v2::LossV2Config, rtt_backoff::BackoffConfig,
+    alr::AlrConfig,
+    bandwidth::{BandwidthConfig, LossModel},
+    loss_v2::LossV2Config,
+    rtt_backoff::BackoffConfig,
     throughput::ThroughputConfig,
 };
 
