@@ -26,9 +26,9 @@ use paceline_units::{Fraction, Rate, Time, TimeDelta};
 pub enum LossModel {
     /// The loss of receiver reports alone.
     Reports,
-    /// [`LossV2`], once it is known.
+    /// `LossV2`, once it is known.
     V2,
-    /// [`LossV1`], as soon as there is feedback.
+    /// `LossV1`, as soon as there is feedback.
     V1,
 }
 
