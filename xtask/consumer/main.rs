@@ -1,6 +1,9 @@
 //! A program outside the workspace that registers a controller of its own.
 
-use paceline::{Config, ConfigError, Controller, Decision, Entry, Event, FieldVisitor, ReceiverReport, Registry, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names, params};
+use paceline::{
+    Config, ConfigError, Controller, Decision, Entry, Event, ReceiverReport, Registry, SendHalf, Setup, SignalName, SignalTables,
+    Signals, params, signal_names,
+};
 use paceline_units::{Fraction, Rate, Time};
 
 signal_names! { enum MySignal { Loss = series("loss", "") } }

@@ -100,7 +100,7 @@ fn copies_are_current() -> Result<(), Problem> {
 /// The first page of the crate's documentation.
 pub const GUIDE: &str = "crates/paceline/library.md";
 
-/// Returns the guide of the docs without its links to other pages, which do not exist there.
+/// Returns the guide of the docs with titles in place of its links to other pages, which do not exist there.
 pub fn guide() -> Result<String, Problem> {
     let path = root().join("docs/how-to/library.md");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -110,7 +110,8 @@ pub fn guide() -> Result<String, Problem> {
         match part.split_once(')') {
             Some((target, rest)) if target.contains(".md") && !target.contains("://") => {
                 let start = page.rfind('[').ok_or_else(|| format!("{}: no [ before {target}", path.display()))?;
-                page.remove(start);
+                page.replace_range(start..=start, "\"");
+                page.push('"');
                 page.push_str(rest);
             }
             _ => {

@@ -317,7 +317,8 @@ impl SendHalf for ExecSendHalf {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.state.borrow().timer.due()
+        let state = self.state.borrow();
+        if state.failure.is_some() { Some(Time::ZERO) } else { state.timer.due() }
     }
 
     fn decision(&self) -> Decision {

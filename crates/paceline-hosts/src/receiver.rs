@@ -115,7 +115,7 @@ impl Receiver<'_> {
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let listener = Listener::new(self.key, self.secret.clone());
-        let mut server = Server { receiver: self, listener, tcp, session: None, over: None };
+        let mut server = Server { receiver: self, listener, tcp, session: None, over: None, failure: None };
         let (mut before, mut sessions) = (Totals::default(), 0);
         let mut next_progress = Time::ZERO;
         let mut buffers = ReceiveBuffers::default();
@@ -133,7 +133,10 @@ impl Receiver<'_> {
             last = last.max(clock.now());
             let is_over = self.stop.load(Ordering::Relaxed);
             left.extend(server.handle_timeout(last, is_over));
-            server.check_controllers(last)?;
+            let failure = server.take_failure();
+            if failure.is_some() {
+                left.extend(server.leave(last, End::Interrupted));
+            }
             if last >= next_progress {
                 next_progress = last + PROGRESS;
                 let now = server.session.as_ref().map_or(Totals::default(), |session| session.side.totals());
@@ -142,10 +145,13 @@ impl Receiver<'_> {
             }
             for report in left.drain(..) {
                 (before, sessions) = (before.plus(&report.totals), sessions + 1);
-                if !on_end(&report) {
+                if !on_end(&report) && failure.is_none() {
                     server.linger(&clock, &mut buffers)?;
                     return Ok(server.listener.counters);
                 }
+            }
+            if let Some(failure) = failure {
+                return Err(failure.into());
             }
             if is_over {
                 return Ok(server.listener.counters);
@@ -164,6 +170,8 @@ struct Server<'a> {
     session: Option<Session<'a>>,
     /// The way to the sender of the last session that is over, to repeat a lost goodbye.
     over: Option<(Link<'a>, Option<Open>)>,
+    /// The failure of a controller in the session that is over.
+    failure: Option<ControllerFailure>,
 }
 
 impl<'a> Server<'a> {
@@ -244,11 +252,9 @@ impl<'a> Server<'a> {
         self.leave(now, end)
     }
 
-    /// Ends the session if a controller failed.
-    fn check_controllers(&mut self, now: Time) -> Result<(), ControllerFailure> {
-        let Some(failure) = self.session.as_mut().and_then(Session::take_failure) else { return Ok(()) };
-        self.leave(now, End::Interrupted);
-        Err(failure)
+    /// Returns the failure of a controller of the session, or of the last one if that is over.
+    fn take_failure(&mut self) -> Option<ControllerFailure> {
+        self.failure.take().or_else(|| self.session.as_mut().and_then(Session::take_failure))
     }
 
     /// Ends the session before its sender does, and returns its result.
@@ -264,6 +270,7 @@ impl<'a> Server<'a> {
     /// Ends the session and returns its result.
     fn end(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let mut over = self.session.take()?;
+        self.failure = self.failure.take().or_else(|| over.take_failure());
         // A lost answer to the start does no harm to the next session, whose keys are others.
         let report = over.finish(now, end, self.receiver.on_event);
         let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };

@@ -202,7 +202,7 @@ impl SendHalf for PythonSendHalf {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timeout
+        if self.failure.is_some() { Some(Time::ZERO) } else { self.timeout }
     }
 
     fn decision(&self) -> Decision {

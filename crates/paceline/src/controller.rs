@@ -156,8 +156,9 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
         None
     }
     /// Returns why the half failed, once; `None` if it has not. The flow calls this before it reads the
-    /// [`decision`](Self::decision). Until then a half that failed ignores events; afterwards the flow does not use it. Only a
-    /// half whose decisions other code makes can fail, such as another process.
+    /// [`decision`](Self::decision). Until then a half that failed ignores events, and its [`poll_timeout`](Self::poll_timeout) returns a
+    /// time that has passed; afterwards the flow does not use it. Only a half whose decisions other code makes can fail, such as
+    /// another process.
     fn poll_failure(&mut self) -> Option<Failure> {
         None
     }

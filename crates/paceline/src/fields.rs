@@ -135,12 +135,13 @@ impl<'a> FieldVisitor<'a> {
     /// Visits the parameters of a block that are offered.
     ///
     /// # Panics
-    /// Panics if the block lacks an offered parameter.
+    /// Panics if the block lacks an offered parameter, or is itself in a block of which only some parameters are offered.
     #[doc(hidden)]
     pub fn block(&mut self, block: &mut impl Parameters, offers: &'static [Offer]) {
         let outer = self.offers.replace((offers, vec![false; offers.len()]));
+        assert!(outer.is_none(), "a block whose parameters are offered in part offers a block in part");
         block.fields(self);
-        if let Some((offers, found)) = core::mem::replace(&mut self.offers, outer) {
+        if let Some((offers, found)) = self.offers.take() {
             offers.iter().zip(found).for_each(|(offer, found)| assert!(found, "the block has no `{}`", offer.field));
         }
     }

@@ -248,7 +248,7 @@ impl SendHalf for LibrarySendHalf {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timer.due()
+        if self.state.borrow().failure.is_some() { Some(Time::ZERO) } else { self.timer.due() }
     }
 
     fn decision(&self) -> Decision {

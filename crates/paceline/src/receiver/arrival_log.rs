@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use paceline_units::{DataSize, Ecn, RemoteTime, TimeDelta};
 
 /// The most packets that one report may cover. A number further ahead begins anew, after an outage.
-pub(super) const SPAN_MAX: u64 = 32_768;
+const SPAN_MAX: u64 = 32_768;
 /// The number of packets at which a report is sent early.
 const REPORT_EARLY: usize = 150;
 /// The most late packets that wait for a report.
@@ -60,6 +60,12 @@ impl ArrivalLog {
         if self.arrivals.len() >= REPORT_EARLY {
             self.interval.expire(now);
         }
+    }
+
+    /// Begins anew with the next packet.
+    pub fn restart(&mut self) {
+        self.arrivals.clear();
+        self.base = None;
     }
 
     /// Returns the packets of the report that is due, by ascending number.

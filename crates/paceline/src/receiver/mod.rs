@@ -13,7 +13,7 @@ use crate::{
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use arrival_log::{ArrivalLog, SPAN_MAX};
+use arrival_log::ArrivalLog;
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
 pub use feedback::{FeedbackFormat, FeedbackFormats};
@@ -24,7 +24,11 @@ use rtp::RtpReports;
 
 /// The longest time between two reports with reception statistics: that of RTCP receiver reports in WebRTC endpoints.
 const RECEPTION_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// The most messages that wait for a report.
+/// The farthest number ahead of the last one, and behind it, that counts at once: the first is that of RFC 3550, appendix A.1; the second is
+/// larger than any reordering.
+const AHEAD_MAX: u64 = 3000;
+const BEHIND_MAX: u64 = 32_768;
+/// The most messages that wait for a report. More replace the oldest.
 const MESSAGES_MAX: usize = 1024;
 
 /// The receiver of one flow, on its own clock, which need not agree with that of the sender.
@@ -58,8 +62,8 @@ pub struct Receiver {
 struct Counts {
     /// One more than the highest number.
     end: u64,
-    /// The number after one that was too far ahead to be believed.
-    ahead: Option<u64>,
+    /// The number after one that was too far from the others to be believed.
+    expected: Option<u64>,
     arrived: u64,
     /// The send time of the last packet, and its arrival.
     last: Option<(Time, RemoteTime)>,
@@ -67,15 +71,30 @@ struct Counts {
     due: Option<RemoteTime>,
 }
 
+/// What the number of a packet means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sequence {
+    Valid,
+    /// It is far from the others, and the second one of its kind.
+    Restarted,
+    Invalid,
+}
+
 impl Counts {
-    /// Returns whether a packet of this number counts.
-    fn believes(&mut self, number: u64) -> bool {
-        let is_near = number < self.end.saturating_add(SPAN_MAX);
-        let is_confirmed = self.ahead.replace(number.saturating_add(1)) == Some(number);
-        if is_near {
-            self.ahead = None;
+    /// Returns whether a packet of this number counts (RFC 3550, appendix A.1). One that is far from the others counts if the next one
+    /// follows it; numbers then go on from there.
+    fn check(&mut self, number: u64) -> Sequence {
+        let is_near = number < self.end.saturating_add(AHEAD_MAX) && number >= self.end.saturating_sub(BEHIND_MAX);
+        let is_confirmed = core::mem::take(&mut self.expected) == Some(number);
+        match () {
+            _ if number == u64::MAX => Sequence::Invalid,
+            _ if is_near => Sequence::Valid,
+            _ if is_confirmed => Sequence::Restarted,
+            _ => {
+                self.expected = Some(number + 1);
+                Sequence::Invalid
+            }
         }
-        number < u64::MAX && (is_near || is_confirmed)
     }
 }
 
@@ -99,15 +118,19 @@ impl Receiver {
     }
 
     /// Handles a packet that arrived: its head, its size on the network, IP and UDP headers included, and its ECN field
-    /// ([`Ecn::NotEct`] if the program cannot read it). A number far ahead of the others counts only when the next one follows it
-    /// (RFC 3550, appendix A.1), so that a forged packet changes nothing.
+    /// ([`Ecn::NotEct`] if the program cannot read it). A number far from the others, as that of a forged packet, counts only if the next
+    /// one follows it (RFC 3550, appendix A.1).
     pub fn handle_packet(&mut self, now: RemoteTime, head: &PacketHead, size: DataSize, ecn: Ecn) {
         let now = self.advance(now);
         let &PacketHead { number, sent, stream, media, kind, timestamp } = head;
-        if !self.counts.believes(number) {
-            return;
+        match self.counts.check(number) {
+            Sequence::Valid => self.counts.end = self.counts.end.max(number + 1),
+            Sequence::Restarted => {
+                self.counts.end = number + 1;
+                self.log.iter_mut().for_each(ArrivalLog::restart);
+            }
+            Sequence::Invalid => return,
         }
-        self.counts.end = self.counts.end.max(number + 1);
         self.counts.arrived += 1;
         self.counts.last = Some((sent, now));
         self.counts.due.get_or_insert(now + RECEPTION_INTERVAL);
@@ -243,9 +266,10 @@ impl Receiver {
         let Some(half) = &mut self.half else { return };
         while let Some(message) = half.poll_message(now) {
             self.messages.retain(|older| !message.replaces(older));
-            if self.messages.len() < MESSAGES_MAX {
-                self.messages.push(message);
+            if self.messages.len() == MESSAGES_MAX {
+                self.messages.remove(0);
             }
+            self.messages.push(message);
         }
     }
 

@@ -8,14 +8,14 @@ use alloc::vec::Vec;
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{CompoundWriter, RtpHeader, WriteError};
 
-/// The most SSRCs in RFC 8888 reports that nobody announced: those of retransmissions and padding, and some that a flow changes to.
+/// The most SSRCs in RFC 8888 reports that were not added: those of retransmissions and padding, and some that a flow changes to.
 const LEARNED_MAX: usize = 7;
 
 /// What RTCP refers to.
 #[derive(Clone, Debug)]
 pub(super) struct RtpReports {
     feedback: Option<FeedbackBuilder>,
-    /// The SSRCs in RFC 8888 reports: those that were announced, and those that were learned from packets, the oldest first.
+    /// The SSRCs in RFC 8888 reports: those that were added, and those that were learned from packets, the oldest first.
     ssrcs: Vec<u32>,
     learned: Vec<u32>,
     own_ssrc: u32,
@@ -105,12 +105,16 @@ impl Receiver {
         Self { log: None, rtp: Some(rtp), ..Self::new(controller, signals) }
     }
 
-    /// Announces SSRCs, such as those of a new stream.
+    /// Adds SSRCs to the reports, such as those of a new stream.
     pub fn add_ssrcs(&mut self, ssrcs: &[u32]) {
         let Some(rtp) = &mut self.rtp else { return };
-        rtp.ssrcs.extend(ssrcs);
-        if let Some(feedback) = &mut rtp.feedback {
-            feedback.add_ssrcs(ssrcs);
+        for ssrc in ssrcs.iter().filter(|ssrc| !rtp.ssrcs.contains(ssrc)).copied().collect::<Vec<_>>() {
+            rtp.ssrcs.push(ssrc);
+            let learned = rtp.learned.len();
+            rtp.learned.retain(|other| *other != ssrc);
+            if let Some(feedback) = rtp.feedback.as_mut().filter(|_| rtp.learned.len() == learned) {
+                feedback.add_ssrcs(&[ssrc]);
+            }
         }
     }
 
@@ -118,6 +122,7 @@ impl Receiver {
     pub fn remove_ssrcs(&mut self, ssrcs: &[u32]) {
         let Some(rtp) = &mut self.rtp else { return };
         rtp.ssrcs.retain(|ssrc| !ssrcs.contains(ssrc));
+        rtp.learned.retain(|ssrc| !ssrcs.contains(ssrc));
         if let Some(feedback) = &mut rtp.feedback {
             feedback.remove_ssrcs(ssrcs);
         }
@@ -199,5 +204,55 @@ impl Receiver {
     /// Returns the SSRC of the stream.
     pub fn media_ssrc(&self) -> Option<u32> {
         self.rtp.as_ref().map(|rtp| rtp.media_ssrc)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Registry, Setup};
+    use paceline_units::Rate;
+    use paceline_wire::{Rtcp, parse_compound};
+
+    /// SSRC 7 is learned from a packet and added later; packets of eight others follow.
+    #[test]
+    fn added_ssrcs_are_always_reported_and_removed_ones_never() {
+        let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
+        let mut controller = Registry::standard().build("drc", &setup).unwrap();
+        let formats = FeedbackFormats { transport_wide: false, rfc8888: true };
+        let mut receiver = Receiver::for_rtp(&mut controller, [1, 2], formats, Signals::disabled());
+        let mut reported = |receiver: &mut Receiver, ssrcs: &[u32], ms: i64| {
+            let now = RemoteTime::from_millis(ms);
+            for ssrc in ssrcs {
+                let header = RtpHeader { ssrc: *ssrc, sequence: ms as u16, ..RtpHeader::default() };
+                let packet = RtpArrival::new(PacketKind::Media, DataSize::from_bytes(500), Ecn::NotEct);
+                receiver.handle_rtp(now, &header, &packet);
+            }
+            let (mut found, mut buffer) = (Vec::new(), [0; 1200]);
+            let later = now + TimeDelta::from_millis(500);
+            while let Some(len) = receiver.poll_rtcp(later, &mut buffer).unwrap() {
+                for packet in parse_compound(&buffer[..len]).unwrap() {
+                    if let Rtcp::CongestionFeedback(feedback) = packet {
+                        found.extend(feedback.blocks().map(|block| block.ssrc));
+                    }
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found
+        };
+        assert_eq!(reported(&mut receiver, &[2, 7], 0), [2, 7]);
+        receiver.add_ssrcs(&[7, 2]);
+        reported(&mut receiver, &[100, 101, 102, 103, 104, 105, 106, 107], 1000);
+        let found = reported(&mut receiver, &[2, 7], 2000);
+        assert_eq!(
+            found,
+            [2, 7, 101, 102, 103, 104, 105, 106, 107],
+            "the oldest of those that were learned is left out"
+        );
+        receiver.remove_ssrcs(&[7, 107]);
+        assert_eq!(reported(&mut receiver, &[2], 3000), [2]);
+        let found = reported(&mut receiver, &[2, 107], 4000);
+        assert_eq!(found, [2, 107], "learned again");
     }
 }

@@ -15,7 +15,8 @@ pub enum SenderEvent {
     RoundTrip(TimeDelta),
     /// Reports gave this fraction lost, over at least 20 packets.
     FractionLost(Fraction),
-    /// Reports show that this much of a probe cluster arrived, once 80 % of its packets have; further packets of it refine the rate.
+    /// Reports show that a probe cluster arrived at this rate, once 80 % of its packets and bytes have, within 1 s and not at more than twice
+    /// the rate at which they were sent. Further packets of it refine the rate.
     ProbeResult {
         /// The cluster.
         id: ProbeId,

@@ -97,8 +97,8 @@ pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 ///
 /// # Failure
 ///
-/// A controller whose decisions other code makes may [fail](Self::failure). The sender then drops it and keeps its last decision
-/// and shares, which no feedback lowers any more, so the program ends the flow or replaces the sender.
+/// A controller whose decisions other code makes may [fail](Self::failure). The sender then drops it and keeps its last decision,
+/// which no feedback lowers any more, so the program ends the flow or replaces the sender and its receiver.
 #[derive(Clone, Debug)]
 pub struct Sender<T = Vec<u8>> {
     clock: SteadyClock,
