@@ -221,7 +221,7 @@ mod tests {
         let mut controller = Registry::standard().build("drc", &setup).unwrap();
         let formats = FeedbackFormats { transport_wide: false, rfc8888: true };
         let mut receiver = Receiver::for_rtp(&mut controller, [1, 2], formats, Signals::disabled());
-        let mut reported = |receiver: &mut Receiver, ssrcs: &[u32], ms: i64| {
+        let reported = |receiver: &mut Receiver, ssrcs: &[u32], ms: i64| {
             let now = RemoteTime::from_millis(ms);
             for ssrc in ssrcs {
                 let header = RtpHeader { ssrc: *ssrc, sequence: ms as u16, ..RtpHeader::default() };
