@@ -206,7 +206,7 @@ impl Observe for Observer2015 {
         let [loss] = self.loss.shares(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
         let warped = if warps { quartic_warping(smoothed, c.warping_start, c.warping_end) } else { smoothed };
-        let warped = if c.whole_units { warped.floor() } else { warped };
+        let warped = if c.whole_units { floor(warped) } else { warped };
         let x = linear_signal(warped, loss, c.d_loss);
         let x = if c.whole_units { floor(x + 0.5) } else { x };
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
