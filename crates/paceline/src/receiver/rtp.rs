@@ -108,11 +108,14 @@ impl Receiver {
     /// Adds SSRCs to the reports, such as those of a new stream.
     pub fn add_ssrcs(&mut self, ssrcs: &[u32]) {
         let Some(rtp) = &mut self.rtp else { return };
-        for ssrc in ssrcs.iter().filter(|ssrc| !rtp.ssrcs.contains(ssrc)).copied().collect::<Vec<_>>() {
+        for &ssrc in ssrcs {
+            if rtp.ssrcs.contains(&ssrc) {
+                continue;
+            }
             rtp.ssrcs.push(ssrc);
-            let learned = rtp.learned.len();
-            rtp.learned.retain(|other| *other != ssrc);
-            if let Some(feedback) = rtp.feedback.as_mut().filter(|_| rtp.learned.len() == learned) {
+            if let Some(place) = rtp.learned.iter().position(|learned| *learned == ssrc) {
+                rtp.learned.remove(place);
+            } else if let Some(feedback) = &mut rtp.feedback {
                 feedback.add_ssrcs(&[ssrc]);
             }
         }
