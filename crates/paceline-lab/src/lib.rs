@@ -43,6 +43,8 @@ pub mod reproduce;
 pub mod run;
 #[cfg(feature = "storage")]
 pub mod run_cache;
+#[cfg(feature = "storage")]
+pub mod run_identity;
 mod run_result;
 #[cfg(feature = "storage")]
 pub mod storage;

@@ -1,9 +1,10 @@
 //! The cache of runs in real time: a run that a folder of results already contains is not repeated.
 //!
-//! A use case stores its own findings in the run's document (`run.json`) under one name, and reads a stored run back from
+//! A use case stores its own findings in the run's document (`run --json` prints it) under one name, and reads a stored run back from
 //! that document. So a stored run serves as well as a fresh one.
 
 use crate::run::{RunResult, Runner};
+use crate::run_identity::whole_values;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_records::EventObserver;
@@ -41,7 +42,7 @@ pub trait CachedRun: Sized {
 /// Returns the stored run with these inputs, if there is one.
 ///
 /// # Errors
-/// The store's manifest cannot be read.
+/// The store cannot be read.
 pub fn find<R: CachedRun>(
     (store, inputs): (&Store, &RunInputs),
     registry: &Registry,
@@ -74,7 +75,7 @@ pub fn make<R: CachedRun>(
     let mut document = serde_json::to_value(&result).expect("names and numbers become JSON");
     document[R::NAME] = R::findings(scenario, &result, observer);
     if let Some(stored) = stored {
-        stored.finish(&document)?;
+        stored.finish(&document, whole_values(scenario, &result.whole))?;
     }
     Ok(R::from_document(scenario, &document).expect("the document contains the findings"))
 }

@@ -2,6 +2,7 @@
 
 use crate::group::{Provenance, group_of};
 use crate::run::{Runner, RunsResult, summarise};
+use crate::run_identity::{ScenarioHashes, changes, whole_values};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_records::{Environment, EventObserver, RunHeader};
@@ -26,16 +27,18 @@ impl Inputs {
     /// Returns the manifest of runs of this scenario.
     pub fn manifest(&self, scenario: &Scenario, registry: &Registry) -> RunInputs {
         // The case is a change like any other. Assumed constants are kept apart, because the user did not write them.
-        let case = scenario.plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
         let assumed: Map<String, Value> =
             scenario.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
+        let hashes = ScenarioHashes::of(scenario);
         RunInputs {
+            plan_hash: hashes.plan,
+            scenario_hash: hashes.scenario,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: self.environment.commit.clone(),
             machine: self.environment.machine.clone(),
             system: self.environment.system.clone(),
             scenario_text: self.scenario_text.clone(),
-            changes: case.chain(self.changes.iter().cloned()).collect(),
+            changes: changes(&scenario.plan.case, self.changes.iter().cloned()),
             setting: Some(scenario.plan.describe(registry)),
             more: [("assumed".to_owned(), Value::Object(assumed))].into(),
             ..RunInputs::default()
@@ -68,7 +71,8 @@ pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>
             Ok((result, (stored, attached)))
         })?;
         if let Some(stored) = stored {
-            let folder = stored.finish(&serde_json::to_value(&result).expect("names and numbers become JSON"))?;
+            let document = serde_json::to_value(&result).expect("names and numbers become JSON");
+            let folder = stored.finish(&document, whole_values(scenario, &result.whole))?;
             folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
         detach(attached)?;

@@ -81,7 +81,7 @@ pub fn compare(
         comparison.table.changes = request.typed_changes();
         comparison.table.command = command;
         if let Some(dir) = making.out() {
-            Comparisons::add(dir, comparison.table.clone())?;
+            Store::create(dir)?.comparison(&comparison.table)?;
         }
         let (text, html) = both(&paceline_cli::comparison_view(&comparison, &scenarios));
         Ok((comparison, text, html, made))

@@ -9,7 +9,7 @@ use crate::{controller::Registered, sweep::FinishedSweep};
 use paceline_records::Summary;
 use paceline_report::Results;
 use paceline_results::files::read_json;
-use paceline_results::{About, Group, MANIFEST_FILE, RUNS, SCOREBOARD_FILE, tables::RunTables};
+use paceline_results::{Group, RUNS, SCOREBOARD_FILE, Store, tables::RunTables};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -32,9 +32,9 @@ pub struct StoredRunData {
     directory: PathBuf,
     /// The run's entry in `run --json`; `null` for a run that was interrupted.
     document: String,
-    /// The run's entry in the manifest, as JSON.
+    /// Names, seed and files of the run, as JSON.
     stored: String,
-    /// What plots need besides events, as JSON; `null` in a folder of an older version.
+    /// What plots need besides events, as JSON.
     description: String,
     text: String,
     html: String,
@@ -58,7 +58,7 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
     if scoreboard.is_file() {
         let document: serde_json::Value = read_json(&scoreboard)?;
         data.scoreboard = Some(document.to_string());
-        if !dir.join(MANIFEST_FILE).is_file() {
+        if !Store::exists(dir) {
             return Ok(data);
         }
     }
@@ -111,7 +111,7 @@ type Replayed = (Option<Vec<Column>>, Option<Vec<PacketColumn>>);
 #[pyfunction]
 pub fn replay(py: Python<'_>, directory: PathBuf, packets: bool) -> PyResult<Replayed> {
     let (series, packets) = py.detach(|| -> Result<_, Failure> {
-        let about = About::read(&directory)?;
+        let about = Store::read_run(&directory)?.about;
         let header = about.header();
         let mut recorder =
             ((!packets).then(|| SeriesRecorder::new(&header)), packets.then(|| PacketRecorder::new(&header)));

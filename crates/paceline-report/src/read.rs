@@ -6,9 +6,7 @@
 use crate::error::ReportError;
 use paceline_records::RunDescription;
 pub use paceline_results::tables::{Event, FlowKind, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
-use paceline_results::{
-    About, ComparisonTable, Comparisons, Group, Manifest, RUNS, Store, StoredRun, Validation, Validations, files,
-};
+use paceline_results::{About, ComparisonTable, Group, Store, StoredRun, StoredRunData, Validation, Contents};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -17,20 +15,22 @@ use std::path::{Path, PathBuf};
 pub struct Results {
     /// The folder.
     pub dir: PathBuf,
-    /// The runs, in the order of the manifest; those of a comparison in the order of its controllers.
+    /// The runs, by scenario, controllers and seed; those of a comparison in the order of its controllers.
     pub runs: Vec<Run>,
-    /// Summaries of groups of runs; empty in a folder of an older version.
+    /// Summaries of groups of runs.
     pub groups: Vec<Group>,
     /// Comparisons of controllers, if the folder has any.
     pub comparisons: Vec<ComparisonTable>,
     /// Comparisons of two worlds, if the folder has any.
     pub validations: Vec<Validation>,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
 }
 
 /// A stored run.
 #[derive(Debug)]
 pub struct Run {
-    /// Its entry in the manifest.
+    /// Names, seed and files.
     pub stored: StoredRun,
     /// Its metadata.
     pub about: About,
@@ -46,14 +46,11 @@ impl Results {
     /// # Errors
     /// It is not a folder of results, contains no run, or has a damaged file.
     pub fn open(dir: &Path) -> Result<Self, ReportError> {
-        let manifest = Manifest::read(dir)?;
-        if manifest.runs.is_empty() {
+        let Contents { runs, groups, comparisons, validations, notes } = Store::read(dir)?;
+        if runs.is_empty() {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
-        let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<Vec<Run>, _>>();
-        let mut runs = runs?;
-        let validations = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
-        let (groups, comparisons) = (Store::groups(dir)?, Comparisons::read(dir)?.comparisons);
+        let mut runs: Vec<Run> = runs.into_iter().map(Run::new).collect();
         for table in &comparisons {
             let place = |run: &Run| {
                 table.controllers.iter().position(|name| run.stored.controllers.contains(&Some(name.clone())))
@@ -62,7 +59,7 @@ impl Results {
             let parts = runs.chunk_by_mut(|a, b| a.stored.scenario == b.stored.scenario).filter(of_scenario);
             parts.for_each(|part| part.sort_by_key(place));
         }
-        Ok(Self { dir: dir.to_path_buf(), runs, groups, comparisons, validations })
+        Ok(Self { dir: dir.to_path_buf(), runs, groups, comparisons, validations, notes })
     }
 
     /// Returns the scenarios of its runs in order, without repetitions.
@@ -74,14 +71,8 @@ impl Results {
 }
 
 impl Run {
-    fn open(dir: &Path, stored: StoredRun) -> Result<Self, ReportError> {
-        let dir = dir.join(RUNS).join(&stored.directory);
-        let about = About::read(&dir)?;
-        let result = match stored.cut_at_s {
-            None => files::read_json(&dir.join("run.json"))?,
-            Some(_) => Value::Null,
-        };
-        Ok(Self { stored, about, result, dir })
+    fn new(StoredRunData { about, result, dir }: StoredRunData) -> Self {
+        Self { stored: about.run.clone(), about, result, dir }
     }
 
     /// Returns the description of the run for plots; `None` in a folder of an older version.
@@ -104,7 +95,7 @@ impl Run {
         self.stored.controllers.get(flow).and_then(Option::as_deref).unwrap_or("none")
     }
 
-    /// Returns the number of rows of a table according to the manifest.
+    /// Returns the number of rows of a table.
     pub fn rows(&self, table: &str) -> u64 {
         self.stored.files.iter().find(|file| file.name == table).map_or(0, |file| file.rows)
     }

@@ -1,20 +1,8 @@
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
-use crate::{StoreError, files, manifest};
 use paceline_records::json::{finite_or_null, or_infinite};
 use paceline_records::{Better, Label, Summary};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-
-/// Name of the document in a folder of results.
-const COMPARISON_FILE: &str = "comparison.json";
-
-/// The comparisons of a folder of results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Comparisons {
-    /// In the order in which they were first made.
-    pub comparisons: Vec<ComparisonTable>,
-}
 
 /// Controllers on one scenario, side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,42 +129,7 @@ impl Subject {
     }
 }
 
-impl Comparisons {
-    /// Reads the document of a folder of results; empty if there is none.
-    ///
-    /// # Errors
-    /// The file is damaged or cannot be read.
-    pub fn read(dir: &Path) -> Result<Self, StoreError> {
-        let path = dir.join(COMPARISON_FILE);
-        if path.is_file() { files::read_json(&path) } else { Ok(Self::default()) }
-    }
-
-    /// Writes a comparison to a folder of results. It replaces an earlier one of the same scenario, case, changes, backend
-    /// and controllers.
-    ///
-    /// # Errors
-    /// The document that is there is damaged, or an operation of the file system fails.
-    pub fn add(dir: &Path, table: ComparisonTable) -> Result<(), StoreError> {
-        let _lock = manifest::lock(dir);
-        let mut all = Self::read(dir)?;
-        match all.comparisons.iter_mut().find(|other| other.is_of(&table)) {
-            Some(other) => *other = table,
-            None => all.comparisons.push(table),
-        }
-        files::write_whole(dir, COMPARISON_FILE, &files::json(&all))
-    }
-}
-
 impl ComparisonTable {
-    /// Returns whether another comparison is of the same thing.
-    fn is_of(&self, other: &Self) -> bool {
-        let key = |table: &Self| {
-            let Self { scenario, case, changes, world, controllers, .. } = table.clone();
-            (scenario, case, changes, world, controllers)
-        };
-        key(self) == key(other)
-    }
-
     /// Returns the rows of one subject after the other.
     pub fn by_subject(&self) -> impl Iterator<Item = &[ComparisonRow]> {
         self.rows.chunk_by(|a, b| a.subject == b.subject)

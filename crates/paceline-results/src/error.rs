@@ -42,6 +42,16 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// The database could not be read or written.
+    #[cfg(feature = "tables")]
+    #[error("cannot use the database `{}`", .path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// The error of SQLite.
+        #[source]
+        source: rusqlite::Error,
+    },
     /// A table could not be written.
     #[cfg(feature = "tables")]
     #[error("cannot write the table `{}`", .path.display())]

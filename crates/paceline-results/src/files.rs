@@ -1,23 +1,29 @@
-//! Atomic files: temporary names, flushing to the disk, renaming.
+//! Atomic files: temporary folders, flushing to the disk, renaming.
 //!
-//! A temporary name is the final name followed by `.tmp-<process>-<n>`. While a folder is replaced, the old one is named
-//! `.old-<process>-<n>`. The complete parts of an unfinished run are in a folder named `.parts-<process>-<n>`.
+//! ```text
+//! NAME.tmp-PROCESS-N/lock      locked while its process writes
+//! NAME.tmp-PROCESS-N/data      the file or folder that becomes NAME
+//! ```
+//!
+//! The lock tells whether the writer still runs, also in another container: an unlocked folder was left by a killed process and is
+//! removed. The complete parts of an unfinished run are in a folder named `NAME.parts-PROCESS-N`.
 
 use crate::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NEW: &str = ".tmp-";
-const OLD: &str = ".old-";
 const PARTS: &str = ".parts-";
+const LOCK: &str = "lock";
+const DATA: &str = "data";
 
-/// Makes the temporary names of this process distinct.
+/// Makes the temporary names of this process distinct. A name that another container uses is skipped.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a function for `map_err` that makes the error of `action` on `path`.
@@ -26,112 +32,129 @@ pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreE
     move |source| StoreError::Io { action, path, source }
 }
 
-/// A file or folder with a temporary name. It is removed on drop unless it got its final name.
+/// A file or folder that does not have its final name yet. It is removed on drop unless it gets that name.
 #[derive(Debug)]
 pub struct Temporary {
-    path: PathBuf,
-    done: bool,
+    holder: PathBuf,
+    data: PathBuf,
+    _lock: File,
+    keep: bool,
 }
 
 impl Temporary {
     /// Creates a folder for the final name `name` in `parent`.
+    ///
+    /// # Errors
+    /// It cannot be created.
     pub fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
-        let path = parent.join(temporary(name, NEW));
-        fs::create_dir(&path).map_err(io("create the folder", &path))?;
-        Ok(Self { path, done: false })
+        let this = Self::new(parent, name)?;
+        fs::create_dir(&this.data).map_err(io("create the folder", &this.data))?;
+        Ok(this)
     }
 
     /// Opens a file for the final name `name` in `parent`.
+    ///
+    /// # Errors
+    /// It cannot be created.
     pub fn create(parent: &Path, name: &str) -> Result<(Self, File), StoreError> {
-        let path = parent.join(temporary(name, NEW));
-        let file = File::create(&path).map_err(io("create", &path))?;
-        Ok((Self { path, done: false }, file))
-    }
-
-    /// Opens a file for the final path `place` and removes temporary files of it that ended processes left.
-    pub fn open(place: &Path) -> Result<(Self, File), StoreError> {
-        let parent = folder(place);
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let path = parent.join(temporary(&name, NEW));
-        let file = File::create(&path).map_err(io("create the file", place))?;
-        let this = Self { path, done: false };
-        clean(parent, |base| base == name)?;
+        let this = Self::new(parent, name)?;
+        let file = File::create(&this.data).map_err(io("create", &this.data))?;
         Ok((this, file))
     }
 
+    /// Opens a file for the final path `place` and removes temporary files of it that killed processes left.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub fn open(place: &Path) -> Result<(Self, File), StoreError> {
+        let parent = folder(place);
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let named = |error: StoreError| match error {
+            StoreError::Io { source, .. } => io("create the file", place)(source),
+            other => other,
+        };
+        let created = Self::create(parent, &name).map_err(named)?;
+        clean(parent, |base| base == name)?;
+        Ok(created)
+    }
+
     /// Writes a file for the final name `name` in `parent`.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn file(parent: &Path, name: &str, bytes: &[u8]) -> Result<Self, StoreError> {
-        let this = Self { path: parent.join(temporary(name, NEW)), done: false };
-        write_synced(&this.path, bytes)?;
+        let this = Self::new(parent, name)?;
+        write_synced(&this.data, bytes)?;
         Ok(this)
+    }
+
+    fn new(parent: &Path, name: &str) -> Result<Self, StoreError> {
+        loop {
+            let holder = parent.join(format!("{name}{NEW}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::SeqCst)));
+            match fs::create_dir(&holder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created.map_err(io("create the folder", &holder))?,
+            }
+            let place = holder.join(LOCK);
+            let lock = match File::create_new(&place) {
+                // Another process took the empty folder for one that was left.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && parent.is_dir() => continue,
+                lock => lock.map_err(io("create", &place))?,
+            };
+            match lock.try_lock() {
+                Err(TryLockError::WouldBlock) => continue,
+                // A file system without locks: nothing there is taken for left.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+            }
+            // Another process may have removed the folder before it was locked.
+            if place.is_file() {
+                return Ok(Self { data: holder.join(DATA), holder, _lock: lock, keep: false });
+            }
+        }
     }
 
     /// Returns its current path.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.data
     }
 
-    /// Renames the folder to that of the complete parts of `name`, which [`clean`] does not remove.
-    pub fn into_parts(mut self, name: &str) -> Result<Self, StoreError> {
-        let path = self.path.with_file_name(temporary(name, PARTS));
-        fs::rename(&self.path, &path).map_err(io("rename", &self.path))?;
-        self.path = path;
-        sync_directory(folder(&self.path))?;
+    /// Renames it to one of complete parts of `name`, which [`clean`] does not remove.
+    pub(crate) fn into_parts(mut self, name: &str) -> Result<Self, StoreError> {
+        let tag = self.holder.to_string_lossy().rsplit_once(NEW).map(|(_, tag)| tag.to_owned()).unwrap_or_default();
+        let holder = self.holder.with_file_name(format!("{name}{PARTS}{tag}"));
+        fs::rename(&self.holder, &holder).map_err(io("rename", &self.holder))?;
+        self.data = holder.join(DATA);
+        self.holder = holder;
+        sync_directory(folder(&self.holder))?;
         Ok(self)
     }
 
     /// Keeps it under its current name.
-    pub fn leave(mut self) {
-        self.done = true;
+    pub(crate) fn leave(mut self) {
+        self.keep = true;
     }
 
-    /// Renames it to its final name. An existing file is replaced atomically, an existing folder in two renames.
-    pub fn replace(mut self, place: &Path) -> Result<(), StoreError> {
-        let old = if place.is_dir() {
-            let name = place.file_name().unwrap_or_default().to_string_lossy();
-            let old = place.with_file_name(temporary(&name, OLD));
-            fs::rename(place, &old).map_err(io("move aside", place))?;
-            Some(old)
-        } else {
-            None
-        };
-        if let Err(error) = fs::rename(&self.path, place) {
-            if let Some(old) = &old {
-                // If this fails, too, the next `Store::create` does it.
-                let _ = fs::rename(old, place);
-            }
-            return Err(io("move the finished files to", place)(error));
-        }
-        self.done = true;
-        sync_directory(folder(place))?;
-        if let Some(old) = old {
-            // If this fails, the next `Store::create` does it.
-            let _ = fs::remove_dir_all(old);
-        }
-        Ok(())
+    /// Renames it to its final name. An existing file is replaced atomically.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn replace(self, place: &Path) -> Result<(), StoreError> {
+        self.rename(place)
+    }
+
+    /// Renames its data, and keeps the empty temporary folder until it is dropped.
+    pub(crate) fn rename(&self, place: &Path) -> Result<(), StoreError> {
+        fs::rename(&self.data, place).map_err(io("move the finished files to", place))?;
+        sync_directory(folder(place))
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.done {
-            // If this fails, the next `Store::create` removes it.
-            let _ = discard(&self.path);
+        if !self.keep {
+            // If this fails, the next `clean` removes it.
+            let _ = fs::remove_dir_all(&self.holder);
         }
-    }
-}
-
-/// A written file and its final path.
-#[must_use]
-pub struct Prepared {
-    pub(crate) file: Temporary,
-    pub(crate) place: PathBuf,
-}
-
-impl Prepared {
-    /// Replaces the file.
-    pub fn commit(self) -> Result<(), StoreError> {
-        self.file.replace(&self.place)
     }
 }
 
@@ -156,25 +179,6 @@ pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreE
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let text = fs::read(path).map_err(io("read", path))?;
     serde_json::from_slice(&text).map_err(|error| damaged(path, &error))
-}
-
-/// Reads a JSON document with `format` and `format_version`.
-///
-/// # Errors
-/// Those of [`read_json`], and another format or a later version.
-pub fn read_versioned<T: DeserializeOwned>(path: &Path, format: &str, known: u32) -> Result<T, StoreError> {
-    // The format first: the remaining fields may have changed with it.
-    let value: serde_json::Value = read_json(path)?;
-    if value["format"] != format {
-        return Err(StoreError::NotAResult { path: folder(path).to_path_buf() });
-    }
-    match value["format_version"].as_u64().and_then(|found| u32::try_from(found).ok()) {
-        Some(found) if (1..=known).contains(&found) => {
-            serde_json::from_value(value).map_err(|error| damaged(path, &error))
-        }
-        Some(found) if found > known => Err(StoreError::TooNew { path: path.to_path_buf(), found, known }),
-        _ => Err(damaged(path, &"`format_version` is not a number from 1")),
-    }
 }
 
 /// Returns the error of a damaged file.
@@ -213,49 +217,73 @@ pub fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
-/// Returns whether `name` is a temporary name of `base`.
-pub fn is_temporary_of(name: &str, base: &str) -> bool {
-    parse(name, NEW).is_some_and(|(of, _, _)| of == base)
-}
-
 /// Returns whether `name` is a name of this module, and not a final name.
-pub fn is_transient(name: &str) -> bool {
-    [NEW, OLD, PARTS].iter().any(|mark| parse(name, mark).is_some())
+#[cfg(test)]
+pub(crate) fn is_transient(name: &str) -> bool {
+    [NEW, PARTS].iter().any(|mark| parse(name, mark).is_some())
 }
 
-/// Returns the folders of parts in `dir`, with their final names.
-pub fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
-    let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.0.to_owned()));
+/// Returns the complete parts of unfinished runs in `dir`, with their final names.
+pub(crate) fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.to_owned()));
     Ok(names(dir)?.iter().filter_map(parts).collect())
 }
 
-/// Returns the temporary files that ended processes left in `dir`, with their final names.
-pub fn abandoned_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
-    let left = |name: &String| {
-        let (base, process, n) = parse(name, NEW)?;
-        (!is_live(process, n)).then(|| (dir.join(name), base.to_owned()))
-    };
-    Ok(names(dir)?.iter().filter_map(left).collect())
-}
-
-/// Removes the temporary files that ended processes left in `dir`, for the final names that `ours` accepts.
-pub fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
-    let left = |base: &str, process, n| ours(base) && !is_live(process, n);
+/// Removes the temporary files that killed processes left in `dir`, for the final names that `ours` accepts.
+pub(crate) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
     for name in names(dir)? {
         let path = dir.join(&name);
-        if let Some((base, process, n)) = parse(&name, OLD)
-            && left(base, process, n)
-            && !dir.join(base).exists()
+        if parse(&name, NEW).is_some_and(&ours)
+            && let Some(_left) = Left::take(&path)
         {
-            let place = dir.join(base);
-            fs::rename(&path, &place).map_err(io("put back", &place))?;
-        } else if let Some((base, process, n)) = parse(&name, NEW).or(parse(&name, OLD))
-            && left(base, process, n)
-        {
-            remove(&path).map_err(io("remove what an interrupted run left in", &path))?;
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io("remove what an interrupted run left in", &path)(error));
+                }
+                _ => {}
+            }
         }
     }
     Ok(())
+}
+
+/// A temporary folder whose writer has ended, locked by this process.
+pub(crate) struct Left {
+    _lock: File,
+}
+
+impl Left {
+    /// Locks a temporary folder; `None` if its writer still runs.
+    pub(crate) fn take(holder: &Path) -> Option<Self> {
+        match File::open(holder.join(LOCK)) {
+            Ok(lock) => lock.try_lock().is_ok().then_some(Self { _lock: lock }),
+            Err(_) => {
+                // A process was killed before it wrote the lock, or one is about to. It then makes another folder.
+                let _ = fs::remove_dir(holder);
+                None
+            }
+        }
+    }
+
+    /// Returns the path of the data.
+    pub(crate) fn data(holder: &Path) -> PathBuf {
+        holder.join(DATA)
+    }
+}
+
+/// Removes a folder. If the process is killed meanwhile, the folder is complete or has a temporary name.
+pub(crate) fn discard(path: &Path) -> Result<(), StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = Temporary::new(folder(path), &name)?;
+    fs::rename(path, &temporary.data).map_err(io("remove", path))
+}
+
+/// Returns the final name of a temporary name.
+fn parse<'a>(name: &'a str, mark: &str) -> Option<&'a str> {
+    let (base, tag) = name.rsplit_once(mark)?;
+    let (process, n) = tag.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(process) && is_number(n)).then_some(base)
 }
 
 /// Returns the folder of a path; a bare name is in the current folder.
@@ -264,39 +292,6 @@ fn folder(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
-}
-
-fn temporary(name: &str, mark: &str) -> String {
-    format!("{name}{mark}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
-}
-
-/// Returns final name, process and number of a temporary name.
-fn parse<'a>(name: &'a str, mark: &str) -> Option<(&'a str, u32, u64)> {
-    let (base, tag) = name.rsplit_once(mark)?;
-    let (process, n) = tag.split_once('-')?;
-    Some((base, process.parse().ok()?, n.parse().ok()?))
-}
-
-/// Returns whether the creator of a temporary name may still use it. Process numbers are reused (in a container at every
-/// start), so for this process the counter decides. Other processes are only visible on Linux; elsewhere they count as ended.
-fn is_live(process: u32, n: u64) -> bool {
-    if process == process::id() {
-        n < NEXT.load(Ordering::SeqCst)
-    } else {
-        Path::new("/proc").join(process.to_string()).exists()
-    }
-}
-
-/// Removes a file or a folder. If the process is killed meanwhile, it is complete or has a temporary name.
-pub fn discard(path: &Path) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let going = path.with_file_name(temporary(&name, NEW));
-    fs::rename(path, &going)?;
-    remove(&going)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 /// Returns the first 16 bytes of the BLAKE3 hash of a file, as hexadecimal digits.
@@ -318,20 +313,30 @@ mod tests {
 
     #[test]
     fn recognises_temporary_names() {
-        let mine = temporary("a-seed1", NEW);
-        assert!(is_transient(&mine) && is_temporary_of(&mine, "a-seed1") && !is_temporary_of(&mine, "a-seed"));
-        assert_eq!(parse("a.tmp-1-2", NEW), Some(("a", 1, 2)));
-        assert!(is_transient(&temporary("a-seed1", PARTS)) && is_transient(&temporary("a-seed1", OLD)));
-        for other in ["a", "a.tmp-", "a.tmp-1", "a.tmp-1-x", "a.tmp-1-2-seed3", "a.old-1"] {
+        assert_eq!(parse("a.tmp-1-2", NEW), Some("a"));
+        assert!(is_transient("a-seed1.parts-17-0") && is_transient("a.b.tmp-4294967295-18446744073709551615"));
+        for other in ["a", "a.tmp-", "a.tmp-1", "a.tmp-1-x", "a.tmp-1-2-seed3", "a.old-1-2"] {
             assert!(!is_transient(other), "{other}");
         }
     }
 
     #[test]
-    fn an_ended_process_is_not_live() {
-        let n = NEXT.fetch_add(1, Ordering::SeqCst);
-        assert!(is_live(process::id(), n));
-        assert!(!is_live(process::id(), u64::MAX), "an earlier process with our number");
-        assert!(!is_live(u32::MAX, n));
+    fn files_of_a_running_writer_stay() {
+        let dir = std::env::temp_dir().join(format!("paceline-files-{}", process::id()));
+        create_folder(&dir).unwrap();
+        let (writing, _) = Temporary::create(&dir, "a").unwrap();
+        clean(&dir, |_| true).unwrap();
+        assert!(writing.path().is_file());
+        writing.replace(&dir.join("a")).unwrap();
+        assert_eq!(names(&dir).unwrap(), ["a"]);
+        // As a killed process leaves them: the system has released the lock.
+        for left in ["b.tmp-1-1", "b.tmp-1-2", "c.tmp-1-1"] {
+            fs::create_dir(dir.join(left)).unwrap();
+        }
+        fs::write(dir.join("b.tmp-1-1/lock"), "").unwrap();
+        fs::write(dir.join("b.tmp-1-1/data"), "half").unwrap();
+        clean(&dir, |base| base == "b").unwrap();
+        assert_eq!(names(&dir).unwrap(), ["a", "c.tmp-1-1"]);
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

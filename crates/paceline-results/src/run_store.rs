@@ -2,13 +2,17 @@
 
 use crate::StoreError;
 use crate::files::{self, Temporary};
-use crate::manifest::{self, About, Manifest, RunInputs, StoredFile};
+use crate::database::QuantityKey;
+use crate::names::directory_name;
 use crate::parts::Parts;
+use crate::store::{StoreFolder, measured};
+use crate::stored::{About, RunInputs, StoredFile};
 use crate::tables::EventTables;
 use paceline_records::{EventObserver, EventRecord, RunDescription, RunHeader};
 use paceline_units::Time;
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Writes the events of one run. If it is dropped before [`finish`](Self::finish), it leaves no files.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct RunStore {
     parts: Parts,
     attachments: Vec<(String, Vec<u8>)>,
     runs: PathBuf,
-    dir: PathBuf,
+    folder: Arc<StoreFolder>,
     header: RunHeader,
     inputs: RunInputs,
     base: String,
@@ -45,8 +49,12 @@ impl EventObserver for RunStore {
 }
 
 impl RunStore {
-    pub(super) fn create(dir: &Path, header: &RunHeader, inputs: RunInputs) -> Result<Self, StoreError> {
-        let (runs, base) = (dir.join(manifest::RUNS), manifest::directory_name(header));
+    pub(super) fn create(
+        folder: Arc<StoreFolder>,
+        header: &RunHeader,
+        inputs: RunInputs,
+    ) -> Result<Self, StoreError> {
+        let (runs, base) = (folder.runs(), directory_name(header));
         let temporary = Temporary::directory(&runs, &base)?;
         let tables = EventTables::create(temporary.path(), header, &inputs.version)?;
         Ok(Self {
@@ -56,7 +64,7 @@ impl RunStore {
             parts: Parts::none(),
             attachments: Vec::new(),
             runs,
-            dir: dir.to_path_buf(),
+            folder,
             header: header.clone(),
             inputs,
             base,
@@ -103,27 +111,36 @@ impl RunStore {
         mem::replace(&mut self.tables, tables).finish()?;
         let part = mem::replace(&mut self.temporary, next);
         let (header, inputs, base) = (&self.header, &self.inputs, &self.base);
-        self.parts.add(part, at, || About::new(header, inputs.clone(), base))
+        self.parts.add(&self.runs, part, at, || About::new(header, inputs.clone(), base))
     }
 
-    /// Writes the remaining rows and the result, moves the run to its final place, and returns its folder. It replaces an
-    /// earlier run of the same scenario, controllers and seed. The manifest takes the trace hash from the result's
-    /// `trace_hash`.
+    /// Writes the remaining rows, the result and its values, moves the run to its final place, and returns its folder. It replaces
+    /// an earlier run of the same scenario, controllers, changes and seed. The trace hash is the result's `trace_hash`.
     ///
     /// # Errors
     /// The first error of this run. The earlier run is then still in place, and the next start recovers complete parts.
-    pub fn finish(self, result: &serde_json::Value) -> Result<PathBuf, StoreError> {
+    pub fn finish(
+        self,
+        result: &serde_json::Value,
+        values: Vec<(QuantityKey, Option<f64>)>,
+    ) -> Result<PathBuf, StoreError> {
         // In this order: on an error the files are closed before their folder is removed.
-        let Self { temporary, tables, failed, parts, attachments, runs, dir, header, inputs, base } = self;
-        let about = About::new(&header, inputs, &base);
+        let Self { temporary, tables, failed, parts, attachments, runs, folder, header, inputs, base } = self;
+        let mut about = About::new(&header, inputs, &base);
+        let finish = || {
+            let (data, files) = assemble(&runs, temporary, tables, &parts, &base)?;
+            for (name, bytes) in &attachments {
+                files::write_synced(&data.path().join(name), bytes)?;
+            }
+            files::sync_directory(data.path())?;
+            about.run.files = files;
+            about.run.trace_hash = result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned);
+            let run = measured(&about, about.run.trace_hash.as_deref().unwrap_or_default(), values);
+            folder.add(about, (run, result.to_string()), &data)
+        };
         let finished = match failed {
             Some(failed) => Err(failed),
-            None => assemble(&runs, temporary, tables, &parts, &base).and_then(|(folder, files)| {
-                for (name, bytes) in &attachments {
-                    files::write_synced(&folder.path().join(name), bytes)?;
-                }
-                publish(&dir, &runs, folder, files, about, result)
-            }),
+            None => finish(),
         };
         if finished.is_err() {
             parts.leave();
@@ -149,36 +166,4 @@ fn assemble(
     let whole = Temporary::directory(runs, base)?;
     let files = EventTables::join(&folders, whole.path())?;
     Ok((whole, files))
-}
-
-/// Adds the documents to a folder of complete tables and moves it to its final place.
-fn publish(
-    dir: &Path,
-    runs: &Path,
-    folder: Temporary,
-    files: Vec<StoredFile>,
-    mut about: About,
-    result: &serde_json::Value,
-) -> Result<PathBuf, StoreError> {
-    files::write_synced(&folder.path().join(manifest::RESULT_FILE), &files::json(result))?;
-    about.run.files = files;
-    about.run.trace_hash = result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned);
-
-    let _lock = manifest::lock(dir);
-    let mut stored = Manifest::read(dir)?;
-    about.run.directory = stored.place(&about.run, runs);
-    let place = runs.join(&about.run.directory);
-    files::write_synced(&folder.path().join(manifest::ABOUT_FILE), &files::json(&about))?;
-    files::sync_directory(folder.path())?;
-    let cut = stored.without_cut(&about.run);
-    stored.insert(about.run);
-    // Everything that needs disk space is written before the first rename.
-    let stored = stored.prepare(dir)?;
-    folder.replace(&place)?;
-    stored.commit()?;
-    if let Some(cut) = cut {
-        // If this fails, the next `Store::create` removes it.
-        let _ = files::discard(&runs.join(cut));
-    }
-    Ok(place)
 }

@@ -1,14 +1,7 @@
 //! Differences between two worlds on one scenario, as `validate --json` prints them.
 
-use crate::{StoreError, files};
 use paceline_records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-
-/// Name of the document in a folder of results.
-const VALIDATION_FILE: &str = "validation.json";
-/// Its name in folders of earlier versions.
-const EARLIER_FILE: &str = "gap.json";
 
 /// Compared metrics of the bottleneck.
 pub const OF_HOP: [(&str, MetricKind); 7] = [
@@ -141,25 +134,6 @@ impl Validation {
     /// Returns whether every difference is within its tolerance.
     pub fn is_within(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.within)
-    }
-}
-
-impl Validations {
-    /// Reads the document of a folder of results; `None` if there is none.
-    ///
-    /// # Errors
-    /// The file is damaged or cannot be read.
-    pub fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
-        let mut paths = [VALIDATION_FILE, EARLIER_FILE].into_iter().map(|name| dir.join(name));
-        paths.find(|path| path.is_file()).map(|path| files::read_json(&path)).transpose()
-    }
-
-    /// Writes the document to a folder of results.
-    ///
-    /// # Errors
-    /// An operation of the file system fails.
-    pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
-        files::write_whole(dir, VALIDATION_FILE, &files::json(self))
     }
 }
 

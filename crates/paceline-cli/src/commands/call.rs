@@ -10,6 +10,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::group::{Provenance, group_of};
 use paceline_lab::run::{RunResult, Runner, summarise};
+use paceline_lab::run_identity::whole_values;
 use paceline_netsim::link_control;
 use paceline_records::{EventObserver, EventRecord, LinkUpdate};
 use paceline_results::{RunStore, Store};
@@ -143,7 +144,8 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let mut folders = Vec::new();
     if let Some(mut events) = events {
         events.set(current.plan.describe(&registry));
-        let folder = events.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+        let folder = events.finish(&serde_json::to_value(&result).into_diagnostic()?, whole_values(&current, &result.whole));
+        let folder = folder.into_diagnostic()?;
         folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
     let result = summarise(&current, vec![result]);

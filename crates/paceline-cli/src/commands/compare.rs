@@ -12,7 +12,7 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_records::{MetricKind, Paired};
-use paceline_results::{ComparisonRow, ComparisonTable, Comparisons, DifferenceVerdict, Role, Store};
+use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Store};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,8 +61,8 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let mut comparison = paceline_lab::compare::compare(names, &scenarios, results);
     comparison.table.changes = options.changes();
     comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), seeds.len());
-    if let Some(dir) = &arguments.out {
-        Comparisons::add(dir, comparison.table.clone()).into_diagnostic()?;
+    if let Some(store) = &store {
+        store.comparison(&comparison.table).into_diagnostic()?;
     }
     output::print_results(options.json, &comparison, || describe(&comparison, &scenarios))?;
     finish_folder(arguments.out.as_deref());

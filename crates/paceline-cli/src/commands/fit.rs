@@ -14,7 +14,7 @@ use paceline_explain::fit::{PathFit, fit as fitted, scenario};
 use paceline_explain::readers::run::run_folder;
 use paceline_lab::run::Runner;
 use paceline_records::MetricKind;
-use paceline_results::About;
+use paceline_results::{About, Store};
 use paceline_results::tables::RunTables;
 use paceline_scenario::{Changes, Origin, Scenario};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
     let failed =
         |error: paceline_explain::ReadError| miette!(help = error.help(), "{}: {error}", arguments.folder.display());
     let folder = run_folder(&arguments.folder, arguments.run.as_deref()).map_err(failed)?;
-    let about = About::read(&folder).into_diagnostic()?;
+    let about = Store::read_run(&folder).into_diagnostic()?.about;
     let seen = read(&folder, &about)?;
     let path = fitted(&seen);
     let (text, scenario) = scenario_of(&path, &seen, &about, arguments.controller.as_deref(), &registry)?;

@@ -5,6 +5,7 @@ use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::metrics::{Collector, WindowResult};
+use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
 use paceline_records::{EventObserver, EventRecord};
 use paceline_results::{RunStore, Store};
@@ -51,6 +52,7 @@ pub struct Recording<'a> {
     events: RunStore,
     collector: Collector<'a>,
     seed: u64,
+    scenario: &'a Scenario,
 }
 
 impl<'a> Recording<'a> {
@@ -67,7 +69,7 @@ impl<'a> Recording<'a> {
         let header = scenario.plan.header(registry, WORLD, seed);
         let inputs = Inputs { environment: environment().clone(), scenario_text: text, ..Inputs::default() };
         let events = store.run(&header, inputs.manifest(scenario, registry)).into_diagnostic()?.in_parts(true);
-        Ok(Self { events, collector: Collector::new(scenario, &[], &|| ()), seed })
+        Ok(Self { events, collector: Collector::new(scenario, &[], &|| ()), seed, scenario })
     }
 
     /// Records an event.
@@ -81,9 +83,10 @@ impl<'a> Recording<'a> {
     /// # Errors
     /// A file cannot be written.
     pub fn finish(self, lasted: TimeDelta, knows_frames: bool, session: &impl Serialize) -> Result<()> {
-        let Self { events, collector, seed } = self;
+        let Self { events, collector, seed, scenario } = self;
         let Measures { whole, .. } = Measures::of(collector, lasted, knows_frames);
         let stored = Stored { world: WORLD, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
-        events.finish(&serde_json::to_value(&stored).into_diagnostic()?).map(drop).into_diagnostic()
+        let document = serde_json::to_value(&stored).into_diagnostic()?;
+        events.finish(&document, whole_values(scenario, &whole)).map(drop).into_diagnostic()
     }
 }

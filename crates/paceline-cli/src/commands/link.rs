@@ -9,6 +9,7 @@ use crate::table::{Table, value_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Collector, LinkResult};
+use paceline_lab::run_identity::whole_values;
 use paceline_lab::registries;
 use paceline_live::command_user::CommandUser;
 use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
@@ -218,7 +219,8 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let (results, _) = collector.finish_at(Time::ZERO + emulated.lasted);
     let document = document(&scenario, &emulated, &results[0].links);
     if let Some(events) = events {
-        events.finish(&serde_json::to_value(&document).into_diagnostic()?).into_diagnostic()?;
+        let value = serde_json::to_value(&document).into_diagnostic()?;
+        events.finish(&value, whole_values(&scenario, &results[0])).into_diagnostic()?;
     }
     output::print_results(arguments.json, &document, || describe(&document))?;
     let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);

@@ -4,7 +4,8 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::sweep::SweepFolder;
 use paceline_report::{page, scoreboard, suites, svg};
-use paceline_results::{MANIFEST_FILE, Manifest, SCOREBOARD_FILE, SUITES_FILE, Store};
+use paceline_results::database::DATABASE_FILE;
+use paceline_results::{SCOREBOARD_FILE, SUITES_FILE, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,7 +39,7 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "`{dir}` holds the sweep {id}; a report needs a folder of runs"));
     }
     let has = |file: &str| dir.join(file).is_file();
-    if ![MANIFEST_FILE, SCOREBOARD_FILE, SUITES_FILE].into_iter().any(has) {
+    if ![DATABASE_FILE, SCOREBOARD_FILE, SUITES_FILE].into_iter().any(has) {
         let help = "`paceline run … --out DIR`, `compare`, `reproduce` and `suite` write such a folder";
         return Err(miette!(help = help, "`{}` is no folder of results", dir.display()));
     }
@@ -52,7 +53,7 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         let page = output(suites::SUITES_PAGE);
         suites::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
         eprintln!("the page of suites is {}", page.display());
-    } else if has(SCOREBOARD_FILE) && !has(MANIFEST_FILE) {
+    } else if has(SCOREBOARD_FILE) && !has(DATABASE_FILE) {
         let page = output(scoreboard::SCOREBOARD_PAGE);
         scoreboard::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
         eprintln!("the scoreboard is {}", page.display());
@@ -66,11 +67,12 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
 /// a folder that cannot be read.
 fn recover(dir: &Path) {
     let recovered = Store::recover(dir);
-    let Ok(manifest) = Manifest::read(dir) else { return };
+    let Ok(contents) = Store::read(dir) else { return };
     if let Err(problem) = recovered {
         eprintln!("runs of a killed process were not recovered: {problem}");
     }
-    for run in &manifest.runs {
+    contents.notes.iter().for_each(|note| eprintln!("{note}"));
+    for run in contents.runs.iter().map(|run| &run.about.run) {
         if let Some(end_s) = run.cut_at_s {
             eprintln!("{} was cut at {end_s} s: it has events until then and no result", run.directory);
         }

@@ -60,8 +60,8 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
-    if let Some(dir) = &arguments.out {
-        found.write(dir).into_diagnostic()?;
+    if let Some(store) = &store {
+        found.validations.iter().try_for_each(|validation| store.validation(validation)).into_diagnostic()?;
     }
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
     output::print_results(options.json, &found, text)?;

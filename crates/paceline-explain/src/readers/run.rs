@@ -6,7 +6,7 @@ use crate::model::{Call, Confidence, Flow, Mark, MarkKind, Origin, Quantity, Ser
 use crate::packets::{PacketSeries, ReportKind};
 use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_results::tables::RunTables;
-use paceline_results::{About, MANIFEST_FILE, Manifest, RUNS};
+use paceline_results::Store;
 use paceline_units::{Time, TimeDelta};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub const FORMAT: &str = "paceline-run";
 /// The folder has no run, several runs and no `name`, or a damaged table.
 pub fn read(dir: &Path, name: Option<&str>) -> Result<Call, ReadError> {
     let folder = run_folder(dir, name)?;
-    let about = About::read(&folder)?;
+    let about = Store::read_run(&folder)?.about;
     let header = about.header();
     let mut observer = RunObserver::new(&header);
     RunTables::new(&folder, &about).replay(&header, &mut observer)?;
@@ -31,13 +31,13 @@ pub fn read(dir: &Path, name: Option<&str>) -> Result<Call, ReadError> {
 /// # Errors
 /// The folder has no run, or several runs and no `name`.
 pub fn run_folder(dir: &Path, name: Option<&str>) -> Result<PathBuf, ReadError> {
-    if !dir.join(MANIFEST_FILE).is_file() {
+    if !Store::exists(dir) {
         return Ok(dir.to_path_buf());
     }
-    let runs = Manifest::read(dir)?.runs;
-    let names = || runs.iter().map(|run| run.directory.as_str()).collect::<Vec<_>>();
+    let runs = Store::read(dir)?.runs;
+    let names = || runs.iter().map(|run| run.about.run.directory.as_str()).collect::<Vec<_>>();
     let run = match name {
-        Some(name) => runs.iter().find(|run| run.directory == name),
+        Some(name) => runs.iter().find(|run| run.about.run.directory == name),
         None if runs.len() == 1 => runs.first(),
         None => None,
     };
@@ -46,7 +46,7 @@ pub fn run_folder(dir: &Path, name: Option<&str>) -> Result<PathBuf, ReadError> 
         runs: names().join(", "),
         count: runs.len(),
     })?;
-    Ok(dir.join(RUNS).join(&run.directory))
+    Ok(run.dir.clone())
 }
 
 /// Builds the model of a run from its events.

@@ -1,7 +1,7 @@
 //! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
 use paceline_records::Label;
-use paceline_results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, Manifest, RunMetrics};
+use paceline_results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics};
 use paceline_results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -63,10 +63,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Entry>, DiffError> {
     if scoreboard.is_file() {
         return Ok(of_scoreboard(&Scoreboard::read(&scoreboard)?));
     }
-    if !path.join(Manifest::FILE).is_file() {
+    if !Store::exists(path) {
         return Err(DiffError::Neither { path: path.to_path_buf() });
     }
-    match Store::groups(path)?.as_slice() {
+    match Store::read(path)?.groups.as_slice() {
         [] => Err(DiffError::NoGroups { path: path.to_path_buf() }),
         groups => Ok(groups.iter().map(of_group).collect()),
     }

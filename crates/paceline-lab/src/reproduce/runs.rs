@@ -76,15 +76,18 @@ pub(super) fn run_jobs(
 ) -> Result<(), BackendError> {
     let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
     let world = runner.world.name();
+    let broken = |error: StoreError| BackendError::Broken { cause: error.to_string() };
     if let Some(done) = done {
-        jobs.retain(|job| {
-            let known = done.find(scenario(job), world, job.seed);
-            let is_new = known.is_none();
-            if let Some(run) = known {
-                measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
+        let mut missing = Vec::new();
+        for job in jobs {
+            match done.find(scenario(&job), world, job.seed).map_err(broken)? {
+                Some(run) => {
+                    measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
+                }
+                None => missing.push(job),
             }
-            is_new
-        });
+        }
+        jobs = missing;
     }
     announce(jobs.iter().map(|j| scenario(j).plan.duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(scenario(j))));
@@ -97,7 +100,6 @@ pub(super) fn run_jobs(
         let values = scenario.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
         let values = RunValues { trace_hash: run.trace_hash, values };
         if let Some(done) = done {
-            let broken = |error: StoreError| BackendError::Broken { cause: error.to_string() };
             done.add(scenario, world, job.seed, &values).map_err(broken)?;
         }
         Ok((job, values, run.wall_s))

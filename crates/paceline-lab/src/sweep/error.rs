@@ -35,7 +35,7 @@ pub enum SweepError {
     },
     /// The folder contains another sweep, so it cannot be resumed.
     #[error("`{}` cannot be resumed: {differs}", .path.display())]
-    #[diagnostic(help("name a new folder, or use the sweep and version that are in its sweep.json"))]
+    #[diagnostic(help("name a new folder, or use the sweep and version with which it was made"))]
     Foreign {
         /// The folder.
         path: PathBuf,

@@ -1,61 +1,56 @@
 //! The folder of a sweep. It is valid after a kill at any time.
 //!
 //! ```text
-//! DIR/sweep.json                            the sweep: text, seeds, world, version
-//! DIR/parts/FROM-TO.jsonl                   finished jobs, one line each; complete and flushed to the disk
-//! DIR/parts/FROM.jsonl.tmp-PROCESS-N        jobs of a current batch, a line for each finished job
-//! DIR/rows.parquet                          all jobs in order; independent of the processes that ran them
-//! DIR/points.parquet                        each point: its measures over the seeds, and the sums
-//! DIR/result.json                           the result without the points
+//! DIR/results.sqlite                the sweep, and each finished job with its run and values
+//! DIR/sweep.lock                    locked by the process that uses the folder
+//! DIR/rows.parquet                  all jobs in order; independent of the processes that ran them
+//! DIR/points.parquet                each point: its measures over the seeds, and the sums
+//! DIR/result.json                   the result without the points
 //! ```
 //!
-//! A killed process leaves the lines of its finished jobs; the next one recovers them, so only unfinished jobs are lost. When a
-//! block of 4096 jobs is complete, its parts are merged to one: a million jobs leave 245 files. Rows are read one by one, so
-//! memory grows with the number of points, but not with that of jobs.
+//! A job is stored when it ends, so a kill loses the jobs in progress alone. Jobs are read one by one, so memory grows with the
+//! number of points, but not with that of jobs.
 
 use super::aggregate::Aggregator;
 use super::job::in_batches;
-use super::parts::{JobRanges, Part, merge_block, parts_in, recover, rows_of};
 use super::tables::{RowTable, write_points};
-use super::{JobRow, Sweep, SweepError, SweepResult, VERSION};
+use super::{CONTROLLER, Job, JobRow, Sweep, SweepError, SweepResult};
+use crate::run_identity::{self, ScenarioHashes, VERSION, quantity_key};
 use paceline::Registry;
 use paceline_results::StoreError;
+use paceline_results::database::{Database, Experiment, JobRun, MeasuredRun, QuantityKey};
 use paceline_results::files::{self, Temporary, io};
-use paceline_scenario::Origin;
+use paceline_scenario::{Origin, Override};
 use parquet::file::metadata::KeyValue;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Value of `format` in `sweep.json`.
-const FORMAT: &str = "paceline-sweep";
-const FORMAT_VERSION: u32 = 1;
-const ABOUT: &str = "sweep.json";
-const PARTS: &str = "parts";
+/// The kind of the experiment in the database.
+const KIND: &str = "sweep";
+const LOCK: &str = "sweep.lock";
 const ROWS: &str = "rows.parquet";
 const POINTS: &str = "points.parquet";
 const RESULT: &str = "result.json";
-
-/// Number of jobs whose parts are merged to one.
-const BLOCK: u64 = 4096;
 
 /// The folder of a sweep, locked by one process.
 #[derive(Debug)]
 pub struct SweepFolder {
     dir: PathBuf,
+    database: Database,
+    experiment: Experiment,
     about: SweepAbout,
-    done: Mutex<JobRanges>,
+    columns: RunColumns,
+    done: Mutex<BTreeSet<u64>>,
     _lock: File,
 }
 
-/// The sweep of a folder: `sweep.json`.
+/// The sweep of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SweepAbout {
-    format: String,
-    format_version: u32,
     id: String,
     version: String,
     world: String,
@@ -67,57 +62,65 @@ struct SweepAbout {
     text: String,
 }
 
+/// The columns of the runs of a sweep.
+#[derive(Clone, Debug)]
+struct RunColumns {
+    sweep: Sweep,
+    world: String,
+    subjects: Vec<SubjectColumns>,
+}
+
+/// The columns that the runs of a subject share.
+#[derive(Clone, Debug)]
+struct SubjectColumns {
+    scenario: String,
+    changes: Vec<String>,
+    /// The controller of each flow, and whether the flow has media: the axis of controllers replaces that.
+    controllers: Vec<(String, bool)>,
+    /// The quantities, and whether the window is the whole run.
+    quantities: Vec<(QuantityKey, bool)>,
+}
+
 impl SweepFolder {
-    /// Creates the folder, or continues it if `resume` is set. Jobs that a killed process had finished are recovered.
+    /// Creates the folder, or continues it if `resume` is set.
     ///
     /// # Errors
     /// The folder contains something else, another sweep, or jobs without `resume`; another process uses it; or an operation of
     /// the file system fails.
     pub fn open(dir: &Path, sweep: &Sweep, world: &str, registry: &Registry, resume: bool) -> Result<Self, SweepError> {
         let about = SweepAbout::of(sweep, world, registry)?;
-        files::create_folder(dir)?;
-        let place = dir.join(ABOUT);
-        let known = place.exists().then(|| SweepAbout::read(dir)).transpose()?;
-        if known.is_none() {
-            if !files::names(dir)?.iter().all(|name| files::is_temporary_of(name, ABOUT)) {
-                return Err(StoreError::NotAResult { path: dir.to_path_buf() }.into());
-            }
-            files::write_whole(dir, ABOUT, &files::json(&about))?;
-        }
-        let lock = File::open(&place).map_err(io("open", &place))?;
+        let database = Database::create(dir)?;
+        let place = dir.join(LOCK);
+        let lock = File::options().create(true).truncate(false).write(true).open(&place).map_err(io("open", &place))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path: dir.to_path_buf() }),
             Err(TryLockError::Error(error)) => return Err(io("lock", &place)(error).into()),
         }
-        let parts = dir.join(PARTS);
-        files::create_folder(&parts)?;
-        files::clean(dir, |_| true)?;
-        let this = Self { dir: dir.to_path_buf(), about, done: Mutex::default(), _lock: lock };
-        if let Some(known) = known {
-            if let Some(differs) = known.differs(&this.about) {
-                return Err(this.foreign(differs));
-            }
-            recover(&parts)?;
-            for (range, _) in parts_in(&parts)? {
-                this.done().insert(range);
-            }
-            if !resume {
-                let (done, jobs) = (this.done_jobs(), this.about.jobs);
-                return Err(SweepError::Taken { path: this.dir, id: known.id, done, jobs });
-            }
+        let document = serde_json::to_string(&about).expect("strings and numbers become JSON");
+        let experiment = database.begin_experiment(KIND, &about.id, &about.digest, &document)?;
+        let known = SweepAbout::read(&experiment, &database)?;
+        let path = dir.to_path_buf();
+        if let Some(differs) = known.differs(&about) {
+            return Err(SweepError::Foreign { path, differs });
         }
-        Ok(this)
+        let done: BTreeSet<u64> = database.jobs(&experiment)?.into_iter().collect();
+        if !resume && !done.is_empty() {
+            return Err(SweepError::Taken { path, id: known.id, done: done.len() as u64, jobs: about.jobs });
+        }
+        let columns = RunColumns::of(sweep, world, registry)?;
+        Ok(Self { dir: path, database, experiment, about, columns, done: Mutex::new(done), _lock: lock })
     }
 
     /// Returns the id of the sweep in a folder, even if another process uses it; `None` if there is no readable sweep.
     pub fn id_at(dir: &Path) -> Option<String> {
-        SweepAbout::read(dir).ok().map(|about| about.id)
+        let experiment = Database::open(dir).and_then(|database| database.experiment(KIND));
+        experiment.ok().flatten().map(|experiment| experiment.name)
     }
 
     /// Returns the number of finished jobs.
     pub fn done_jobs(&self) -> u64 {
-        self.done().count()
+        self.done().len() as u64
     }
 
     /// Returns the number of jobs.
@@ -127,16 +130,14 @@ impl SweepFolder {
 
     /// Returns the missing jobs, in order, in ranges of at most `size`.
     pub fn batches(&self, size: u64) -> Vec<Range<u64>> {
-        let missing = self.done().missing(self.about.jobs);
-        // No range crosses the end of a block.
-        let in_blocks = missing.into_iter().flat_map(|range| {
-            let blocks = range.start / BLOCK..range.end.div_ceil(BLOCK);
-            blocks.map(move |b| range.start.max(b * BLOCK)..range.end.min((b + 1) * BLOCK))
-        });
-        in_blocks.flat_map(|range| in_batches(range, size.clamp(1, BLOCK))).collect()
+        let done = self.done();
+        let ends = done.iter().copied().chain([self.about.jobs]);
+        let starts = [0].into_iter().chain(done.iter().map(|job| job + 1));
+        let missing = starts.zip(ends).filter(|(start, end)| start < end);
+        missing.flat_map(|(start, end)| in_batches(start..end, size.max(1))).collect()
     }
 
-    /// Writes rows of finished jobs and flushes them to the disk. Rows of jobs that are already stored are ignored.
+    /// Stores finished jobs. Jobs that are stored already are ignored.
     ///
     /// # Errors
     /// A row has a job number that the sweep does not have (then no row is written), or an operation of the file system fails.
@@ -145,53 +146,25 @@ impl SweepFolder {
         if let Some(JobRow { job, .. }) = rows.iter().find(|row| row.job >= jobs) {
             return Err(SweepError::Beyond { path: self.dir.clone(), job: *job, jobs });
         }
-        for run in rows.chunk_by(|a, b| a.job + 1 == b.job && b.job % BLOCK != 0) {
-            if self.done().contain(&(run[0].job..run[0].job + run.len() as u64)) {
-                continue;
-            }
-            let mut part = self.part(run[0].job)?;
-            run.iter().try_for_each(|row| part.row(row))?;
-            self.close(part)?;
-        }
+        self.database.add_jobs(&self.experiment, rows.iter().map(|row| self.columns.run(row)))?;
+        self.done().extend(rows.iter().map(|row| row.job));
         Ok(())
     }
 
     /// Returns the first stored row of each kind.
-    pub(super) fn first_of_each<K: Ord>(&self, kind: impl Fn(&JobRow) -> K) -> Result<Vec<JobRow>, StoreError> {
+    pub(super) fn first_of_each<K: Ord>(&self, kind: impl Fn(&JobRow) -> K) -> Result<Vec<JobRow>, SweepError> {
         let mut found = BTreeMap::new();
-        for (_, part) in parts_in(&self.dir.join(PARTS))? {
-            for row in rows_of(&part)? {
-                let row = row?;
-                found.entry(kind(&row)).or_insert(row);
-            }
-        }
+        self.database.each_job(&self.experiment, |job| -> Result<bool, SweepError> {
+            let row = self.columns.row(job, &self.database)?;
+            found.entry(kind(&row)).or_insert(row);
+            Ok(true)
+        })?;
         Ok(found.into_values().collect())
     }
 
     /// Returns the error of a folder that another sweep or program made.
     pub(super) fn foreign(&self, differs: String) -> SweepError {
         SweepError::Foreign { path: self.dir.clone(), differs }
-    }
-
-    /// Creates a part for a batch that begins with this job.
-    pub(super) fn part(&self, from: u64) -> Result<Part, StoreError> {
-        Part::begin(&self.dir.join(PARTS), from)
-    }
-
-    /// Completes a part. The last part of a block merges all parts of the block.
-    pub(super) fn close(&self, part: Part) -> Result<(), StoreError> {
-        let range = part.range();
-        part.finish(&self.dir.join(PARTS))?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        let block = range.start / BLOCK * BLOCK..(range.start / BLOCK + 1).saturating_mul(BLOCK).min(self.about.jobs);
-        let full = {
-            let mut done = self.done();
-            done.insert(range);
-            done.contain(&block)
-        };
-        if full { merge_block(&self.dir.join(PARTS), &block) } else { Ok(()) }
     }
 
     /// Writes the tables of all rows and returns the result of the sweep.
@@ -202,7 +175,7 @@ impl SweepFolder {
         let mut aggregator = Aggregator::new(sweep);
         let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
         let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
-        rows_in_order(&self.dir, self.about.jobs, |row| {
+        self.columns.rows_in_order(&self.database, &self.experiment, |row| {
             aggregator.row(row);
             table.push(row)
         })?;
@@ -222,12 +195,19 @@ impl SweepFolder {
     /// # Errors
     /// The folder contains no complete sweep, its sweep is not valid in this program, or a file cannot be read.
     pub fn read(dir: &Path, registry: &Registry) -> Result<(Sweep, SweepResult), SweepError> {
-        let about = SweepAbout::read(dir)?;
-        let name = dir.join(ABOUT).display().to_string();
-        let mut sweep = Sweep::load(&Origin::from_text(name, about.text), registry)?;
+        let database = Database::open(dir)?;
+        let none = || StoreError::NotAResult { path: dir.to_path_buf() };
+        let experiment = database.experiment(KIND)?.ok_or_else(none)?;
+        let about = SweepAbout::read(&experiment, &database)?;
+        let name = database.path().display().to_string();
+        let mut sweep = Sweep::load(&Origin::from_text(name, about.text.clone()), registry)?;
         sweep.repeats = about.repeats;
+        if sweep.jobs() != about.jobs {
+            return Err(files::damaged(database.path(), &"the sweep has another number of jobs").into());
+        }
+        let columns = RunColumns::of(&sweep, &about.world, registry)?;
         let mut aggregator = Aggregator::new(&sweep);
-        rows_in_order(dir, about.jobs, |row| {
+        columns.rows_in_order(&database, &experiment, |row| {
             aggregator.row(row);
             Ok(())
         })?;
@@ -243,32 +223,105 @@ impl SweepFolder {
             .collect()
     }
 
-    fn done(&self) -> MutexGuard<'_, JobRanges> {
+    fn done(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Calls `each` with the row of each job of a folder, in order.
-fn rows_in_order(
-    dir: &Path,
-    jobs: u64,
-    mut each: impl FnMut(&JobRow) -> Result<(), StoreError>,
-) -> Result<(), SweepError> {
-    let mut next = 0;
-    for (_, part) in parts_in(&dir.join(PARTS))? {
-        for row in rows_of(&part)? {
-            let row = row?;
-            if row.job > next {
-                return Err(SweepError::Incomplete { path: dir.to_path_buf(), job: next });
-            }
-            // Two parts may contain the same job.
-            if row.job == next {
-                next += 1;
-                each(&row)?;
+impl RunColumns {
+    fn of(sweep: &Sweep, world: &str, registry: &Registry) -> Result<Self, SweepError> {
+        let subject = |(n, subject): (usize, &super::Subject)| -> Result<SubjectColumns, SweepError> {
+            let scenario = sweep.scenario(0, n, registry)?;
+            let is_media = |flow: &paceline_netsim::plan::FlowPlan| flow.media().is_some();
+            let targets = sweep.targets.iter().filter(|target| target.subject == n);
+            Ok(SubjectColumns {
+                changes: run_identity::changes(&subject.case, subject.set.iter().map(ToString::to_string)),
+                controllers: scenario.plan.flows.iter().map(|f| (f.control().to_owned(), is_media(f))).collect(),
+                quantities: targets.map(|t| (quantity_key(&scenario, &t.quantity), t.whole)).collect(),
+                scenario: scenario.plan.id,
+            })
+        };
+        let subjects = sweep.subjects.iter().enumerate().map(subject).collect::<Result<_, _>>()?;
+        Ok(Self { sweep: sweep.clone(), world: world.to_owned(), subjects })
+    }
+
+    /// Returns the quantities of a run of this duration, s, in the order of the measures.
+    fn quantities(&self, subject: usize, duration_s: f64) -> impl Iterator<Item = QuantityKey> {
+        self.subjects[subject].quantities.iter().map(move |(key, whole)| {
+            let end = if *whole { duration_s } else { key.window_s.1 };
+            QuantityKey { window_s: (key.window_s.0, end), ..key.clone() }
+        })
+    }
+
+    /// Returns the run of a row.
+    fn run(&self, row: &JobRow) -> JobRun {
+        let Job { point, subject, seed, .. } = self.sweep.job(row.job);
+        let SubjectColumns { scenario, changes, controllers, .. } = &self.subjects[subject];
+        let (mut changes, mut replaced) = (changes.clone(), None);
+        for (key, value) in self.sweep.keys().zip(self.sweep.at(point)) {
+            match (key, &value) {
+                (CONTROLLER, toml::Value::String(name)) => replaced = Some(name.clone()),
+                _ => changes.push(Override::new(key, &value).to_string()),
             }
         }
+        let controller = |(name, is_media): &(String, bool)| match &replaced {
+            Some(replaced) if *is_media => Some(replaced.clone()),
+            _ => Some(name.clone()),
+        };
+        let run = MeasuredRun {
+            inputs: row.address.clone(),
+            scenario: scenario.clone(),
+            scenario_hash: row.scenario_hash.clone(),
+            controllers: controllers.iter().map(controller).collect(),
+            changes,
+            world: self.world.clone(),
+            seed,
+            code: VERSION.to_owned(),
+            trace_hash: row.trace_hash.clone(),
+            duration_s: row.duration_s,
+            values: self.quantities(subject, row.duration_s).zip(row.values.iter().copied()).collect(),
+        };
+        JobRun { job: row.job, run }
     }
-    if next < jobs { Err(SweepError::Incomplete { path: dir.to_path_buf(), job: next }) } else { Ok(()) }
+
+    /// Returns the row of a stored run.
+    fn row(&self, JobRun { job, run }: JobRun, database: &Database) -> Result<JobRow, StoreError> {
+        let lacks = || files::damaged(database.path(), &format!("job {job} is not of this sweep"));
+        if job >= self.sweep.jobs() {
+            return Err(lacks());
+        }
+        let value = |key: QuantityKey| run.values.iter().find(|(other, _)| *other == key).map(|(_, value)| *value);
+        let values = self.quantities(self.sweep.job(job).subject, run.duration_s).map(value).collect::<Option<_>>();
+        Ok(JobRow {
+            job,
+            values: values.ok_or_else(lacks)?,
+            address: run.inputs,
+            scenario_hash: run.scenario_hash,
+            duration_s: run.duration_s,
+            trace_hash: run.trace_hash,
+        })
+    }
+
+    /// Calls `each` with the row of each job, in order.
+    fn rows_in_order(
+        &self,
+        database: &Database,
+        experiment: &Experiment,
+        mut each: impl FnMut(&JobRow) -> Result<(), StoreError>,
+    ) -> Result<(), SweepError> {
+        let (mut next, jobs) = (0, self.sweep.jobs());
+        database.each_job(experiment, |job| -> Result<bool, SweepError> {
+            let row = self.row(job, database)?;
+            if row.job != next {
+                return Ok(false);
+            }
+            next += 1;
+            each(&row)?;
+            Ok(true)
+        })?;
+        let path = || database.path().parent().unwrap_or(Path::new("")).to_path_buf();
+        if next < jobs { Err(SweepError::Incomplete { path: path(), job: next }) } else { Ok(()) }
+    }
 }
 
 impl SweepAbout {
@@ -277,15 +330,13 @@ impl SweepAbout {
         for point in [0, sweep.points() - 1] {
             for subject in 0..sweep.subjects.len() {
                 let scenario = sweep.scenario(point, subject, registry)?;
-                hash.update(super::job::address(&scenario, world, 0).as_bytes());
+                hash.update(ScenarioHashes::of(&scenario).inputs(world, 0).as_bytes());
             }
         }
         let text = sweep.origin().text.clone();
         hash.update(text.as_bytes());
         hash.update(&sweep.repeats.to_le_bytes());
         Ok(Self {
-            format: FORMAT.to_owned(),
-            format_version: FORMAT_VERSION,
             id: sweep.id.clone(),
             version: VERSION.to_owned(),
             world: world.to_owned(),
@@ -296,8 +347,8 @@ impl SweepAbout {
         })
     }
 
-    fn read(dir: &Path) -> Result<Self, StoreError> {
-        files::read_versioned(&dir.join(ABOUT), FORMAT, FORMAT_VERSION)
+    fn read(experiment: &Experiment, database: &Database) -> Result<Self, StoreError> {
+        serde_json::from_str(&experiment.document).map_err(|error| files::damaged(database.path(), &error))
     }
 
     /// Returns the first difference to another sweep.

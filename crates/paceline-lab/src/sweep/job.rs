@@ -1,10 +1,7 @@
 //! A job, its address, and its result.
 
-use super::{Sweep, VERSION};
-use paceline_netsim::plan::Plan;
-use paceline_scenario::Scenario;
+use super::Sweep;
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write};
 use std::ops::Range;
 
 /// One run of a sweep.
@@ -20,7 +17,7 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// The result of a job: a line of a part, a row of the table.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobRow {
@@ -29,6 +26,10 @@ pub struct JobRow {
     /// Hash of its inputs, 16 hexadecimal digits: the resolved scenario, seed, world, version. With the same code, jobs of any
     /// sweeps with the same address have the same result.
     pub address: String,
+    /// Hash of the resolved scenario without its controllers.
+    pub scenario_hash: String,
+    /// Duration of the run, s.
+    pub duration_s: f64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
     /// The measures of its subject, in order; `None` if the run has no value.
@@ -46,26 +47,6 @@ impl Sweep {
         let (rest, seed) = (number / self.repeats, number % self.repeats + 1);
         let subjects = self.subjects.len() as u64;
         Job { number, point: rest / subjects, subject: (rest % subjects) as usize, seed }
-    }
-}
-
-/// Returns the hash of what determines a run, 16 hexadecimal digits.
-pub(crate) fn address(scenario: &Scenario, world: &str, seed: u64) -> String {
-    let mut hash = Hash(blake3::Hasher::new_derive_key("paceline 2026 job of a sweep"));
-    let Scenario { plan: Plan { duration, hops, forward_hops, bottleneck, flows, .. }, measure, references, .. } =
-        scenario;
-    // Ids, titles and sources do not matter.
-    let inputs = (duration, hops, forward_hops, bottleneck, flows, measure, references);
-    write!(hash, "{VERSION}\n{world}\n{seed}\n{inputs:?}").expect("a hash accepts any text");
-    hash.0.finalize().to_hex()[..16].to_owned()
-}
-
-struct Hash(blake3::Hasher);
-
-impl Write for Hash {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sweeps: measures at each point of a grid, a list or a sample of values.
 //!
 //! ```text
-//! sweep file ─load─▶ Sweep ─number─▶ Job ─scenario, run─▶ JobRow ─parts─▶ rows.parquet ─aggregate─▶ SweepResult
+//! sweep file ─load─▶ Sweep ─number─▶ Job ─scenario, run─▶ JobRow ─▶ results.sqlite ─aggregate─▶ SweepResult
 //!                    (computed, not stored)          (any process, any order)       (in the order of jobs)
 //! ```
 //!
@@ -25,13 +25,11 @@ mod file;
 mod folder;
 mod job;
 mod load;
-mod parts;
 mod run;
 mod tables;
 
 pub use error::SweepError;
 pub use folder::SweepFolder;
-pub(crate) use job::address;
 pub use job::{Job, JobRow};
 
 use crate::registries;
@@ -42,9 +40,6 @@ use paceline_results::{Axis, Measure, SweepResult};
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, load};
 use paceline_units::Time;
 use std::ops::RangeInclusive;
-
-/// Version of the program. The address of a job depends on it.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Allowed numbers of seeds per point.
 pub const REPEATS: RangeInclusive<u64> = 1..=10_000;

@@ -1,9 +1,10 @@
 //! Runs jobs in batches, on local threads or in any process that calls [`Sweep::batch`].
 
 use super::aggregate::Aggregator;
-use super::job::{address, in_batches};
+use super::job::in_batches;
 use super::{CONTROLLER, Job, JobRow, Sweep, SweepError, SweepFolder, SweepResult};
 use crate::run::{Runner, windows};
+use crate::run_identity::ScenarioHashes;
 use paceline_scenario::Scenario;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -97,16 +98,11 @@ impl Sweep {
         self.verify(runner, folder)?;
         let batches = folder.batches(self.batch_size(rayon::current_num_threads() as u64));
         let each = |jobs: Range<u64>| {
-            let mut part = folder.part(jobs.start)?;
-            let done = self.each(runner, jobs, |row| {
+            self.each(runner, jobs, |row| {
                 finished();
-                Ok(part.row(&row)?)
-            });
-            // Jobs before an error stay stored.
-            folder.close(part)?;
-            done
+                folder.write(&[row])
+            })
         };
-        // In order, so that blocks of parts are completed one after the other.
         runner.on_threads(|| batches.into_iter().par_bridge().try_for_each(each))?;
         folder.merge(self)
     }
@@ -117,20 +113,24 @@ impl Sweep {
         jobs: Range<u64>,
         mut done: impl FnMut(JobRow) -> Result<(), SweepError>,
     ) -> Result<(), SweepError> {
-        let mut last: Option<(Job, Scenario)> = None;
+        let mut last: Option<(Job, (Scenario, ScenarioHashes))> = None;
         for job in jobs.map(|number| self.job(number)) {
-            let scenario = match last.take() {
-                Some((before, scenario)) if (before.point, before.subject) == (job.point, job.subject) => scenario,
-                _ => self.scenario(job.point, job.subject, runner.registry)?,
+            let (scenario, hashes) = match last.take() {
+                Some((before, loaded)) if (before.point, before.subject) == (job.point, job.subject) => loaded,
+                _ => {
+                    let scenario = self.scenario(job.point, job.subject, runner.registry)?;
+                    let hashes = ScenarioHashes::of(&scenario);
+                    (scenario, hashes)
+                }
             };
-            done(row(runner, &scenario, &job)?)?;
-            last = Some((job, scenario));
+            done(row(runner, &scenario, &hashes, &job)?)?;
+            last = Some((job, (scenario, hashes)));
         }
         Ok(())
     }
 }
 
-fn row(runner: &Runner<'_>, scenario: &Scenario, job: &Job) -> Result<JobRow, SweepError> {
+fn row(runner: &Runner<'_>, scenario: &Scenario, hashes: &ScenarioHashes, job: &Job) -> Result<JobRow, SweepError> {
     let (run, ()) =
         runner.retry_if_disturbed(|| Ok::<_, SweepError>((runner.run_requested(scenario, job.seed)?, ())))?;
     let windows = windows(scenario);
@@ -138,7 +138,9 @@ fn row(runner: &Runner<'_>, scenario: &Scenario, job: &Job) -> Result<JobRow, Sw
     let value = |quantity| run.value(scenario, &windows, quantity).filter(|value| value.is_finite());
     Ok(JobRow {
         job: job.number,
-        address: address(scenario, runner.world.name(), job.seed),
+        address: hashes.inputs(runner.world.name(), job.seed),
+        scenario_hash: hashes.scenario.clone(),
+        duration_s: scenario.plan.duration.as_secs_f64(),
         trace_hash: run.trace_hash.clone(),
         values: scenario.references.values().map(value).collect(),
     })

@@ -6,7 +6,7 @@ use super::schema::{
     PACKET_SIZE, PACKETS, PacketEvent, REFUSED, SIGNAL, SIGNAL_UNIT, SIGNALS, STREAM, TIME, TableSchema, VALUE, WAITED,
 };
 use crate::StoreError;
-use crate::manifest::About;
+use crate::stored::About;
 use paceline_records::PacketClass;
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::join::join;
 use super::parquet_writer::{Column, ColumnType, TableWriter};
 use super::schema::{FLOWS, FRAMES, FlowKind, PACKETS, PacketEvent, SIGNALS, TABLES, TableSchema, UNITS, Values};
 use crate::StoreError;
-use crate::manifest::StoredFile;
+use crate::stored::StoredFile;
 use paceline_records::{EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{DataSize, FlowId, Rate, StreamId, Time};
 use parquet::file::metadata::KeyValue;

@@ -29,6 +29,7 @@ use paceline_hosts::sender::{End, Progress, SendError, SendReport, Sender};
 use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_lab::metrics::Collector;
 use paceline_lab::run::{RunResult, summarise, windows};
+use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
 use paceline_live::socket::Socket;
 use paceline_live::timing::Timing;
@@ -222,7 +223,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             whole,
         };
         let value = serde_json::to_value(&stored).into_diagnostic()?;
-        events.finish(&value).into_diagnostic()?;
+        events.finish(&value, whole_values(scenario, whole)).into_diagnostic()?;
     }
     if let (Some(capture), Some(file)) = (capture, pcap) {
         capture.finish().into_diagnostic()?;

@@ -86,9 +86,13 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
         pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
     }
-    let done = arguments.out.as_deref().map(|folder| DoneRuns::open(folder, arguments.resume)).transpose();
+    let done = arguments.out.as_deref().map(|folder| DoneRuns::open(folder)).transpose();
     let done = done.into_diagnostic()?;
-    if let Some(done) = done.as_ref().filter(|done| done.count() > 0) {
+    if let Some((done, folder)) = done.as_ref().filter(|done| done.count() > 0).zip(arguments.out.as_ref()) {
+        if !arguments.resume {
+            let help = "--resume uses them; to start again, name a new folder";
+            return Err(miette!(help = help, "`{}` holds {} finished runs", folder.display(), done.count()));
+        }
         eprintln!("{} finished runs are in the folder", done.count());
     }
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);

@@ -1,4 +1,4 @@
-//! Names of the folders and files of results.
+//! Names of the folders of runs.
 
 use paceline_records::{RunHeader, SIMULATOR};
 use std::path::{Component, Path};
@@ -12,16 +12,16 @@ pub(crate) fn directory_name(header: &RunHeader) -> String {
     format!("{}-seed{}", plain_name(&header.scenario, &header.controllers, &header.world), header.seed)
 }
 
-/// Returns the first of `name`, `name-2`, `name-3`, each with `ending`, that does not exist and is not `taken`.
-pub(super) fn free_name(folder: &Path, name: &str, ending: &str, taken: impl Fn(&str) -> bool) -> String {
+/// Returns the first of `name`, `name-2`, `name-3` that does not exist and is not `taken`.
+pub(crate) fn free_name(folder: &Path, name: &str, taken: impl Fn(&str) -> bool) -> String {
     // Some file systems ignore case: `taken` should, too.
-    let numbered = (2_u64..).map(|n| format!("{name}-{n}{ending}"));
-    let mut names = std::iter::once(format!("{name}{ending}")).chain(numbered);
+    let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|name| !taken(name) && !folder.join(name).exists()).expect("there is no last number")
 }
 
 /// Returns scenario, controllers and (except for the simulator) world as the beginning of a file name.
-pub(super) fn plain_name(scenario: &str, controllers: &[Option<String>], world: &str) -> String {
+fn plain_name(scenario: &str, controllers: &[Option<String>], world: &str) -> String {
     let world = if world == SIMULATOR { String::new() } else { format!("-{world}") };
     let controllers: Vec<&str> = controllers.iter().flatten().map(String::as_str).collect();
     let controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join("+") };
@@ -40,7 +40,7 @@ pub(super) fn plain_name(scenario: &str, controllers: &[Option<String>], world: 
     name
 }
 
-pub(super) fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
 }
