@@ -1,9 +1,9 @@
 //! The identity of a run in stored results: hashes of its inputs, and the names of its quantities.
 
+use crate::metrics::{METRICS, WindowResult};
 use paceline_netsim::plan::{ControllerPlan, FlowKind, Plan};
 use paceline_records::Label;
 use paceline_results::database::{MeasuredRun, QuantityKey, run_inputs};
-use crate::metrics::{METRICS, WindowResult};
 use paceline_scenario::{Quantity, Scenario};
 use std::fmt::{self, Write};
 

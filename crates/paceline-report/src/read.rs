@@ -6,7 +6,7 @@
 use crate::error::ReportError;
 use paceline_records::RunDescription;
 pub use paceline_results::tables::{Event, FlowKind, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
-use paceline_results::{About, ComparisonTable, Group, Store, StoredRun, StoredRunData, Validation, Contents};
+use paceline_results::{About, ComparisonTable, Contents, Group, Store, StoredRun, StoredRunData, Validation};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,8 @@
 //! NAME.tmp-PROCESS-N/data      the file or folder that becomes NAME
 //! ```
 //!
+//! While a folder is replaced, the old one is in `NAME.old-PROCESS-N`, which has the same contents.
+//!
 //! The lock tells whether the writer still runs, also in another container: an unlocked folder was left by a killed process and is
 //! removed. The complete parts of an unfinished run are in a folder named `NAME.parts-PROCESS-N`.
 
@@ -19,6 +21,7 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NEW: &str = ".tmp-";
+const OLD: &str = ".old-";
 const PARTS: &str = ".parts-";
 const LOCK: &str = "lock";
 const DATA: &str = "data";
@@ -119,9 +122,26 @@ impl Temporary {
     }
 
     /// Renames it to one of complete parts of `name`, which [`clean`] does not remove.
-    pub(crate) fn into_parts(mut self, name: &str) -> Result<Self, StoreError> {
+    pub(crate) fn into_parts(self, name: &str) -> Result<Self, StoreError> {
+        self.marked(name, PARTS)
+    }
+
+    /// Moves the folder at `place` aside, to be replaced by another. Without [`restore`](Self::restore) it is removed on drop.
+    pub(crate) fn aside(place: &Path) -> Result<Self, StoreError> {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let this = Self::new(folder(place), &name)?.marked(&name, OLD)?;
+        fs::rename(place, &this.data).map_err(io("move aside", place))?;
+        Ok(this)
+    }
+
+    /// Moves a folder that was moved aside back.
+    pub(crate) fn restore(&self, place: &Path) -> Result<(), StoreError> {
+        restore(&self.data, place)
+    }
+
+    fn marked(mut self, name: &str, mark: &str) -> Result<Self, StoreError> {
         let tag = self.holder.to_string_lossy().rsplit_once(NEW).map(|(_, tag)| tag.to_owned()).unwrap_or_default();
-        let holder = self.holder.with_file_name(format!("{name}{PARTS}{tag}"));
+        let holder = self.holder.with_file_name(format!("{name}{mark}{tag}"));
         fs::rename(&self.holder, &holder).map_err(io("rename", &self.holder))?;
         self.data = holder.join(DATA);
         self.holder = holder;
@@ -220,13 +240,30 @@ pub fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
 /// Returns whether `name` is a name of this module, and not a final name.
 #[cfg(test)]
 pub(crate) fn is_transient(name: &str) -> bool {
-    [NEW, PARTS].iter().any(|mark| parse(name, mark).is_some())
+    [NEW, OLD, PARTS].iter().any(|mark| parse(name, mark).is_some())
 }
 
 /// Returns the complete parts of unfinished runs in `dir`, with their final names.
 pub(crate) fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
-    let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.to_owned()));
-    Ok(names(dir)?.iter().filter_map(parts).collect())
+    marked_in(dir, PARTS)
+}
+
+/// Returns the folders in `dir` that were moved aside, with their final names.
+pub(crate) fn aside_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    marked_in(dir, OLD)
+}
+
+fn marked_in(dir: &Path, mark: &str) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let of = |name: &String| Some((dir.join(name), parse(name, mark)?.to_owned()));
+    Ok(names(dir)?.iter().filter_map(of).collect())
+}
+
+/// Moves `data` to `place`, whose folder is removed.
+pub(crate) fn restore(data: &Path, place: &Path) -> Result<(), StoreError> {
+    if place.is_dir() {
+        fs::remove_dir_all(place).map_err(io("remove", place))?;
+    }
+    fs::rename(data, place).map_err(io("put back", place))
 }
 
 /// Removes the temporary files that killed processes left in `dir`, for the final names that `ours` accepts.
@@ -315,7 +352,7 @@ mod tests {
     fn recognises_temporary_names() {
         assert_eq!(parse("a.tmp-1-2", NEW), Some("a"));
         assert!(is_transient("a-seed1.parts-17-0") && is_transient("a.b.tmp-4294967295-18446744073709551615"));
-        for other in ["a", "a.tmp-", "a.tmp-1", "a.tmp-1-x", "a.tmp-1-2-seed3", "a.old-1-2"] {
+        for other in ["a", "a.tmp-", "a.tmp-1", "a.tmp-1-x", "a.tmp-1-2-seed3", "a.new-1-2"] {
             assert!(!is_transient(other), "{other}");
         }
     }

@@ -57,9 +57,7 @@ pub use cells::{
     Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell, Report,
     SCOREBOARD_FILE, Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
 };
-pub use comparison::{
-    ComparedDifference, ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Subject,
-};
+pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Subject};
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};

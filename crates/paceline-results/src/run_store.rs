@@ -1,8 +1,8 @@
 //! Writing the events of one run.
 
 use crate::StoreError;
-use crate::files::{self, Temporary};
 use crate::database::QuantityKey;
+use crate::files::{self, Temporary};
 use crate::names::directory_name;
 use crate::parts::Parts;
 use crate::store::{StoreFolder, measured};
@@ -49,11 +49,7 @@ impl EventObserver for RunStore {
 }
 
 impl RunStore {
-    pub(super) fn create(
-        folder: Arc<StoreFolder>,
-        header: &RunHeader,
-        inputs: RunInputs,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn create(folder: Arc<StoreFolder>, header: &RunHeader, inputs: RunInputs) -> Result<Self, StoreError> {
         let (runs, base) = (folder.runs(), directory_name(header));
         let temporary = Temporary::directory(&runs, &base)?;
         let tables = EventTables::create(temporary.path(), header, &inputs.version)?;

@@ -1,7 +1,9 @@
 //! A folder of results.
 
-use crate::database::{Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, read_documents, run_inputs};
-use crate::files::{self, Temporary};
+use crate::database::{
+    Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, read_documents, run_inputs,
+};
+use crate::files::{self, Left, Temporary};
 use crate::names::{free_name, is_plain_name};
 use crate::parts;
 use crate::run_store::RunStore;
@@ -64,6 +66,7 @@ impl Store {
         files::clean(dir, |_| true)?;
         files::clean(&runs, |_| true)?;
         let folder = StoreFolder { dir: dir.to_path_buf(), database };
+        folder.finish_replacements()?;
         folder.forget_missing()?;
         folder.recover()?;
         Ok(Self { folder: Arc::new(folder) })
@@ -275,16 +278,14 @@ impl StoreFolder {
         folder: &Temporary,
     ) -> Result<PathBuf, StoreError> {
         let runs = self.runs();
-        let mut moved = None;
+        let (mut moved, mut aside) = (None, None);
         let listed = self.database.write(|transaction| {
             let rows = self.database.run_folders(transaction)?;
             let replaced: Vec<&RunRow> = rows.iter().filter(|row| row.is_replaced_by(&about)).collect();
-            // A repeated run has the same tables: the folder that is there stays.
-            let same = replaced.iter().filter_map(|row| row.folder.as_ref()).find(|old| {
-                let files = serde_json::from_str::<About>(&old.about).map(|old| old.run.files);
-                files.is_ok_and(|files| files == about.run.files) && runs.join(&old.directory).is_dir()
-            });
-            let name = same.map(|old| old.directory.clone()).unwrap_or_else(|| {
+            let is_cut = about.run.cut_at_s.is_some();
+            let of_kind = |row: &&&RunRow| row.key().1 == is_cut;
+            let replaces = replaced.iter().find(of_kind).and_then(|row| row.folder.as_ref());
+            let name = replaces.map(|old| old.directory.clone()).unwrap_or_else(|| {
                 let directories = || rows.iter().filter_map(|row| row.folder.as_ref()).map(|old| &old.directory);
                 free_name(&runs, &about.run.directory, |name| directories().any(|old| old.eq_ignore_ascii_case(name)))
             });
@@ -292,7 +293,8 @@ impl StoreFolder {
             let mut removed = Vec::new();
             for row in &replaced {
                 // A row of the same run is updated, so that documents that cite it stay.
-                if (&row.run.inputs, &row.run.trace_hash) != (&run.inputs, &run.trace_hash) {
+                let same = (&row.run.inputs, &row.run.trace_hash) == (&run.inputs, &run.trace_hash);
+                if !same || is_cut || row.key().1 {
                     self.database.remove_run(transaction, row.id)?;
                 }
                 removed.extend(row.folder.as_ref().map(|old| old.directory.clone()).filter(|old| *old != name));
@@ -305,10 +307,11 @@ impl StoreFolder {
             };
             self.database.insert_run(transaction, &run, Some(row))?;
             let place = runs.join(&name);
-            if same.is_none() {
-                folder.rename(&place)?;
-                moved = Some(place.clone());
+            if place.is_dir() {
+                aside = Some(Temporary::aside(&place)?);
             }
+            folder.rename(&place)?;
+            moved = Some(place.clone());
             Ok((place, removed))
         });
         match listed {
@@ -320,8 +323,11 @@ impl StoreFolder {
                 Ok(place)
             }
             Err(error) => {
-                if let Some(place) = moved {
-                    let _ = files::discard(&place);
+                // If this fails, the next start does it.
+                match (aside, moved) {
+                    (Some(aside), _) => drop(aside.restore(&runs.join(&about.run.directory))),
+                    (None, Some(place)) => drop(files::discard(&place)),
+                    (None, None) => {}
                 }
                 Err(error)
             }
@@ -345,6 +351,26 @@ impl StoreFolder {
             let run = measured(&about, "", Vec::new());
             self.add(about, (run, String::new()), &folder).map(drop)
         })
+    }
+
+    /// Ends the replacements of folders that killed processes began: the listed one of the old and the new folder stays.
+    fn finish_replacements(&self) -> Result<(), StoreError> {
+        let runs = self.runs();
+        for (holder, name) in files::aside_in(&runs)? {
+            let Some(_left) = Left::take(&holder) else { continue };
+            let (old, place) = (Left::data(&holder), runs.join(&name));
+            let rows = self.database.read(|transaction| self.database.run_folders(transaction))?;
+            let listed = rows.iter().filter_map(|row| row.folder.as_ref()).find(|folder| folder.directory == name);
+            let about = listed.and_then(|folder| serde_json::from_str::<About>(&folder.about).ok());
+            let is_listed = |dir: &Path| {
+                about.as_ref().is_some_and(|about| about.run.files.iter().all(|f| f.check(&dir.join(&f.name)).is_ok()))
+            };
+            if old.is_dir() && is_listed(&old) && !is_listed(&place) {
+                files::restore(&old, &place)?;
+            }
+            std::fs::remove_dir_all(&holder).map_err(files::io("remove", &holder))?;
+        }
+        Ok(())
     }
 
     /// Removes runs whose folder was removed by hand.
@@ -371,11 +397,7 @@ impl RunRow {
 }
 
 /// Returns the columns of a run with a folder.
-pub(crate) fn measured(
-    about: &About,
-    trace_hash: &str,
-    values: Vec<(QuantityKey, Option<f64>)>,
-) -> MeasuredRun {
+pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey, Option<f64>)>) -> MeasuredRun {
     let (run, inputs) = (&about.run, &about.inputs);
     let code = match &inputs.commit {
         Some(commit) => format!("{} {commit}", inputs.version),

@@ -1,11 +1,13 @@
 //! Tests of folders of results. The fixtures are here.
 
 mod damaged_tables;
+mod database;
 mod folders;
 mod groups;
 mod parts;
 mod tables;
 
+use crate::database::DATABASE_FILE;
 use crate::*;
 use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader};
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
@@ -44,11 +46,11 @@ impl Scratch {
     fn runs(&self) -> Vec<String> {
         files::names(&self.dir().join(RUNS)).unwrap()
     }
-    fn manifest(&self) -> Manifest {
-        Manifest::read(&self.dir()).unwrap()
+    fn stored(&self) -> Vec<StoredRun> {
+        Store::read(&self.dir()).unwrap().runs.into_iter().map(|run| run.about.run).collect()
     }
     fn hashes(&self) -> Vec<String> {
-        self.manifest().runs.into_iter().map(|run| run.trace_hash.unwrap()).collect()
+        self.stored().into_iter().map(|run| run.trace_hash.unwrap()).collect()
     }
 }
 
@@ -81,6 +83,8 @@ fn inputs() -> RunInputs {
         machine: Some("a processor, 2 processors".to_owned()),
         system: Some("linux 6, x86_64".to_owned()),
         created: Some("2026-11-20T12:00:00Z".to_owned()),
+        plan_hash: "plan".to_owned(),
+        scenario_hash: "scenario".to_owned(),
         scenario_text: "id = \"x\"\n".to_owned(),
         changes: vec!["path.rtt=80ms".to_owned()],
         more: [("revision".to_owned(), json!("abc"))].into(),
@@ -123,10 +127,15 @@ fn write(store: &Store, header: &RunHeader, events: &[EventRecord], hash: &str) 
     assert!(run.wants_signals());
     events.iter().for_each(|event| run.on_event(event));
     assert!(run.failed().is_none());
-    run.finish(&json!({"trace_hash": hash, "jain": 1.0})).unwrap()
+    run.finish(&json!({"trace_hash": hash, "jain": 1.0}), Vec::new()).unwrap()
+}
+
+/// Returns the description of the run in a folder.
+fn about(run: &Path) -> About {
+    Store::read_run(run).unwrap().about
 }
 
 /// Rows in `packets` of each listed run.
 fn packet_counts(scratch: &Scratch) -> Vec<u64> {
-    scratch.manifest().runs.iter().map(|run| run.files[0].rows).collect()
+    scratch.stored().iter().map(|run| run.files[0].rows).collect()
 }

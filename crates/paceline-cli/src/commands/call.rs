@@ -144,7 +144,8 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let mut folders = Vec::new();
     if let Some(mut events) = events {
         events.set(current.plan.describe(&registry));
-        let folder = events.finish(&serde_json::to_value(&result).into_diagnostic()?, whole_values(&current, &result.whole));
+        let folder =
+            events.finish(&serde_json::to_value(&result).into_diagnostic()?, whole_values(&current, &result.whole));
         let folder = folder.into_diagnostic()?;
         folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
     }

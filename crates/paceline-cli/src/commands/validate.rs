@@ -232,7 +232,6 @@ mod tests {
     use crate::altered_simulator::AlteredSimulator;
     use clap::Parser;
     use paceline_records::{HostStats, Percentiles};
-    use paceline_results::Manifest;
     use paceline_units::TimeDelta;
     use std::fs;
     use std::path::Path;
@@ -324,25 +323,24 @@ mod tests {
         let dir = folder("cut");
         let (first, runs) = run("1", Some(&dir));
         assert_eq!((runs, first.validations[0].seeds.as_slice()), (2, &[1][..]));
-        // Killed while it wrote the second run, before the run was in the manifest.
-        let left = dir.join(format!("runs/mmsys16_table1-gcc-2016-path-seed2.tmp-{}-0", u32::MAX));
-        fs::create_dir(&left).unwrap();
-        fs::write(left.join("packets.parquet"), b"PAR1").unwrap();
-        assert_eq!(Manifest::read(&dir).unwrap().runs.len(), 4);
+        // Killed while it wrote the second run.
+        let left = dir.join("runs/mmsys16_table1-gcc-2016-path-seed2.tmp-1-0");
+        fs::create_dir_all(left.join("data")).unwrap();
+        fs::write(left.join("lock"), "").unwrap();
+        fs::write(left.join("data/packets.parquet"), b"PAR1").unwrap();
+        assert_eq!(Store::read(&dir).unwrap().runs.len(), 4);
         let (resumed, runs) = run("3", Some(&dir));
         assert!(runs == 8 && resumed == whole && !left.exists(), "{runs} runs");
-        assert_eq!(Manifest::read(&dir).unwrap().runs.len(), 12);
+        assert_eq!(Store::read(&dir).unwrap().runs.len(), 12);
         let (again, runs) = run("3", Some(&dir));
         assert!(runs == 0 && again == whole, "{runs} runs");
-        // A deleted run is repeated; so is a run of another scenario text.
+        // A deleted run is repeated.
         fs::remove_dir_all(dir.join("runs/mmsys16_table1-gcc-2016-path-seed3")).unwrap();
-        let about = dir.join("runs/mmsys16_table1-gcc-2016-path-seed1/about.json");
-        let text = fs::read_to_string(&about).unwrap();
-        fs::write(&about, text.replace("\"scenario_text\": \"", "\"scenario_text\": \"# ")).unwrap();
         let (again, runs) = run("3", Some(&dir));
-        assert!(runs == 2 && again == whole, "{runs} runs");
+        assert!(runs == 1 && again == whole, "{runs} runs");
         // The page names both worlds and states their distance.
-        again.write(&dir).unwrap();
+        let store = Store::create(&dir).unwrap();
+        again.validations.iter().for_each(|validation| store.validation(validation).unwrap());
         let page = paceline_report::page::render(
             &paceline_report::Results::open(&dir).unwrap(),
             paceline_lab::metrics::catalogue(),

@@ -1,6 +1,7 @@
 //! The commands `list`, `run`, `compare`, `report` and `schema`, and errors of all commands.
 
-use super::{contains_all, document, folder, keys, read_json, rejects, stderr, stdout};
+use super::{contains_all, document, folder, keys, rejects, stderr, stdout, stored};
+use paceline_results::Store;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -354,7 +355,7 @@ fn out_writes_results_and_a_rerun_replaces_them() {
     let arguments = [&SHORT[..], &["--out", "results", "--repeats", "2", "--json"]].concat();
     let printed = document(&super::paceline(&folder, &arguments), 0);
     let results = folder.join("results");
-    let runs = || read_json(&results.join("manifest.json"))["runs"].as_array().unwrap().len();
+    let runs = || stored(&results).runs.len();
     assert_eq!(runs(), 2);
     let mut folders: Vec<PathBuf> =
         fs::read_dir(results.join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -365,7 +366,7 @@ fn out_writes_results_and_a_rerun_replaces_them() {
             let bytes = fs::read(run.join(table)).unwrap();
             assert!(bytes.len() > 500 && bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{table}");
         }
-        let stored = read_json(&run.join("run.json"));
+        let stored = Store::read_run(run).unwrap().result;
         assert_eq!(stored["trace_hash"], printed["trace_hash"]);
         run_of(&stored, printed["seed"].as_u64().unwrap(), "gcc-2016");
     }
@@ -443,7 +444,7 @@ fn pcap_captures_exactly_one_run() {
     }
     let bytes = fs::read(folder.join("run.pcapng")).unwrap();
     assert!(bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 100_000, "{}", bytes.len());
-    assert!(folder.join("rows/manifest.json").exists());
+    assert!(folder.join("rows/results.sqlite").exists());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `paceline diff`, and the groups of runs that `--out` stores.
 
-use super::{contains_all, document, one_line, paceline, read_json, rejects, stdout};
+use super::{contains_all, document, one_line, paceline, rejects, stdout, stored};
+use paceline_results::Store;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -51,20 +52,14 @@ fn out_stores_the_runs_of_a_scenario_as_a_group() {
     let half = ["results", "--case", "link=0.5 Mbit/s", "--controller", "fixed"];
     document(&paceline(&folder, &[&RUN[..], &half].concat()), 0);
     let results = folder.join("results");
-    let manifest = read_json(&results.join("manifest.json"));
-    let [first, second] = manifest["groups"].as_array().unwrap().as_slice() else { panic!("two: {manifest}") };
-    assert_eq!((&first["controllers"], &second["controllers"]), (&json!(["fixed"]), &json!(["gcc-2016"])));
-    assert_eq!((&first["case"], &second["seeds"]), (&json!({"link": "0.5 Mbit/s"}), &json!([1, 2])));
-    for group in [first, second] {
-        let file = read_json(&results.join("results").join(group["file"].as_str().unwrap()));
-        for key in ["scenario", "world", "controllers", "case", "changes", "seeds", "runs"] {
-            assert_eq!(file[key], group[key], "{key}");
-        }
-        for run in group["runs"].as_array().unwrap() {
-            assert!(results.join("runs").join(run.as_str().unwrap()).join("run.json").is_file(), "{run}");
-        }
+    let groups = stored(&results).groups.into_iter().map(|group| serde_json::to_value(&group).unwrap());
+    let groups: Vec<Value> = groups.collect();
+    let [first, file] = groups.as_slice() else { panic!("two: {groups:?}") };
+    assert_eq!((&first["controllers"], &file["controllers"]), (&json!(["fixed"]), &json!(["gcc-2016"])));
+    assert_eq!((&first["case"], &file["seeds"]), (&json!({"link": "0.5 Mbit/s"}), &json!([1, 2])));
+    for run in groups.iter().flat_map(|group| group["runs"].as_array().unwrap()) {
+        assert!(results.join("runs").join(run.as_str().unwrap()).is_dir(), "{run}");
     }
-    let file = read_json(&results.join("results").join(second["file"].as_str().unwrap()));
     assert_eq!((&file["summary"], &file["assertions"]), (&printed["summary"], &printed["assertions"]));
     assert_eq!(file["command"], "paceline run own.toml --set 'path.rtt=60 ms' --seed 1 --repeats 2");
     assert_eq!((&file["version"], &file["changes"]), (&json!(env!("CARGO_PKG_VERSION")), &json!(["path.rtt=60 ms"])));
@@ -144,21 +139,20 @@ fn a_changed_parameter_is_named_with_its_effects() {
 fn rejects_folders_without_results() {
     let folder = folder("refused");
     document(&paceline(&folder, &[&RUN[..], &["good"]].concat()), 0);
-    let file = fs::read_dir(folder.join("good/results")).unwrap().next().unwrap().unwrap().path();
-    for broken in ["rows", "damaged", "board", "empty"] {
+    for broken in ["damaged", "board", "empty"] {
         fs::create_dir(folder.join(broken)).unwrap();
     }
-    fs::write(folder.join("rows/manifest.json"), r#"{"format": "paceline-results", "format_version": 1, "runs": []}"#)
-        .unwrap();
-    fs::copy(folder.join("good/manifest.json"), folder.join("damaged/manifest.json")).unwrap();
-    fs::create_dir(folder.join("damaged/results")).unwrap();
-    fs::write(folder.join("damaged/results").join(file.file_name().unwrap()), "{\"scenario\": 7}").unwrap();
+    Store::create(&folder.join("rows")).unwrap();
+    let mut database = fs::read(folder.join("good/results.sqlite")).unwrap();
+    let at = database.windows(9).position(|bytes| bytes == b"\"summary\"").unwrap();
+    database[at + 1] = b'S';
+    fs::write(folder.join("damaged/results.sqlite"), database).unwrap();
     fs::write(folder.join("board/scoreboard.json"), "{\"version\": \"1\"}").unwrap();
     for (path, message) in [
         ("none", "`none` holds neither results nor a scoreboard"),
         ("empty", "`empty` holds neither results nor a scoreboard"),
         ("rows", "`rows` lists no group of runs"),
-        ("damaged", "is damaged: invalid type: integer `7`"),
+        ("damaged", "is not as it was written"),
         ("board", "scoreboard.json` is damaged: missing field `experiments`"),
         ("own.toml", "`own.toml` is damaged: expected"),
     ] {

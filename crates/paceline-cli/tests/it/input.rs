@@ -1,7 +1,7 @@
 //! Input of strangers and of other programs: standard input, files that are no scenarios, control characters, and several
 //! processes that write to one folder.
 
-use super::{command, contains_all, document, folder, paceline, read_json, rejects, stderr, stdout};
+use super::{command, contains_all, document, folder, paceline, rejects, stderr, stdout, stored};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -43,10 +43,8 @@ fn processes_share_a_folder_of_results() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
-    let manifest = read_json(&folder.join("results/manifest.json"));
-    let mut listed: Vec<u64> =
-        manifest["runs"].as_array().unwrap().iter().map(|r| r["seed"].as_u64().unwrap()).collect();
-    listed.sort_unstable();
+    let runs = stored(&folder.join("results")).runs;
+    let listed: Vec<u64> = runs.iter().map(|run| run.about.run.seed).collect();
     assert_eq!(listed, (1..=8).collect::<Vec<u64>>());
     assert_eq!(std::fs::read_dir(folder.join("results/runs")).unwrap().count(), 8);
 }

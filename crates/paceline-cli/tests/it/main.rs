@@ -12,6 +12,7 @@ mod suite;
 mod sweep;
 mod usage;
 
+use paceline_results::{Contents, Store};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,6 +38,11 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
         fs::write(folder.join(file), text).unwrap();
     }
     folder
+}
+
+/// Reads a folder of results.
+fn stored(folder: &Path) -> Contents {
+    Store::read(folder).unwrap()
 }
 
 fn stderr(output: &Output) -> String {

@@ -1,6 +1,7 @@
 //! `paceline suite`: a suite of the user in a folder of its own.
 
 use super::{contains_all, document, folder, keys, one_line, paceline, read_json, rejects, stderr, stdout};
+use paceline_results::database::Database;
 use std::fs;
 use std::path::PathBuf;
 
@@ -151,48 +152,45 @@ fn prints_one_document() {
     assert_eq!(one, document(&run("2"), 0));
 }
 
-/// Of four runs two are stored, one in half a line. `--resume` makes the two others, also under one more controller, with the same
-/// document. Without it all runs are made again.
+/// Of four runs two are stored. `--resume` makes the two others, also under one more controller, with the same document.
 #[test]
 fn continues_an_interrupted_suite() {
     let folder = own("suite-resumes");
+    let suite =
+        |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--json", "--out", "out"], more].concat());
     let run = |more: &[&str]| {
-        let output = paceline(&folder, &[&["suite", "own.suite.toml", "--json", "--out", "out"], more].concat());
+        let output = suite(more);
         (document(&output, 0), stderr(&output))
     };
     let (whole, said) = run(&["--controllers", "fixed"]);
     assert!(!said.contains("finished runs are in the folder"), "{said}");
-    let place = folder.join("out/runs.jsonl");
-    let lines = |of: &PathBuf| fs::read_to_string(of).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
-    let all = lines(&place);
-    assert_eq!(all.len(), 4, "{all:?}");
+    let stored = || Database::open(&folder.join("out")).unwrap().run_count().unwrap();
+    assert_eq!(stored(), 4);
+    // Finished runs are not thrown away without a word.
+    rejects(&suite(&["--controllers", "fixed"]), &["`out` holds 4 finished runs", "--resume", "a new folder"]);
 
-    // A kill in the third line. The stored values of the first two are used as they are.
-    let altered = all[0].replace("\"trace_hash\":\"", "\"trace_hash\":\"x");
-    fs::write(&place, format!("{altered}\n{}\n{}", all[1], &all[2][..20])).unwrap();
+    // Two of the runs are missing, as after a kill.
+    let sqlite = rusqlite::Connection::open(folder.join("out/results.sqlite")).unwrap();
+    sqlite.execute_batch("PRAGMA foreign_keys = ON; DELETE FROM run WHERE seed = 2").unwrap();
+    drop(sqlite);
     let (resumed, said) = run(&["--controllers", "fixed", "--resume"]);
     contains_all(&said, &["2 finished runs are in the folder"]);
-    let results = |document: &serde_json::Value| document["suites"][0]["rows"][0]["results"].clone();
-    let bounds = |document: &serde_json::Value| {
-        results(document).as_array().unwrap().iter().map(|r| r["bounds"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(bounds(&resumed), bounds(&whole));
-    assert_ne!(results(&resumed), results(&whole), "the hash of the altered line");
-    assert_eq!(lines(&place).len(), 5, "two lines, the rest of the third, and two new ones");
+    assert_eq!((resumed, stored()), (whole.clone(), 4));
 
     let (more, said) = run(&["--controllers", "fixed,gcc-2016", "--resume"]);
     contains_all(&said, &["4 finished runs are in the folder"]);
-    assert_eq!(results(&more), results(&resumed));
-    assert_eq!(lines(&place).len(), 9);
+    let results = |document: &serde_json::Value| document["suites"][0]["rows"][0]["results"].clone();
+    assert_eq!((results(&more), stored()), (results(&whole), 8));
 
     // Another scenario is run again.
     fs::write(folder.join("rate.toml"), SCENARIO.replace("1 Mbps", "1.1 Mbps")).unwrap();
     run(&["--controllers", "fixed", "--resume"]);
-    assert_eq!(lines(&place).len(), 13);
+    assert_eq!(stored(), 12);
 
-    fs::write(folder.join("rate.toml"), SCENARIO).unwrap();
-    assert_eq!(run(&["--controllers", "fixed"]).0, whole);
-    assert_eq!(lines(&place).len(), 4);
+    // A changed value is refused.
+    let sqlite = rusqlite::Connection::open(folder.join("out/results.sqlite")).unwrap();
+    sqlite.execute("UPDATE value SET value = value * 1.5", []).unwrap();
+    rejects(&suite(&["--controllers", "fixed", "--resume"]), &["is not as it was written", "a new folder"]);
     rejects(&paceline(&folder, &["suite", "own.suite.toml", "--resume"]), &["--out"]);
 }
 

@@ -1,6 +1,6 @@
 //! How the command meets people: the width of its output, hints for usual mistakes, version, completions and man pages.
 
-use super::{contains_all, document, folder, one_line, paceline, read_json, rejects, stderr, stdout};
+use super::{contains_all, document, folder, one_line, paceline, rejects, stderr, stdout, stored};
 use std::fs;
 
 const SCENARIO: &str = r#"id = "test/usage"
@@ -97,14 +97,13 @@ fn results_name_the_commit_and_the_machine() {
     assert!(commit == "unknown" || (commit.len() >= 12 && commit.bytes().all(|b| b.is_ascii_hexdigit())), "{commit}");
     paceline(&folder, &["run", "own.toml", "--out", "results"]);
     let results = folder.join("results");
-    let run = fs::read_dir(results.join("runs")).unwrap().next().unwrap().unwrap().path();
-    for file in [results.join("manifest.json"), run.join("about.json"), results.join("report.html")] {
-        let text = fs::read_to_string(&file).unwrap();
-        assert!(text.contains(commit) && text.contains("0.1.0"), "{}", file.display());
+    let about = serde_json::to_value(&stored(&results).runs[0].about).unwrap();
+    for text in [about.to_string(), fs::read_to_string(results.join("report.html")).unwrap()] {
+        assert!(text.contains(commit) && text.contains("0.1.0"), "{text}");
     }
     let made_with = &document(&paceline(&folder, &["run", "own.toml", "--json"]), 1)["made_with"];
     assert_eq!((made_with["version"].as_str(), made_with["commit"].as_str()), (Some("0.1.0"), Some(commit)));
-    let inputs = &read_json(&run.join("about.json"))["inputs"];
+    let inputs = &about["inputs"];
     let page = fs::read_to_string(results.join("report.html")).unwrap();
     for key in ["machine", "system"] {
         let value = made_with[key].as_str().unwrap();

@@ -1,7 +1,7 @@
 //! `send` and `recv` over the loopback.
 
 use super::{paceline, stderr};
-use paceline_results::{Manifest, RUNS};
+use paceline_results::Store;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -91,9 +91,7 @@ fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
         assert_eq!(sent[key], received[key], "{key}");
     }
     assert_eq!((&sent["unknown_arrivals"], &sent["stranger_datagrams"]), (&0.into(), &0.into()));
-    let manifest = Manifest::read(&out).unwrap();
-    let stored = fs::read_to_string(out.join(RUNS).join(&manifest.runs[0].directory).join("run.json")).unwrap();
-    let stored = json(&stored);
+    let stored = Store::read(&out).unwrap().runs.remove(0).result;
     assert_eq!((&stored["duration_s"], &stored["session"]), (&sent["lasted_s"], &without_environment(&sent)));
     let stream = &stored["flows"][0]["streams"][0];
     let count = |value: &Value| value.as_u64().unwrap();
@@ -320,10 +318,9 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     let holds: Vec<&Value> = json_list(&sent["assertions"]).iter().map(|bound| &bound["holds"]).collect();
     assert_eq!(holds, [true, true, false, true]);
     assert_eq!(sent["assertions"][1]["flow"], "video-1");
-    let manifest = Manifest::read(&out).unwrap();
-    assert_eq!(manifest.runs.len(), 1);
-    let run = out.join(RUNS).join(&manifest.runs[0].directory);
-    let about = json(&fs::read_to_string(run.join("about.json")).unwrap());
+    let runs = Store::read(&out).unwrap().runs;
+    assert_eq!(runs.len(), 1);
+    let about = serde_json::to_value(&runs[0].about).unwrap();
     assert_eq!(about["inputs"]["scenario_text"], SCENARIO);
     assert_eq!(about["inputs"]["changes"], serde_json::json!(["duration=2 s"]));
     let report = paceline(&["report", out.to_str().unwrap()]).output().unwrap();
@@ -338,10 +335,9 @@ fn a_receiver_stores_the_flows_that_it_sends() {
     let receiver = Background::start(&arguments, "listening at ");
     let sent = send(&receiver.address, &["--duration", "3s", "--both", "--flows", "2"]);
     let received = json(&receiver.output());
-    let manifest = Manifest::read(&out).unwrap();
-    assert_eq!(manifest.runs.len(), 1);
-    let run = out.join(RUNS).join(&manifest.runs[0].directory);
-    let stored = json(&fs::read_to_string(run.join("run.json")).unwrap());
+    let runs = Store::read(&out).unwrap().runs;
+    assert_eq!(runs.len(), 1);
+    let stored = &runs[0].result;
     assert_eq!(json_list(&stored["flows"]).len(), 2);
     assert_eq!((&stored["duration_s"], &stored["session"]["peer"]), (&3.0.into(), &received["peer"]));
     let back = &received["back"];
@@ -413,8 +409,7 @@ audio = {{ source = "audio-32k" }}
     assert!((200..=242).contains(&frames[0]), "{frames:?}");
     assert!((250..=380).contains(&frames[1]), "{frames:?}");
     assert!(counts(&sent["back"], "received_packets")[0] > 300, "{sent:#}");
-    let manifest = Manifest::read(&out).unwrap();
-    let stored = json(&fs::read_to_string(out.join(RUNS).join(&manifest.runs[0].directory).join("run.json")).unwrap());
+    let stored = Store::read(&out).unwrap().runs.remove(0).result;
     let of_flow = |flow: &Value| -> Vec<(String, u64)> {
         let stream = |s: &Value| (s["id"].as_str().unwrap().to_owned(), s["frames"].as_u64().unwrap());
         json_list(&flow["streams"]).iter().map(stream).collect()
@@ -594,9 +589,7 @@ fn a_case_under_another_controller_keeps_its_rates_and_bounds() {
     assert_eq!(large["assertions"][0]["id"], "sends");
     assert_eq!((&large["terms"]["flows"][0]["controller"], &large["case"]), (&"fixed".into(), &"size=large".into()));
     assert!(plain["case"].is_null());
-    let manifest = Manifest::read(&out).unwrap();
-    let about = out.join(RUNS).join(&manifest.runs[0].directory).join("about.json");
-    let about = json(&fs::read_to_string(about).unwrap());
+    let about = serde_json::to_value(&Store::read(&out).unwrap().runs[0].about).unwrap();
     assert_eq!(about["run"]["changes"], serde_json::json!(["case.size=large", "duration=2 s"]));
     let other = sent(&["--case", "size=large", "--controller", "googcc"]);
     let flow = &other["terms"]["flows"][0];

@@ -3,8 +3,8 @@
 use super::hosts::{Background, folder, json, receiver, send, signal};
 use super::{paceline, stderr};
 use paceline_records::{EventObserver, EventRecord};
+use paceline_results::Store;
 use paceline_results::tables::RunTables;
-use paceline_results::{About, Manifest, RUNS};
 use paceline_units::{Time, TimeDelta};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,11 +42,10 @@ impl EventObserver for Packets {
 
 impl Packets {
     fn read(dir: &Path) -> Self {
-        let manifest = Manifest::read(dir).unwrap();
-        let folder = dir.join(RUNS).join(&manifest.runs[0].directory);
-        let about = About::read(&folder).unwrap();
+        let run = Store::read(dir).unwrap().runs.remove(0);
+        let about = &run.about;
         let mut packets = Self::default();
-        RunTables::new(&folder, &about).replay(&about.header(), &mut packets).unwrap();
+        RunTables::new(&run.dir, about).replay(&about.header(), &mut packets).unwrap();
         packets
     }
 

@@ -1,7 +1,7 @@
 //! Results of a run in real time whose process was killed.
 
 use super::{common, paceline, stderr};
-use paceline_results::{Manifest, RUNS};
+use paceline_results::{RUNS, Store};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -18,14 +18,14 @@ fn report(folder: &Path) -> (String, String) {
 }
 
 fn runs(folder: &Path) -> Vec<(String, Option<f64>)> {
-    let runs = Manifest::read(&folder.join("killed")).unwrap().runs;
-    runs.into_iter().map(|run| (run.directory, run.cut_at_s)).collect()
+    let runs = Store::read(&folder.join("killed")).unwrap().runs;
+    runs.into_iter().map(|run| (run.about.run.directory, run.about.run.cut_at_s)).collect()
 }
 
 /// Returns the first part of a run, if it exists.
 fn part(runs: &Path) -> Option<PathBuf> {
     let folders = fs::read_dir(runs).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    folders.map(|folder| folder.join("until-000010s")).find(|part| part.is_dir())
+    folders.map(|folder| folder.join("data/until-000010s")).find(|part| part.is_dir())
 }
 
 #[test]

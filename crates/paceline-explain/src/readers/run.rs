@@ -5,8 +5,8 @@ use crate::error::ReadError;
 use crate::model::{Call, Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
 use crate::packets::{PacketSeries, ReportKind};
 use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
-use paceline_results::tables::RunTables;
 use paceline_results::Store;
+use paceline_results::tables::RunTables;
 use paceline_units::{Time, TimeDelta};
 use std::path::{Path, PathBuf};
 

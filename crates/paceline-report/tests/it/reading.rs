@@ -1,10 +1,10 @@
-//! Reading folders: errors name the damaged file, and folders of older versions can be read.
+//! Reading folders: errors name the damaged file.
 
 use crate::results::{Scratch, store};
 use paceline_report::{ReportError, Results, page, panels};
 use paceline_results::Store;
+use paceline_results::database::DATABASE_FILE;
 use paceline_scenario::{Catalogue, Changes, Origin};
-use serde_json::Value;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,9 +74,9 @@ fn errors_name_the_damaged_file() {
     assert!(error.contains("cannot open") && error.contains("packets.parquet"), "{error}");
     fs::write(place.join("packets.parquet"), packets).unwrap();
 
-    fs::write(place.join("about.json"), "{").unwrap();
+    fs::write(dir.join(DATABASE_FILE), "{".repeat(10_000)).unwrap();
     let error = error_of(dir);
-    assert!(error.contains("about.json` is damaged"), "{error}");
+    assert!(error.contains("results.sqlite` is damaged"), "{error}");
 }
 
 #[test]
@@ -87,22 +87,23 @@ fn rejects_folders_without_results() {
     let error = error_of(&empty);
     assert!(error.contains("contains no run") && error.contains("--out"), "{error}");
     let error = error_of(&scratch.0.join("runs"));
-    assert!(error.contains("manifest.json"), "{error}");
+    assert!(error.contains("no Paceline result"), "{error}");
 }
 
 #[test]
 fn interrupted_run_is_drawn_and_labelled() {
     let (scratch, place) = folder("cut");
-    let cut = place.with_file_name("cut");
-    fs::create_dir(&cut).unwrap();
+    // As a killed process leaves a run of another text; a complete run of the same text would replace it.
+    let parts = place.with_file_name("cut.parts-1-0");
+    let part = parts.join("data/until-000003s");
+    fs::create_dir_all(&part).unwrap();
+    fs::write(parts.join("lock"), "").unwrap();
     for name in ["packets", "flows", "frames", "signals"].map(|table| format!("{table}.parquet")) {
-        fs::copy(place.join(&name), cut.join(&name)).unwrap();
+        fs::copy(place.join(&name), part.join(&name)).unwrap();
     }
-    let mut about: Value = serde_json::from_slice(&fs::read(place.join("about.json")).unwrap()).unwrap();
-    about["run"]["cut_at_s"] = 3.0.into();
-    // A complete run of the same text would replace the interrupted one.
-    about["inputs"]["scenario_text"] = "an earlier text".into();
-    fs::write(cut.join("about.json"), about.to_string()).unwrap();
+    let mut about = Store::read_run(&place).unwrap().about;
+    about.inputs.scenario_text = "an earlier text".to_owned();
+    fs::write(parts.join("data/about.json"), serde_json::to_string(&about).unwrap()).unwrap();
     Store::create(&scratch.0).unwrap();
 
     let results = Results::open(&scratch.0).unwrap();
@@ -111,33 +112,11 @@ fn interrupted_run_is_drawn_and_labelled() {
     let labels: Vec<&str> = figures[0].subjects.iter().map(|subject| subject.label.as_str()).collect();
     assert_eq!(labels, ["video", "video · cut at 3 s"]);
     let page = page::render(&results, paceline_lab::metrics::catalogue()).unwrap();
-    assert!(page.contains("cut was cut at 3 s: its process ended there."));
+    assert!(page.contains("cut-cut was cut at 3 s: its process ended there."));
     let (whole, _) = folder("whole");
     assert!(
         !page::render(&Results::open(&whole.0).unwrap(), paceline_lab::metrics::catalogue())
             .unwrap()
             .contains("was cut at")
     );
-}
-
-#[test]
-fn reads_folders_of_older_versions() {
-    let (scratch, place) = folder("older");
-    let ids = |dir: &Path| -> Vec<String> {
-        let figures = panels::figures(&Results::open(dir).unwrap()).unwrap();
-        figures.iter().flat_map(|figure| &figure.panels).map(|panel| panel.id.clone()).collect()
-    };
-    let now = ids(&scratch.0);
-    let path = place.join("about.json");
-    let mut about: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    assert!(about["inputs"].as_object_mut().unwrap().remove("setting").is_some());
-    fs::write(&path, about.to_string()).unwrap();
-    let then = ids(&scratch.0);
-    // The names of states are missing, so states are plotted as numbers; everything else is equal.
-    let known = ["rate", "queue", "loss", "gradient", "control", "frames", "cdf-queue", "cdf-owd", "cdf-frames"];
-    for id in known {
-        assert!(now.iter().any(|n| n == id) && then.iter().any(|n| n == id), "{id}: {now:?}, {then:?}");
-    }
-    assert!(now.iter().any(|n| n == "states") && !then.iter().any(|n| n == "states"), "{now:?}, {then:?}");
-    page::write(&scratch.0, &scratch.0.join("page.html"), paceline_lab::metrics::catalogue()).unwrap();
 }

@@ -61,7 +61,7 @@ pub fn store(dir: &Path, origin: &Origin, changes: &Changes, seeds: &[u64], grou
     for &seed in seeds {
         let mut events = store.run(&scenario.plan.header(&registry, "sim", seed), manifest.clone()).unwrap();
         let result = runner.run(&scenario, seed, Some(&mut events)).unwrap();
-        folders.push(events.finish(&serde_json::to_value(&result).unwrap()).unwrap());
+        folders.push(events.finish(&serde_json::to_value(&result).unwrap(), Vec::new()).unwrap());
         results.push(result);
     }
     if grouped {

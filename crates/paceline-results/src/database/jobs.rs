@@ -35,7 +35,8 @@ impl Database {
     /// It is damaged, or the database cannot be read.
     pub fn experiment(&self, kind: &str) -> Result<Option<Experiment>, StoreError> {
         self.read(|transaction| {
-            let sql = "SELECT id, kind, name, digest, document, checksum FROM experiment WHERE kind = ?1 ORDER BY id LIMIT 1";
+            let sql =
+                "SELECT id, kind, name, digest, document, checksum FROM experiment WHERE kind = ?1 ORDER BY id LIMIT 1";
             let read = |row: &rusqlite::Row<'_>| {
                 let found = Experiment {
                     id: row.get(0)?,
@@ -89,11 +90,7 @@ impl Database {
     ///
     /// # Errors
     /// The database cannot be written.
-    pub fn add_jobs(
-        &self,
-        experiment: &Experiment,
-        jobs: impl IntoIterator<Item = JobRun>,
-    ) -> Result<(), StoreError> {
+    pub fn add_jobs(&self, experiment: &Experiment, jobs: impl IntoIterator<Item = JobRun>) -> Result<(), StoreError> {
         self.write(|transaction| {
             for JobRun { job, run } in jobs {
                 let known = "SELECT 1 FROM job WHERE experiment = ?1 AND job = ?2";

@@ -56,7 +56,7 @@ impl Database {
         let path = dir.join(DATABASE_FILE);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(error(&path))?;
-        Self::prepared(connection, path)
+        Self::prepared(connection, path, true)
     }
 
     /// Opens the database of a folder of results. A folder that is not writable is opened for reading.
@@ -70,7 +70,7 @@ impl Database {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(&path, flags).map_err(error(&path));
-        match opened.and_then(|connection| Self::prepared(connection, path.clone())) {
+        match opened.and_then(|connection| Self::prepared(connection, path.clone(), false)) {
             Err(StoreError::Database { source, .. }) if is_read_only(&source) => Self::immutable(path),
             opened => opened,
         }
@@ -98,7 +98,7 @@ impl Database {
         Ok(Self { path, connection: Mutex::new(connection) })
     }
 
-    fn prepared(mut connection: Connection, path: PathBuf) -> Result<Self, StoreError> {
+    fn prepared(mut connection: Connection, path: PathBuf, is_new: bool) -> Result<Self, StoreError> {
         connection.busy_timeout(PATIENCE).map_err(error(&path))?;
         connection.set_prepared_statement_cache_capacity(64);
         // A kill of the process loses nothing; a loss of power may lose the last transactions, and damages nothing.
@@ -109,13 +109,13 @@ impl Database {
         let begin = |connection: &mut Connection| -> Result<bool, rusqlite::Error> {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            if tables == 0 {
+            if tables == 0 && is_new {
                 transaction.execute_batch(SCHEMA)?;
                 transaction.pragma_update(None, "application_id", APPLICATION)?;
                 transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             }
             transaction.commit()?;
-            Ok(tables == 0)
+            Ok(tables == 0 && is_new)
         };
         if !begin(&mut connection).map_err(error(&path))? {
             check_format(&connection, &path)?;
@@ -130,7 +130,10 @@ impl Database {
     }
 
     /// Runs `work` in a transaction that excludes those of other threads and processes. An error undoes it.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn write<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(self.error())?;
         let result = work(&transaction)?;
@@ -139,7 +142,10 @@ impl Database {
     }
 
     /// Runs `work` on one consistent state.
-    pub(crate) fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut connection = self.lock();
         let transaction = connection.transaction().map_err(self.error())?;
         work(&transaction)
@@ -172,10 +178,7 @@ fn error(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
 }
 
 fn is_read_only(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
-    )
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
 }
 
 /// Selects the write-ahead log. File systems without shared memory keep the journal that they have.
@@ -195,7 +198,8 @@ fn journal_in_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
 
 /// Returns an error unless the database is ours and of a known version.
 fn check_format(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map_err(error(path));
+    let pragma =
+        |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0)).map_err(error(path));
     if pragma("application_id")? != APPLICATION {
         return Err(StoreError::NotAResult { path: path.parent().unwrap_or(path).to_path_buf() });
     }
@@ -210,8 +214,7 @@ fn check_format(connection: &Connection, path: &Path) -> Result<(), StoreError> 
 
 /// Returns an error if a page or an index is damaged. Contents of rows have checksums of their own.
 fn check_pages(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let found: String =
-        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(error(path))?;
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(error(path))?;
     if found == "ok" { Ok(()) } else { Err(files::damaged(path, &found)) }
 }
 

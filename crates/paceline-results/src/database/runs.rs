@@ -77,7 +77,7 @@ pub(crate) struct RunRow {
 }
 
 impl Database {
-    /// Adds a run, or its values to the run with the same inputs, scenario and changes. Values of another trace hash are
+    /// Adds a run, or its values to the run with the same inputs, scenario, controllers and changes. Values of another trace hash are
     /// removed: the code has changed.
     ///
     /// # Errors
@@ -129,15 +129,16 @@ impl Database {
         run: &MeasuredRun,
         folder: Option<RunFolder>,
     ) -> Result<i64, StoreError> {
-        let changes = json(&run.changes);
+        let (controllers, changes) = (json(&run.controllers), json(&run.changes));
         let cut_at_s = folder.as_ref().and_then(|folder| folder.cut_at_s);
         let sql = format!(
-            "SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND scenario = ?2 AND changes = ?3 AND cut_at_s IS ?4"
+            "SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND scenario = ?2 AND controllers = ?3 AND changes = ?4 \
+             AND cut_at_s IS ?5"
         );
         let known = {
             let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
             let found = statement
-                .query_row(params![run.inputs, run.scenario, changes, cut_at_s], |row| Ok(self.row(row)))
+                .query_row(params![run.inputs, run.scenario, controllers, changes, cut_at_s], |row| Ok(self.row(row)))
                 .optional();
             found.map_err(self.error())?.transpose()?
         };
@@ -362,9 +363,10 @@ impl RunRow {
             self.values_checksum.as_bytes(),
         ];
         let cut = self.folder.as_ref().and_then(|folder| folder.cut_at_s).map(f64::to_le_bytes);
-        let of_folder = self.folder.iter().flat_map(|folder| {
-            [folder.directory.as_bytes(), folder.about.as_bytes(), folder.document.as_bytes()]
-        });
+        let of_folder = self
+            .folder
+            .iter()
+            .flat_map(|folder| [folder.directory.as_bytes(), folder.about.as_bytes(), folder.document.as_bytes()]);
         checksum(own.into_iter().chain(of_folder).chain(cut.iter().map(<[u8; 8]>::as_slice)))
     }
 }

@@ -47,7 +47,7 @@ CREATE TABLE run (
     values_checksum TEXT NOT NULL
 ) STRICT;
 CREATE INDEX run_order ON run (stored);
-CREATE UNIQUE INDEX run_identity ON run (inputs, scenario, changes, ifnull(cut_at_s, -1));
+CREATE UNIQUE INDEX run_identity ON run (inputs, scenario, controllers, changes, ifnull(cut_at_s, -1));
 
 -- What is measured; '' for the run or the flow as a whole, and for a single window.
 CREATE TABLE quantity (

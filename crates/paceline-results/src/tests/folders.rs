@@ -1,4 +1,4 @@
-//! The folder, its manifest, and runs in it.
+//! The folder, and runs in it.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn an_unfinished_run_leaves_no_files() {
     assert_eq!(scratch.runs().len(), 1);
     drop(run);
     assert!(scratch.runs().is_empty());
-    assert_eq!(scratch.manifest(), Manifest::default());
+    assert_eq!(scratch.stored(), []);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn runs_with_the_same_name_get_distinct_folders() {
     assert_eq!(places[..2], [first, second]);
     assert!(places[2].starts_with("A_b-gcc-2016-seed1-") && places[2] != third, "{places:?}");
     assert_eq!(places[3..], [first, second], "each replaces its own");
-    assert_eq!(scratch.manifest().runs.len(), 3);
+    assert_eq!(scratch.stored().len(), 3);
 }
 
 #[test]
@@ -54,23 +54,21 @@ fn concurrent_runs_are_all_listed() {
     one.on_event(&sent(1));
     // Meanwhile another process opens the folder: unfinished runs stay.
     scratch.open();
-    two.finish(&json!({})).unwrap();
+    two.finish(&json!({}), Vec::new()).unwrap();
     assert_eq!(packet_counts(&scratch), [0]);
-    one.finish(&json!({})).unwrap();
+    one.finish(&json!({}), Vec::new()).unwrap();
     assert_eq!(packet_counts(&scratch), [1, 0]);
-    again.finish(&json!({})).unwrap();
+    again.finish(&json!({}), Vec::new()).unwrap();
     assert_eq!(packet_counts(&scratch), [0, 0], "the last run to finish stays");
 }
 
 #[test]
-fn the_manifest_is_complete_while_threads_write() {
+fn the_list_is_complete_while_threads_write() {
     let (scratch, store) = Scratch::with_store();
-    let path = scratch.dir().join(MANIFEST_FILE);
     let watch = |_| {
-        let value: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        let runs = value["runs"].as_array().unwrap();
-        for run in runs {
-            assert!(scratch.dir().join("runs").join(run["directory"].as_str().unwrap()).is_dir());
+        let runs = Store::read(&scratch.dir()).unwrap().runs;
+        for run in &runs {
+            assert!(run.dir.is_dir());
         }
         runs.len()
     };
@@ -95,33 +93,47 @@ fn refuses_other_folders() {
     assert!(matches!(&error, StoreError::NotAResult { path } if *path == other));
     assert!(error.to_string().contains(other.to_str().unwrap()), "{error}");
     assert_eq!(files::names(&other).unwrap(), ["thesis.tex"], "untouched");
-
-    for (text, expected) in [
-        ("{\"name\": \"an extension\"}", "holds no Paceline result"),
-        ("[]", "holds no Paceline result"),
-        ("{", "is damaged: EOF"),
-        ("{\"format\": \"paceline-results\", \"format_version\": 2}", "has format 2, and this version knows up to 1"),
-        ("{\"format\": \"paceline-results\"}", "`format_version` is not a number"),
-        ("{\"format\": \"paceline-results\", \"format_version\": 1}", "missing field `runs`"),
-    ] {
-        fs::write(other.join(MANIFEST_FILE), text).unwrap();
-        let error = Store::create(&other).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-        assert_eq!(fs::read_to_string(other.join(MANIFEST_FILE)).unwrap(), text);
-    }
     let error = Store::create(&other.join("thesis.tex")).unwrap_err();
     assert!(matches!(error, StoreError::Io { action: "create the folder", .. }), "{error}");
+
+    let database = other.join(DATABASE_FILE);
+    fs::write(&database, "a text that is long enough to be no empty file of SQLite".repeat(20)).unwrap();
+    let error = Store::create(&other).unwrap_err().to_string();
+    assert!(error.contains("is damaged: ") && error.contains("not a database"), "{error}");
+    // A database of another program, and one of a later version.
+    fs::remove_file(&database).unwrap();
+    let foreign = rusqlite::Connection::open(&database).unwrap();
+    foreign.execute_batch("CREATE TABLE run (id INTEGER); PRAGMA user_version = 1").unwrap();
+    assert!(matches!(Store::create(&other), Err(StoreError::NotAResult { .. })));
+    drop(foreign);
+    let later = rusqlite::Connection::open(scratch.dir().join(DATABASE_FILE)).unwrap();
+    later.execute_batch("PRAGMA user_version = 2").unwrap();
+    let error = Store::create(&scratch.dir()).unwrap_err().to_string();
+    assert!(error.contains("has format 2, and this version knows up to 1"), "{error}");
+}
+
+/// Changes a run behind the back of the store.
+fn alter(scratch: &Scratch, sql: &str) {
+    let connection = rusqlite::Connection::open(scratch.dir().join(DATABASE_FILE)).unwrap();
+    assert!(connection.execute(sql, []).unwrap() > 0);
 }
 
 #[test]
-fn refuses_paths_in_the_manifest() {
-    let scratch = Scratch::new();
-    write(&scratch.open(), &header("a", 1), &[], "");
-    let path = scratch.dir().join(MANIFEST_FILE);
-    let text = fs::read_to_string(&path).unwrap().replace("a-gcc-2016-seed1", "../../other");
-    fs::write(&path, text).unwrap();
-    let error = Store::create(&scratch.dir()).unwrap_err();
-    assert!(error.to_string().contains("`../../other` is not the name of a folder"), "{error}");
+fn altered_rows_are_refused() {
+    for sql in [
+        "UPDATE run SET directory = '../../other'",
+        "UPDATE run SET document = replace(document, 'hash-1', 'hash-2')",
+        "UPDATE run SET seed = 2",
+        "UPDATE run SET scenario_hash = 'x'",
+        "UPDATE run SET cut_at_s = 3",
+    ] {
+        let scratch = Scratch::new();
+        write(&scratch.open(), &header("a", 1), &[], "hash-1");
+        assert_eq!(scratch.hashes(), ["hash-1"]);
+        alter(&scratch, sql);
+        let error = Store::read(&scratch.dir()).unwrap_err().to_string();
+        assert!(error.contains("is not as it was written"), "{sql}: {error}");
+    }
 }
 
 #[test]
@@ -129,20 +141,22 @@ fn repairs_what_killed_processes_left() {
     let (scratch, store) = Scratch::with_store();
     let runs = scratch.dir().join("runs");
     for (seed, hash) in [(1, "one"), (2, "two"), (3, "three"), (4, "four")] {
-        write(&store, &header("a", seed), &[], hash);
+        write(&store, &header("a", seed), &[sent(seed as i64)], hash);
     }
     let place = |seed: u64| runs.join(format!("a-gcc-2016-seed{seed}"));
-    let gone = format!("{}-0", u32::MAX);
-    // Killed while writing a run, and while writing the manifest.
-    fs::create_dir(runs.join(format!("a-gcc-2016-seed9.tmp-{gone}"))).unwrap();
-    fs::write(scratch.dir().join(format!("manifest.json.tmp-{gone}")), "{").unwrap();
-    // Killed between the two renames of a replacement, and before the old run was removed.
-    fs::rename(place(1), runs.join(format!("a-gcc-2016-seed1.old-{gone}"))).unwrap();
-    fs::create_dir(runs.join(format!("a-gcc-2016-seed2.old-{gone}"))).unwrap();
-    // Killed before the manifest was written.
-    let mut manifest = scratch.manifest();
-    manifest.runs.remove(2);
-    manifest.prepare(&scratch.dir()).unwrap().commit().unwrap();
+    let left = |name: &str| {
+        let holder = runs.join(name);
+        fs::create_dir_all(&holder).unwrap();
+        fs::write(holder.join("lock"), "").unwrap();
+        holder.join("data")
+    };
+    // Killed while writing a run.
+    fs::create_dir(left("a-gcc-2016-seed9.tmp-1-0")).unwrap();
+    // Killed between the renames of a replacement, after both and before the commit, and after the commit.
+    fs::rename(place(1), left("a-gcc-2016-seed1.old-1-1")).unwrap();
+    fs::rename(place(2), left("a-gcc-2016-seed2.old-1-2")).unwrap();
+    fs::create_dir(place(2)).unwrap();
+    fs::create_dir(left("a-gcc-2016-seed3.old-1-3")).unwrap();
     // Removed by hand, and put there by hand.
     fs::remove_dir_all(place(4)).unwrap();
     fs::create_dir(runs.join("notes")).unwrap();
@@ -150,13 +164,43 @@ fn repairs_what_killed_processes_left() {
     scratch.open();
     assert_eq!(scratch.hashes(), ["one", "two", "three"]);
     assert_eq!(scratch.runs(), ["a-gcc-2016-seed1", "a-gcc-2016-seed2", "a-gcc-2016-seed3", "notes"]);
-    assert_eq!(files::names(&scratch.dir()).unwrap(), ["manifest.json", "runs"]);
+    for seed in 1..=3 {
+        assert_eq!(read(&place(seed).join("packets.parquet")).len(), 1);
+    }
+    let names = files::names(&scratch.dir()).unwrap();
+    assert_eq!(names.iter().filter(|name| !name.starts_with(DATABASE_FILE)).collect::<Vec<_>>(), ["runs"]);
+}
 
-    // Killed before the first manifest.
-    let other = scratch.0.join("other");
-    fs::create_dir(&other).unwrap();
-    fs::write(other.join(format!("manifest.json.tmp-{gone}")), "").unwrap();
-    Store::create(&other).unwrap();
+/// Runs of an earlier text of a scenario are not shown with those of the present text, nor are their summaries.
+#[test]
+fn nothing_is_joined_across_scenario_texts() {
+    let (scratch, store) = Scratch::with_store();
+    let run = |hash: &str, controller: &str| {
+        let header = RunHeader { controllers: vec![Some(controller.to_owned()), None], ..header("a", 1) };
+        let text = RunInputs { scenario_hash: hash.to_owned(), plan_hash: format!("{hash} {controller}"), ..inputs() };
+        let folder = store.run(&header, text).unwrap().finish(&json!({"trace_hash": controller}), Vec::new()).unwrap();
+        let folder = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let group = groups::group_of_run("a", controller, &folder);
+        store.group(&group).unwrap();
+        group
+    };
+    let (one, other) = (run("first", "gcc-2016"), run("first", "nada"));
+    store.comparison(&groups::comparison("a", &["gcc-2016", "nada"])).unwrap();
+    let contents = Store::read(&scratch.dir()).unwrap();
+    assert_eq!((contents.groups, contents.comparisons.len(), contents.notes.len()), (vec![one.clone(), other], 1, 0));
+
+    // The text changes, and one of the controllers runs again.
+    let again = run("second", "nada");
+    let contents = Store::read(&scratch.dir()).unwrap();
+    assert_eq!(contents.groups, [again], "the group of the replaced run is removed, the other one is left out");
+    assert_eq!(contents.comparisons, []);
+    let shown: Vec<_> = contents.runs.iter().map(|run| run.about.run.controllers[0].as_deref().unwrap()).collect();
+    assert_eq!(shown, ["nada"]);
+    assert!(contents.notes[0].contains("1 runs of `a` are left out"), "{:?}", contents.notes);
+    // The earlier text runs again: its runs are the newest.
+    run("first", "nada");
+    let contents = Store::read(&scratch.dir()).unwrap();
+    assert_eq!((contents.runs.len(), contents.groups.len(), contents.notes.len()), (2, 2, 0));
 }
 
 #[test]
@@ -164,7 +208,7 @@ fn errors_of_the_file_system_name_the_file() {
     let (scratch, store) = Scratch::with_store();
     let run = store.run(&header("a", 1), inputs()).unwrap();
     fs::remove_dir_all(scratch.dir()).unwrap();
-    let error = run.finish(&json!({})).unwrap_err();
+    let error = run.finish(&json!({}), Vec::new()).unwrap_err();
     assert!(matches!(&error, StoreError::Io { path, .. } if path.ends_with("packets.parquet")), "{error}");
     assert!(std::error::Error::source(&error).is_some());
     assert!(matches!(store.run(&header("a", 1), inputs()), Err(StoreError::Io { .. })));

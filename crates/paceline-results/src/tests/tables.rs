@@ -99,11 +99,11 @@ fn stores_every_kind_of_event() {
             "time_ns=18 flow=video half=receive signal=gamma unit=ms value=12.5",
         ]
     );
-    let result: serde_json::Value = serde_json::from_slice(&fs::read(place.join("run.json")).unwrap()).unwrap();
+    let result = Store::read_run(&place).unwrap().result;
     assert_eq!(result, json!({"trace_hash": "f00d", "jain": 1.0}));
-    let about = About::read(&place).unwrap();
+    let about = about(&place);
     assert_eq!((&about.inputs, &about.hops, about.flows.len()), (&inputs(), &header("", 0).hops, 2));
-    assert_eq!(scratch.manifest().runs, std::slice::from_ref(&about.run));
+    assert_eq!(scratch.stored(), std::slice::from_ref(&about.run));
 
     let mut rows = Vec::new();
     let tables = RunTables::new(&place, &about);
@@ -148,7 +148,7 @@ fn replays_the_events_that_were_stored() {
     };
     let stored: Vec<EventRecord> = one_of_each().into_iter().filter(fits).collect();
     let place = write(&store, &header, &stored, "f00d");
-    let about = About::read(&place).unwrap();
+    let about = about(&place);
     let mut replayed = Events::default();
     RunTables::new(&place, &about).replay(&header, &mut replayed).unwrap();
     assert_eq!(replayed.0.len(), stored.len());
@@ -210,7 +210,7 @@ fn reads_tables_with_other_encodings() {
     // Of one row group, the names of all rows are equal.
     for events in [one_of_each(), vec![sent(1), sent(2), sent(3)]] {
         let place = write(&store, &header("a", 1), &events, "");
-        let mut about = About::read(&place).unwrap();
+        let mut about = about(&place);
         about.run.files.clear(); // another program has no checksums
         let rows = || {
             let mut rows = Vec::new();
@@ -266,7 +266,7 @@ fn writes_rows_in_groups() {
             run.on_event(&EventRecord::Arrived { at: at(n), packet, delay, ecn: Ecn::Ect0 });
         }
     }
-    let place = run.finish(&json!({})).unwrap();
+    let place = run.finish(&json!({}), Vec::new()).unwrap();
     let reader = open(&place.join("packets.parquet"));
     let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
     assert_eq!(groups, [65_536, 65_536, 65_536, 65_536, 300_000 - 4 * 65_536]);
@@ -301,7 +301,7 @@ fn an_undeclared_index_fails_the_run_and_keeps_the_earlier_one() {
             run.on_event(event);
         }
         assert!(run.failed().is_some());
-        let error = run.finish(&json!({})).unwrap_err().to_string();
+        let error = run.finish(&json!({}), Vec::new()).unwrap_err().to_string();
         assert!(error.contains(expected), "the first failure: {error}");
         assert_eq!(
             (scratch.hashes(), scratch.runs()),

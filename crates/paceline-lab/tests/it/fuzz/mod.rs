@@ -7,12 +7,8 @@ mod sweep_folder;
 mod trace;
 
 use mutations::check_mutations;
-use paceline::Registry;
-use paceline_lab::run::Runner;
-use paceline_lab::sweep::{Sweep, SweepFolder};
+use paceline_scenario::Catalogue;
 use paceline_scenario::trace::{Direction, Trace};
-use paceline_scenario::{Catalogue, Origin};
-use std::fs;
 use std::path::Path;
 
 #[test]
@@ -35,37 +31,9 @@ fn traces_survive_changes() {
     check_mutations(&samples.map(|text| text.as_bytes().to_vec()), 20_000, trace::check);
 }
 
-const SWEEP: &str = r#"
-id = "test/fuzz"
-title = "Two round-trip times"
-
-[[axis]]
-key = "path.rtt"
-values = ["20ms", "40ms"]
-
-[[measure]]
-name = "used"
-scenario = "mmsys16/table1"
-set = { duration = "1s" }
-metric = "utilization"
-"#;
-
 #[test]
 fn folders_of_sweeps_survive_changes() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-sweep");
-    let _ = fs::remove_dir_all(&folder);
-    let registry = Registry::standard();
-    let sweep = Sweep::load(&Origin::from_text("fuzz.sweep.toml", SWEEP), &registry).unwrap();
-    let open = SweepFolder::open(&folder, &sweep, "sim", &registry, false).unwrap();
-    sweep.run_into(&Runner::simulator(&registry), &open, &|| ()).unwrap();
-    drop(open);
-    SweepFolder::read(&folder, &registry).unwrap();
-    let parts = fs::read_dir(folder.join("parts")).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut names: Vec<String> = parts.map(|name| format!("parts/{}", name.to_str().unwrap())).collect();
-    names.push("sweep.json".to_owned());
-    let files: Vec<(&str, Vec<u8>)> =
-        names.iter().map(|name| (&name[..], fs::read(folder.join(name)).unwrap())).collect();
-    let sample = |(index, (_, bytes)): (usize, &(&str, Vec<u8>))| [&[index as u8], &bytes[..]].concat();
-    let samples: Vec<Vec<u8>> = files.iter().enumerate().map(sample).collect();
-    check_mutations(&samples, 1_000, |bytes| sweep_folder::check_in(&folder, &files, bytes));
+    let sample = sweep_folder::create(&folder);
+    check_mutations(&[sample], 1_000, |bytes| sweep_folder::check_in(&folder, bytes));
 }

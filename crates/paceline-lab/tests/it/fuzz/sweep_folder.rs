@@ -1,18 +1,44 @@
-//! Folders of sweeps: `sweep.json` and a table of jobs, the first byte of the input says which of the two the rest replaces. The
-//! folder is read, or an error says why not.
+//! Folders of sweeps: the input replaces the database of a complete sweep. The folder is read, or an error says why not.
 
 use paceline::Registry;
-use paceline_lab::sweep::SweepFolder;
+use paceline_lab::run::Runner;
+use paceline_lab::sweep::{Sweep, SweepFolder};
+use paceline_results::database::DATABASE_FILE;
+use paceline_scenario::Origin;
 use std::fs;
 use std::path::Path;
 
-/// Checks one input in a folder that holds a complete sweep, and leaves the folder as it was.
-pub fn check_in(folder: &Path, files: &[(&str, Vec<u8>)], bytes: &[u8]) {
-    let Some((which, rest)) = bytes.split_first() else { return };
-    let (name, original) = &files[usize::from(*which) % files.len()];
-    fs::write(folder.join(name), rest).unwrap();
+const SWEEP: &str = r#"
+id = "test/fuzz"
+title = "Two round-trip times"
+
+[[axis]]
+key = "path.rtt"
+values = ["20ms", "40ms"]
+
+[[measure]]
+name = "used"
+scenario = "mmsys16/table1"
+set = { duration = "1s" }
+metric = "utilization"
+"#;
+
+/// Makes a folder with a complete sweep and returns the contents of its database.
+pub fn create(folder: &Path) -> Vec<u8> {
+    let _ = fs::remove_dir_all(folder);
+    let registry = Registry::standard();
+    let sweep = Sweep::load(&Origin::from_text("fuzz.sweep.toml", SWEEP), &registry).unwrap();
+    let open = SweepFolder::open(folder, &sweep, "sim", &registry, false).unwrap();
+    sweep.run_into(&Runner::simulator(&registry), &open, &|| ()).unwrap();
+    drop(open);
+    SweepFolder::read(folder, &registry).unwrap();
+    fs::read(folder.join(DATABASE_FILE)).unwrap()
+}
+
+/// Checks one input as the database of a folder.
+pub fn check_in(folder: &Path, bytes: &[u8]) {
+    fs::write(folder.join(DATABASE_FILE), bytes).unwrap();
     if let Err(error) = SweepFolder::read(folder, &Registry::standard()) {
         assert!(!error.to_string().is_empty());
     }
-    fs::write(folder.join(name), original).unwrap();
 }

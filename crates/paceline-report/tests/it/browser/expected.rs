@@ -2,9 +2,8 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 
 /// Points of each series, by `panel/series/flow`; limits have no flow.
@@ -39,7 +38,7 @@ fn number(row: &Row, column: &str) -> f64 {
 
 /// The series of one run.
 pub fn of_run(run: &Path) -> Expected {
-    let about: Value = serde_json::from_slice(&fs::read(run.join("about.json")).unwrap()).unwrap();
+    let about = serde_json::to_value(paceline_results::Store::read_run(run).unwrap().about).unwrap();
     let setting = &about["inputs"]["setting"];
     let length = setting["duration_s"].as_f64().unwrap();
     let flow_setting =
