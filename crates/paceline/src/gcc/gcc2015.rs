@@ -8,8 +8,8 @@
 //! sender:    REMB A_r, receiver reports -> LossController with TFRC -> A = min(A_s, A_r)
 //! ```
 //!
-//! The thesis modifies `aimd_rate_control.cc`, so the growth law is the one of that file; `docs/algorithms/gcc-2015.md`
-//! lists the sources of everything else.
+//! The thesis modifies `aimd_rate_control.cc`, so the growth law is the one of that file;
+//! `docs/algorithms/gcc-dynamic-alpha.md` lists the sources of everything else.
 
 use super::arrivals::Arrivals;
 use super::region_estimator::{RegionEstimator, RegionSignal};

@@ -8,7 +8,7 @@
 //! sender:    REMB A, receiver reports -> LossController with TFRC -> min(A_s, A)
 //! ```
 //!
-//! `docs/algorithms/gcc-draft-2015.md` lists what the draft leaves open.
+//! `docs/algorithms/gcc-2016.md` lists what the draft leaves open.
 
 use super::arrivals::Arrivals;
 use super::filtered_detector::{EstimatorSignal, FilteredDetector};

@@ -8,7 +8,7 @@
 //! sender:    REMB, receiver reports -> SendSideEstimate
 //! ```
 //!
-//! `docs/algorithms/gcc-remb-2018.md` lists the differences to the code, with reasons.
+//! `docs/algorithms/gcc-tfb.md` lists the differences to the code, with reasons.
 
 use super::RembTimer;
 use super::arrivals::Arrivals;
