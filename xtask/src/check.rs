@@ -10,8 +10,7 @@ use serde_json::{Value, from_str};
 use std::time::Instant;
 
 /// Crates that also build for other systems than Linux; no dependency of theirs compiles C.
-const PORTABLE: [&str; 6] =
-    ["paceline-units", "paceline", "paceline-wire", "paceline-flow", "paceline-records", "paceline-netsim"];
+const PORTABLE: [&str; 4] = ["paceline-units", "paceline", "paceline-wire", "paceline-netsim"];
 
 /// Rust targets, and what builds for them: the embeddable crates need an allocator, but no operating system.
 const TARGETS: [(&str, &[&str], &str); 4] = [

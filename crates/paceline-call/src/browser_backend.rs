@@ -10,7 +10,7 @@ use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::preview::PreviewImages;
-use paceline_records::EventObserver;
+use paceline_netsim::records::EventObserver;
 
 /// Runs calls of real browsers over the testbed's link.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use paceline_chromium::{Browser, Error, Page, Scratch};
 use paceline_live::link::Side;
 use paceline_live::testbed_network::TestbedNetwork;
-use paceline_records::Program;
+use paceline_netsim::records::Program;
 use std::fs;
 use std::io;
 use std::path::Path;

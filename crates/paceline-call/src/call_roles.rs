@@ -4,7 +4,7 @@ use paceline::{
     Arrival, Config, Controller, Entry, FeedbackRequirement, Message, Parameters, ReceiveHalf, Registry, Setup,
     SignalTables, Signals,
 };
-use paceline_flow::{FeedbackFormat, FeedbackFormats};
+use paceline_netsim::flow::{FeedbackFormat, FeedbackFormats};
 use paceline_units::{DataSize, Rate, RemoteTime, Time};
 
 /// Assigns Chromium or a local endpoint to the two sides of a call.

@@ -9,7 +9,7 @@ use paceline_live::classify::ByPort;
 use paceline_live::clock::Monotonic;
 use paceline_live::ip::Transport;
 use paceline_live::link::{Classifier, PacketIdentity, Side};
-use paceline_records::PacketClass;
+use paceline_netsim::records::PacketClass;
 use paceline_units::{DataSize, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use std::collections::{BTreeMap, VecDeque};
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn classifies_packets_by_port_and_payload_type() {
-        use paceline_records::PacketClass::*;
+        use paceline_netsim::records::PacketClass::*;
         let directory = directory();
         let plan = paceline_scenario::Catalogue.find("mmsys16/table1").unwrap();
         let plan = paceline_scenario::load(&plan, &Default::default(), &paceline::Registry::standard()).unwrap();

@@ -6,7 +6,7 @@ use paceline_live::clock::Monotonic;
 use paceline_live::media_endpoint::MediaEndpoint;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::BackendError;
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_units::Time;
 use std::io;
 use std::os::fd::BorrowedFd;

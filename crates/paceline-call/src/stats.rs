@@ -2,8 +2,8 @@
 //! the events that every backend emits. All other values become signals of the half that Chromium implements.
 
 use paceline::SignalSpec;
-use paceline_flow::IP_UDP_HEADERS;
-use paceline_records::{EventRecord, HalfName};
+use paceline_netsim::flow::IP_UDP_HEADERS;
+use paceline_netsim::records::{EventRecord, HalfName};
 use paceline_units::{FlowId, Rate, Time, TimeDelta};
 use serde::Deserialize;
 use serde_json::Value;

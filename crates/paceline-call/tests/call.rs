@@ -7,9 +7,9 @@ mod remb_steps;
 
 use paceline::Registry;
 use paceline_call::{BrowserBackend, registry};
-use paceline_flow::IP_UDP_HEADERS;
 use paceline_netsim::backend::{Backend, BackendError};
-use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass, Program};
+use paceline_netsim::flow::IP_UDP_HEADERS;
+use paceline_netsim::records::{EventObserver, EventRecord, HalfName, PacketClass, Program};
 use paceline_scenario::{Changes, Origin, load};
 #[cfg(feature = "video")]
 use paceline_units::Ecn;

@@ -7,7 +7,7 @@ use paceline_call::endpoint::{Endpoint, EndpointError};
 use paceline_live::clock::Monotonic;
 use paceline_live::timing::Timing;
 use paceline_netsim::plan::Plan;
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Rate, TimeDelta};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};

@@ -8,7 +8,7 @@
 //! Times are those since the first entry in units of 4 µs.
 
 use crate::message::Totals;
-use paceline_flow::IP_UDP_HEADERS;
+use paceline_netsim::flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 
 /// Interval of reports while packets arrive.

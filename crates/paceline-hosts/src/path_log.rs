@@ -9,7 +9,7 @@ use crate::drift::Minima;
 use crate::message::Totals;
 use crate::statistics::Sample;
 use crate::window::Window;
-use paceline_records::{DropReason, EventRecord, PacketClass, PacketRecord};
+use paceline_netsim::records::{DropReason, EventRecord, PacketClass, PacketRecord};
 use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ use paceline_live::clock::Monotonic;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::ControllerFailure;
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_units::{Ecn, Time, TimeDelta};
 use std::io;
 use std::net::SocketAddr;

@@ -11,13 +11,13 @@ use crate::statistics::Sample;
 use crate::summary::Summary;
 use crate::targets::Targets;
 use crate::timers::Timers;
-use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS, ReceiverEvent};
 use paceline_live::lateness::{self, Lateness};
 use paceline_live::media_endpoint;
 use paceline_netsim::ControllerFailure;
+use paceline_netsim::flow::{Datagram, DatagramKind, IP_UDP_HEADERS, ReceiverEvent};
 use paceline_netsim::media_flow::{MediaFlow, packet_class};
 use paceline_netsim::network::FlowEnd;
-use paceline_records::{Content, EventRecord, PacketClass, PacketRecord, TapPoint, TappedPacket};
+use paceline_netsim::records::{Content, EventRecord, PacketClass, PacketRecord, TapPoint, TappedPacket};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Rate, Time, TimeDelta};
 
 /// Sends a datagram; returns whether the system accepted it.

@@ -18,7 +18,7 @@ use paceline_live::lateness::Lateness;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_live::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::ControllerFailure;
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use serde::Serialize;
 use std::io;

@@ -6,7 +6,7 @@
 use crate::run::{RunResult, Runner};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
-use paceline_records::EventObserver;
+use paceline_netsim::records::EventObserver;
 use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::Value;

@@ -16,7 +16,7 @@ use paceline_live::namespace::Namespace;
 use paceline_live::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::network::Network;
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};

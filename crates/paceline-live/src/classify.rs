@@ -3,10 +3,10 @@
 use crate::five_tuple::FiveTupleHash;
 use crate::ip::{Transport, dscp, is_ipv6_multicast};
 use crate::link::{Classifier, PacketIdentity, Side};
-use paceline_flow::{MediaKind, StreamInfo};
+use paceline_netsim::flow::{MediaKind, StreamInfo};
 use paceline_netsim::network::HeaderClass;
 use paceline_netsim::plan::{FlowKind, Plan};
-use paceline_records::PacketClass;
+use paceline_netsim::records::PacketClass;
 use paceline_units::StreamId;
 use paceline_wire::red::Red;
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};

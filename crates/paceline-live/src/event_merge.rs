@@ -1,6 +1,6 @@
 //! Merges the events of several threads in order of time.
 
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_units::{Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};

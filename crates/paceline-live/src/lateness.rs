@@ -1,7 +1,7 @@
 //! The lateness of packets and timers in real time.
 
 use hdrhistogram::Histogram;
-use paceline_records::Percentiles;
+use paceline_netsim::records::Percentiles;
 
 /// A histogram of lateness, ns.
 pub type Lateness = Histogram<u64>;

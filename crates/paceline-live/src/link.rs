@@ -12,7 +12,7 @@ use crate::timing::{Rests, Role, Timing, enter_realtime};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::{FlowEnd, HeaderClass, Network, Wake};
 use paceline_netsim::plan::Plan;
-use paceline_records::{EventObserver, EventRecord, PacketClass, Percentiles};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, Percentiles};
 use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

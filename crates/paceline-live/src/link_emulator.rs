@@ -18,7 +18,7 @@ use nix::ifaddrs::getifaddrs;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::network::Network;
 use paceline_netsim::plan::Plan;
-use paceline_records::EventObserver;
+use paceline_netsim::records::EventObserver;
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use std::ffi::OsString;
 use std::fmt;

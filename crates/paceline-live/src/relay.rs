@@ -3,7 +3,7 @@
 
 use crate::link_port::{LinkPort, ReceivedPacket};
 use crate::socket::{Socket, ecn_of};
-use paceline_flow::IP_UDP_HEADERS;
+use paceline_netsim::flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Ecn};
 use quinn_udp::RecvMeta;
 use std::io;

@@ -14,8 +14,8 @@ use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowKind, Plan};
+use paceline_netsim::records::EventObserver;
 use paceline_netsim::{media_flow, sim};
-use paceline_records::EventObserver;
 
 /// The testbed.
 #[derive(Clone, Debug)]

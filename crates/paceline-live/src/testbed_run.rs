@@ -5,7 +5,7 @@ use crate::link::Side;
 use crate::timing::Timing;
 use paceline::Registry;
 use paceline_netsim::plan::Plan;
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_units::{RandomStreams, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;

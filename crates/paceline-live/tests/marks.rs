@@ -3,7 +3,7 @@
 use paceline::Registry;
 use paceline_live::Testbed;
 use paceline_netsim::backend::Backend;
-use paceline_records::{EventObserver, EventRecord, PacketClass};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{Ecn, Time};
 

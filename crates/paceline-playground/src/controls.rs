@@ -2,8 +2,8 @@
 
 use crate::request::{Problem, Text};
 use paceline::Registry;
-use paceline_flow::parameter::QueueLimit;
 use paceline_lab::registries;
+use paceline_netsim::flow::parameter::QueueLimit;
 use paceline_netsim::link::LossModel;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_scenario::{Changes, Override, edited, load};

@@ -2,7 +2,7 @@
 
 use paceline::Registry;
 use paceline_netsim::plan::Plan;
-use paceline_records::{EventObserver, EventRecord, PacketRecord, RunDescription};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketRecord, RunDescription};
 use paceline_units::{Rate, Time, TimeDelta};
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ impl<'a> SeriesObserver<'a> {
         let description = plan.describe(registry);
         let row = TimeDelta::from_nanos((plan.duration.as_nanos() / ROWS as i64).max(1));
         let empty = || vec![f32::NAN; ROWS];
-        let signals = |flow: &paceline_records::FlowDescription| {
+        let signals = |flow: &paceline_netsim::records::FlowDescription| {
             flow.signals.each_ref().map(|half| half.iter().map(|_| empty()).collect())
         };
         Self {

@@ -8,7 +8,7 @@ use crate::files::{self, Prepared, Temporary};
 pub use groups::StoredGroup;
 pub(crate) use names::directory_name;
 use names::{free_name, is_plain_name};
-use paceline_records::{RunDescription, RunHeader, SignalDescription};
+use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;

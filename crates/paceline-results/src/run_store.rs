@@ -5,7 +5,7 @@ use crate::files::{self, Temporary};
 use crate::manifest::{self, About, Manifest, RunInputs, StoredFile};
 use crate::parts::Parts;
 use crate::tables::EventTables;
-use paceline_records::{EventObserver, EventRecord, RunDescription, RunHeader};
+use paceline_netsim::records::{EventObserver, EventRecord, RunDescription, RunHeader};
 use paceline_units::Time;
 use std::mem;
 use std::path::{Path, PathBuf};

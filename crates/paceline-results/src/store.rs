@@ -4,7 +4,7 @@ use crate::files::{self, Temporary};
 use crate::manifest::{self, About, MANIFEST_FILE, Manifest, RESULTS, RUNS, RunInputs, StoredGroup};
 use crate::run_store::RunStore;
 use crate::{Group, StoreError};
-use paceline_records::RunHeader;
+use paceline_netsim::records::RunHeader;
 use std::path::{Path, PathBuf};
 
 /// A folder of results, as `--out DIR` makes it.

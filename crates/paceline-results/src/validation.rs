@@ -1,7 +1,7 @@
 //! Differences between two worlds on one scenario, as `validate --json` prints them.
 
 use crate::{StoreError, files};
-use paceline_records::{HostStats, Label, MetricKind, Paired, Summary};
+use paceline_netsim::records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -7,7 +7,7 @@
 use paceline_netsim::link::LossModel;
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::plan::{HopPlan, Plan};
-use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketRecord, RunHeader};
+use paceline_netsim::records::{DropReason, EventObserver, EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{Rate, Time, TimeDelta};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -326,8 +326,8 @@ impl EventObserver for LiveObserver {
 pub mod tests {
     use super::*;
     use paceline::Registry;
-    use paceline_records::LinkUpdate;
-    use paceline_records::PacketClass;
+    use paceline_netsim::records::LinkUpdate;
+    use paceline_netsim::records::PacketClass;
     use paceline_scenario::{Changes, Origin, load};
     use paceline_units::{DataSize, Ecn, FlowId};
     use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::preview::PreviewImages;
-use paceline_records::{RunDescription, RunHeader};
+use paceline_netsim::records::{RunDescription, RunHeader};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::live_series::tests::call;
     use paceline::Registry;
-    use paceline_records::LinkUpdate;
+    use paceline_netsim::records::LinkUpdate;
     use paceline_units::Rate;
     use std::io::Read;
     use std::net::SocketAddr;

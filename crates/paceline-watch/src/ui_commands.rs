@@ -1,6 +1,6 @@
 //! The commands of a page and their ranges.
 
-use paceline_records::LinkUpdate;
+use paceline_netsim::records::LinkUpdate;
 use paceline_units::{Fraction, Rate, TimeDelta};
 use serde::{Deserialize, Serialize};
 

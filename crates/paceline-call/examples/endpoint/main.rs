@@ -13,7 +13,7 @@ use paceline::Registry;
 use paceline_call::endpoint::Endpoint;
 use paceline_live::clock::Monotonic;
 use paceline_live::timing::{Role, Timing, enter_realtime};
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
 use std::error::Error;

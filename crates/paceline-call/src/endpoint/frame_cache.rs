@@ -1,6 +1,6 @@
 //! Caches recently encoded frames, from which packets and retransmissions take their payload.
 
-use paceline_flow::FramePiece;
+use paceline_netsim::flow::FramePiece;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

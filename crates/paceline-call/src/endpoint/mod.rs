@@ -31,19 +31,19 @@ pub use video_section::VideoSection;
 use crate::call_roles::feedback_format;
 use crate::stats::SRTP_TAG;
 use paceline::{Controller, FecScheme, MediaKind, Registry};
-use paceline_flow::source::Source;
-use paceline_flow::{
-    Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, PACKET_SIZE_DEFAULT, StreamInfo, rtp_timestamp,
-};
 use paceline_live::clock::Monotonic;
 use paceline_live::device::MTU;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::BackendError;
+use paceline_netsim::flow::source::Source;
+use paceline_netsim::flow::{
+    Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, PACKET_SIZE_DEFAULT, StreamInfo, rtp_timestamp,
+};
 use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, RECEIVER_SSRC, Terms, controller};
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowChange, FlowPlan, MediaPlan};
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
 use remb_cap::RembCap;

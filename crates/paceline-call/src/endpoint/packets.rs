@@ -2,7 +2,7 @@
 
 use super::frame_cache::FrameCache;
 use bytes::{Bytes, BytesMut};
-use paceline_flow::Datagram;
+use paceline_netsim::flow::Datagram;
 use rtc::interceptor::Packet;
 use rtc::rtcp;
 use rtc::rtcp::raw_packet::RawPacket;
@@ -69,8 +69,8 @@ pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {
 mod tests {
     use super::*;
     use paceline::{Registry, Setup, Signals};
-    use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
-    use paceline_flow::{
+    use paceline_netsim::flow::source::{Frame, Ideal, IdealConfig, Source};
+    use paceline_netsim::flow::{
         DatagramKind, IP_UDP_HEADERS, MediaKind, MediaSender, PACKET_SIZE_DEFAULT, RtcpTiming, SenderConfig,
         StreamConfig, StreamInfo,
     };

@@ -11,9 +11,9 @@ use super::{FrameCache, MakeSource};
 use gstreamer as gst;
 use gstreamer::glib;
 use gstreamer::prelude::*;
-use paceline_flow::rtp_timestamp;
-use paceline_flow::source::{Frame, Source, VIDEO_CLOCK};
 use paceline_netsim::backend::BackendError;
+use paceline_netsim::flow::rtp_timestamp;
+use paceline_netsim::flow::source::{Frame, Source, VIDEO_CLOCK};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn caches_whole_frames() {
-        use paceline_flow::FramePiece;
+        use paceline_netsim::flow::FramePiece;
         use paceline_units::StreamId;
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
         let cache = FrameCache::default();

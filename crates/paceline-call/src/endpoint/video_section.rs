@@ -1,7 +1,7 @@
 //! Reads the video section of session descriptions.
 
 use super::error::EndpointError;
-use paceline_flow::{MediaKind, StreamInfo};
+use paceline_netsim::flow::{MediaKind, StreamInfo};
 use paceline_units::StreamId;
 use paceline_wire::ExtensionIds;
 use rtc::sdp::SessionDescription;

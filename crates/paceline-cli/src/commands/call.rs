@@ -11,7 +11,7 @@ use paceline::Registry;
 use paceline_lab::group::{Provenance, group_of};
 use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_netsim::link_control;
-use paceline_records::{EventObserver, EventRecord, LinkUpdate};
+use paceline_netsim::records::{EventObserver, EventRecord, LinkUpdate};
 use paceline_results::{RunStore, Store};
 use paceline_scenario::Scenario;
 use paceline_units::Time;

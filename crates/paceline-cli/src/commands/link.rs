@@ -16,7 +16,7 @@ use paceline_live::relay::Relay;
 use paceline_live::timing::Timing;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
-use paceline_records::{MetricKind, Percentiles};
+use paceline_netsim::records::{MetricKind, Percentiles};
 use paceline_results::{RunInputs, Store};
 use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario};
 use paceline_units::{Rate, Time};

@@ -14,7 +14,7 @@ use paceline_hosts::sender::End;
 use paceline_hosts::summary::Summary;
 use paceline_hosts::terms::{FlowTerms, Terms};
 use paceline_live::socket::Socket;
-use paceline_records::{EventRecord, MetricKind};
+use paceline_netsim::records::{EventRecord, MetricKind};
 use paceline_results::Store;
 use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Rate};

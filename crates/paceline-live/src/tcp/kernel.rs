@@ -1,7 +1,7 @@
 //! Kernel settings of a namespace, so that a run depends on the version of the kernel and not on the host's
 //! configuration; available congestion controls.
 
-use paceline_flow::tcp::TcpEcn;
+use paceline_netsim::flow::tcp::TcpEcn;
 use paceline_netsim::plan::{FlowKind, Plan};
 use socket2::{Domain, Socket, Type};
 use std::fs;

@@ -3,7 +3,7 @@
 //!
 //! The programs follow the plan in congestion control, segment size, receive window, and workload, with the random
 //! draws of the simulator. Loss recovery, timeouts and acknowledgements are those of the kernel;
-//! [`TcpConfig::profile`](paceline_flow::tcp::TcpConfig::profile) applies to the simulator only.
+//! [`TcpConfig::profile`](paceline_netsim::flow::tcp::TcpConfig::profile) applies to the simulator only.
 //!
 //! A late reader delays ACKs, because the kernel then acknowledges several segments at once. Both programs therefore
 //! run with real-time priority, like the link.
@@ -24,9 +24,9 @@ use crate::timing::{Role, enter_realtime};
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
-use paceline_flow::tcp::TcpSenderEvent;
+use paceline_netsim::flow::tcp::TcpSenderEvent;
 use paceline_netsim::plan::TcpPlan;
-use paceline_records::{EventRecord, HalfName};
+use paceline_netsim::records::{EventRecord, HalfName};
 use paceline_units::{FlowId, RandomStream, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -52,7 +52,7 @@ pub struct TcpProgram<'a> {
 }
 
 /// Sends the workload of the plan from address `from` to the listener at `to`, from `start` to the flow's stop.
-/// `random` is the flow's workload stream. Emits the [signals](paceline_flow::tcp::TcpSender::SIGNALS) of the simulated
+/// `random` is the flow's workload stream. Emits the [signals](paceline_netsim::flow::tcp::TcpSender::SIGNALS) of the simulated
 /// sender when they change, sampled every 20 ms, without `W_max`, which the kernel does not provide.
 ///
 /// # Errors

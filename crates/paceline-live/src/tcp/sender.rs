@@ -5,7 +5,7 @@ use super::signals::KernelSignals;
 use super::{TcpProgram, kernel_name};
 use nix::libc::MSG_NOSIGNAL;
 use nix::poll::{PollFd, PollFlags};
-use paceline_flow::tcp::{TcpSenderEvent, Workload, draw_pause, draw_transfer_size};
+use paceline_netsim::flow::tcp::{TcpSenderEvent, Workload, draw_pause, draw_transfer_size};
 use paceline_units::{DataSize, RandomStream, Time, TimeDelta};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind, Read};

@@ -1,13 +1,13 @@
 //! The signals of the simulated sender, from the state of the kernel's socket.
 
 use super::options::Info;
-use paceline_flow::tcp::TcpSenderEvent;
+use paceline_netsim::flow::tcp::TcpSenderEvent;
 use paceline_units::Time;
 
 /// The slow-start threshold before the first loss (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// `enum tcp_ca_state` to the states of [`TcpSender::SIGNALS`](paceline_flow::tcp::TcpSender::SIGNALS): open, disorder,
+/// `enum tcp_ca_state` to the states of [`TcpSender::SIGNALS`](paceline_netsim::flow::tcp::TcpSender::SIGNALS): open, disorder,
 /// CWR, recovery, loss. CWR is a reduction after an ECN mark or a full local queue.
 const STATES: [u8; 5] = [0, 1, 4, 2, 3];
 
@@ -46,7 +46,7 @@ fn values(info: &Info) -> [Option<f64>; COUNT] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_flow::tcp::TcpSender;
+    use paceline_netsim::flow::tcp::TcpSender;
 
     #[test]
     fn emits_changes_in_the_units_of_the_simulated_sender() {

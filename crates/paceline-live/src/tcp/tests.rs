@@ -6,7 +6,7 @@ mod wire;
 use super::*;
 use crate::namespace::Namespace;
 use paceline::Registry;
-use paceline_flow::tcp::{CONGESTION, TcpConfig, TcpSender, Workload, draw_pause, draw_transfer_size};
+use paceline_netsim::flow::tcp::{CONGESTION, TcpConfig, TcpSender, Workload, draw_pause, draw_transfer_size};
 use paceline_netsim::plan::{FlowKind, Plan};
 use paceline_scenario::{Changes, Origin, load};
 use paceline_units::{DataSize, RandomStreams};

@@ -5,7 +5,7 @@ use super::Manifest;
 use super::names::{free_name, plain_name};
 use crate::files;
 use crate::{Group, StoreError};
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use paceline_hosts::terms::Terms;
 use paceline_hosts::verdict::{Evidence, Verdict, judge};
 use paceline_live::lateness;
 use paceline_netsim::plan::Plan;
-use paceline_records::{MetricKind, ratio_interval};
+use paceline_netsim::records::{MetricKind, ratio_interval};
 use paceline_results::Assertion;
 use paceline_units::Time;
 use serde::Serialize;

@@ -35,7 +35,7 @@ use paceline_live::timing::Timing;
 use paceline_netsim::backend::Outcome;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
-use paceline_records::{EventObserver, EventRecord, RunHeader};
+use paceline_netsim::records::{EventObserver, EventRecord, RunHeader};
 use paceline_results::Store;
 use paceline_scenario::{Assert, Scenario};
 use paceline_units::{Rate, Time, TimeDelta};

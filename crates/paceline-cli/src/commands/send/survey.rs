@@ -15,7 +15,7 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_hosts::sender::{End, Progress};
 use paceline_lab::compare::difference;
-use paceline_records::{Better, MetricKind, Summary};
+use paceline_netsim::records::{Better, MetricKind, Summary};
 use paceline_results::{ComparedDifference, DifferenceVerdict};
 use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
