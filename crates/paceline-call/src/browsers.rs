@@ -1,8 +1,8 @@
 //! The Chromium processes of a run: one per side and set of field trials, each in the network namespace of its side.
 
 use paceline_chromium::{Browser, Error, Page, Scratch};
-use paceline_live::link::Side;
-use paceline_live::testbed_network::TestbedNetwork;
+use paceline_live::testbed::link::Side;
+use paceline_live::testbed::testbed_network::TestbedNetwork;
 use paceline_netsim::records::Program;
 use std::fs;
 use std::io;

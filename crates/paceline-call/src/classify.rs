@@ -5,10 +5,10 @@
 
 use crate::signalling::Description;
 use crate::stats::SRTP_TAG;
-use paceline_live::classify::ByPort;
-use paceline_live::clock::Monotonic;
-use paceline_live::ip::Transport;
-use paceline_live::link::{Classifier, PacketIdentity, Side};
+use paceline_live::testbed::classify::ByPort;
+use paceline_live::testbed::clock::Monotonic;
+use paceline_live::testbed::ip::Transport;
+use paceline_live::testbed::link::{Classifier, PacketIdentity, Side};
 use paceline_netsim::records::PacketClass;
 use paceline_units::{DataSize, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};

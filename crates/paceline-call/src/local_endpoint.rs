@@ -2,8 +2,8 @@
 //! with them over channels.
 
 use crate::endpoint::{Endpoint, EndpointError, MakeSource};
-use paceline_live::clock::Monotonic;
-use paceline_live::media_endpoint::MediaEndpoint;
+use paceline_live::testbed::clock::Monotonic;
+use paceline_live::testbed::media_endpoint::MediaEndpoint;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::EventRecord;

@@ -4,8 +4,8 @@
 
 use paceline::Registry;
 use paceline_call::endpoint::{Endpoint, EndpointError};
-use paceline_live::clock::Monotonic;
-use paceline_live::timing::Timing;
+use paceline_live::testbed::clock::Monotonic;
+use paceline_live::testbed::timing::Timing;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};

@@ -33,8 +33,10 @@ const WORLDS: [(&str, Open); 3] = [("sim", |_| Ok(Box::new(Simulator))), ("testb
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 fn testbed(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
     let link_control = watch.map(|watch| watch.link.clone());
-    match paceline_live::Testbed::missing() {
-        None => Ok(Box::new(paceline_live::Testbed { link_control, ..paceline_live::Testbed::default() })),
+    match paceline_live::testbed::Testbed::missing() {
+        None => {
+            Ok(Box::new(paceline_live::testbed::Testbed { link_control, ..paceline_live::testbed::Testbed::default() }))
+        }
         Some(missing) => Err((missing.to_string(), missing.hint().to_string())),
     }
 }

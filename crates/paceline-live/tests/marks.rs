@@ -1,7 +1,7 @@
 //! ECN on the testbed, with real packets and the kernel's TCP: ECT(1) out, marks back, and a path that clears the field.
 
 use paceline::Registry;
-use paceline_live::Testbed;
+use paceline_live::testbed::Testbed;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 use paceline_scenario::{self, Changes, Origin};

@@ -1,7 +1,7 @@
 //! The simulated network reproduces every decision of a link of real packets from its arrivals.
 
 use paceline::Registry;
-use paceline_live::Testbed;
+use paceline_live::testbed::Testbed;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::network::{FlowEnd, Network, Wake};
 use paceline_netsim::plan::Plan;

@@ -11,8 +11,8 @@ mod remb_steps;
 
 use paceline::Registry;
 use paceline_call::endpoint::Endpoint;
-use paceline_live::clock::Monotonic;
-use paceline_live::timing::{Role, Timing, enter_realtime};
+use paceline_live::testbed::clock::Monotonic;
+use paceline_live::testbed::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Rate, Time, TimeDelta};

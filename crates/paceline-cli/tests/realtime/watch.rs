@@ -1,5 +1,5 @@
 //! `paceline call --watch` without a browser: its output, access to its page, its end, and its results. The page itself is
-//! tested in `paceline-watch/tests/browser.rs`.
+//! tested in `paceline-live/tests/browser.rs`.
 
 use super::track::is_required;
 use super::{paceline, stderr};

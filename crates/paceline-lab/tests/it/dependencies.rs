@@ -21,17 +21,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-gym", &["paceline-scenario", "paceline-netsim", "paceline", "paceline-units"]),
     ("paceline-lab", &["paceline-scenario", "paceline-results", "paceline-netsim", "paceline", "paceline-units"]),
     // Backends in real time compile neither a Parquet writer nor the scenario format.
-    ("paceline-live", &["paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-hosts", &["paceline-live", "paceline-netsim", "paceline-wire", "paceline-units"]),
+    ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-external", &["paceline-abi", "paceline", "paceline-units"]),
     ("paceline-chromium", &[]),
     (
         "paceline-call",
         &["paceline-chromium", "paceline-live", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"],
     ),
-    ("paceline-watch", &["paceline-netsim", "paceline-units"]),
     ("paceline-js", &["paceline", "paceline-units"]),
 ];
 

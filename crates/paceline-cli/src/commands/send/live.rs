@@ -1,6 +1,6 @@
 //! The line that a terminal shows during a session.
 
-use paceline_hosts::sender::Progress;
+use paceline_live::hosts::sender::Progress;
 use paceline_netsim::records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
 use paceline_units::{FlowId, Rate, TimeDelta};
 use std::cell::Cell;
