@@ -49,11 +49,11 @@ fn testbed(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (S
 #[cfg(all(feature = "browser", target_os = "linux"))]
 fn browser(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
     let (link_control, preview_images) = watch.map(|watch| (watch.link.clone(), watch.preview.clone())).unzip();
-    match paceline_call::BrowserBackend::missing() {
-        None => Ok(Box::new(paceline_call::BrowserBackend {
+    match paceline_browser::call::BrowserBackend::missing() {
+        None => Ok(Box::new(paceline_browser::call::BrowserBackend {
             link_control,
             preview_images,
-            ..paceline_call::BrowserBackend::default()
+            ..paceline_browser::call::BrowserBackend::default()
         })),
         Some((missing, hint)) => Err((missing.to_string(), hint.to_string())),
     }
@@ -80,7 +80,7 @@ pub fn names() -> [&'static str; 3] {
 pub fn registry(name: &str) -> Registry {
     match name {
         #[cfg(all(feature = "browser", target_os = "linux"))]
-        "browser" => paceline_call::registry(Registry::standard()),
+        "browser" => paceline_browser::call::registry(Registry::standard()),
         _ => yardsticks::add(Registry::standard()),
     }
 }

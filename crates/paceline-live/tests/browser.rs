@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use paceline::Registry;
-use paceline_chromium::{Browser, Page, Scratch, required};
+use paceline_browser::chromium::{Browser, Page, Scratch, required};
 use paceline_live::testbed::Testbed;
 use paceline_live::watch::{WatchServer, WatchedRun};
 use paceline_netsim::backend::Backend;

@@ -2,7 +2,7 @@
 //! runs. `cargo xtask playground` writes the page.
 
 use paceline::Registry;
-use paceline_chromium::{Browser, Page, Scratch, required};
+use paceline_browser::chromium::{Browser, Page, Scratch, required};
 use paceline_lab::run::Runner;
 use paceline_scenario::{Changes, Origin};
 use serde_json::{Value, json};

@@ -24,11 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-chromium", &[]),
-    (
-        "paceline-call",
-        &["paceline-chromium", "paceline-live", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"],
-    ),
+    ("paceline-browser", &["paceline-live", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-js", &["paceline", "paceline-units"]),
 ];
 

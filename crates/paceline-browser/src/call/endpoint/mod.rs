@@ -28,8 +28,8 @@ pub use error::EndpointError;
 pub use frame_cache::FrameCache;
 pub use video_section::VideoSection;
 
-use crate::call_roles::feedback_format;
-use crate::stats::SRTP_TAG;
+use crate::call::call_roles::feedback_format;
+use crate::call::stats::SRTP_TAG;
 use paceline::{Controller, FecScheme, MediaKind, Registry};
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::device::MTU;

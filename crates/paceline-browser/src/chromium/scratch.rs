@@ -74,7 +74,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Browser, Error, required};
+    use crate::chromium::{Browser, Error, required};
 
     #[test]
     fn start_fails_if_the_cleanup_shell_was_killed() {

@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// An offer of Chromium 156 without its other codecs.
-    const OFFER: &str = include_str!("../../tests/sdp/chromium-offer.sdp");
+    const OFFER: &str = include_str!("../../../tests/sdp/chromium-offer.sdp");
 
     fn without(line: &str) -> String {
         assert!(OFFER.contains(line), "{line}");

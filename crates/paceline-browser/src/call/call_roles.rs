@@ -55,7 +55,7 @@ const BUILT_IN: [BuiltIn; 3] = [
 /// Returns the controllers that this backend supports: those of `registry` and Chromium's own. Where Chromium replaces a
 /// half of a controller, the signals of that half are Chromium's statistics.
 pub fn registry(registry: Registry) -> Registry {
-    use crate::stats::{RECEIVER_SIGNALS, SENDER_SIGNALS};
+    use crate::call::stats::{RECEIVER_SIGNALS, SENDER_SIGNALS};
     let mut registry = registry.map(|entry| {
         let (name, (send, receive)) = (entry.name(), entry.signals());
         match roles_for(&entry) {
@@ -134,7 +134,7 @@ struct Chromium;
 impl Parameters for Chromium {}
 
 impl Config for Chromium {
-    const SIGNALS: SignalTables = (crate::stats::SENDER_SIGNALS, crate::stats::RECEIVER_SIGNALS);
+    const SIGNALS: SignalTables = (crate::call::stats::SENDER_SIGNALS, crate::call::stats::RECEIVER_SIGNALS);
     const CONTROLS: bool = false;
 
     fn halves(&self, _: &Setup) -> Controller {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn replaces_signals_of_chromiums_half_by_its_statistics() {
-        use crate::stats::{RECEIVER_SIGNALS, SENDER_SIGNALS};
+        use crate::call::stats::{RECEIVER_SIGNALS, SENDER_SIGNALS};
         let (standard, all) = (Registry::standard(), registry(Registry::standard()));
         let signals = |name| all.get(name).unwrap().signals();
         assert_eq!(signals("gcc-2016"), (SENDER_SIGNALS, standard.get("gcc-2016").unwrap().signals().1));

@@ -384,7 +384,7 @@ mod tests {
     /// A controller at its minimum rate needs frames to receive feedback.
     #[test]
     fn sends_frames_at_30_kbit_per_s() {
-        let camera = crate::camera::Camera::default();
+        let camera = crate::call::camera::Camera::default();
         let pictures: Camera = Box::new(move |number, picture| camera.picture(number, picture));
         let seconds = encode_camera(pictures, 20, |s| if (4..14).contains(&s) { 30 } else { 1000 }, Some(9));
         for second in &seconds[5..14] {

@@ -1,9 +1,9 @@
 //! The browser process.
 
-use crate::page::Page;
-use crate::pipe::Pipe;
-use crate::scratch::Scratch;
-use crate::{Error, installed};
+use crate::chromium::page::Page;
+use crate::chromium::pipe::Pipe;
+use crate::chromium::scratch::Scratch;
+use crate::chromium::{Error, installed};
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::process::CommandExt;

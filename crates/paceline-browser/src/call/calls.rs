@@ -1,15 +1,15 @@
 //! The calls of a run: setup, signalling, polling of statistics and rendered frames, and hang-up.
 
-use crate::browsers::{Browsers, CallPage};
-use crate::call_roles::{CallRoles, field_trials, roles_for};
-use crate::classify::{CallClassifier, FlowDirectory, Rendered};
-use crate::encoder_load::EncoderLoad;
-use crate::endpoint::{Endpoint, EndpointError, check_supported};
-use crate::local_endpoint::{EndpointHandle, LocalEndpoint, Request, encoder, source};
-use crate::signalling::{Description, SdpError, over_udp, with_rates};
-use crate::stats::{ConnectionState, MAX_EVENT_AGE, StatsSample, StatsTracker};
+use crate::call::browsers::{Browsers, CallPage};
+use crate::call::call_roles::{CallRoles, field_trials, roles_for};
+use crate::call::classify::{CallClassifier, FlowDirectory, Rendered};
+use crate::call::encoder_load::EncoderLoad;
+use crate::call::endpoint::{Endpoint, EndpointError, check_supported};
+use crate::call::local_endpoint::{EndpointHandle, LocalEndpoint, Request, encoder, source};
+use crate::call::signalling::{Description, SdpError, over_udp, with_rates};
+use crate::call::stats::{ConnectionState, MAX_EVENT_AGE, StatsSample, StatsTracker};
+use crate::chromium::{Error, Page};
 use paceline::Registry;
-use paceline_chromium::{Error, Page};
 use paceline_live::testbed::classify::{ByPort, port_of};
 use paceline_live::testbed::lateness::Lateness;
 use paceline_live::testbed::link::{Classifier, Side};
@@ -498,7 +498,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::check_supported;
+    use crate::call::endpoint::check_supported;
     use paceline_scenario::{Changes, Origin, load};
 
     fn plan(more: &str) -> Plan {

@@ -3,7 +3,6 @@
 //! [`Browser::start`] starts a browser with its files in a [`Scratch`] folder, and [`Browser::open`] opens a page. A [`Page`]
 //! evaluates scripts, takes screenshots and receives events. A browser runs in the network namespace of the calling thread.
 //! Its processes and files are removed when the value is dropped and when the calling process is killed.
-#![cfg(unix)]
 
 mod browser;
 mod page;

@@ -1,6 +1,6 @@
 //! The Chromium processes of a run: one per side and set of field trials, each in the network namespace of its side.
 
-use paceline_chromium::{Browser, Error, Page, Scratch};
+use crate::chromium::{Browser, Error, Page, Scratch};
 use paceline_live::testbed::link::Side;
 use paceline_live::testbed::testbed_network::TestbedNetwork;
 use paceline_netsim::records::Program;
@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::camera::{Camera, HEIGHT, RATE, WIDTH};
+use crate::call::camera::{Camera, HEIGHT, RATE, WIDTH};
 
 /// The page that holds one endpoint of a call.
 const PAGE: &str = include_str!("page.html");

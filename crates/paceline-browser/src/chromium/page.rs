@@ -1,7 +1,7 @@
 //! A page of a browser.
 
-use crate::Error;
-use crate::pipe::{Listener, Pipe};
+use crate::chromium::Error;
+use crate::chromium::pipe::{Listener, Pipe};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use paceline::Registry;
-use paceline_call::endpoint::{Endpoint, EndpointError};
+use paceline_browser::call::endpoint::{Endpoint, EndpointError};
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::timing::Timing;
 use paceline_netsim::plan::Plan;

@@ -3,8 +3,8 @@
 //! SRTP does not encrypt the RTP header. The payload type separates media from retransmissions; the timestamp identifies
 //! the frame.
 
-use crate::signalling::Description;
-use crate::stats::SRTP_TAG;
+use crate::call::signalling::Description;
+use crate::call::stats::SRTP_TAG;
 use paceline_live::testbed::classify::ByPort;
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::ip::Transport;

@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use paceline_chromium::{Browser, Error, Scratch, required};
+use paceline_browser::chromium::{Browser, Error, Scratch, required};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

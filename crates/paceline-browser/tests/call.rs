@@ -6,7 +6,7 @@
 mod remb_steps;
 
 use paceline::Registry;
-use paceline_call::{BrowserBackend, registry};
+use paceline_browser::call::{BrowserBackend, registry};
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::flow::IP_UDP_HEADERS;
 use paceline_netsim::records::{EventObserver, EventRecord, HalfName, PacketClass, Program};

@@ -3,7 +3,6 @@
 //! Each media flow is a WebRTC call over the testbed's link. The controller of the flow determines the endpoints
 //! ([`CallRoles`]): Chromium at both sides, Chromium as sender with a local receiver, or a local sender with Chromium as
 //! receiver. Session descriptions are exchanged outside the link; all packets cross the link.
-#![cfg(target_os = "linux")]
 
 mod browser_backend;
 mod browsers;

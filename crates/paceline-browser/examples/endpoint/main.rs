@@ -10,7 +10,7 @@
 mod remb_steps;
 
 use paceline::Registry;
-use paceline_call::endpoint::Endpoint;
+use paceline_browser::call::endpoint::Endpoint;
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::records::EventRecord;
@@ -133,13 +133,15 @@ impl std::fmt::Display for Summary {
 }
 
 #[cfg(not(feature = "video"))]
-fn source() -> Option<Box<dyn paceline_call::endpoint::MakeSource>> {
+fn source() -> Option<Box<dyn paceline_browser::call::endpoint::MakeSource>> {
     None
 }
 
 #[cfg(feature = "video")]
-fn source() -> Option<Box<dyn paceline_call::endpoint::MakeSource>> {
-    Some(Box::new(paceline_call::endpoint::video::Vp8::new(Box::new(paceline_call::endpoint::video::gradient))))
+fn source() -> Option<Box<dyn paceline_browser::call::endpoint::MakeSource>> {
+    Some(Box::new(paceline_browser::call::endpoint::video::Vp8::new(Box::new(
+        paceline_browser::call::endpoint::video::gradient,
+    ))))
 }
 
 fn parse_step(text: &str) -> Result<(TimeDelta, Rate), Box<dyn Error>> {

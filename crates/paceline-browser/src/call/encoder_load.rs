@@ -12,7 +12,7 @@ pub struct EncoderLoad {
     samples: AtomicU32,
     /// Samples in which the CPU limited the encoder.
     cpu_limited: AtomicU32,
-    /// Frames whose event came later than [`MAX_EVENT_AGE`](crate::stats::MAX_EVENT_AGE) allows.
+    /// Frames whose event came later than [`MAX_EVENT_AGE`](crate::call::stats::MAX_EVENT_AGE) allows.
     late_frames: AtomicU32,
 }
 

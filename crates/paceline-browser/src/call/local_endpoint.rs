@@ -1,7 +1,7 @@
 //! Local endpoints of calls. One loop serves the endpoints of a side. The threads of the calls exchange session descriptions
 //! with them over channels.
 
-use crate::endpoint::{Endpoint, EndpointError, MakeSource};
+use crate::call::endpoint::{Endpoint, EndpointError, MakeSource};
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::media_endpoint::MediaEndpoint;
 use paceline_netsim::ControllerFailure;
@@ -34,11 +34,11 @@ pub struct Request {
 pub fn source() -> Option<Box<dyn MakeSource>> {
     #[cfg(feature = "video")]
     {
-        use crate::camera::Camera;
+        use crate::call::camera::Camera;
         let camera = Camera::default();
         let render =
             move |number: u64, picture: &mut Vec<u8>| camera.picture(Camera::as_chromium_plays(number), picture);
-        Some(Box::new(crate::endpoint::video::Vp8::new(Box::new(render))))
+        Some(Box::new(crate::call::endpoint::video::Vp8::new(Box::new(render))))
     }
     #[cfg(not(feature = "video"))]
     None
@@ -50,11 +50,11 @@ pub fn source() -> Option<Box<dyn MakeSource>> {
 /// This build or this machine has no encoder; the error contains a hint.
 pub fn encoder() -> Result<(), BackendError> {
     #[cfg(feature = "video")]
-    return crate::endpoint::video::probe();
+    return crate::call::endpoint::video::probe();
     #[cfg(not(feature = "video"))]
     Err(BackendError::Unavailable {
         cause: "this build has no video encoder for local senders".to_owned(),
-        hint: "build paceline-call with the feature `video`, or the command with `browser`".to_owned(),
+        hint: "build paceline-browser with the feature `video`, or the command with `browser`".to_owned(),
     })
 }
 

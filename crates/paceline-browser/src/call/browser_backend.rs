@@ -1,9 +1,9 @@
 //! The backend `browser`.
 
-use crate::browsers::Browsers;
-use crate::calls::{Calls, unsupported};
+use crate::call::browsers::Browsers;
+use crate::call::calls::{Calls, unsupported};
+use crate::chromium::{Error, installed};
 use paceline::Registry;
-use paceline_chromium::{Error, installed};
 use paceline_live::testbed::testbed_network::TestbedNetwork;
 use paceline_live::testbed::timing::Timing;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
