@@ -25,12 +25,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-browser", &["paceline-live", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-js", &["paceline", "paceline-units"]),
 ];
 
 /// Crates above the use cases: they may use every other crate, and no other crate may use them. The Python package contains the
 /// command, and the harness of other implementations prints as it does.
-const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-playground", "paceline-benches", "paceline-others"];
+const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-wasm", "paceline-benches", "paceline-others"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

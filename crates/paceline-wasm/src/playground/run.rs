@@ -1,7 +1,7 @@
 //! One run: its series, metrics and trace hash.
 
-use crate::request::{Problem, Text};
-use crate::series::{Series, SeriesObserver};
+use crate::playground::request::{Problem, Text};
+use crate::playground::series::{Series, SeriesObserver};
 use paceline::Registry;
 use paceline_lab::metrics::METRICS;
 use paceline_lab::run::Runner;

@@ -1,8 +1,8 @@
 //! Requests of the page and their answers.
 
-use crate::controls::{self, Change, Controls};
-use crate::run::{self, RunAnswer};
-use crate::start::{self, Start};
+use crate::playground::controls::{self, Change, Controls};
+use crate::playground::run::{self, RunAnswer};
+use crate::playground::start::{self, Start};
 use paceline::Registry;
 use paceline_scenario::{Catalogue, Origin, ScenarioError};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Controls of the page: their positions for a text, and the text after a change. The text is the only state.
 
-use crate::request::{Problem, Text};
+use crate::playground::request::{Problem, Text};
 use paceline::Registry;
 use paceline_lab::registries;
 use paceline_netsim::flow::parameter::QueueLimit;
@@ -217,7 +217,7 @@ fn decimals(value: f64, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::start::FIRST;
+    use crate::playground::start::FIRST;
 
     fn first() -> Text {
         Text { name: "call.toml".to_owned(), text: FIRST.to_owned() }
@@ -268,10 +268,10 @@ mod tests {
     #[test]
     fn every_scenario_and_preset_can_be_opened() {
         let registry = Registry::standard();
-        let start = crate::start::start(&registry);
+        let start = crate::playground::start::start(&registry);
         let (mut with_capacity, all) = (0, start.scenarios.len() + start.presets.len());
         for named in start.presets.iter().chain(&start.scenarios) {
-            let text = crate::start::open(&named.name, paceline_scenario::Catalogue).unwrap();
+            let text = crate::playground::start::open(&named.name, paceline_scenario::Catalogue).unwrap();
             let controls = read(&Text { name: "call.toml".to_owned(), text }, &registry).unwrap();
             with_capacity += usize::from(controls.capacity.is_some());
             assert!(!named.summary.is_empty() && !controls.title.is_empty(), "{}", named.name);

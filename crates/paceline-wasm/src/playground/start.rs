@@ -1,6 +1,6 @@
 //! What the page offers at the start: controllers, queues, scenarios.
 
-use crate::request::Problem;
+use crate::playground::request::Problem;
 use paceline::Registry;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_scenario::{Catalogue, Template, Traffic, path_presets};

@@ -57,7 +57,7 @@ fn read(handle: u32, value: impl FnOnce(&Sender) -> f64) -> f64 {
 }
 
 /// Makes room for a text of `length` bytes, and returns its address.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn text(length: usize) -> *const u8 {
     let mut text = lock(&TEXT);
     *text = vec![0; length];
@@ -65,39 +65,39 @@ pub extern "C" fn text(length: usize) -> *const u8 {
 }
 
 /// Returns the length of the text, bytes.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn text_length() -> usize {
     lock(&TEXT).len()
 }
 
 /// Returns the address of the text.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn text_address() -> *const u8 {
     lock(&TEXT).as_ptr()
 }
 
 /// Sets the text to the names of all controllers, separated by spaces.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn controllers() {
     *lock(&TEXT) = sender::names().join(" ").into_bytes();
 }
 
 /// Returns what the controller that the text names needs: 1 for reports on packets, 2 for their ECN field, 4 for REMB, 8 for messages
 /// that only a receiver of Paceline sends.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn needs() -> i32 {
     status(sender::needs(&text_of_caller()))
 }
 
 /// Sets a parameter, which the text names, of the sender that is created next.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn set_parameter(value: f64) {
     let name = text_of_caller();
     lock(&PARAMETERS).push((name, value));
 }
 
 /// Creates a sender whose controller the text names. Returns its handle.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn create(start_bps: f64, min_bps: f64, max_bps: f64) -> i32 {
     let parameters = core::mem::take(&mut *lock(&PARAMETERS));
     let created =
@@ -113,14 +113,14 @@ pub extern "C" fn create(start_bps: f64, min_bps: f64, max_bps: f64) -> i32 {
 }
 
 /// Frees a sender.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn free(handle: u32) {
     lock(&SENDERS).remove(&handle);
 }
 
 /// Records a packet that leaves, and returns its number from 0. `kind` is 0 for media, 1 for a retransmission, 2 for FEC, 3 for padding;
 /// `probe` is the id of its probe cluster, or -1.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_sent(handle: u32, now_ms: f64, bytes: f64, kind: i32, probe: i32) -> f64 {
     with(handle, |sender| sender.handle_sent(now_ms, bytes, kind, probe)).unwrap_or_else(|message| {
         *lock(&TEXT) = message.into_bytes();
@@ -129,19 +129,19 @@ pub extern "C" fn handle_sent(handle: u32, now_ms: f64, bytes: f64, kind: i32, p
 }
 
 /// Adds a packet to the next feedback: its arrival on the receiver's clock, or NaN if it is lost, and its ECN field, or -1.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn add_report(handle: u32, number: f64, arrival_ms: f64, ecn: i32) -> i32 {
     run(handle, |sender| sender.add_report(number, arrival_ms, ecn))
 }
 
 /// Passes the added packets to the controller.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_feedback(handle: u32, now_ms: f64) -> i32 {
     run(handle, |sender| sender.handle_feedback(now_ms))
 }
 
 /// Handles a round-trip time.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_rtt(handle: u32, now_ms: f64, rtt_ms: f64) -> i32 {
     run(handle, |sender| {
         if !(rtt_ms > 0.0 && rtt_ms <= 3.6e6) {
@@ -153,7 +153,7 @@ pub extern "C" fn handle_rtt(handle: u32, now_ms: f64, rtt_ms: f64) -> i32 {
 }
 
 /// Handles the fraction of packets that a receiver report gives as lost, 0 to 1.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_loss(handle: u32, now_ms: f64, fraction: f64) -> i32 {
     run(handle, |sender| {
         let lost = Fraction::new(fraction).ok_or_else(|| format!("`fraction` must be from 0 to 1, not {fraction}"))?;
@@ -163,7 +163,7 @@ pub extern "C" fn handle_loss(handle: u32, now_ms: f64, fraction: f64) -> i32 {
 }
 
 /// Handles a receiver estimated maximum bitrate (REMB).
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_remb(handle: u32, now_ms: f64, bps: f64) -> i32 {
     run(handle, |sender| {
         sender.core.handle_message(time(now_ms)?, &Message::Remb(rate(bps, "bps")?));
@@ -172,7 +172,7 @@ pub extern "C" fn handle_remb(handle: u32, now_ms: f64, bps: f64) -> i32 {
 }
 
 /// Sets the lowest and the highest target.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn set_bounds(handle: u32, now_ms: f64, min_bps: f64, max_bps: f64) -> i32 {
     run(handle, |sender| {
         sender.core.set_bounds(time(now_ms)?, &bounds(min_bps, max_bps)?);
@@ -181,7 +181,7 @@ pub extern "C" fn set_bounds(handle: u32, now_ms: f64, min_bps: f64, max_bps: f6
 }
 
 /// Handles a change of the network route.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_route_change(handle: u32, now_ms: f64, start_bps: f64, min_bps: f64, max_bps: f64) -> i32 {
     run(handle, |sender| {
         sender.core.handle_route_change(time(now_ms)?, &setup(start_bps, min_bps, max_bps)?);
@@ -190,7 +190,7 @@ pub extern "C" fn handle_route_change(handle: u32, now_ms: f64, start_bps: f64, 
 }
 
 /// Sets whether there is a network.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn set_available(handle: u32, now_ms: f64, available: i32) -> i32 {
     run(handle, |sender| {
         sender.core.set_available(time(now_ms)?, available != 0);
@@ -199,7 +199,7 @@ pub extern "C" fn set_available(handle: u32, now_ms: f64, available: i32) -> i32
 }
 
 /// Handles the passing of time.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_timeout(handle: u32, now_ms: f64) -> i32 {
     run(handle, |sender| {
         sender.core.handle_timeout(time(now_ms)?);
@@ -208,19 +208,19 @@ pub extern "C" fn handle_timeout(handle: u32, now_ms: f64) -> i32 {
 }
 
 /// Adds a packet to the next frame: a number of the caller's choice, and its size.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn add_packet(handle: u32, token: f64, bytes: f64) -> i32 {
     run(handle, |sender| sender.add_packet(token, bytes))
 }
 
 /// Queues the packets that were added as a frame. Returns 1, or 0 if the frame is dropped.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn push_frame(handle: u32, now_ms: f64, key: i32) -> i32 {
     status(with(handle, |sender| sender.push_frame(now_ms, key != 0).map(i32::from)))
 }
 
 /// Takes the next packet that may leave. Returns 1, or 0 for none; `packet_…` then have its values.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_transmit(handle: u32, now_ms: f64) -> i32 {
     status(with(handle, |sender| {
         let packet = sender.core.poll_transmit(time(now_ms)?);
@@ -232,7 +232,7 @@ pub extern "C" fn poll_transmit(handle: u32, now_ms: f64) -> i32 {
 
 /// Returns a value of the packet that `poll_transmit` took: 0 for its number, 1 for its token (NaN for padding), 2 for its size, 3 for its
 /// probe cluster (-1 for none), 4 for its ECN codepoint.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn packet_value(index: i32) -> f64 {
     let packet = lock(&PACKET);
     let Some(packet) = packet.as_ref() else { return f64::NAN };
@@ -247,14 +247,14 @@ pub extern "C" fn packet_value(index: i32) -> f64 {
 }
 
 /// Takes a number of a packet that was discarded because its frame waited for too long; NaN for none.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_discarded(handle: u32) -> f64 {
     with(handle, |sender| Ok(sender.core.poll_discarded())).ok().flatten().unwrap_or(f64::NAN)
 }
 
 /// Takes the next probe cluster for a program that paces. Sets the text to its id, rate, duration in ms and least number of packets,
 /// separated by spaces. Returns 1, or 0 for none.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_probe(handle: u32) -> i32 {
     status(with(handle, |sender| {
         let Some(cluster) = sender.core.poll_probe() else { return Ok(0) };
@@ -266,7 +266,7 @@ pub extern "C" fn poll_probe(handle: u32) -> i32 {
 
 /// Takes the next event: 1 for a new decision, 2 for a dropped frame, 3 for a request of a key frame, 4 for lost feedback, 5 for feedback
 /// that resumes, 6 for a clock that was set back; 0 for none. Others are skipped.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_event(handle: u32) -> i32 {
     status(with(handle, |sender| {
         while let Some(event) = sender.core.poll_event() {
@@ -288,7 +288,7 @@ pub extern "C" fn poll_event(handle: u32) -> i32 {
 /// (infinite for never), 4 for the bound on bytes in flight (infinite for none), 5 for the bytes in flight that it bounds, 6 for the longest
 /// wait in the queue in ms (infinite for no own limit), 7 for the ECN codepoint, 8 for whether the window is open, 9 for the bytes in
 /// the queue, 10 for the stable target.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn value(handle: u32, index: i32) -> f64 {
     read(handle, |sender| {
         let (core, decision, flight) = (&sender.core, sender.core.decision(), sender.core.flight());

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 
 #[cfg(not(target_family = "wasm"))]
 fn write(module: &str, page: &str) -> std::io::Result<()> {
-    std::fs::write(page, paceline_playground::page::html(&std::fs::read(module)?)?)
+    std::fs::write(page, paceline_wasm::playground::page::html(&std::fs::read(module)?)?)
 }
 
 /// A module writes no page.

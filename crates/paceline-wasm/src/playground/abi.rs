@@ -25,7 +25,7 @@ pub extern "C" fn answer() -> *const u8 {
     // If the engine panics, the answer is the message of the panic.
     std::panic::set_hook(Box::new(|panic| *lock(&ANSWER) = panic.to_string().into_bytes()));
     let request = std::mem::take(&mut *lock(&REQUEST));
-    let bytes = crate::answer(&request);
+    let bytes = crate::playground::answer(&request);
     let mut answer = lock(&ANSWER);
     *answer = bytes;
     answer.as_ptr()
