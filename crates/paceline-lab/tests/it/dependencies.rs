@@ -10,7 +10,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // The RTP formats, with the feature `rtp`.
     ("paceline", &["paceline-wire", "paceline-units"]),
     ("paceline-wire", &["paceline-units"]),
-    ("paceline-conformance", &["paceline", "paceline-units"]),
     ("paceline-netsim", &["paceline-wire", "paceline", "paceline-units"]),
     ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
     // Stored results and reports use the records of the simulator, and run nothing.

@@ -1,6 +1,6 @@
 //! The decisions of both, script by script.
 
-use paceline_conformance::{Case, Class, Oracle, Script, Subject, Tally, compare, compare_pair, trials};
+use paceline_others::conformance::{Case, Class, Oracle, Script, Subject, Tally, compare, compare_pair, trials};
 use std::collections::BTreeMap;
 
 /// The share of decisions that must agree within 1 %, of all and in each class.
@@ -60,7 +60,7 @@ fn every_decision_agrees_without_the_congestion_window() {
     assert_eq!((all.agree, all.same_probes, all.same_pacing), (all.decisions, all.probes, all.inputs));
 }
 
-/// All 200 scripts: `cargo test --release -p paceline-conformance -- --ignored`.
+/// All 200 scripts: `cargo test --release -p paceline-others -- --ignored`.
 #[test]
 #[ignore = "takes 20 s in release; a part of it runs always"]
 fn all_scripts_agree_in_every_class() {

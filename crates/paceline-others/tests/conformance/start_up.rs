@@ -1,7 +1,7 @@
 //! How long each controller takes to use a link, alone in the same world.
 
 use goog_cc::transport::StreamsConfig;
-use paceline_conformance::{Case, Class, Input, Oracle, Output, Script, Subject, World, trials};
+use paceline_others::conformance::{Case, Class, Input, Oracle, Output, Script, Subject, World, trials};
 
 /// The number of runs per link.
 const RUNS: u64 = 5;

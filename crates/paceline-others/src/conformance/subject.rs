@@ -1,6 +1,6 @@
 //! The subject: the controller of this library.
 
-use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
+use crate::conformance::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
 use paceline::GoogCcConfig;
 use paceline::internals::googcc::GoogCc;
 use paceline::{

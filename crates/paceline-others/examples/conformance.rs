@@ -1,7 +1,7 @@
 //! Runs all scripts through both controllers and prints the counts of each class. `--first` prints the first divergence of
 //! each class. `--rules` switches each rule of today on alone.
 
-use paceline_conformance::{Case, Class, Rule, Script, Tally, compare};
+use paceline_others::conformance::{Case, Class, Rule, Script, Tally, compare};
 use std::collections::BTreeMap;
 
 fn main() {

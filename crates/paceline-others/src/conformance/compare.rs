@@ -1,7 +1,7 @@
 //! The comparison: one script through both controllers.
 
-use crate::input::{Input, MAX_BPS, MIN_BPS, Output};
-use crate::{Case, Oracle, Script, Subject, World, trials};
+use crate::conformance::input::{Input, MAX_BPS, MIN_BPS, Output};
+use crate::conformance::{Case, Oracle, Script, Subject, World, trials};
 use core::fmt;
 use core::ops::AddAssign;
 use goog_cc::transport::StreamsConfig;

@@ -16,7 +16,7 @@
 
 use goog_cc::transport::StreamsConfig;
 use paceline::GoogCcConfig;
-use paceline_conformance::{Case, Input, Oracle, Output, Packet, Rule, Script, Sent, Subject, compare, trials};
+use paceline_others::conformance::{Case, Input, Oracle, Output, Packet, Rule, Script, Sent, Subject, compare, trials};
 use paceline_units::TimeDelta;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,7 +2,7 @@
 
 use goog_cc::transport::StreamsConfig;
 use paceline::{GoogCcConfig, Parameters};
-use paceline_conformance::{Case, Oracle, Script, Subject, Tally, compare_pair, trials};
+use paceline_others::conformance::{Case, Oracle, Script, Subject, Tally, compare_pair, trials};
 
 /// Numbers of the config that the scripts of the comparison reach. Those of features that are off by default are not among them.
 const NUMBERS: [&str; 30] = [

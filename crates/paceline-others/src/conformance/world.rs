@@ -1,7 +1,7 @@
 //! A simple path with a sender and a receiver: it turns the conditions of a script into inputs.
 
-use crate::input::{Cluster, Input, MAX_BPS, Output, Packet, ProbeTag, Sent};
-use crate::script::{Class, Conditions, Script, Steps};
+use crate::conformance::input::{Cluster, Input, MAX_BPS, Output, Packet, ProbeTag, Sent};
+use crate::conformance::script::{Class, Conditions, Script, Steps};
 use paceline_units::RandomStream;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

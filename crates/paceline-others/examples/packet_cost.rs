@@ -12,7 +12,7 @@ use paceline::{
     Event, Feedback, Outgoing, PacketKind, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket,
     Setup, Signals,
 };
-use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
+use paceline_others::conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
 use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn native(input: &Input) -> Option<Native> {
             Native::Sent(at(sent.at), packet)
         }
         Input::Feedback { at: us, packets, in_flight } => {
-            let report = |packet: &paceline_conformance::Packet| {
+            let report = |packet: &paceline_others::conformance::Packet| {
                 let arrival = packet.arrival.map(|us| RemoteTime::from_nanos(us * 1000));
                 PacketReport::new(
                     packet.sent.number,

@@ -1,6 +1,6 @@
 //! The oracle: the crate `goog_cc`.
 
-use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, ProbeTag, START_BPS, Sent};
+use crate::conformance::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, ProbeTag, START_BPS, Sent};
 use goog_cc::experiments::FieldTrials;
 use goog_cc::network_control::{NetworkControllerConfig, NetworkControllerInterface};
 use goog_cc::transport::{

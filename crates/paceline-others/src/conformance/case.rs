@@ -1,6 +1,6 @@
 //! Which config is compared with which oracle, and the known differences that a comparison excludes.
 
-use crate::oracle::Vintage;
+use crate::conformance::oracle::Vintage;
 use paceline::GoogCcConfig;
 use paceline::internals::blocks::PushbackConfig;
 use paceline::internals::googcc::{BandwidthConfig, LossV2Config};
