@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_family_is_crate_and_module() {
         for (function, expected) in [
-            ("paceline_flow::sender::MediaSender::poll_transmit", "paceline_flow::sender"),
+            ("paceline_netsim::flow::sender::MediaSender::poll_transmit", "paceline_netsim::flow"),
             ("<paceline_netsim::sim::Simulator as paceline_netsim::backend::Backend>::run", "paceline_netsim::sim"),
             ("<&mut core::fmt::Formatter as core::fmt::Write>::write_str", "core"),
             ("xxhash_rust::xxh3::update", "xxhash_rust"),

@@ -10,8 +10,7 @@ use serde_json::{Value, from_str};
 use std::time::Instant;
 
 /// Crates that also build for other systems than Linux; no dependency of theirs compiles C.
-const PORTABLE: [&str; 6] =
-    ["paceline-units", "paceline", "paceline-wire", "paceline-flow", "paceline-records", "paceline-netsim"];
+const PORTABLE: [&str; 4] = ["paceline-units", "paceline", "paceline-wire", "paceline-netsim"];
 
 /// Rust targets, and what builds for them: the embeddable crates need an allocator, but no operating system.
 const TARGETS: [(&str, &[&str], &str); 4] = [
@@ -24,8 +23,8 @@ const TARGETS: [(&str, &[&str], &str); 4] = [
 /// Everything that needs neither GStreamer nor a browser.
 const FEATURES: &str = "paceline-cli/testbed";
 
-/// Crates whose tests are calls with Chromium, in real time.
-const BROWSER: [&str; 2] = ["paceline-call", "paceline-chromium"];
+/// The crate whose tests are calls with Chromium, in real time.
+const BROWSER: &str = "paceline-browser";
 
 /// A stage: its name, what it checks, and the function that checks it with these features.
 struct Stage {
@@ -128,24 +127,24 @@ fn lint(features: &str) -> Result<(), Problem> {
 }
 
 fn tests(features: &str) -> Result<(), Problem> {
-    let packages = without(&BROWSER);
+    let packages = without(&[BROWSER]);
     Ok(run(command(&format!("cargo test --quiet {packages} --features {features} -- --skip browser")))?)
 }
 
-/// The tests that the stage `tests` leaves out: two crates, and tests of the others whose names contain `browser`.
+/// The tests that the stage `tests` leaves out: one crate, and tests of the others whose names contain `browser`.
 fn browser(features: &str) -> Result<(), Problem> {
     // The command is named for its features only.
-    let crates = format!("--package paceline-cli --package {} --package {}", BROWSER[0], BROWSER[1]);
+    let crates = format!("--package paceline-cli --package {BROWSER}");
     // A test opens it.
     playground::page()?;
     let calls = "--lib --test call --test loopback --test browser";
     run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
-    let packages = without(&BROWSER);
+    let packages = without(&[BROWSER]);
     Ok(run(command(&format!("cargo test --quiet {packages} --tests --features {features} -- browser")))?)
 }
 
 fn fuzzing(features: &str) -> Result<(), Problem> {
-    fuzz::without_fuzzer(&without(&BROWSER), features)
+    fuzz::without_fuzzer(&without(&[BROWSER]), features)
 }
 
 /// Selects every package but these.
@@ -155,7 +154,7 @@ fn without(packages: &[&str]) -> String {
 
 /// Builds what the tests use as well. Naming the tests selects what is already compiled, so that only linking is left.
 fn build_debug(features: &str) -> Result<(), String> {
-    let packages = without(&["xtask", BROWSER[0], BROWSER[1]]);
+    let packages = without(&["xtask", BROWSER]);
     run(command(&format!("cargo build --quiet --profile test {packages} --bins --tests --features {features}")))
 }
 

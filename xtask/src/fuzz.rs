@@ -9,13 +9,8 @@ use std::path::PathBuf;
 const SECONDS: &str = "60";
 
 /// Test executables with fuzz targets, as crate and name.
-const EXECUTABLES: [(&str, &str); 5] = [
-    ("paceline-lab", "it"),
-    ("paceline-wire", "it"),
-    ("paceline-watch", "fuzz"),
-    ("paceline-explain", "it"),
-    ("paceline-hosts", "it"),
-];
+const EXECUTABLES: [(&str, &str); 4] =
+    [("paceline-lab", "it"), ("paceline-wire", "it"), ("paceline-live", "fuzz"), ("paceline-explain", "it")];
 
 /// Runs the tests of every fuzz target for a minute, all at the same time, so that each has a share of the processors.
 pub fn without_fuzzer(packages: &str, features: &str) -> Result<(), Problem> {

@@ -27,7 +27,7 @@ fn package() -> Result<PathBuf, Problem> {
         fs::remove_dir_all(&folder).map_err(failed)?;
     }
     copy(&root().join("js"), &folder).map_err(failed)?;
-    fs::copy(wasm::module("paceline-js")?, folder.join("paceline.wasm")).map_err(failed)?;
+    fs::copy(wasm::module("npm")?, folder.join("paceline.wasm")).map_err(failed)?;
     let mut test = command("node --test test/");
     test.current_dir(&folder);
     run(test)?;

@@ -19,12 +19,12 @@ pub fn playground(arguments: &[String]) -> Result<(), Problem> {
 
 /// Builds the page and returns its path.
 pub fn page() -> Result<PathBuf, Problem> {
-    let module = wasm::module("paceline-playground")?;
+    let module = wasm::module("playground")?;
     let folder = target().join("playground");
     let page = folder.join("playground.html");
     let failed = |error| format!("{}: {error}", page.display());
     fs::create_dir_all(&folder).map_err(failed)?;
-    let mut write = command("cargo run --quiet --locked --package paceline-playground --bin playground-page --");
+    let mut write = command("cargo run --quiet --locked --package paceline-wasm --bin playground-page --");
     write.arg(module).arg(&page);
     run(write)?;
     let size = fs::metadata(&page).map_err(failed)?.len();

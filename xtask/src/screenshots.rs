@@ -9,7 +9,7 @@ const MOST_BYTES: u64 = 400_000;
 
 /// Each image, and the test that writes it.
 const PICTURES: [(&str, &str); 3] = [
-    ("playground.png", "cargo test -p paceline-playground --test browser -- --ignored --exact writes_screenshot"),
+    ("playground.png", "cargo test -p paceline-wasm --test browser -- --ignored --exact writes_screenshot"),
     ("report-table1.png", "cargo test -p paceline-report --test it -- --ignored --exact browser::writes_screenshot"),
     (
         "watch.png",

@@ -1,5 +1,5 @@
 //! The C types of Paceline: what programs in C pass to the controllers of the library (crate `paceline-c`), and the table of
-//! functions by which a shared library gives the laboratory a controller of its own (`lib:`, crate `paceline-external`).
+//! functions by which a shared library gives the laboratory a controller of its own (`lib:`, `external` of `paceline-live`).
 //!
 //! Times are nanoseconds, rates bits per second, sizes bytes with IP and UDP headers. Choices are integers, because an
 //! `enum` of Rust must not receive a value that it does not have. `cargo xtask c` writes these types into `paceline.h`.

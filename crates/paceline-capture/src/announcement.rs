@@ -5,7 +5,7 @@ use super::pending::Record;
 use super::taps::{Direction, Taps};
 use etherparse::{IpNumber, Ipv4Header, UdpHeader};
 use paceline::FecScheme;
-use paceline_flow::{MediaKind, StreamInfo};
+use paceline_netsim::flow::{MediaKind, StreamInfo};
 use paceline_netsim::plan::{MediaPlan, Plan};
 use paceline_units::{StreamId, Time};
 use paceline_wire::ExtensionIds;

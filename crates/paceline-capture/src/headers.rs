@@ -3,9 +3,9 @@
 use super::taps::Route;
 use super::timestamps::Stamps;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
-use paceline_flow::Datagram;
-use paceline_flow::tcp::{Segment, TcpConfig};
-use paceline_records::{PacketClass, TappedPacket};
+use paceline_netsim::flow::Datagram;
+use paceline_netsim::flow::tcp::{Segment, TcpConfig};
+use paceline_netsim::records::{PacketClass, TappedPacket};
 use paceline_units::{DataSize, Ecn};
 
 /// The usual initial value. Simulated hops do not decrement it.

@@ -14,7 +14,7 @@ mod timestamps;
 
 use paceline_netsim::backend::EPOCH;
 use paceline_netsim::plan::Plan;
-use paceline_records::{Content, EventObserver, EventRecord, RunHeader, TapPoint, TappedPacket};
+use paceline_netsim::records::{Content, EventObserver, EventRecord, RunHeader, TapPoint, TappedPacket};
 use paceline_results::StoreError;
 use paceline_results::files::{self, Temporary};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};

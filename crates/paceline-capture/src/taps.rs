@@ -4,9 +4,9 @@
 //! and port, not by interface: with equal addresses, each further observation of a packet would count as a
 //! retransmission.
 
-use paceline_flow::tcp::TcpConfig;
+use paceline_netsim::flow::tcp::TcpConfig;
 use paceline_netsim::plan::{FlowKind, FlowPlan, Plan};
-use paceline_records::{TapPoint, TappedPacket};
+use paceline_netsim::records::{TapPoint, TappedPacket};
 
 /// Taps are numbered from 1 to 255: senders, receivers, two for each hop.
 pub(super) const HOPS_MAX: usize = 126;

@@ -1,8 +1,8 @@
 //! TCP timestamps (RFC 7323). The simulated TCP counts the size of the option; a capture adds the values that a kernel
 //! sends: a clock in milliseconds, and the echo according to section 4.3.
 
-use paceline_flow::tcp::Segment;
-use paceline_records::{TapPoint, TappedPacket};
+use paceline_netsim::flow::tcp::Segment;
+use paceline_netsim::records::{TapPoint, TappedPacket};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The machine and the operating system that results are made on.
 
 use crate::commands::COMMIT;
-use paceline_records::Environment;
+use paceline_netsim::records::Environment;
 use std::fs;
 use std::sync::OnceLock;
 

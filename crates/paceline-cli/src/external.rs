@@ -20,9 +20,9 @@ pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text:
     if let Ok(value) = text.parse::<toml::Table>() {
         strings(&toml::Value::Table(value), &mut names);
     }
-    for name in names.iter().filter(|name| paceline_external::is_external(name)) {
+    for name in names.iter().filter(|name| paceline_live::external::is_external(name)) {
         if registry.get(name).is_none() {
-            registry.add(paceline_external::entry(name).map_err(hinted)?);
+            registry.add(paceline_live::external::entry(name).map_err(hinted)?);
         }
     }
     Ok(registry)
@@ -51,14 +51,14 @@ pub fn add_of_files(registry: Registry, allow_exec: bool, files: &[Origin]) -> R
 /// Returns whether this is the name of an external controller.
 pub fn is_external(name: &str) -> bool {
     #[cfg(unix)]
-    return paceline_external::is_external(name);
+    return paceline_live::external::is_external(name);
     #[cfg(not(unix))]
     return false;
 }
 
 #[cfg(unix)]
-fn hinted(error: paceline_external::ExternalError) -> miette::Report {
-    let help = match error.name.starts_with(paceline_external::LIB) {
+fn hinted(error: paceline_live::external::ExternalError) -> miette::Report {
+    let help = match error.name.starts_with(paceline_live::external::LIB) {
         true => "paceline.h declares the table of functions; docs/how-to/c.md shows a complete library",
         false => {
             "`paceline schema controller` describes the lines; try the program alone: its first output is the hello"
@@ -87,7 +87,7 @@ fn strings(value: &toml::Value, found: &mut Vec<String>) {
 /// Returns the schema of the lines.
 #[cfg(unix)]
 pub fn schema() -> Result<serde_json::Value> {
-    Ok(paceline_external::protocol::schema())
+    Ok(paceline_live::external::protocol::schema())
 }
 
 /// This system has no external controllers.
@@ -99,5 +99,5 @@ pub fn schema() -> Result<serde_json::Value> {
 /// Ends the programs that run.
 pub fn end_all() {
     #[cfg(unix)]
-    paceline_external::end_all();
+    paceline_live::external::end_all();
 }

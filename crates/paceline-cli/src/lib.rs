@@ -177,7 +177,7 @@ static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 /// effect.
 pub fn set_program(words: Vec<OsString>) {
     #[cfg(all(feature = "testbed", target_os = "linux"))]
-    paceline_live::child_guard::set_program(words.clone());
+    paceline_live::testbed::child_guard::set_program(words.clone());
     let _ = PROGRAM.set(words);
 }
 
@@ -186,9 +186,9 @@ pub fn set_program(words: Vec<OsString>) {
 pub fn run(words: &[OsString]) -> ExitCode {
     #[cfg(all(feature = "testbed", target_os = "linux"))]
     if let [_, first, rest @ ..] = words
-        && first == paceline_live::child_guard::GUARD
+        && first == paceline_live::testbed::child_guard::GUARD
     {
-        return ExitCode::from(paceline_live::child_guard::run(rest));
+        return ExitCode::from(paceline_live::testbed::child_guard::run(rest));
     }
     // An error means that the caller has its own style of reports.
     let _ = miette::set_hook(Box::new(|_| Box::new(report_handler())));

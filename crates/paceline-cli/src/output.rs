@@ -2,7 +2,7 @@
 
 use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
-use paceline_records::Environment;
+use paceline_netsim::records::Environment;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};

@@ -2,7 +2,7 @@
 
 use crate::output;
 use paceline_lab::metrics::find;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 
 /// Shown in place of a missing value.
 pub const MISSING: &str = "–";

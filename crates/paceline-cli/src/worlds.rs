@@ -33,8 +33,10 @@ const WORLDS: [(&str, Open); 3] = [("sim", |_| Ok(Box::new(Simulator))), ("testb
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 fn testbed(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
     let link_control = watch.map(|watch| watch.link.clone());
-    match paceline_live::Testbed::missing() {
-        None => Ok(Box::new(paceline_live::Testbed { link_control, ..paceline_live::Testbed::default() })),
+    match paceline_live::testbed::Testbed::missing() {
+        None => {
+            Ok(Box::new(paceline_live::testbed::Testbed { link_control, ..paceline_live::testbed::Testbed::default() }))
+        }
         Some(missing) => Err((missing.to_string(), missing.hint().to_string())),
     }
 }
@@ -47,11 +49,11 @@ fn testbed(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (S
 #[cfg(all(feature = "browser", target_os = "linux"))]
 fn browser(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
     let (link_control, preview_images) = watch.map(|watch| (watch.link.clone(), watch.preview.clone())).unzip();
-    match paceline_call::BrowserBackend::missing() {
-        None => Ok(Box::new(paceline_call::BrowserBackend {
+    match paceline_browser::call::BrowserBackend::missing() {
+        None => Ok(Box::new(paceline_browser::call::BrowserBackend {
             link_control,
             preview_images,
-            ..paceline_call::BrowserBackend::default()
+            ..paceline_browser::call::BrowserBackend::default()
         })),
         Some((missing, hint)) => Err((missing.to_string(), hint.to_string())),
     }
@@ -78,7 +80,7 @@ pub fn names() -> [&'static str; 3] {
 pub fn registry(name: &str) -> Registry {
     match name {
         #[cfg(all(feature = "browser", target_os = "linux"))]
-        "browser" => paceline_call::registry(Registry::standard()),
+        "browser" => paceline_browser::call::registry(Registry::standard()),
         _ => yardsticks::add(Registry::standard()),
     }
 }

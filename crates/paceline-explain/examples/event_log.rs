@@ -6,7 +6,7 @@
 use paceline::Registry;
 use paceline_capture::Capture;
 use paceline_lab::run::Runner;
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::{Changes, Origin, Scenario};
 use paceline_units::Time;
 use pcap_file::pcapng::{Block, PcapNgReader};

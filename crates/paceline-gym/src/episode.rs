@@ -6,8 +6,8 @@ use super::{GymError, Reward};
 use paceline::Registry;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::plan::{ControllerPlan, Plan};
+use paceline_netsim::records::EventObserver;
 use paceline_netsim::sim::{Simulation, start_time};
-use paceline_records::EventObserver;
 use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 
 use super::agent::{Quantity, quantity};
 use paceline_netsim::plan::{FlowPlan, Plan};
-use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, PacketRecord};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 use std::sync::Arc;

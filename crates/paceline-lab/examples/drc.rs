@@ -9,7 +9,7 @@
 #[path = "../tests/it/drc/paths.rs"]
 mod paths;
 
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use std::collections::BTreeMap;
 
 /// Seeds of cellular models for the final run.

@@ -8,13 +8,13 @@ use crate::suite::Suite;
 use crate::sweep::Sweep;
 use crate::yardsticks;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
-use paceline_flow::source::SOURCES;
-use paceline_flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
+use paceline_netsim::flow::source::SOURCES;
+use paceline_netsim::flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueEntry};
 use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::plan::FlowKind;
-use paceline_records::{Better, Label};
+use paceline_netsim::records::{Better, Label};
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
 use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
@@ -216,8 +216,8 @@ fn queue(of: &QueueEntry) -> Entry {
     with_keys(of.name, of.summary, &parameters)
 }
 
-fn with_keys(name: &str, summary: &str, parameters: &[paceline_flow::parameter::Parameter]) -> Entry {
-    let key = |p: &paceline_flow::parameter::Parameter| Key {
+fn with_keys(name: &str, summary: &str, parameters: &[paceline_netsim::flow::parameter::Parameter]) -> Entry {
+    let key = |p: &paceline_netsim::flow::parameter::Parameter| Key {
         name: p.name,
         default: p.if_absent,
         range: p.kind.range_text(),

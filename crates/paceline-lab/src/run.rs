@@ -5,8 +5,8 @@ use crate::metrics::{Collector, METRICS};
 use core::any::Any;
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError};
+use paceline_netsim::records::{EventObserver, RunHeader, Summary};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, RunHeader, Summary};
 use paceline_scenario::{IncludeIf, Scenario};
 use paceline_units::{Time, TimeDelta};
 use rayon::prelude::*;
@@ -206,7 +206,7 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::{HostStats, Percentiles};
+    use paceline_netsim::records::{HostStats, Percentiles};
     use paceline_scenario::{Changes, Origin, Quantity, Window, load};
 
     const WITH_CONDITION: &str = r#"

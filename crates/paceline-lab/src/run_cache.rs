@@ -7,7 +7,7 @@ use crate::run::{RunResult, Runner};
 use crate::run_identity::whole_values;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
-use paceline_records::EventObserver;
+use paceline_netsim::records::EventObserver;
 use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::Value;

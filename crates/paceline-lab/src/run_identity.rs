@@ -2,7 +2,7 @@
 
 use crate::metrics::{METRICS, WindowResult};
 use paceline_netsim::plan::{ControllerPlan, FlowKind, Plan};
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::database::{MeasuredRun, QuantityKey, run_inputs};
 use paceline_scenario::{Quantity, Scenario};
 use std::fmt::{self, Write};

@@ -2,7 +2,7 @@
 
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use paceline_netsim::backend::Outcome;
-use paceline_records::{HostStats, Label, Program, Summary};
+use paceline_netsim::records::{HostStats, Label, Program, Summary};
 use paceline_results::Assertion;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use crate::run::{Runner, RunsResult, summarise};
 use crate::run_identity::{ScenarioHashes, changes, whole_values};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
-use paceline_records::{Environment, EventObserver, RunHeader};
+use paceline_netsim::records::{Environment, EventObserver, RunHeader};
 use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::{Map, Value, json};

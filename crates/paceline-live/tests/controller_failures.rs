@@ -6,7 +6,7 @@ use paceline::{
     Arrival, Config, Controller, Decision, Entry, Event, Failure, Message, Parameters, ReceiveHalf, Registry, SendHalf,
     Setup, Signals,
 };
-use paceline_live::Testbed;
+use paceline_live::testbed::Testbed;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::link_control::LinkControl;

@@ -1,9 +1,9 @@
 //! ECN on the testbed, with real packets and the kernel's TCP: ECT(1) out, marks back, and a path that clears the field.
 
 use paceline::Registry;
-use paceline_live::Testbed;
+use paceline_live::testbed::Testbed;
 use paceline_netsim::backend::Backend;
-use paceline_records::{EventObserver, EventRecord, PacketClass};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{Ecn, Time};
 

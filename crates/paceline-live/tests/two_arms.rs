@@ -1,11 +1,11 @@
 //! The simulated network reproduces every decision of a link of real packets from its arrivals.
 
 use paceline::Registry;
-use paceline_live::Testbed;
+use paceline_live::testbed::Testbed;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::network::{FlowEnd, Network, Wake};
 use paceline_netsim::plan::Plan;
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Time};
 

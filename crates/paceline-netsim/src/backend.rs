@@ -2,12 +2,12 @@
 //! real networks.
 
 use crate::controller_failure::ControllerFailure;
+use crate::flow::source::SourceError;
 use crate::plan::Plan;
+use crate::records::{EventObserver, HostStats, Program};
 use core::any::Any;
 use core::error::Error;
 use paceline::{ConfigError, Registry};
-use paceline_flow::source::SourceError;
-use paceline_records::{EventObserver, HostStats, Program};
 use std::time::Duration;
 
 /// Wall-clock time at [`Time::ZERO`](paceline_units::Time::ZERO) of the simulator, since 1970: 2000-01-01 00:00:00 UTC.

@@ -1,10 +1,10 @@
 //! Metadata of a plan: the header of its runs, and the description for plots.
 
+use crate::flow::tcp::TcpSender;
 use crate::link::queue::QueueLimit;
 use crate::plan::{FlowKind, FlowPlan, Plan};
+use crate::records::{FlowDescription, HopDescription, RunDescription, RunHeader, SignalDescription};
 use paceline::{Registry, SignalShape, SignalSpec};
-use paceline_flow::tcp::TcpSender;
-use paceline_records::{FlowDescription, HopDescription, RunDescription, RunHeader, SignalDescription};
 use paceline_units::{Time, TimeDelta};
 
 /// Interval over which recorded delivery opportunities are averaged.

@@ -1,6 +1,6 @@
 //! The two ends of a flow.
 
-use paceline_records::TapPoint;
+use crate::records::TapPoint;
 
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

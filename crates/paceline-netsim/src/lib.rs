@@ -5,7 +5,7 @@
 //! ```text
 //!  Plan + seed ──> Backend::run ──> EventObserver::on_event(EventRecord), Outcome { trace_hash, … }
 //!                   │
-//!                   ├─ sim::Simulator: endpoints from `paceline-flow`, virtual time
+//!                   ├─ sim::Simulator: endpoints of `flow`, virtual time
 //!                   └─ other crates: real sockets and devices, the monotonic clock
 //!                   both drive the same network::Network ──> link::Link ──> link::queue::Discipline
 //! ```
@@ -18,7 +18,7 @@
 //! ```
 //! use paceline_netsim::network::{FlowEnd, Network, Wake};
 //! use paceline_netsim::plan::Plan;
-//! use paceline_records::PacketClass;
+//! use paceline_netsim::records::PacketClass;
 //! use paceline_units::{DataSize, RandomStreams, Time};
 //!
 //! fn one_packet(plan: &Plan) -> Option<Time> {
@@ -51,6 +51,7 @@
 pub mod backend;
 mod controller_failure;
 mod describe;
+pub mod flow;
 mod flow_end;
 pub mod link;
 pub mod link_control;
@@ -59,7 +60,8 @@ pub mod network;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;
+pub mod records;
 pub mod sim;
 
 pub use controller_failure::ControllerFailure;
-pub use paceline_flow::{parameter, source};
+pub use flow::{parameter, source};

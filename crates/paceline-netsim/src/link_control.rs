@@ -7,7 +7,7 @@ use crate::describe::CAPACITY_BIN;
 use crate::link::queue::QueueLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
 use crate::plan::{HopPlan, Plan};
-use paceline_records::LinkUpdate;
+use crate::records::LinkUpdate;
 use paceline_units::{Rate, Time, TimeDelta};
 use std::mem::discriminant;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,16 +2,16 @@
 
 use crate::backend::{BackendError, EPOCH};
 use crate::controller_failure::ControllerFailure;
-use crate::flow_end::FlowEnd;
-use crate::plan::{FlowChange, FlowPlan, MediaPlan};
-pub use crate::receiver_clock::ReceiverClock;
-use paceline::{Controller, Entry, Failure, PacketKind, Registry, Signals};
-use paceline_flow::source::Source;
-use paceline_flow::{
+use crate::flow::source::Source;
+use crate::flow::{
     DatagramKind, FeedbackFormats, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
     SenderEvent, StreamConfig, StreamInfo,
 };
-use paceline_records::{EventRecord, HalfName, PacketClass};
+use crate::flow_end::FlowEnd;
+use crate::plan::{FlowChange, FlowPlan, MediaPlan};
+pub use crate::receiver_clock::ReceiverClock;
+use crate::records::{EventRecord, HalfName, PacketClass};
+use paceline::{Controller, Entry, Failure, PacketKind, Registry, Signals};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::{CompoundWriter, ExtensionIds};
 use std::time::Duration;

@@ -1,14 +1,14 @@
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
 
+use crate::flow::parameter::Values;
+use crate::flow::source::{SourceConfig, SourceEntry};
+use crate::flow::tcp::{TcpConfig, Workload};
+use crate::flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 use crate::link::queue::QueuePlan;
 use crate::link::server::ServerPlan;
 use crate::link::{Capacity, Jitter, LossModel, MTU, Schedule};
+use crate::records::{HalfName, Label};
 use paceline::{Bounds, Coupling, Protection, Setup};
-use paceline_flow::parameter::Values;
-use paceline_flow::source::{SourceConfig, SourceEntry};
-use paceline_flow::tcp::{TcpConfig, Workload};
-use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
-use paceline_records::{HalfName, Label};
 use paceline_units::{DataSize, Dscp, Rate, StreamId, Time, TimeDelta};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -16,7 +16,10 @@
 //! * Paceline's [guard](paceline::Guard) against missing feedback is absent, because it is no part of the other library.
 //! * The rates are those on the network, IP and UDP headers included.
 //! * A call cannot be branched, because the libraries offer no copies of their state.
+//!
+//! [`conformance`] passes the same inputs through GoogCC and through another port of it.
 
+pub mod conformance;
 mod goog_cc_half;
 mod rtc_interceptor_half;
 mod time;

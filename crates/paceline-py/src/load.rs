@@ -6,7 +6,7 @@ use crate::recording::{Column, both, columns};
 use crate::request::registry;
 use crate::series::SeriesRecorder;
 use crate::{controller::Registered, sweep::FinishedSweep};
-use paceline_records::Summary;
+use paceline_netsim::records::Summary;
 use paceline_report::Results;
 use paceline_results::files::read_json;
 use paceline_results::{Group, RUNS, SCOREBOARD_FILE, Store, tables::RunTables};

@@ -2,7 +2,7 @@
 
 use crate::errors::Failure;
 use numpy::PyReadonlyArray1;
-use paceline_records::RunDescription;
+use paceline_netsim::records::RunDescription;
 use paceline_report::figure::{Axis, Panel, Role, Series, SeriesKind, Subject};
 use paceline_report::{Figure, svg as drawing};
 use pyo3::prelude::*;
@@ -59,7 +59,7 @@ impl<'py> Plot<'py> {
 
     fn subjects(&self) -> Vec<Subject> {
         let flows = self.setting.flows.iter().zip(&self.controllers).take(FLOWS_MAX);
-        let subject = |(flow, controller): (&paceline_records::FlowDescription, &String)| {
+        let subject = |(flow, controller): (&paceline_netsim::records::FlowDescription, &String)| {
             let label = format!("{} ({controller})", flow.id);
             Subject {
                 run: String::new(),

@@ -11,7 +11,7 @@ use paceline::Registry;
 use paceline_cli::{Cited, runs_view, view::View};
 use paceline_lab::run::{Runner, RunsResult, summarise};
 use paceline_lab::storage::{Inputs, run_and_store};
-use paceline_records::RunHeader;
+use paceline_netsim::records::RunHeader;
 use paceline_results::Store;
 use paceline_scenario::Scenario;
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Time series of a run, for each flow and hop.
 
-use paceline_records::{EventObserver, EventRecord, HalfName, RunHeader};
+use paceline_netsim::records::{EventObserver, EventRecord, HalfName, RunHeader};
 use paceline_units::Time;
 
 /// A number over time.

@@ -1,6 +1,6 @@
 //! Formats cells of a reproduction for the terminal and the pages.
 
-use paceline_records::{MetricCatalogue, MetricKind};
+use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use paceline_results::Cell;
 
 /// Formats cells in the units of their metrics.

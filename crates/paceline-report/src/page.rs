@@ -13,7 +13,7 @@ use crate::read::Results;
 use askama::Template;
 use columns::{Column, Columns, TICKS_PER_SECOND, shortened, ticks_per_second};
 use downsample::{Downsampled, MOST_POINTS};
-use paceline_records::MetricCatalogue;
+use paceline_netsim::records::MetricCatalogue;
 use paceline_results::write_whole;
 use serde::Serialize;
 use std::fs;

@@ -4,7 +4,7 @@
 //! run.
 
 use crate::error::ReportError;
-use paceline_records::RunDescription;
+use paceline_netsim::records::RunDescription;
 pub use paceline_results::tables::{Event, FlowKind, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
 use paceline_results::{About, ComparisonTable, Contents, Group, Store, StoredRun, StoredRunData, Validation};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use crate::error::ReportError;
 use crate::page::write_page;
 use crate::policy::policy;
 use askama::Template;
-use paceline_records::MetricCatalogue;
+use paceline_netsim::records::MetricCatalogue;
 use paceline_results::{
     Assumed, Cell, Counts, ExperimentReport, PaperCounts, SCOREBOARD_FILE, Scoreboard, Verdict, papers,
 };

@@ -6,7 +6,7 @@ use crate::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use crate::svg::contour::{Map, Scale, Sign, contour};
 use crate::svg::tornado::{Bar, Tornado, tornado};
 use crate::svg::{FIGURES_FOLDER, draw, file_name};
-use paceline_records::MetricCatalogue;
+use paceline_netsim::records::MetricCatalogue;
 use paceline_results::{Axis as SweepAxis, Measure, Point, SweepResult};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Formats gaps between two worlds for the terminal and the pages.
 
-use paceline_records::HostStats;
-use paceline_records::MetricKind;
+use paceline_netsim::records::HostStats;
+use paceline_netsim::records::MetricKind;
 use paceline_results::{ComparedMetric, Validation, ValidationVerdict};
 
 /// Largest number of flows in the table; the JSON document has all.

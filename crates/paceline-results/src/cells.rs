@@ -1,7 +1,7 @@
 //! The documents of a reproduction: cells, experiments, counts.
 
 use crate::{StoreError, files};
-use paceline_records::{Label, Statistic, Summary};
+use paceline_netsim::records::{Label, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -86,7 +86,7 @@ pub struct Cell {
     /// The published value; `None` for a bound.
     pub published: Option<f64>,
     /// Lowest and highest allowed mean, for a bound.
-    #[serde(deserialize_with = "paceline_records::json::some_bounds")]
+    #[serde(deserialize_with = "paceline_netsim::records::json::some_bounds")]
     pub bounds: Option<(f64, f64)>,
     /// Largest allowed distance of the measured mean to the published value.
     pub tolerance: Option<f64>,
@@ -130,7 +130,7 @@ pub struct EachWindow {
     /// Number of windows.
     pub windows: usize,
     /// Lowest and highest allowed value in a window.
-    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     /// The quantity of the same window by which the metric is divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
-use paceline_records::json::{finite_or_null, or_infinite};
-use paceline_records::{Better, Label, Summary};
+use paceline_netsim::records::json::{finite_or_null, or_infinite};
+use paceline_netsim::records::{Better, Label, Summary};
 use serde::{Deserialize, Serialize};
 
 /// Controllers on one scenario, side by side.

@@ -2,7 +2,7 @@
 
 use crate::EachWindow;
 use crate::{Assumed, Cell};
-use paceline_records::{Label, Paired, Statistic, Summary};
+use paceline_netsim::records::{Label, Paired, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ pub struct Assertion {
     #[serde(default)]
     pub runs: Statistic,
     /// Lowest and highest allowed value.
-    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     /// The measured statistic; `None` if a run has no value.
     pub measured: Option<f64>,

@@ -137,7 +137,7 @@ impl SuiteReport {
 mod tests {
     use super::*;
     use crate::suite::SuiteBound;
-    use paceline_records::Label;
+    use paceline_netsim::records::Label;
 
     /// A suite of two tests, one with two cases of its keys, under the controller `mine`.
     fn report() -> SuiteReport {

@@ -1,6 +1,6 @@
 //! Names of the folders of runs.
 
-use paceline_records::{RunHeader, SIMULATOR};
+use paceline_netsim::records::{RunHeader, SIMULATOR};
 use std::path::{Component, Path};
 
 /// Longest name of a run's folder, in bytes. File systems allow 255; temporary names are longer.

@@ -8,7 +8,7 @@ use crate::parts::Parts;
 use crate::store::{StoreFolder, measured};
 use crate::stored::{About, RunInputs, StoredFile};
 use crate::tables::EventTables;
-use paceline_records::{EventObserver, EventRecord, RunDescription, RunHeader};
+use paceline_netsim::records::{EventObserver, EventRecord, RunDescription, RunHeader};
 use paceline_units::Time;
 use std::mem;
 use std::path::{Path, PathBuf};

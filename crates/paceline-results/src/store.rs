@@ -9,7 +9,7 @@ use crate::parts;
 use crate::run_store::RunStore;
 use crate::stored::{About, RUNS, RunInputs, StoredRun};
 use crate::{ComparisonTable, Group, StoreError, Validation};
-use paceline_records::RunHeader;
+use paceline_netsim::records::RunHeader;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -423,7 +423,7 @@ fn group_order(group: &Group) -> (&str, &str, &[Option<String>], String, &[Strin
 }
 
 /// Returns the pairs of a case as changes.
-fn case_changes(case: &paceline_records::Label) -> impl Iterator<Item = String> {
+fn case_changes(case: &paceline_netsim::records::Label) -> impl Iterator<Item = String> {
     case.pairs().map(|(key, value)| format!("case.{key}={value}"))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use crate::files;
-use paceline_records::{RunDescription, RunHeader, SignalDescription};
+use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::files::read_json;
-use paceline_records::{Label, Summary};
+use paceline_netsim::records::{Label, Summary};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -120,7 +120,7 @@ pub struct SuiteBound {
     /// How values are formatted.
     pub format: ValueFormat,
     /// Lowest and highest allowed value.
-    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     /// The reason for the bounds.
     pub why: String,

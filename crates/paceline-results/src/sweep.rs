@@ -1,6 +1,6 @@
 //! The result of a sweep, as `sweep --json` prints it.
 
-use paceline_records::{Label, Paired, Summary};
+use paceline_netsim::records::{Label, Paired, Summary};
 use paceline_units::RandomStreams;
 use serde::Serialize;
 

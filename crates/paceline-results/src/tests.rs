@@ -9,7 +9,9 @@ mod tables;
 
 use crate::database::DATABASE_FILE;
 use crate::*;
-use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader};
+use paceline_netsim::records::{
+    DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader,
+};
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;

@@ -1,6 +1,6 @@
 //! Differences between two worlds on one scenario, as `validate --json` prints them.
 
-use paceline_records::{HostStats, Label, MetricKind, Paired, Summary};
+use paceline_netsim::records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
 
 /// Compared metrics of the bottleneck.

@@ -6,7 +6,7 @@ use super::overrides::{Override, key_path, set};
 use super::reader::read;
 use super::text_span::Sources;
 use super::tree::Node;
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 
 /// Returns every case of the file, checked.
 pub(crate) fn cases(root: &Node, sources: &Sources<'_>) -> Result<Vec<CaseTable>, ScenarioError> {

@@ -1,7 +1,7 @@
 //! Measurement and evaluation of the runs of a scenario: published values, bounds, windows and assumed constants.
 
 use paceline_netsim::plan::Plan;
-use paceline_records::{Label, Statistic};
+use paceline_netsim::records::{Label, Statistic};
 use paceline_units::{Time, TimeDelta};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 use super::parameters::{Parameters, Queues, Servers, Sources};
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -12,7 +12,7 @@ use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
 use super::{Registries, case, constants, edit, path_preset, source_preset};
 use paceline::Registry;
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 
 /// The changes of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -36,7 +36,7 @@ pub use evaluation::{
 pub use file::{AnyValue, ScenarioFile, schema};
 pub use layers::{Changes, edited, error_at_key, load, load_cases};
 pub use overrides::Override;
-pub use paceline_records::Label;
+pub use paceline_netsim::records::Label;
 pub use path_preset::{PathPreset, path_presets};
 pub use reader::parse;
 pub use source_preset::{SourcePreset, source_presets};
@@ -44,7 +44,7 @@ pub use template::{Template, Traffic, template_sources};
 pub use text_span::Spanned;
 
 use paceline::Registry;
-use paceline_records::MetricCatalogue;
+use paceline_netsim::records::MetricCatalogue;
 
 /// The names that scenario files may use.
 #[derive(Clone, Copy)]

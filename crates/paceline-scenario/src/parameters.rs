@@ -3,7 +3,7 @@
 
 use super::text_span::{HasTextSpan, Spanned, TextSpan};
 use super::values::Limit;
-use paceline_flow::source::SOURCES;
+use paceline_netsim::flow::source::SOURCES;
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::link::server::SERVERS;

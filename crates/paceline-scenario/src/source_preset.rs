@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::{Changes, Origin, Scenario, load};
     use paceline::Registry;
-    use paceline_flow::source::SOURCES;
+    use paceline_netsim::flow::source::SOURCES;
     use paceline_units::Rate;
 
     fn loaded(media: &str, settings: &[&str]) -> Result<Scenario, ScenarioError> {

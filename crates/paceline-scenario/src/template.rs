@@ -2,8 +2,8 @@
 
 use super::path_preset::path_presets;
 use super::source_preset::source_presets;
-use paceline_flow::MediaKind;
-use paceline_flow::source::SOURCES;
+use paceline_netsim::flow::MediaKind;
+use paceline_netsim::flow::source::SOURCES;
 use std::fmt::Write;
 
 /// What a new scenario contains.

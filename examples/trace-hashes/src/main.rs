@@ -3,8 +3,8 @@
 
 use paceline::Registry;
 use paceline_netsim::backend::Backend;
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, EventRecord};
 use paceline_scenario::{Catalogue, Changes, Origin};
 use std::error::Error;
 use xxhash_rust::xxh3::Xxh3;

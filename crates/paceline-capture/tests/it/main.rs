@@ -9,7 +9,7 @@ use paceline::{
 };
 use paceline_capture::{Capture, CaptureError};
 use paceline_lab::run::Runner;
-use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, PacketRecord};
 use paceline_scenario::{Catalogue, Changes, Origin, Scenario, load};
 use paceline_units::{Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, Rtcp, RtpHeader, is_rtcp, padding_len, parse_compound};

@@ -2,7 +2,7 @@
 //! environment variable `PACELINE_REQUIRE` contains `tshark`.
 
 use crate::{Run, by_stream, marked, run, table1, table5, wide};
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_scenario::Catalogue;
 use paceline_units::{Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@ use crate::view::View;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
-use paceline_records::{MetricKind, Paired};
+use paceline_netsim::records::{MetricKind, Paired};
 use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Store};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use crate::output;
 use crate::table::{MISSING, Table, digits_text, kind_of, value_text};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -13,7 +13,7 @@ use paceline_explain::fit::observation::{Clocks, Collector, Observation};
 use paceline_explain::fit::{PathFit, fit as fitted, scenario};
 use paceline_explain::readers::run::run_folder;
 use paceline_lab::run::Runner;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_results::tables::RunTables;
 use paceline_results::{About, Store};
 use paceline_scenario::{Changes, Origin, Scenario};

@@ -7,7 +7,7 @@ use paceline::Registry;
 use paceline_lab::metrics::{Collector, WindowResult};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_results::{RunStore, Store};
 use paceline_scenario::Scenario;
 use paceline_units::{Time, TimeDelta};

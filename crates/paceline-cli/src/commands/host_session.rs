@@ -2,13 +2,13 @@
 
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_hosts::flow_number::Ssrcs;
-use paceline_hosts::message::SessionId;
-use paceline_hosts::seal::{SECRET_MIN, Secret};
-use paceline_hosts::sender::Flows;
-use paceline_hosts::session_flow::SessionFlow;
-use paceline_hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_lab::registries;
+use paceline_live::hosts::flow_number::Ssrcs;
+use paceline_live::hosts::message::SessionId;
+use paceline_live::hosts::seal::{SECRET_MIN, Secret};
+use paceline_live::hosts::sender::Flows;
+use paceline_live::hosts::session_flow::SessionFlow;
+use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
 use paceline_netsim::backend::EPOCH;
 use paceline_netsim::media_flow::{self, PreparedFlow};
 use paceline_netsim::parameter::{ParameterKind, Value};
@@ -304,8 +304,8 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
 mod tests {
     use super::*;
     use paceline::MediaKind;
-    use paceline_hosts::send_side::SendSide;
-    use paceline_hosts::terms::RATE_MAX;
+    use paceline_live::hosts::send_side::SendSide;
+    use paceline_live::hosts::terms::RATE_MAX;
     use std::collections::BTreeMap;
 
     fn terms(controller: &str, source: &str) -> Terms {

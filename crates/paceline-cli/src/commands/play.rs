@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn page_starts_with_the_scenario() {
-        let empty = include_str!("../../../paceline-playground/src/page/page.html");
+        let empty = include_str!("../../../paceline-wasm/src/playground/page/page.html");
         let page = with_start(empty, &json!({"text": "title = \"</script>\"", "seed": 7}));
         assert!(page.contains(r#"{"seed":7,"text":"title = \"\u003c/script>\""}</script>"#));
         assert_eq!(page.matches("</script>").count(), empty.matches("</script>").count());

@@ -1,7 +1,7 @@
 //! How exactly packets are released: `--timing` of `link` and `send`.
 
 use clap::ValueEnum;
-use paceline_live::timing::Timing;
+use paceline_live::testbed::timing::Timing;
 
 /// The values of `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

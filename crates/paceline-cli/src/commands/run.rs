@@ -14,7 +14,7 @@ use paceline_lab::judge::CAUSE_NOT_FOUND;
 use paceline_lab::metrics;
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
-use paceline_records::{HostStats, MetricKind, Statistic, Summary};
+use paceline_netsim::records::{HostStats, MetricKind, Statistic, Summary};
 use paceline_report::cells::{CellText, place};
 use paceline_results::{Assertion, Cell, Group, Store, Verdict};
 use paceline_scenario::Scenario;

@@ -6,7 +6,7 @@ use miette::Result;
 use paceline_capture::Capture;
 use paceline_lab::run::{Runner, RunsResult};
 use paceline_lab::storage::run_and_store;
-use paceline_records::RunHeader;
+use paceline_netsim::records::RunHeader;
 use paceline_results::Store;
 use paceline_scenario::Scenario;
 use std::path::Path;

@@ -13,7 +13,7 @@ use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
-use paceline_records::Summary;
+use paceline_netsim::records::Summary;
 use paceline_results::{Measure, Point, SweepResult};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};

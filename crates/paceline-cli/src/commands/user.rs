@@ -1,7 +1,7 @@
 //! Users that options name.
 
 use miette::{IntoDiagnostic, Result, miette};
-use paceline_live::command_user::CommandUser;
+use paceline_live::testbed::command_user::CommandUser;
 
 /// Returns the user of this name.
 ///

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::altered_simulator::AlteredSimulator;
     use clap::Parser;
-    use paceline_records::{HostStats, Percentiles};
+    use paceline_netsim::records::{HostStats, Percentiles};
     use paceline_units::TimeDelta;
     use std::fs;
     use std::path::Path;

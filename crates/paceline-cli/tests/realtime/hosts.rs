@@ -217,7 +217,7 @@ fn both_ends_count_the_packets_of_each_of_two_hundred_flows() {
     // A busy receiver with a small buffer may lose some.
     let lost: Vec<u64> = here.iter().zip(&there).map(|(here, there)| here - there).collect();
     assert!(there.iter().all(|count| *count > 0), "{there:?}");
-    assert!(lost.iter().sum::<u64>() * 10 < here.iter().sum(), "{lost:?}");
+    assert!(lost.iter().sum::<u64>() * 10 < here.iter().sum::<u64>(), "{lost:?}");
 }
 
 const SCENARIO: &str = r#"
@@ -349,7 +349,7 @@ fn a_receiver_stores_the_flows_that_it_sends() {
     let stored_frames: Vec<u64> = json_list(&stored["flows"]).iter().map(frames).collect();
     let all = sent["back"]["frames"].as_u64().unwrap();
     assert!(stored_frames.iter().all(|frames| *frames > 60), "{stored_frames:?}");
-    assert!((all - 6..=all).contains(&stored_frames.iter().sum()), "{stored_frames:?}, {all}");
+    assert!((all - 6..=all).contains(&stored_frames.iter().sum::<u64>()), "{stored_frames:?}, {all}");
     assert!(json_list(&stored["flows"]).iter().all(|flow| flow["target_bps"].as_f64() > Some(100e3)), "{stored:#}");
     let report = paceline(&["report", dir]).output().unwrap();
     assert!(report.status.success(), "{}", stderr(&report));

@@ -2,7 +2,7 @@
 
 use super::hosts::{Background, folder, json, receiver, send, signal};
 use super::{paceline, stderr};
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_results::Store;
 use paceline_results::tables::RunTables;
 use paceline_units::{Time, TimeDelta};

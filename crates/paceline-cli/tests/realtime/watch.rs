@@ -1,5 +1,5 @@
 //! `paceline call --watch` without a browser: its output, access to its page, its end, and its results. The page itself is
-//! tested in `paceline-watch/tests/browser.rs`.
+//! tested in `paceline-live/tests/browser.rs`.
 
 use super::track::is_required;
 use super::{paceline, stderr};
@@ -147,7 +147,7 @@ fn rejects_calls_that_cannot_be_watched() {
 #[test]
 #[ignore = "writes the guide's picture"]
 fn writes_screenshot() {
-    use paceline_chromium::{Browser, Scratch};
+    use paceline_browser::chromium::{Browser, Scratch};
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
     let (mut call, host, path) = watched("browser", &[]).expect("the screenshot needs the backend `browser`");
     let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();

@@ -4,7 +4,7 @@
 //! packets that met a queue near its maximum were lost far more often than others, the queue was full, and only the others show
 //! random loss.
 
-use paceline_records::{Z_95, score_interval};
+use paceline_netsim::records::{Z_95, score_interval};
 
 /// Share of the longest wait from which a queue counts as near its maximum. Assumed.
 const NEAR_FULL: f64 = 0.8;

@@ -1,6 +1,6 @@
 //! What the ends of a run know of its path: packets at both ends, and round-trip times.
 
-use paceline_records::{EventObserver, EventRecord, PacketClass, RunDescription, RunHeader};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, RunDescription, RunHeader};
 use paceline_units::{Time, TimeDelta};
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use paceline_gym::{
 };
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::plan::Plan;
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Changes, Origin, load};
 use paceline_units::{Rate, Time, TimeDelta};
 use proptest::prelude::*;

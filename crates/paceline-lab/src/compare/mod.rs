@@ -8,7 +8,7 @@ pub use table::difference;
 
 use crate::group::run_metrics;
 use crate::run_result::{Expectation, RunResult, RunsResult};
-use paceline_records::Summary;
+use paceline_netsim::records::Summary;
 use paceline_results::{Assertion, ComparisonTable, Differences, RunMetrics};
 use paceline_scenario::Scenario;
 use serde::Serialize;

@@ -3,9 +3,9 @@
 use super::verdict;
 use crate::metrics::{StreamResult, WindowResult, find};
 use crate::run_result::RunsResult;
-use paceline_flow::MediaKind;
+use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::FlowPlan;
-use paceline_records::{Better, Summary};
+use paceline_netsim::records::{Better, Summary};
 use paceline_results::{ComparedDifference, ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Subject};
 use paceline_scenario::Scenario;
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -6,7 +6,7 @@
 //! significantly, is no equality: the sentence names it and asks for more runs.
 
 use crate::metrics;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
 
 /// The metric that decides.
@@ -242,7 +242,7 @@ fn joined(names: &[String]) -> String {
 mod tests {
     use super::*;
     use DifferenceVerdict::{Better, NotSignificant, Worse};
-    use paceline_records::{Better as Direction, Label, Summary};
+    use paceline_netsim::records::{Better as Direction, Label, Summary};
     use paceline_results::{ComparedDifference, Subject};
 
     /// The role, the metric, the means under three controllers, and the verdicts on the second and third one.

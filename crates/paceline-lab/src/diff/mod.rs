@@ -9,7 +9,7 @@
 
 mod results;
 
-use paceline_records::{Label, Paired, Statistic};
+use paceline_netsim::records::{Label, Paired, Statistic};
 use paceline_results::{Cell, ChangeResult, Denominator, RunMetrics, Verdict};
 pub use results::DiffError;
 use results::{Entry, read};

@@ -1,6 +1,6 @@
 //! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics};
 use paceline_results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
 use std::path::{Path, PathBuf};

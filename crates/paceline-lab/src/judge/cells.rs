@@ -6,7 +6,7 @@ use super::values::{ExperimentRuns, RunValues, Values};
 use super::verdict::{interval_is_within_bounds, mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value};
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
-use paceline_records::{Label, MetricKind, Statistic, Summary};
+use paceline_netsim::records::{Label, MetricKind, Statistic, Summary};
 use paceline_results::{
     Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, Verdict,
 };

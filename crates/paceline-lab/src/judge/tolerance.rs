@@ -1,7 +1,7 @@
 //! The tolerance of published values: one rule for every metric, not one per experiment.
 
 use crate::metrics::MetricSpec;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 
 pub use crate::metrics::Tolerance;
 

@@ -1,7 +1,7 @@
 //! Verdicts on published values and bounds.
 
 use super::tolerance::within;
-use paceline_records::Summary;
+use paceline_netsim::records::Summary;
 use paceline_results::Verdict;
 
 /// Returns whether these runs reproduce a published value.

@@ -8,7 +8,7 @@ use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
 use super::{Accumulator, Delays, METRICS, MetricSpec, fairness};
 use paceline_netsim::plan::{FlowPlan, Plan, StreamPlan};
-use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
+use paceline_netsim::records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
 use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 //! that is less.
 
 use super::{MetricSpec, RunData, accumulators::whole_seconds};
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_units::Time;
 
 pub(super) const RISE_TIME: MetricSpec = MetricSpec::new(

@@ -1,7 +1,7 @@
 //! Delays: queuing as the scenario measures it, one way, and round trips.
 
 use super::{Distribution, MetricSpec, WindowResult};
-use paceline_records::MetricKind::Delay;
+use paceline_netsim::records::MetricKind::Delay;
 use paceline_scenario::{Measure, QueueMeasure};
 
 macro_rules! delays {

@@ -1,7 +1,7 @@
 //! Dips: falls of the receive rate of a flow that its path does not explain. The thresholds are those of this project.
 
 use super::{MetricSpec, RunData, accumulators::whole_seconds, convergence::fair_bits};
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::records::{Better, MetricKind};
 use paceline_units::Time;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use super::run_data::is_intermittent;
 use super::{MetricSpec, RunData, accumulators::whole_seconds};
 use paceline_netsim::plan::FlowPlan;
-use paceline_records::{Better, MetricKind, jain};
+use paceline_netsim::records::{Better, MetricKind, jain};
 use paceline_scenario::Window;
 use paceline_units::Time;
 

@@ -1,7 +1,7 @@
 //! The overhead of feedback (RFC 8867, section 4.1, metric 1D).
 
 use super::MetricSpec;
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::records::{Better, MetricKind};
 
 pub(super) const FEEDBACK_OVERHEAD: MetricSpec = MetricSpec::new(
     "feedback_overhead",

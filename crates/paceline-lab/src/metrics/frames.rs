@@ -1,8 +1,8 @@
 //! Video metrics: frame delay and freezes.
 
 use super::{MetricSpec, StreamResult, WindowResult};
-use paceline_flow::MediaKind;
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::flow::MediaKind;
+use paceline_netsim::records::{Better, MetricKind};
 
 pub(super) const FRAME_DELAY_P95: MetricSpec = MetricSpec::new(
     "frame_delay_p95_ms",

@@ -1,7 +1,7 @@
 //! What a flow receives of what its sources and its route allow, second by second.
 
 use super::{MetricSpec, RunData, accumulators::seconds_between};
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_units::Time;
 
 pub(super) const LINK_SHARE: MetricSpec = MetricSpec::new(

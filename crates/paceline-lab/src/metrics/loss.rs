@@ -1,7 +1,7 @@
 //! Losses and marks, counted where they happen.
 
 use super::{FlowResult, MetricSpec};
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::records::{Better, MetricKind};
 use paceline_scenario::LossMeasure;
 
 pub(super) const LOSS_RATIO: MetricSpec = MetricSpec::new(

@@ -1,7 +1,7 @@
 //! The definition of a metric.
 
 use super::{StreamResult, WindowResult, documents::FlowResult};
-use paceline_records::{Better, EventRecord, MetricInfo, MetricKind};
+use paceline_netsim::records::{Better, EventRecord, MetricInfo, MetricKind};
 use paceline_scenario::{Measure, Scenario, Window};
 use serde::Serialize;
 

@@ -40,7 +40,7 @@ pub use oscillation::Oscillations;
 
 use accumulators::Delays;
 use metric::Accumulator;
-use paceline_records::{MetricCatalogue, MetricInfo};
+use paceline_netsim::records::{MetricCatalogue, MetricInfo};
 use run_data::RunData;
 use std::sync::LazyLock;
 

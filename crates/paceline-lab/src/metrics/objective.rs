@@ -2,7 +2,7 @@
 //! alpha 2, beta 1, delta 0.15. The paper gives no units; these are ours.
 
 use super::{FlowResult, MetricSpec};
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::records::{Better, MetricKind};
 
 pub(super) const OBJECTIVE: MetricSpec = MetricSpec::new(
     "objective",

@@ -2,7 +2,7 @@
 //! gives rates as an example. Here the watermarks are relative, so that they fit every path.
 
 use super::{MetricSpec, RunData};
-use paceline_records::{Better, MetricKind};
+use paceline_netsim::records::{Better, MetricKind};
 use paceline_units::Time;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 //! expensive, so they are requested only where the scenario uses the metric.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};
-use paceline_records::{EventRecord, HalfName, MetricKind};
+use paceline_netsim::records::{EventRecord, HalfName, MetricKind};
 use paceline_scenario::Window;
 
 const ID: &str = "overuse_count";

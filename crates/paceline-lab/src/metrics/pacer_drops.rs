@@ -1,7 +1,7 @@
 //! The number of frames that the sender dropped because the queue of its pacer was full.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};
-use paceline_records::{EventRecord, MetricKind};
+use paceline_netsim::records::{EventRecord, MetricKind};
 use paceline_scenario::Window;
 
 const ID: &str = "pacer_drops";

@@ -1,7 +1,7 @@
 //! How much of what a flow sends is forward error correction, and how much is retransmissions.
 
 use super::MetricSpec;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 
 pub(super) const FEC_SHARE: MetricSpec = MetricSpec::new(
     "fec_share",

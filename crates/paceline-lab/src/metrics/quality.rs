@@ -11,9 +11,9 @@
 
 use super::MetricSpec;
 use super::accumulators::Freezes;
-use paceline_flow::MediaKind;
+use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::StreamPlan;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 
 pub(super) const QUALITY: MetricSpec = MetricSpec::new(
     "quality_mos",

@@ -1,7 +1,7 @@
 //! Rates: what arrives, what is useful, what the controller wants, and how steady it is.
 
 use super::{FlowResult, MetricSpec, RunData};
-use paceline_records::{Better, MetricKind, Summary};
+use paceline_netsim::records::{Better, MetricKind, Summary};
 use paceline_units::Time;
 
 pub(super) const THROUGHPUT: MetricSpec = MetricSpec::new(

@@ -1,7 +1,7 @@
 //! How many REMB messages (draft-alvestrand-rmcat-remb) receivers send.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};
-use paceline_records::{EventRecord, MetricKind};
+use paceline_netsim::records::{EventRecord, MetricKind};
 use paceline_scenario::Window;
 
 const ID: &str = "remb_count";

@@ -1,7 +1,7 @@
 //! Loss as receiver reports state it.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};
-use paceline_records::{EventRecord, MetricKind};
+use paceline_netsim::records::{EventRecord, MetricKind};
 use paceline_scenario::Window;
 
 const ID: &str = "reported_loss";

@@ -1,7 +1,7 @@
 //! The data of a run that metrics of whole seconds read.
 
 use super::accumulators::RateBins;
-use paceline_flow::tcp::Workload;
+use paceline_netsim::flow::tcp::Workload;
 use paceline_netsim::plan::{FlowKind, FlowPlan, Plan};
 use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Time};

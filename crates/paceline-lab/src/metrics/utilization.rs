@@ -1,7 +1,7 @@
 //! Utilisation: bytes over what the bottleneck, or the slowest hop of a flow's route, could carry.
 
 use super::MetricSpec;
-use paceline_records::{Better, MetricKind::Utilization};
+use paceline_netsim::records::{Better, MetricKind::Utilization};
 
 pub(super) const UTILIZATION: MetricSpec = MetricSpec::new(
     "utilization",

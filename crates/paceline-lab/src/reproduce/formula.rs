@@ -6,7 +6,7 @@
 
 use crate::judge::within;
 use paceline::internals::gcc::{AlphaBranch, dynamic_alpha};
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::{CaseRuns, Cell, ExperimentReport, Verdict};
 use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use super::runs::Seeds;
 use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline_netsim::backend::BackendError;
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::{Cell, Verdict};
 use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;

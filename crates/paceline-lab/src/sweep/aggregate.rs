@@ -2,7 +2,7 @@
 
 use super::axis::number;
 use super::{CONTROLLER, JobRow, Sweep};
-use paceline_records::{Paired, Summary};
+use paceline_netsim::records::{Paired, Summary};
 use paceline_results::{Axis, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 
 /// Aggregates rows in the order of jobs.

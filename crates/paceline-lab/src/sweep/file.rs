@@ -1,6 +1,6 @@
 //! The format of a sweep file, `NAME.sweep.toml`.
 
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 use paceline_units::Time;
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use super::file::{MeasureTable, SweepFile, problem_at};
 use super::{CONTROLLER, REPEATS, Subject, Sum, Sweep, Target, axis};
 use crate::metrics::{self, METRICS};
 use paceline::Registry;
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::{Axis, Measure};
 use paceline_scenario::{
     Catalogue, Origin, Override, Quantity, Scenario, ScenarioError, Spanned, Window, edit_text, parse, suggestion,

@@ -35,7 +35,7 @@ pub use job::{Job, JobRow};
 use crate::registries;
 use file::RefineTable;
 use paceline::Registry;
-use paceline_records::Label;
+use paceline_netsim::records::Label;
 use paceline_results::{Axis, Measure, SweepResult};
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, load};
 use paceline_units::Time;

@@ -14,7 +14,7 @@ pub use verdict::{QUEUE_PART, QUEUE_TOLERANCE_MS, UTILIZATION_TOLERANCE};
 use crate::run::RunResult;
 use crate::run_cache::CachedRun;
 use fields::{ComparedField, compared_fields};
-use paceline_records::{HostStats, Paired, Summary};
+use paceline_netsim::records::{HostStats, Paired, Summary};
 use paceline_results::{ComparedMetric, ComparedRun, QueueDelay, Validation};
 use paceline_scenario::Scenario;
 use serde::Deserialize;

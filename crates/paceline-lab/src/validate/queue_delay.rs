@@ -1,6 +1,6 @@
 //! The distribution of queuing delay at a hop, and the distance of two distributions.
 
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
 use paceline_units::{Time, TimeDelta};
 use serde::{Deserialize, Serialize};

@@ -50,7 +50,7 @@ fn verdict(measured: &ComparedMetric) -> ValidationVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::{Paired, Summary};
+    use paceline_netsim::records::{Paired, Summary};
 
     fn measured(metric: &str, pairs: &[(f64, f64)]) -> ComparedMetric {
         let of = |side: fn(&(f64, f64)) -> f64| Summary::from_values(&pairs.iter().map(side).collect::<Vec<_>>());

@@ -3,8 +3,8 @@
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
+use paceline_netsim::records::{EventObserver, EventRecord, HostStats, TappedPacket};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, EventRecord, HostStats, TappedPacket};
 use paceline_units::TimeDelta;
 use std::sync::Mutex;
 

@@ -1,7 +1,7 @@
 //! Application-limited phases of `googcc`: the estimate while the sources send little, and after they resume.
 
 use crate::fixtures::{observe, scenario, within};
-use paceline_records::EventRecord;
+use paceline_netsim::records::EventRecord;
 use paceline_units::Rate;
 
 /// What a flow sends and receives in each second, and its target at the end of it, bit/s.

@@ -3,7 +3,7 @@
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_netsim::plan::SourcePlan;
-use paceline_records::Statistic;
+use paceline_netsim::records::Statistic;
 use paceline_scenario::{
     Catalogue, Changes, Label, Origin, Reference, Scenario, ScenarioError, is_scenario, load, load_cases,
 };

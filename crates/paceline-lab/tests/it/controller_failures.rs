@@ -8,8 +8,8 @@ use paceline::{
 use paceline_lab::run::Runner;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::records::EventRecord;
 use paceline_netsim::sim::{Simulator, StoppableSimulator};
-use paceline_records::EventRecord;
 use paceline_scenario::{Origin, Scenario};
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 use std::error::Error;

@@ -10,73 +10,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // The RTP formats, with the feature `rtp`.
     ("paceline", &["paceline-wire", "paceline-units"]),
     ("paceline-wire", &["paceline-units"]),
-    ("paceline-conformance", &["paceline", "paceline-units"]),
-    ("paceline-flow", &["paceline", "paceline-wire", "paceline-units"]),
-    ("paceline-records", &["paceline-flow", "paceline-units"]),
-    ("paceline-netsim", &["paceline-records", "paceline-flow", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-scenario", &["paceline-netsim", "paceline-records", "paceline-flow", "paceline", "paceline-units"]),
-    // Stored results and reports do not depend on the simulator.
-    ("paceline-results", &["paceline-records", "paceline-units"]),
-    ("paceline-report", &["paceline-results", "paceline-records"]),
-    ("paceline-explain", &["paceline-results", "paceline-records", "paceline-wire", "paceline-units"]),
-    (
-        "paceline-capture",
-        &[
-            "paceline-results",
-            "paceline-netsim",
-            "paceline-records",
-            "paceline-flow",
-            "paceline-wire",
-            "paceline",
-            "paceline-units",
-        ],
-    ),
-    ("paceline-gym", &["paceline-scenario", "paceline-netsim", "paceline-records", "paceline", "paceline-units"]),
-    (
-        "paceline-lab",
-        &[
-            "paceline-scenario",
-            "paceline-results",
-            "paceline-netsim",
-            "paceline-records",
-            "paceline-flow",
-            "paceline",
-            "paceline-units",
-        ],
-    ),
+    ("paceline-netsim", &["paceline-wire", "paceline", "paceline-units"]),
+    ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
+    // Stored results and reports use the records of the simulator, and run nothing.
+    ("paceline-results", &["paceline-netsim", "paceline-units"]),
+    ("paceline-report", &["paceline-results", "paceline-netsim"]),
+    ("paceline-explain", &["paceline-results", "paceline-netsim", "paceline-wire", "paceline-units"]),
+    ("paceline-capture", &["paceline-results", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
+    ("paceline-gym", &["paceline-scenario", "paceline-netsim", "paceline", "paceline-units"]),
+    ("paceline-lab", &["paceline-scenario", "paceline-results", "paceline-netsim", "paceline", "paceline-units"]),
     // Backends in real time compile neither a Parquet writer nor the scenario format.
-    (
-        "paceline-live",
-        &["paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline", "paceline-units"],
-    ),
-    (
-        "paceline-hosts",
-        &["paceline-live", "paceline-netsim", "paceline-records", "paceline-flow", "paceline-wire", "paceline-units"],
-    ),
+    ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-external", &["paceline-abi", "paceline", "paceline-units"]),
-    ("paceline-chromium", &[]),
-    (
-        "paceline-call",
-        &[
-            "paceline-chromium",
-            "paceline-live",
-            "paceline-netsim",
-            "paceline-records",
-            "paceline-flow",
-            "paceline-wire",
-            "paceline",
-            "paceline-units",
-        ],
-    ),
-    ("paceline-watch", &["paceline-netsim", "paceline-records", "paceline-units"]),
-    ("paceline-js", &["paceline", "paceline-units"]),
+    ("paceline-browser", &["paceline-live", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
 ];
 
 /// Crates above the use cases: they may use every other crate, and no other crate may use them. The Python package contains the
 /// command, and the harness of other implementations prints as it does.
-const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-playground", "paceline-benches", "paceline-others"];
+const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-wasm", "paceline-benches", "paceline-others"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

@@ -3,7 +3,7 @@
 use crate::fixtures::{Listener, load_from};
 use paceline::Registry;
 use paceline_lab::run::Runner;
-use paceline_records::{DropReason, EventRecord, PacketClass};
+use paceline_netsim::records::{DropReason, EventRecord, PacketClass};
 use paceline_scenario::{Origin, Scenario};
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ use paceline::{
     Setup, Signals,
 };
 use paceline_lab::run::{RunResult, Runner};
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_scenario::Origin;
 use paceline_units::{Ecn, Rate, Time, TimeDelta};
 use std::collections::BTreeMap;

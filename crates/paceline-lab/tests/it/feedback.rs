@@ -1,7 +1,7 @@
 //! Keys that change what a sender learns: a cap from outside, the interval of feedback, lost reports.
 
 use crate::fixtures::{observe, scenario, within};
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 
 const CALL: &str = r#"
 id = "test/feedback"

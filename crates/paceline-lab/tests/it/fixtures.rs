@@ -3,7 +3,7 @@
 use paceline::Registry;
 use paceline_lab::metrics::{WindowResult, find};
 use paceline_lab::run::{RunResult, Runner};
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::{Changes, Origin, Scenario, load};
 
 /// Loads a scenario under these controllers, with `--controller` and `--set`.

@@ -3,7 +3,7 @@
 use crate::fixtures::{self, metric, within};
 use paceline::Registry;
 use paceline_lab::run::Runner;
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Changes, load_cases};
 use paceline_units::{Ecn, Time};
 

@@ -3,7 +3,7 @@
 use crate::fixtures::{load_from, observe, run, scenario};
 use paceline::Registry;
 use paceline_netsim::plan::FlowKind;
-use paceline_records::{DropReason, EventRecord, PacketClass};
+use paceline_netsim::records::{DropReason, EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Scenario};
 use paceline_units::{DataSize, Time};
 

@@ -1,7 +1,7 @@
 //! Facts that the ends of a flow learn during a run, from the keys of a scenario: limits, route changes, availability.
 
 use crate::fixtures::{observe, scenario, within};
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time};
 

@@ -4,7 +4,7 @@ use crate::fixtures::{load_from, metric, observe, run, scenario, within};
 use paceline::Registry;
 use paceline_lab::metrics::FlowResult;
 use paceline_lab::run::RunResult;
-use paceline_records::{EventRecord, HalfName, PacketClass};
+use paceline_netsim::records::{EventRecord, HalfName, PacketClass};
 use paceline_scenario::{Catalogue, Origin, Scenario};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::fixtures::{metric, scenario, within};
 use paceline::Registry;
 use paceline_lab::metrics::WindowResult;
 use paceline_lab::run::{RunResult, Runner};
-use paceline_records::{EventObserver, EventRecord, PacketClass};
+use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 
 /// The testbed of fhmn13 (2 Mbit/s, RTT of 50 ms, buffer of 60 KB, encoder of up to 2 Mbit/s), with two seconds in which
 /// a fifth is lost.

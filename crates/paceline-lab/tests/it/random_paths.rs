@@ -5,7 +5,7 @@ use crate::fixtures::{observe, run, scenario, within};
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit};
 use paceline_netsim::link::{JitterOrder, MTU, Schedule};
 use paceline_netsim::plan::{HopPlan, Plan};
-use paceline_records::{DropReason, EventRecord, PacketRecord};
+use paceline_netsim::records::{DropReason, EventRecord, PacketRecord};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
 use std::collections::BTreeMap;
 

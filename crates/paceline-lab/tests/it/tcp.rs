@@ -2,7 +2,7 @@
 
 use crate::fixtures::{metric, observe, run, scenario, within};
 use paceline_lab::run::RunResult;
-use paceline_records::{EventRecord, PacketClass};
+use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_units::{Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
 

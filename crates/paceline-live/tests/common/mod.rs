@@ -2,7 +2,7 @@
 
 /// Returns whether the testbed is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
 pub fn is_testbed_available() -> bool {
-    let missing = paceline_live::Testbed::missing();
+    let missing = paceline_live::testbed::Testbed::missing();
     if let Some(missing) = &missing {
         let required =
             std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));

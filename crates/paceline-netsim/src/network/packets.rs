@@ -3,9 +3,9 @@
 //! Metadata is stored apart from content: hops and events read only metadata, and thousands of packets may wait in a
 //! long queue, so compact metadata stays in the processor's cache.
 
-use paceline_flow::Datagram;
-use paceline_flow::tcp::Segment;
-use paceline_records::{Content, PacketClass, PacketRecord, TapPoint, TappedPacket};
+use crate::flow::Datagram;
+use crate::flow::tcp::Segment;
+use crate::records::{Content, PacketClass, PacketRecord, TapPoint, TappedPacket};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Time};
 
 /// A packet in transit, without its content.

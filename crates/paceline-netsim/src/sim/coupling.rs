@@ -2,10 +2,10 @@
 //! shares.
 
 use super::Flow;
+use crate::flow::MediaSender;
 use crate::plan::Plan;
+use crate::records::EventObserver;
 use paceline::FlowStateExchange;
-use paceline_flow::MediaSender;
-use paceline_records::EventObserver;
 use paceline_units::Time;
 
 /// The groups of coupled flows of a plan.

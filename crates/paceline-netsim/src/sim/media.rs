@@ -1,10 +1,10 @@
 //! The endpoints of a media flow in the simulator.
 
 use super::{FlowEndpoints, Handled};
+use crate::flow::{MediaSender, ReceiverEvent, SenderEvent};
 use crate::media_flow::{MediaFlow, packet_class};
 use crate::network::{FlowEnd, Network, TraceEvent};
-use paceline_flow::{MediaSender, ReceiverEvent, SenderEvent};
-use paceline_records::{EventObserver, PacketClass};
+use crate::records::{EventObserver, PacketClass};
 use paceline_units::{DataSize, Time};
 
 pub(super) struct MediaEndpoints {

@@ -10,13 +10,13 @@ mod tcp;
 
 use crate::backend::{Backend, BackendError, Outcome};
 use crate::controller_failure::ControllerFailure;
+use crate::flow::MediaSender;
 use crate::media_flow;
 use crate::network::{FlowEnd, Network, Wake};
 use crate::plan::{FlowKind, FlowPlan, Plan};
+use crate::records::EventObserver;
 use coupling::CoupledGroups;
 use paceline::{Entry, Registry};
-use paceline_flow::MediaSender;
-use paceline_records::EventObserver;
 use paceline_units::{RandomStreams, Time, TimeDelta};
 
 pub use stoppable::StoppableSimulator;
@@ -27,7 +27,7 @@ pub struct Simulator;
 
 impl Backend for Simulator {
     fn name(&self) -> &'static str {
-        paceline_records::SIMULATOR
+        crate::records::SIMULATOR
     }
 
     fn run(

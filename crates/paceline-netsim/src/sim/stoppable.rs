@@ -3,8 +3,8 @@
 use super::Simulation;
 use crate::backend::{Backend, BackendError, Outcome};
 use crate::plan::Plan;
+use crate::records::EventObserver;
 use paceline::Registry;
-use paceline_records::EventObserver;
 use paceline_units::{Time, TimeDelta};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ pub struct StoppableSimulator(pub Arc<AtomicBool>);
 
 impl Backend for StoppableSimulator {
     fn name(&self) -> &'static str {
-        paceline_records::SIMULATOR
+        crate::records::SIMULATOR
     }
 
     fn run(

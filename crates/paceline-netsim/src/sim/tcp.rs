@@ -1,13 +1,13 @@
 //! The endpoints of a TCP flow in the simulator.
 
 use super::{FlowEndpoints, Handled};
-use crate::network::{FlowEnd, Network};
-use crate::plan::{FlowPlan, TcpPlan};
-use paceline::Signals;
-use paceline_flow::tcp::{
+use crate::flow::tcp::{
     Bursts, Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent, Workload,
 };
-use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
+use crate::network::{FlowEnd, Network};
+use crate::plan::{FlowPlan, TcpPlan};
+use crate::records::{EventObserver, EventRecord, HalfName, PacketClass};
+use paceline::Signals;
 use paceline_units::{Ecn, FlowId, RandomStreams, Time};
 
 pub(super) struct TcpEndpoints {

@@ -1,6 +1,6 @@
 //! The table that a page of a comparison opens with: quantities by controllers, and the verdict.
 
-use paceline_records::{MetricCatalogue, MetricKind};
+use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
 
 pub(super) struct ComparisonView {

@@ -7,8 +7,8 @@ use crate::panels;
 use crate::read::{Results, Run};
 use crate::shell_quoted;
 use crate::validation_text;
-use paceline_records::MetricCatalogue;
-use paceline_records::{MetricKind, Program};
+use paceline_netsim::records::MetricCatalogue;
+use paceline_netsim::records::{MetricKind, Program};
 use paceline_results::Cell;
 use paceline_results::Group;
 use paceline_results::Validation;
@@ -463,7 +463,7 @@ fn description(panel: &Panel, figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::{Better, MetricInfo, MetricKind};
+    use paceline_netsim::records::{Better, MetricInfo, MetricKind};
 
     #[test]
     fn formats_cells_in_the_unit_of_the_metric() {

@@ -5,7 +5,7 @@ use super::rate;
 use super::run_view::{changes, differing_controllers};
 use crate::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use crate::read::Run;
-use paceline_records::Summary;
+use paceline_netsim::records::Summary;
 use serde_json::Value;
 
 /// Length of the bins, s: that of the received rate.

@@ -4,7 +4,7 @@ use super::series_map::{Bins, SeriesMap, hold, step};
 use super::{PanelBuilder, RunView, over_time, seconds};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{Event, FlowKind, FlowRow, PacketRow};
-use paceline_records::HopDescription;
+use paceline_netsim::records::HopDescription;
 
 /// Bin length of the received rate, ms.
 pub const BIN_MS: u32 = 500;

@@ -3,7 +3,7 @@
 use super::FLOWS_SHOWN;
 use crate::figure::{Series, Subject};
 use crate::read::{Run, SignalRow};
-use paceline_records::{FlowDescription, HopDescription, RunDescription};
+use paceline_netsim::records::{FlowDescription, HopDescription, RunDescription};
 
 /// A run as the panels need it.
 pub(super) struct RunView<'a> {

@@ -1,6 +1,6 @@
 //! Formats the bounds of suites for the terminal and the page.
 
-use paceline_records::{MetricCatalogue, MetricKind};
+use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use paceline_results::{BoundResult, SuiteBound, ValueFormat};
 
 /// Formats bounds in the units of their metrics.

@@ -13,7 +13,7 @@ use crate::policy::policy;
 use crate::shell_quoted;
 use askama::Template;
 use bound_text::BoundText;
-use paceline_records::MetricCatalogue;
+use paceline_netsim::records::MetricCatalogue;
 use paceline_results::{Held, RowKind, SUITES_FILE, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult};
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use super::schema::{
 };
 use crate::StoreError;
 use crate::stored::About;
-use paceline_records::PacketClass;
+use paceline_netsim::records::PacketClass;
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 use std::path::Path;
 

@@ -6,7 +6,9 @@ use super::schema::{
     LEFT, MARKED, PACKET, PACKET_SIZE, PACKETS, PacketEvent, REASON, REFUSED, STREAM, TIME, WAITED,
 };
 use crate::StoreError;
-use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader};
+use paceline_netsim::records::{
+    DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader,
+};
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::data_type::{BoolType, Int32Type, Int64Type};
 

@@ -1,6 +1,6 @@
 //! Names, types and values of the columns. Writer, reader and documentation use this declaration.
 
-use paceline_records::{DropReason, PacketClass};
+use paceline_netsim::records::{DropReason, PacketClass};
 
 /// A table of a run.
 pub(super) struct TableSchema {
@@ -77,7 +77,7 @@ pub(super) const FLOW_KINDS: [&str; 6] = ["rtt", "fraction_lost", "target", "pac
 const FLOW_UNITS: [&str; 6] = ["ms", "", "bit/s", "bit/s", "bit/s", "bytes"];
 /// The ECN codepoints, in order: the names in the column `ecn` of `packets`.
 pub const ECN_NAMES: [&str; 4] = ["not_ect", "ect1", "ect0", "ce"];
-/// In the order of [`HalfName`](paceline_records::HalfName).
+/// In the order of [`HalfName`](paceline_netsim::records::HalfName).
 pub(super) const HALVES: [&str; 2] = ["send", "receive"];
 
 /// Units, for the metadata of each file.

@@ -5,7 +5,7 @@ use super::parquet_writer::{Column, ColumnType, TableWriter};
 use super::schema::{FLOWS, FRAMES, FlowKind, PACKETS, PacketEvent, SIGNALS, TABLES, TableSchema, UNITS, Values};
 use crate::StoreError;
 use crate::stored::StoredFile;
-use paceline_records::{EventRecord, HalfName, PacketRecord, RunHeader};
+use paceline_netsim::records::{EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{DataSize, FlowId, Rate, StreamId, Time};
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};

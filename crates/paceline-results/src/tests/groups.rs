@@ -3,8 +3,8 @@
 use super::*;
 
 fn group(scenario: &str, case: &str, changes: &[&str], mean: f64) -> Group {
-    let case = if case.is_empty() { paceline_records::Label::default() } else { case.parse().unwrap() };
-    let summary = paceline_records::Summary { mean, std: 0.0, ci95: f64::INFINITY, n: 1 };
+    let case = if case.is_empty() { paceline_netsim::records::Label::default() } else { case.parse().unwrap() };
+    let summary = paceline_netsim::records::Summary { mean, std: 0.0, ci95: f64::INFINITY, n: 1 };
     let assertion = Assertion {
         id: "little".to_owned(),
         metric: "loss_ratio".to_owned(),

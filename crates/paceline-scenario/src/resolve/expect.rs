@@ -8,7 +8,7 @@ use crate::file::{IncludeIfTable, QuantityKeys, ScenarioFile};
 use crate::overrides::Override;
 use crate::text_span::{HasTextSpan, Spanned};
 use paceline_netsim::plan::{FlowPlan, HopPlan};
-use paceline_records::{Label, MetricCatalogue, Statistic};
+use paceline_netsim::records::{Label, MetricCatalogue, Statistic};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, Sig
 use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
-use paceline_records::HalfName;
+use paceline_netsim::records::HalfName;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 
 /// The longest interval of which no drawn one, at most 1.5 / 1.218 of it, exceeds the 3 s without a report after which a

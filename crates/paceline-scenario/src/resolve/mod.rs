@@ -20,10 +20,10 @@ use super::file::ScenarioFile;
 use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
 use paceline::Registry;
-use paceline_flow::IP_UDP_HEADERS;
+use paceline_netsim::flow::IP_UDP_HEADERS;
 use paceline_netsim::link::medium::MediumPlan;
 use paceline_netsim::plan::{Direction, FlowPlan, HopPlan, Plan};
-use paceline_records::{Label, MetricCatalogue};
+use paceline_netsim::records::{Label, MetricCatalogue};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 const QUEUE_LIMIT: TimeDelta = TimeDelta::from_millis(300);

@@ -7,7 +7,7 @@ use crate::file::{Flow, SourceTable, Stream};
 use crate::source_preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
 use crate::values::Timed;
-use paceline_flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
+use paceline_netsim::flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
 use paceline_netsim::link::Schedule;
 use paceline_netsim::plan::{SourcePlan, StreamPlan};
 use paceline_units::{RandomStreams, Rate, Time};

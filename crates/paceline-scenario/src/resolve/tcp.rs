@@ -3,7 +3,7 @@
 use super::{Checked, Resolver, names};
 use crate::file::{Flow, TcpKeys, WorkloadTable};
 use crate::text_span::Table;
-use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, TcpEcn, Workload, find_congestion};
+use paceline_netsim::flow::tcp::{CONGESTION, Profile, TcpConfig, TcpEcn, Workload, find_congestion};
 use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan, TcpPlan};
 use paceline_units::{DataSize, TimeDelta};
 

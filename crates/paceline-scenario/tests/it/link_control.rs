@@ -5,7 +5,7 @@ use paceline_netsim::link::LossModel;
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::link_control::{LinkControl, describe_updates};
 use paceline_netsim::plan::Plan;
-use paceline_records::LinkUpdate;
+use paceline_netsim::records::LinkUpdate;
 use paceline_scenario::{Changes, Origin, load};
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
 

@@ -3,7 +3,7 @@
 use paceline::MediaKind;
 use paceline_lab::metrics::Freezes;
 use paceline_netsim::plan::{FlowChange, Plan};
-use paceline_records::{EventObserver, EventRecord};
+use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_units::{FlowId, StreamId, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The line that a terminal shows during a session.
 
-use paceline_hosts::sender::Progress;
-use paceline_records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
+use paceline_live::hosts::sender::Progress;
+use paceline_netsim::records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
 use paceline_units::{FlowId, Rate, TimeDelta};
 use std::cell::Cell;
 

@@ -10,9 +10,9 @@ use crate::environment::environment;
 use crate::external::is_external;
 use miette::Result;
 use paceline::{FecScheme, Registry, ResendRule};
-use paceline_hosts::message::TERMS_MAX;
-use paceline_hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, StreamTerms, Terms};
 use paceline_lab::storage::Inputs;
+use paceline_live::hosts::message::TERMS_MAX;
+use paceline_live::hosts::terms::{DURATION_MS, FLOWS_MAX, FlowTerms, RATE_MAX, StreamTerms, Terms};
 use paceline_netsim::plan::{Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, StreamPlan};
 use paceline_netsim::sim;
 use paceline_scenario::{Catalogue, Changes, Origin, Scenario, ScenarioError};
@@ -379,7 +379,7 @@ fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_hosts::message::SessionId;
+    use paceline_live::hosts::message::SessionId;
 
     #[test]
     fn shipped_scenarios_become_terms_or_are_refused_with_a_hint() {

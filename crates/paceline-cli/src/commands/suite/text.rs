@@ -5,7 +5,7 @@ use crate::table::Table;
 use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
-use paceline_records::MetricKind;
+use paceline_netsim::records::MetricKind;
 use paceline_report::suites::advice;
 use paceline_report::suites::bound_text::BoundText;
 use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};

@@ -7,7 +7,7 @@ use paceline_explain::model::Call;
 use paceline_explain::readers;
 use paceline_explain::readers::run::RunObserver;
 use paceline_lab::run::Runner;
-use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, RunHeader};
+use paceline_netsim::records::{DropReason, EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_scenario::{Changes, Origin, Scenario};
 use paceline_units::{Time, TimeDelta};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};

@@ -1,7 +1,7 @@
 //! Sums of a span of time: of each hop, of each flow and of each of its streams. Sums of adjacent spans can be merged.
 
 use super::{Delays, Needs};
-use paceline_records::{PacketClass, PacketRecord};
+use paceline_netsim::records::{PacketClass, PacketRecord};
 use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 

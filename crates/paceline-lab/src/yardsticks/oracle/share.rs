@@ -5,7 +5,7 @@
 
 use super::{Steps, push};
 use paceline::Bounds;
-use paceline_flow::tcp::Workload;
+use paceline_netsim::flow::tcp::Workload;
 use paceline_netsim::plan::{FlowChange, FlowKind, FlowPlan, MediaPlan, Plan};
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 use paceline::Registry;
 use paceline_lab::metrics::find;
 use paceline_lab::run::{RunResult, Runner};
-use paceline_records::EventObserver;
+use paceline_netsim::records::EventObserver;
 use paceline_scenario::cellular::CellularLink;
 use paceline_scenario::{Changes, Origin, load};
 use std::fmt::Write as _;

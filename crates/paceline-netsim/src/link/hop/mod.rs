@@ -11,7 +11,7 @@ use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, Q
 use super::rate_step::{RateStep, RateSteps};
 use super::schedule::Schedule;
 use super::wire::Wire;
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
 
 /// The outcome for a packet.

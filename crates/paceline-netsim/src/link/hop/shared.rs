@@ -3,7 +3,7 @@
 use super::{Link, Output};
 use crate::link::medium::Batch;
 use crate::link::queue::{Descriptor, LinkRate, QueuedPacket};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Rate, Time};
 
 /// The server of a link that shares a medium. Its private server never serves: [`Link::free`] is [`Time::MAX`].

@@ -7,7 +7,7 @@
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::link::MTU;
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@ use crate::link::{
     Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
 };
 use crate::parameter::{ParameterKind, Value, Values};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 

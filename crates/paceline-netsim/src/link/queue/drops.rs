@@ -1,7 +1,7 @@
 //! The packets that a discipline drops, in order, each with its reason.
 
 use super::Descriptor;
-use paceline_records::DropReason;
+use crate::records::DropReason;
 
 /// Collects the packets that a discipline drops during one call. The link empties it after each call and keeps its
 /// memory.

@@ -4,7 +4,7 @@
 use super::classes::{CLASSES, Classes, class_of};
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Time, TimeDelta};
 
 /// An Ethernet frame, so that a class can send a packet in each round, as in RFC 8290, section 5.2.4.

@@ -6,7 +6,7 @@ use super::fifo::Fifo;
 use super::update_timer::UpdateTimer;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 
 /// RFC 9332, figure 2, `target`.

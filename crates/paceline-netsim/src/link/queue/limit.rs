@@ -1,7 +1,7 @@
 //! The limit of a queue: in bytes, in packets, or in the time that the link needs to drain it.
 
 use super::LinkRate;
-pub use paceline_flow::parameter::QueueLimit;
+pub use crate::flow::parameter::QueueLimit;
 use paceline_units::{DataSize, Rate};
 
 /// Minimum of a drain-time limit.

@@ -5,7 +5,7 @@ use super::fifo::Fifo;
 use super::update_timer::UpdateTimer;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, RandomStream, Time, TimeDelta};
 
 /// QDELAY_REF: RFC 8033, section 4.1.

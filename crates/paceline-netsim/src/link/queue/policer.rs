@@ -4,7 +4,7 @@
 use super::fifo::Fifo;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueLimit, QueueSetup, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Rate, Time};
 
 /// The result of a meter (RFC 2697, section 3; RFC 2698, section 3).

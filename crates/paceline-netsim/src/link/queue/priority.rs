@@ -3,7 +3,7 @@
 
 use super::classes::{CLASSES, Classes, class_of};
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Time, TimeDelta};
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {

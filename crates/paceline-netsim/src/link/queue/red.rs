@@ -7,7 +7,7 @@
 use super::fifo::Fifo;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, Time, TimeDelta};
 
 /// Packets. ns-3, `MinTh`, `MaxTh`.

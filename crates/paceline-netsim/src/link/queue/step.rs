@@ -4,7 +4,7 @@
 use super::fifo::Fifo;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 
 /// The middle of the ramp of RFC 9332, appendix A.1, from 800 to 1200 µs.

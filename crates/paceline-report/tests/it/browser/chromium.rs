@@ -1,6 +1,6 @@
 //! A browser with one page and without network access, which records errors.
 
-use paceline_chromium::{Browser as Chromium, Page, Scratch};
+use paceline_browser::chromium::{Browser as Chromium, Page, Scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@ mod expected;
 
 use crate::results::{Runs, Scratch, run_into};
 use chromium::Browser;
-use paceline_chromium::required;
+use paceline_browser::chromium::required;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

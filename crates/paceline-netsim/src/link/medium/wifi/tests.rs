@@ -6,7 +6,7 @@ use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, Qu
 use crate::link::server::SERVERS;
 use crate::link::{Capacity, CapacityEnd, Link, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
 use crate::parameter::{Value, Values};
-use paceline_records::DropReason;
+use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStreams, Rate, Time, TimeDelta};
 
 fn us(t: i64) -> Value {

@@ -9,8 +9,8 @@ mod fattest;
 
 use super::{CoDel, Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::records::DropReason;
 use fattest::Fattest;
-use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 

@@ -1,4 +1,0 @@
-//! Tests of the public interface.
-#![cfg(target_os = "linux")]
-
-mod fuzz;

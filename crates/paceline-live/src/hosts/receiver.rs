@@ -1,0 +1,538 @@
+//! The receiver, over a UDP socket in real time: one session after the other.
+
+use crate::hosts::flow_number::Ssrcs;
+use crate::hosts::link::Link;
+use crate::hosts::listener::{Action, Counters, Listener};
+use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
+use crate::hosts::receive_side::ReceiveSide;
+use crate::hosts::seal::{self, Open, Secret};
+use crate::hosts::send_side::SendSide;
+use crate::hosts::sender::{End, Flows};
+use crate::hosts::silence::SILENCE;
+use crate::hosts::summary::{Closing, Summary};
+use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession, TcpTotals};
+use crate::hosts::terms::Terms;
+use crate::testbed::clock::Monotonic;
+use crate::testbed::socket::{ReceiveBuffers, Socket};
+use crate::testbed::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::ControllerFailure;
+use paceline_netsim::records::EventRecord;
+use paceline_units::{Ecn, Time, TimeDelta};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Longest wait, so that an interrupt is noticed.
+const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+
+/// Time beyond the agreed duration after which a session ends, whatever its sender does.
+const OVERTIME: TimeDelta = SILENCE;
+
+/// Time before the end of the media within which a bye counts as one at the end: clocks that differ by 100 ppm are 0.36 s apart after an
+/// hour.
+const END_TOLERANCE: TimeDelta = TimeDelta::from_millis(500);
+
+/// Interval of progress reports.
+const PROGRESS: TimeDelta = TimeDelta::from_millis(500);
+
+/// The state of a receiver, twice per second.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiverState {
+    /// Counted datagrams.
+    pub counters: Counters,
+    /// Sessions that were accepted.
+    pub sessions: u64,
+    /// Sessions that run now.
+    pub running: u64,
+    /// What arrived in all sessions.
+    pub totals: Totals,
+}
+
+/// The result of a session.
+#[derive(Clone, Debug)]
+pub struct ReceiveReport {
+    /// The address of the sender.
+    pub peer: SocketAddr,
+    /// Its terms.
+    pub terms: Terms,
+    /// Why it ended.
+    pub end: End,
+    /// What arrived.
+    pub totals: Totals,
+    /// What arrived of each flow.
+    pub flows: Vec<Totals>,
+    /// What was measured of the flows that this end sent; `None` if there are none.
+    pub back: Option<(Summary, Totals)>,
+    /// What arrived over TCP; `None` if there was no TCP flow.
+    pub tcp: Option<TcpTotals>,
+    /// Time from the first to the last packet.
+    pub lasted: TimeDelta,
+    /// Time for which media were sent: from the start of the session to its end, at most the agreed duration.
+    pub media: TimeDelta,
+    /// Whether the frames of the flows that this end sent are known up to the end.
+    pub knows_frames: bool,
+}
+
+/// A receiver that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// A controller failed.
+    #[error(transparent)]
+    ControllerFailed(#[from] ControllerFailure),
+    /// A socket failed.
+    #[error("the socket failed: {0}")]
+    Socket(#[from] io::Error),
+}
+
+/// What a receiver needs.
+pub struct Receiver<'a> {
+    /// Its socket.
+    pub socket: &'a Socket,
+    /// The random key of its tokens.
+    pub key: [u8; 32],
+    /// The secret, if sessions are sealed.
+    pub secret: Option<Secret>,
+    /// Creates the flows of a session with this identifier, or refuses it. It starts at time zero of its own clock.
+    pub build: &'a dyn Fn(SessionId, &Terms) -> Result<Flows, Refusal>,
+    /// Receives the events of the flows that this end sends, on the clock of the session.
+    pub on_event: &'a dyn Fn(&EventRecord),
+    /// Set to end the session and the receiver.
+    pub stop: &'a AtomicBool,
+}
+
+impl Receiver<'_> {
+    /// Serves sessions until it is stopped, or until `on_end`, which receives the result of each session, returns `false`. `progress`
+    /// is called twice per second.
+    ///
+    /// # Errors
+    /// A controller or the socket failed.
+    pub fn run(
+        &self,
+        on_end: &mut dyn FnMut(&ReceiveReport) -> bool,
+        progress: &mut dyn FnMut(&ReceiverState),
+    ) -> Result<Counters, ReceiveError> {
+        let tcp = TcpReceiver::start()?;
+        enter_realtime(Role::Endpoint);
+        let clock = Monotonic::starting_in(TimeDelta::ZERO);
+        let listener = Listener::new(self.key, self.secret.clone());
+        let mut server = Server { receiver: self, listener, tcp, session: None, over: None, failure: None };
+        let (mut before, mut sessions) = (Totals::default(), 0);
+        let mut next_progress = Time::ZERO;
+        let mut buffers = ReceiveBuffers::default();
+        let mut last = Time::ZERO;
+        let mut left = Vec::new();
+        loop {
+            self.socket.receive(&clock, &mut buffers, |at, from, bytes, ecn| {
+                // Calls of a flow never go back in time, although timestamps may.
+                last = last.max(at);
+                // After the end of a session `on_end` decides whether there is another one; its sender repeats the start.
+                if left.is_empty() {
+                    left.extend(server.handle(last, at, from, bytes, ecn));
+                }
+            })?;
+            last = last.max(clock.now());
+            let is_over = self.stop.load(Ordering::Relaxed);
+            left.extend(server.handle_timeout(last, is_over));
+            let failure = server.take_failure();
+            if failure.is_some() {
+                left.extend(server.leave(last, End::Interrupted));
+            }
+            if last >= next_progress {
+                next_progress = last + PROGRESS;
+                let now = server.session.as_ref().map_or(Totals::default(), |session| session.side.totals());
+                let (counters, running) = (server.listener.counters, u64::from(server.session.is_some()));
+                progress(&ReceiverState { counters, sessions: sessions + running, running, totals: before.plus(&now) });
+            }
+            for report in left.drain(..) {
+                (before, sessions) = (before.plus(&report.totals), sessions + 1);
+                if !on_end(&report) && failure.is_none() {
+                    server.linger(&clock, &mut buffers)?;
+                    return Ok(server.listener.counters);
+                }
+            }
+            if let Some(failure) = failure {
+                return Err(failure.into());
+            }
+            if is_over {
+                return Ok(server.listener.counters);
+            }
+            let due = server.session.as_ref().map_or(last + POLL_INTERVAL, |session| session.timeout(last));
+            Timing::Sleep.wait(&[self.socket.fd()], due.min(last + POLL_INTERVAL) - clock.now());
+        }
+    }
+}
+
+/// The state of a receiver.
+struct Server<'a> {
+    receiver: &'a Receiver<'a>,
+    listener: Listener,
+    tcp: TcpReceiver,
+    session: Option<Session<'a>>,
+    /// The way to the sender of the last session that is over, to repeat a lost goodbye.
+    over: Option<(Link<'a>, Option<Open>)>,
+    /// The failure of a controller in the session that is over.
+    failure: Option<ControllerFailure>,
+}
+
+impl<'a> Server<'a> {
+    /// Handles a datagram. Returns the result of a session that its sender left.
+    fn handle(&mut self, now: Time, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn) -> Option<ReceiveReport> {
+        if let Some(session) = self.session.as_mut().filter(|session| session.link.peer == from) {
+            let opened = match &mut session.open {
+                None => None,
+                // The handshake may be repeated.
+                Some(_) if matches!(message::read(bytes), Ok((_, Message::Hello | Message::Start(..)))) => None,
+                Some(open) => match open.open(bytes) {
+                    Some(opened) => Some(opened),
+                    None => {
+                        self.listener.counters.unauthentic += 1;
+                        return None;
+                    }
+                },
+            };
+            let bytes = opened.as_deref().unwrap_or(bytes);
+            return if session.handle(now, at, bytes, ecn) { None } else { self.handle_control(now, from, bytes) };
+        }
+        let over = self.over.as_mut().filter(|(link, _)| link.peer == from && seal::is_sealed(bytes));
+        let opened = over.and_then(|(_, open)| open.as_mut()?.open(bytes));
+        self.handle_control(now, from, opened.as_deref().unwrap_or(bytes))
+    }
+
+    /// Handles a datagram that is not a packet of the session. Returns the result of a session that its sender left.
+    fn handle_control(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<ReceiveReport> {
+        let socket = self.receiver.socket;
+        let reply = match self.listener.handle(now, from, bytes) {
+            Action::Drop => return None,
+            Action::Reply(bytes) => bytes,
+            Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms) {
+                Ok(flows) => {
+                    let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
+                    let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
+                    match proofs.map(open).transpose() {
+                        Ok(tcp) => {
+                            let (seal, open) =
+                                self.listener.keys(id, &token).map(|keys| (keys.seal, keys.open)).unzip();
+                            let link = Link { socket, peer: from, id, seal };
+                            let port = tcp.as_ref().map_or(0, TcpSession::port);
+                            self.session = Some(Session::new(link, open, terms, flows, tcp, (now, token.age(now))));
+                            self.listener.accept(from, id, port)
+                        }
+                        Err(_) => self.listener.refuse(id, Refusal::Tcp),
+                    }
+                }
+                Err(reason) => self.listener.refuse(id, reason),
+            },
+            Action::Leave => {
+                let is_early = self.session.as_ref()?.media_left(now) > END_TOLERANCE;
+                let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete })?;
+                if let (Some((link, _)), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
+                    link.transmit(&goodbye, Ecn::NotEct);
+                }
+                return Some(report);
+            }
+        };
+        // Answers within a session are sealed if it is.
+        let link = match message::read(&reply) {
+            Ok((_, Message::Accept(_))) => self.session.as_ref().map(|session| &session.link),
+            Ok((_, Message::Goodbye(..))) => self.over.as_ref().map(|(link, _)| link),
+            _ => None,
+        };
+        match link.filter(|link| link.peer == from) {
+            Some(link) => drop(link.transmit(&reply, Ecn::NotEct)),
+            None => socket.send(from, &reply, Ecn::NotEct),
+        }
+        None
+    }
+
+    /// Handles timers that are due. Returns the result of a session that is over.
+    fn handle_timeout(&mut self, now: Time, is_over: bool) -> Option<ReceiveReport> {
+        let running = self.session.as_mut()?;
+        running.handle_timeout(now, self.receiver.on_event);
+        let end = running.end(now).or(is_over.then_some(End::Interrupted))?;
+        self.leave(now, end)
+    }
+
+    /// Returns the failure of a controller of the session, or of the last one if that is over.
+    fn take_failure(&mut self) -> Option<ControllerFailure> {
+        self.failure.take().or_else(|| self.session.as_mut().and_then(Session::take_failure))
+    }
+
+    /// Ends the session before its sender does, and returns its result.
+    fn leave(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
+        let report = self.end(now, end);
+        // The sender learns of it; if this is lost, its silence rule applies.
+        if let Some((link, _)) = &self.over {
+            link.send(Message::Bye);
+        }
+        report
+    }
+
+    /// Ends the session and returns its result.
+    fn end(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
+        let mut over = self.session.take()?;
+        self.failure = self.failure.take().or_else(|| over.take_failure());
+        // A lost answer to the start does no harm to the next session, whose keys are others.
+        let report = over.finish(now, end, self.receiver.on_event);
+        let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
+        self.listener.end(now, over.side.totals(), closing.to_bytes());
+        self.over = Some((over.link, over.open));
+        Some(report)
+    }
+
+    /// Answers repeated byes for a second, in case that the goodbye was lost.
+    fn linger(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers) -> io::Result<()> {
+        let end = clock.now() + TimeDelta::from_secs(1);
+        let Receiver { socket, stop, .. } = *self.receiver;
+        while clock.now() < end && !stop.load(Ordering::Relaxed) {
+            Timing::Sleep.wait(&[socket.fd()], (end - clock.now()).min(POLL_INTERVAL));
+            socket.receive(clock, buffers, |at, from, bytes, ecn| {
+                let is_bye = matches!(message::read(bytes), Ok((_, Message::Bye)));
+                if is_bye || seal::is_sealed(bytes) {
+                    self.handle(at, at, from, bytes, ecn);
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A session that runs. Its methods take times of the receiver's clock; its flows have a clock that starts with it.
+struct Session<'a> {
+    link: Link<'a>,
+    /// Opens sealed datagrams; `None` if the session is not sealed.
+    open: Option<Open>,
+    terms: Terms,
+    side: ReceiveSide,
+    /// The flows of the other direction.
+    back: Option<SendSide>,
+    /// The TCP flow beside them.
+    tcp: Option<TcpSession>,
+    started: Time,
+}
+
+impl<'a> Session<'a> {
+    /// Creates a session that starts now, after a handshake with this round-trip time.
+    fn new(
+        link: Link<'a>,
+        open: Option<Open>,
+        terms: Terms,
+        flows: Flows,
+        tcp: Option<TcpSession>,
+        (now, rtt): (Time, TimeDelta),
+    ) -> Self {
+        let (count, duration) = (flows.forward.len(), terms.duration());
+        let ssrcs = || Ssrcs::of_session(link.id, &terms);
+        let back =
+            (!flows.back.is_empty()).then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, rtt));
+        let side = ReceiveSide::new(ssrcs(), flows.forward, 0, Time::ZERO);
+        Self { link, open, terms, side, back, tcp, started: now }
+    }
+
+    /// Returns a time on the clock of the session.
+    fn time(&self, at: Time) -> Time {
+        Time::ZERO + (at - self.started)
+    }
+
+    /// Handles a datagram of the peer that arrived at `at`; `now` is not before an earlier call. Returns whether it is RTP, RTCP or a
+    /// report of arrivals of this session.
+    fn handle(&mut self, now: Time, at: Time, bytes: &[u8], ecn: Ecn) -> bool {
+        let (now, at) = (self.time(now), self.time(at));
+        if message::is_message(bytes) {
+            let (Some(back), Ok((other, Message::Arrivals(body)))) = (&mut self.back, message::read(bytes)) else {
+                return false;
+            };
+            let is_ours = other == self.link.id;
+            if is_ours {
+                back.handle_report(now, body);
+            }
+            return is_ours;
+        }
+        let link = &self.link;
+        match &mut self.back {
+            Some(back) if back.is_feedback(bytes) => {
+                back.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn));
+                true
+            }
+            _ => self.side.handle_packet(now, at, bytes, ecn, &mut |output| link.transmit_output(output)),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, on_event: &dyn Fn(&EventRecord)) {
+        let (now, link) = (self.time(now), &self.link);
+        self.side.handle_timeout(now, &mut |output| link.transmit_output(output));
+        if let Some(back) = &mut self.back {
+            back.handle_timeout(now, &mut |bytes, ecn| link.transmit(bytes, ecn));
+            while let Some(event) = back.log.poll_event(now) {
+                on_event(&event);
+            }
+        }
+    }
+
+    fn take_failure(&mut self) -> Option<ControllerFailure> {
+        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
+    }
+
+    /// Returns the time until the media end; negative after that.
+    fn media_left(&self, now: Time) -> TimeDelta {
+        self.started + self.terms.duration() - now
+    }
+
+    fn timeout(&self, now: Time) -> Time {
+        let back = self.back.as_ref().filter(|_| self.media_left(now).is_positive());
+        let due = self.side.poll_timeout();
+        let due = back.and_then(SendSide::poll_timeout).map_or(due, |back| due.min(back));
+        self.started + (due - Time::ZERO)
+    }
+
+    /// Returns why the session is over; `None` if it is not.
+    fn end(&self, now: Time) -> Option<End> {
+        let (left, now) = (self.media_left(now), self.time(now));
+        let is_unheard = self.back.as_ref().is_some_and(|back| left.is_positive() && back.liveness.is_silent(now));
+        if self.side.liveness.is_silent(now) || is_unheard {
+            return Some(End::Silence);
+        }
+        (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)
+    }
+
+    /// Returns the time for which media were sent.
+    fn media(&self, now: Time) -> TimeDelta {
+        (self.time(now) - Time::ZERO).min(self.terms.duration())
+    }
+
+    /// Returns what was measured of the flows that this end sent; `None` if there are none.
+    fn summary(&mut self, now: Time) -> Option<Summary> {
+        let end = Time::ZERO + self.media(now);
+        self.back.as_mut().map(|back| back.summary(end))
+    }
+
+    fn finish(&mut self, now: Time, end: End, on_event: &dyn Fn(&EventRecord)) -> ReceiveReport {
+        let (time, link) = (self.time(now), &self.link);
+        self.side.finish(time, &mut |output| link.transmit_output(output));
+        let summary = self.summary(now);
+        self.back.iter_mut().flat_map(|back| back.log.finish()).for_each(|event| on_event(&event));
+        ReceiveReport {
+            peer: self.link.peer,
+            terms: self.terms.clone(),
+            end,
+            totals: self.side.totals(),
+            flows: self.side.flow_totals(),
+            back: summary.zip(self.back.as_ref().map(|back| *back.log.received())),
+            tcp: self.tcp.as_mut().map(TcpSession::finish),
+            lasted: self.side.lasted(),
+            media: self.media(now),
+            knows_frames: end != End::Silence && self.back.as_ref().is_none_or(|back| back.log.knows_frames()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::terms::tests::terms;
+    use crate::hosts::testing;
+    use crate::hosts::token::Token;
+    use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    /// A sender that sends no media.
+    struct Client(UdpSocket);
+
+    impl Client {
+        fn new(receiver: SocketAddr) -> Self {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            socket.connect(receiver).unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            Self(socket)
+        }
+
+        fn send(&self, id: SessionId, message: Message<'_>) {
+            self.0.send(&message::write(id, message)).unwrap();
+        }
+
+        fn receive(&self) -> Vec<u8> {
+            let mut bytes = vec![0; 2000];
+            let len = self.0.recv(&mut bytes).expect("the receiver answers");
+            bytes.truncate(len);
+            bytes
+        }
+
+        fn token(&self, id: SessionId) -> Token {
+            self.send(id, Message::Hello);
+            match message::read(&self.receive()) {
+                Ok((_, Message::Challenge(token))) => token,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn start(&self, id: SessionId, token: Token, duration_ms: u64) {
+            self.send(id, Message::Start(token, &Terms { duration_ms, ..terms() }.to_bytes()));
+        }
+
+        /// Waits for a message, whatever reports come before it.
+        fn wait(&self, is_it: fn(&Message<'_>) -> bool) {
+            while !message::read(&self.receive()).is_ok_and(|(_, message)| is_it(&message)) {}
+        }
+    }
+
+    /// Serves sessions until `count` are over. Returns why each ended.
+    fn serve(socket: &Socket, count: usize, on_build: &dyn Fn()) -> Vec<End> {
+        let build = |id, _: &Terms| {
+            on_build();
+            Ok(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
+        };
+        let receiver = Receiver {
+            socket,
+            key: [1; 32],
+            secret: None,
+            build: &build,
+            on_event: &|_| (),
+            stop: &AtomicBool::new(false),
+        };
+        let mut ends = Vec::new();
+        receiver.run(&mut |report| (ends.push(report.end), ends.len() < count).1, &mut |_| ()).unwrap();
+        ends
+    }
+
+    #[test]
+    fn a_session_is_complete_if_its_sender_leaves_at_the_end_and_not_before() {
+        let socket = Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = Client::new(socket.address().unwrap());
+        let ends = thread::spawn(move || serve(&socket, 2, &|| ()));
+        for (n, duration_ms) in [(1, 60_000), (2, 1000)] {
+            let id = SessionId([n; 8]);
+            client.start(id, client.token(id), duration_ms);
+            client.wait(|message| matches!(message, Message::Accept(0)));
+            thread::sleep(Duration::from_millis(if n == 2 { duration_ms } else { 0 }));
+            client.send(id, Message::Bye);
+            client.wait(|message| matches!(message, Message::Goodbye(..)));
+        }
+        assert_eq!(ends.join().unwrap(), [End::PeerLeft, End::Complete]);
+    }
+
+    #[test]
+    fn a_receiver_of_one_session_accepts_no_second_one() {
+        let socket = Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = Client::new(socket.address().unwrap());
+        let (building, is_building) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let receiver = thread::spawn(move || {
+            let on_build = || {
+                building.send(()).unwrap();
+                may_go_on.recv().unwrap();
+            };
+            serve(&socket, 1, &on_build)
+        });
+        let (first, second) = (SessionId([1; 8]), SessionId([2; 8]));
+        let tokens = [client.token(first), client.token(second)];
+        client.start(first, tokens[0], 60_000);
+        is_building.recv().unwrap();
+        // While the receiver builds the flows, its socket gets the end of the first session and the start of the second one.
+        client.send(first, Message::Bye);
+        client.start(second, tokens[1], 60_000);
+        go_on.send(()).unwrap();
+        drop(go_on);
+        assert_eq!(receiver.join().expect("no second session is built"), [End::PeerLeft]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests of the page and their answers.
+
+use crate::playground::controls::{self, Change, Controls};
+use crate::playground::run::{self, RunAnswer};
+use crate::playground::start::{self, Start};
+use paceline::Registry;
+use paceline_scenario::{Catalogue, Origin, ScenarioError};
+use serde::{Deserialize, Serialize};
+
+/// A request of the page.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// What the page offers.
+    Start,
+    /// The text of a shipped scenario, or of a call over a preset of the path.
+    Open(String),
+    /// The positions of the controls for a text.
+    Read(Text),
+    /// A text with one change.
+    Edit(Text, Change),
+    /// One run.
+    Run {
+        /// The scenario.
+        text: Text,
+        /// The controller of every media flow; those of the text if absent.
+        controller: Option<String>,
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// A scenario file.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Text {
+    /// Name of the file, for errors.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+impl Text {
+    /// Returns the origin of the scenario.
+    pub fn origin(&self) -> Origin {
+        Origin::from_text(&self.name, &self.text)
+    }
+}
+
+/// An answer; its JSON has one key.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// What the page offers.
+    Start(Box<Start>),
+    /// A text.
+    Text(String),
+    /// The positions of the controls.
+    Controls(Box<Controls>),
+    /// A changed text, and the positions of the controls for it.
+    Edited(String, Box<Controls>),
+    /// A run.
+    Run(Box<RunAnswer>),
+    /// The request failed.
+    Error(Problem),
+}
+
+/// An error, with its place in the text and a hint.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// How to mend it.
+    pub hint: Option<String>,
+    /// The text that holds the error: the file, or a change of it.
+    pub source: String,
+    /// Line, from 1.
+    pub line: Option<usize>,
+    /// Column, in characters from 1.
+    pub column: Option<usize>,
+    /// The part of the text that is wrong.
+    pub offending: Option<String>,
+}
+
+impl From<ScenarioError> for Problem {
+    fn from(error: ScenarioError) -> Self {
+        Self {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+            source: error.source_name().to_owned(),
+            line: error.line(),
+            column: error.column(),
+            offending: error.offending().map(str::to_owned),
+        }
+    }
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self { message, ..Self::default() }
+    }
+}
+
+/// Answers a request, both encoded as the crate describes.
+pub fn answer(request: &[u8]) -> Vec<u8> {
+    let mut columns = Vec::new();
+    let answered = serde_json::from_slice(request)
+        .map_err(|error| Problem::from(format!("the request cannot be read: {error}")))
+        .and_then(|request| handle(request, &mut columns));
+    let json = serde_json::to_vec(&answered.unwrap_or_else(Answer::Error)).expect("an answer is JSON");
+    let length = u32::try_from(json.len()).expect("an answer has less than 4 GiB");
+    let columns = columns.iter().flat_map(|value: &f32| value.to_le_bytes());
+    length.to_le_bytes().into_iter().chain(json).chain(columns).collect()
+}
+
+fn handle(request: Request, columns: &mut Vec<f32>) -> Result<Answer, Problem> {
+    let registry = Registry::standard();
+    Ok(match request {
+        Request::Start => Answer::Start(Box::new(start::start(&registry))),
+        Request::Open(id) => Answer::Text(start::open(&id, Catalogue)?),
+        Request::Read(text) => Answer::Controls(Box::new(controls::read(&text, &registry)?)),
+        Request::Edit(text, change) => {
+            let text = Text { text: controls::edit(&text, &change, &registry)?, ..text };
+            let controls = controls::read(&text, &registry)?;
+            Answer::Edited(text.text, Box::new(controls))
+        }
+        Request::Run { text, controller, seed } => {
+            Answer::Run(Box::new(run::run(&text, controller, seed, &registry, columns)?))
+        }
+    })
+}
