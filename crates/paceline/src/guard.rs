@@ -83,7 +83,7 @@ impl Guard {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn start_timer(&mut self, now: Time) {
         self.decrease_due = now + FEEDBACK_TIMEOUT;
         if self.limit.cap().is_none() {
@@ -176,18 +176,11 @@ impl Guard {
             }
         }
     }
-}
 
-impl SendHalf for Guard {
-    #[inline]
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+    /// Handles an event that is not [`Event::Sent`].
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
-            Event::Sent(packet) => {
-                if packet.kind == PacketKind::Media {
-                    self.expect_feedback(now);
-                }
-                self.half.handle_event(now, event, signals);
-            }
             Event::Feedback(feedback) if !feedback.packets.is_empty() => self.forward_report(now, event, signals),
             Event::Report(_) => self.forward_report(now, event, signals),
             Event::Liveness => {
@@ -218,6 +211,17 @@ impl SendHalf for Guard {
             }
             _ => self.half.handle_event(now, event, signals),
         }
+    }
+}
+
+impl SendHalf for Guard {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        // The event of each packet. Without the others this is a short function.
+        let &Event::Sent(packet) = event else { return self.handle_other(now, event, signals) };
+        if packet.kind == PacketKind::Media {
+            self.expect_feedback(now);
+        }
+        self.half.handle_event(now, event, signals);
     }
     fn decides_on_sent(&self) -> bool {
         self.half.decides_on_sent()

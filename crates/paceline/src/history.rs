@@ -70,6 +70,7 @@ impl History {
     }
 
     /// Returns the sequence number of the next packet.
+    #[inline]
     pub fn next_sequence(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
@@ -80,8 +81,10 @@ impl History {
         if self.packets.len() == CAPACITY {
             self.remove_oldest();
         }
+        // Settled packets are neither outstanding nor above the highest acknowledged one.
         while self.packets.front().is_some_and(|oldest| self.is_settled(now, oldest)) {
-            self.remove_oldest();
+            self.packets.pop_front();
+            self.first += 1;
         }
         let &SentPacket { size, stream, kind, probe, .. } = packet;
         let in_flight = self.flight.outstanding.as_bytes().min(u32::MAX.into()) as u32;
@@ -121,6 +124,7 @@ impl History {
     /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
     /// known, was not reported as arrived before, and is not reported lost again. A packet that was reported lost may
     /// arrive after all.
+    #[inline]
     pub fn settle(&mut self, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) -> Option<PacketReport> {
         let index = sequence.checked_sub(self.first)? as usize;
         let entry = self.packets.get_mut(index)?;
@@ -133,16 +137,23 @@ impl History {
         }
         entry.state = state;
         let Entry { sent, size, in_flight, probe, stream, kind, .. } = *entry;
-        if arrival.is_some() {
-            while self.above <= sequence {
-                if let Some(below) = self.above.checked_sub(self.first) {
-                    self.flight.after_highest -= self.packets[below as usize].size;
-                }
-                self.above += 1;
+        if arrival.is_some() && self.above <= sequence {
+            // Mostly the packet after the highest one arrives.
+            if self.above < sequence {
+                self.pass(sequence);
             }
+            self.flight.after_highest -= size;
+            self.above = sequence + 1;
         }
         let in_flight = DataSize::from_bytes(in_flight.into());
         Some(PacketReport { sequence, sent, size, stream, kind, probe, in_flight, arrival, ecn })
+    }
+
+    /// Counts the packets below `sequence` as sent before the highest acknowledged one.
+    #[cold]
+    fn pass(&mut self, sequence: u64) {
+        let sizes = |number: u64| self.packets[(number - self.first) as usize].size;
+        self.flight.after_highest -= (self.above.max(self.first)..sequence).map(sizes).sum();
     }
 
     /// Abandons the open packets below `sequence`, the start of a report. Reports follow each other without gaps, so a
@@ -181,10 +192,12 @@ impl History {
     }
 
     /// Returns the bytes in flight.
+    #[inline]
     pub fn flight(&self) -> Flight {
         self.flight
     }
 
+    #[cold]
     fn remove_oldest(&mut self) {
         let Some(oldest) = self.packets.pop_front() else { return };
         if oldest.state == PacketState::Open {

@@ -31,7 +31,7 @@ pub(super) struct Outbox<T> {
     padding: Padding,
     padding_size: DataSize,
     /// Whether this sender paces. If not, the program does, and nothing leaves from here.
-    pub paces: bool,
+    paces: bool,
     /// Since when there is a network to send to; `None` without one.
     available_since: Option<Time>,
     /// The window of the decision.
@@ -61,6 +61,19 @@ impl<T> Outbox<T> {
             probe: None,
             is_extra: false,
         }
+    }
+
+    /// Sets whether this sender paces. If it begins to, padding begins then.
+    pub fn set_paces(&mut self, now: Time, paces: bool) {
+        if paces && !self.paces {
+            self.padding.restart(now);
+        }
+        self.paces = paces;
+    }
+
+    #[inline]
+    pub fn paces(&self) -> bool {
+        self.paces
     }
 
     pub fn apply(&mut self, now: Time, decision: &Decision) {
@@ -130,7 +143,9 @@ impl<T> Outbox<T> {
         if core::mem::take(&mut self.is_extra) {
             self.pacer.spend(now, size);
         }
-        self.padding.handle_sent(now, size);
+        if self.paces {
+            self.padding.handle_sent(now, size);
+        }
         let probe = self.probe.take();
         if probe.is_some() {
             self.prober.handle_sent(size);

@@ -58,6 +58,7 @@ impl Prober {
     }
 
     /// Removes the oldest waiting cluster, for a program that sends clusters itself.
+    #[inline]
     pub fn take(&mut self) -> Option<ProbeCluster> {
         self.waiting.pop_front()
     }
