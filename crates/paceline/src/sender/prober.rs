@@ -98,7 +98,7 @@ impl Prober {
     }
 
     /// Counts a packet of the active cluster, which ends when it has enough bytes and packets.
-    #[inline]
+    #[inline(never)]
     pub fn handle_sent(&mut self, size: DataSize) {
         let Some(active) = &mut self.active else { return };
         active.sent += size;
