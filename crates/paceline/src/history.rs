@@ -20,8 +20,8 @@ pub struct History {
     packets: VecDeque<Entry>,
     /// The sequence number of `packets[0]`.
     first: u64,
-    /// Reports on packets below this number are ignored. The packets from here to `first` were settled.
-    known: u64,
+    /// The first packet since the last restart.
+    began: u64,
     flight: Flight,
     /// The highest acknowledged sequence number plus one.
     above: u64,
@@ -66,7 +66,7 @@ impl Default for History {
 impl History {
     /// Creates an empty history. The first packet has the sequence number 0.
     pub fn new() -> Self {
-        Self { packets: VecDeque::new(), first: 0, known: 0, flight: Flight::default(), above: 0, covered: 0 }
+        Self { packets: VecDeque::new(), first: 0, began: 0, flight: Flight::default(), above: 0, covered: 0 }
     }
 
     /// Returns the sequence number of the next packet.
@@ -81,17 +81,19 @@ impl History {
         if self.packets.len() == CAPACITY {
             self.remove_oldest();
         }
-        // Settled packets are neither outstanding nor above the highest acknowledged one.
         while self.packets.front().is_some_and(|oldest| self.is_settled(now, oldest)) {
-            self.packets.pop_front();
-            self.first += 1;
+            self.remove_settled();
         }
         let &SentPacket { size, stream, kind, probe, .. } = packet;
         let in_flight = self.flight.outstanding.as_bytes().min(u32::MAX.into()) as u32;
         self.packets.push_back(Entry { sent: now, size, in_flight, probe, stream, kind, state: PacketState::Open });
         self.flight.outstanding += packet.size;
         self.flight.after_highest += packet.size;
-        self.known = self.known.max(self.next_sequence().saturating_sub(CAPACITY as u64));
+    }
+
+    /// Returns the number below which reports on packets are ignored. The packets from here to `first` were settled.
+    fn known(&self) -> u64 {
+        self.began.max(self.next_sequence().saturating_sub(CAPACITY as u64))
     }
 
     /// Returns whether no report on the oldest packet can change anything any more.
@@ -100,15 +102,20 @@ impl History {
         match oldest.state {
             PacketState::Arrived => true,
             PacketState::Open => false,
-            PacketState::Lost | PacketState::Abandoned => self.first < self.above && now - oldest.sent > LATE,
+            PacketState::Lost | PacketState::Abandoned => self.is_late(now, oldest.sent),
         }
+    }
+
+    #[cold]
+    fn is_late(&self, now: Time, sent: Time) -> bool {
+        self.first < self.above && now - sent > LATE
     }
 
     /// Unwraps the 16-bit sequence number in a report: the highest sent packet with these bits, if it is still known.
     pub fn unwrap(&self, sequence: u16) -> Option<u64> {
         let next = self.next_sequence();
         let back = (next as u16).wrapping_sub(sequence);
-        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.known)
+        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.known())
     }
 
     /// Returns whether a packet was reported as arrived, or is lost for so long that its arrival would be ignored. Another
@@ -117,7 +124,7 @@ impl History {
     pub fn has_arrived(&self, sequence: u64) -> bool {
         match sequence.checked_sub(self.first) {
             Some(index) => self.packets.get(index as usize).is_some_and(|entry| entry.state == PacketState::Arrived),
-            None => sequence >= self.known,
+            None => sequence >= self.known(),
         }
     }
 
@@ -137,6 +144,10 @@ impl History {
         }
         entry.state = state;
         let Entry { sent, size, in_flight, probe, stream, kind, .. } = *entry;
+        // Mostly the oldest packet arrives.
+        if index == 0 && state == PacketState::Arrived {
+            self.remove_settled();
+        }
         if arrival.is_some() && self.above <= sequence {
             // Mostly the packet after the highest one arrives.
             if self.above < sequence {
@@ -187,7 +198,7 @@ impl History {
     pub fn restart(&mut self) {
         let next = self.next_sequence();
         self.packets.clear();
-        (self.first, self.known, self.above, self.covered) = (next, next, next, next);
+        (self.first, self.began, self.above, self.covered) = (next, next, next, next);
         self.flight = Flight::default();
     }
 
@@ -195,6 +206,13 @@ impl History {
     #[inline]
     pub fn flight(&self) -> Flight {
         self.flight
+    }
+
+    /// Removes the oldest packet, which is neither outstanding nor above the highest acknowledged one.
+    #[inline]
+    fn remove_settled(&mut self) {
+        self.packets.pop_front();
+        self.first += 1;
     }
 
     #[cold]

@@ -14,6 +14,8 @@ use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwra
 #[derive(Clone, Debug, Default)]
 pub(super) struct FeedbackReader {
     reports: Vec<PacketReport>,
+    /// The number after that of the last report.
+    next: u64,
     /// Whether a packet is named after one with a higher number, or twice.
     is_unordered: bool,
     rtt: Option<RoundTrip>,
@@ -149,13 +151,14 @@ impl FeedbackReader {
 
     fn clear(&mut self) {
         self.reports.clear();
-        (self.is_unordered, self.rtt) = (false, None);
+        (self.next, self.is_unordered, self.rtt) = (0, false, None);
     }
 
     /// Adds the report on a packet, if it changes the state of the packet.
     fn add(&mut self, history: &mut History, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) {
         if let Some(report) = history.settle(sequence, arrival, ecn) {
-            self.is_unordered |= self.reports.last().is_some_and(|last| last.sequence >= sequence);
+            self.is_unordered |= sequence < self.next;
+            self.next = sequence + 1;
             self.reports.push(report);
         }
     }

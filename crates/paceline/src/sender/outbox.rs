@@ -140,12 +140,14 @@ impl<T> Outbox<T> {
     #[inline]
     pub fn handle_sent(&mut self, now: Time, size: DataSize) -> Option<ProbeId> {
         self.has_sent = true;
+        if self.paces { self.handle_released(now, size) } else { None }
+    }
+
+    fn handle_released(&mut self, now: Time, size: DataSize) -> Option<ProbeId> {
         if core::mem::take(&mut self.is_extra) {
             self.pacer.spend(now, size);
         }
-        if self.paces {
-            self.padding.handle_sent(now, size);
-        }
+        self.padding.handle_sent(now, size);
         let probe = self.probe.take();
         if probe.is_some() {
             self.prober.handle_sent(size);
