@@ -452,9 +452,14 @@ impl<T> Sender<T> {
     fn advance(&mut self, now: Time) -> Time {
         let (now, step) = self.clock.advance(now);
         if let Some(step) = step {
-            self.emit(SenderEvent::ClockSteppedBack(step));
+            self.report_step(step);
         }
         now
+    }
+
+    #[cold]
+    fn report_step(&mut self, step: TimeDelta) {
+        self.emit(SenderEvent::ClockSteppedBack(step));
     }
 
     /// Reads the decision and the probe clusters of the controller, and its next timeout. A program calls it after
