@@ -69,8 +69,12 @@ impl Rate {
         if !span.is_positive() {
             return Self::ZERO;
         }
-        let ns = span.as_nanos() as u128;
-        Self(((size.0 as u128 * 8_000_000_000 + ns / 2) / ns).min(u64::MAX as u128) as u64)
+        let ns = span.as_nanos() as u64;
+        // Below 2^30 bytes the sum fits 64 bits.
+        if size.0 < (1 << 30) {
+            return Self((size.0 * 8_000_000_000 + ns / 2) / ns);
+        }
+        Self(quotient(size.0, 8_000_000_000, ns))
     }
     /// Returns the difference, or zero if `other` is larger.
     #[inline]
@@ -139,8 +143,7 @@ impl Div<Rate> for DataSize {
         if self.0 < (1 << 30) && half < (1 << 62) {
             return TimeDelta::from_nanos(((self.0 * 8_000_000_000 + half) / rate.0) as i64);
         }
-        let ns = (self.0 as u128 * 8_000_000_000 + half as u128) / rate.0 as u128;
-        TimeDelta::from_nanos(ns.min(i64::MAX as u128) as i64)
+        TimeDelta::from_nanos(quotient(self.0, 8_000_000_000, rate.0).min(i64::MAX as u64) as i64)
     }
 }
 impl Mul<TimeDelta> for Rate {
@@ -151,10 +154,18 @@ impl Mul<TimeDelta> for Rate {
         let ns = span.as_nanos().max(0) as u64;
         let bytes = match self.0.checked_mul(ns) {
             Some(bit_ns) if bit_ns < u64::MAX - 4_000_000_000 => (bit_ns + 4_000_000_000) / 8_000_000_000,
-            _ => ((self.0 as u128 * ns as u128 + 4_000_000_000) / 8_000_000_000).min(u64::MAX as u128) as u64,
+            _ => quotient(self.0, ns, 8_000_000_000),
         };
         DataSize(bytes)
     }
+}
+
+/// Returns `a * b / c`, rounded and saturated, for products above 64 bits.
+#[cold]
+#[inline(never)]
+fn quotient(a: u64, b: u64, c: u64) -> u64 {
+    let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
+    ((a * b + c / 2) / c).min(u128::from(u64::MAX)) as u64
 }
 
 /// Returns `a + b`, saturated. Sizes and rates rarely overflow: a branch to a cold function costs less than

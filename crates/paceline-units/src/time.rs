@@ -87,6 +87,7 @@ impl TimeDelta {
         Self(self.0.saturating_abs())
     }
     /// Returns this span times a factor, rounded to the nanosecond.
+    #[inline]
     pub fn scale(self, factor: f64) -> Self {
         Self(round_to_i64(self.0 as f64 * factor))
     }

@@ -83,7 +83,6 @@ impl Guard {
         }
     }
 
-    #[inline]
     fn start_timer(&mut self, now: Time) {
         self.decrease_due = now + FEEDBACK_TIMEOUT;
         if self.limit.cap().is_none() {
@@ -145,12 +144,11 @@ impl Guard {
         Some((cap, cap.as_bps_f64() / target.as_bps_f64()))
     }
 
-    #[inline]
-    fn expect_feedback(&mut self, now: Time) {
-        self.sent = true;
-        if self.decrease_due == Time::MAX {
-            self.start_timer(now);
-        }
+    /// Handles the first media packet since the last feedback.
+    #[inline(never)]
+    fn handle_first(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        self.start_timer(now);
+        self.half.handle_event(now, event, signals);
     }
 
     /// Passes on reports that prove that packets arrive.
@@ -176,18 +174,11 @@ impl Guard {
             }
         }
     }
-}
 
-impl SendHalf for Guard {
-    #[inline]
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+    /// Handles an event that is not [`Event::Sent`].
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
-            Event::Sent(packet) => {
-                if packet.kind == PacketKind::Media {
-                    self.expect_feedback(now);
-                }
-                self.half.handle_event(now, event, signals);
-            }
             Event::Feedback(feedback) if !feedback.packets.is_empty() => self.forward_report(now, event, signals),
             Event::Report(_) => self.forward_report(now, event, signals),
             Event::Liveness => {
@@ -218,6 +209,20 @@ impl SendHalf for Guard {
             }
             _ => self.half.handle_event(now, event, signals),
         }
+    }
+}
+
+impl SendHalf for Guard {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        // The event of each packet. Without the other paths this is a short function.
+        let &Event::Sent(packet) = event else { return self.handle_other(now, event, signals) };
+        if packet.kind == PacketKind::Media {
+            self.sent = true;
+            if self.decrease_due == Time::MAX {
+                return self.handle_first(now, event, signals);
+            }
+        }
+        self.half.handle_event(now, event, signals);
     }
     fn decides_on_sent(&self) -> bool {
         self.half.decides_on_sent()

@@ -20,8 +20,8 @@ pub struct History {
     packets: VecDeque<Entry>,
     /// The sequence number of `packets[0]`.
     first: u64,
-    /// Reports on packets below this number are ignored. The packets from here to `first` were settled.
-    known: u64,
+    /// The first packet since the last restart.
+    began: u64,
     flight: Flight,
     /// The highest acknowledged sequence number plus one.
     above: u64,
@@ -66,10 +66,11 @@ impl Default for History {
 impl History {
     /// Creates an empty history. The first packet has the sequence number 0.
     pub fn new() -> Self {
-        Self { packets: VecDeque::new(), first: 0, known: 0, flight: Flight::default(), above: 0, covered: 0 }
+        Self { packets: VecDeque::new(), first: 0, began: 0, flight: Flight::default(), above: 0, covered: 0 }
     }
 
     /// Returns the sequence number of the next packet.
+    #[inline]
     pub fn next_sequence(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
@@ -81,14 +82,18 @@ impl History {
             self.remove_oldest();
         }
         while self.packets.front().is_some_and(|oldest| self.is_settled(now, oldest)) {
-            self.remove_oldest();
+            self.remove_settled();
         }
         let &SentPacket { size, stream, kind, probe, .. } = packet;
         let in_flight = self.flight.outstanding.as_bytes().min(u32::MAX.into()) as u32;
         self.packets.push_back(Entry { sent: now, size, in_flight, probe, stream, kind, state: PacketState::Open });
         self.flight.outstanding += packet.size;
         self.flight.after_highest += packet.size;
-        self.known = self.known.max(self.next_sequence().saturating_sub(CAPACITY as u64));
+    }
+
+    /// Returns the number below which reports on packets are ignored. The packets from here to `first` were settled.
+    fn known(&self) -> u64 {
+        self.began.max(self.next_sequence().saturating_sub(CAPACITY as u64))
     }
 
     /// Returns whether no report on the oldest packet can change anything any more.
@@ -97,15 +102,20 @@ impl History {
         match oldest.state {
             PacketState::Arrived => true,
             PacketState::Open => false,
-            PacketState::Lost | PacketState::Abandoned => self.first < self.above && now - oldest.sent > LATE,
+            PacketState::Lost | PacketState::Abandoned => self.is_late(now, oldest.sent),
         }
+    }
+
+    #[cold]
+    fn is_late(&self, now: Time, sent: Time) -> bool {
+        self.first < self.above && now - sent > LATE
     }
 
     /// Unwraps the 16-bit sequence number in a report: the highest sent packet with these bits, if it is still known.
     pub fn unwrap(&self, sequence: u16) -> Option<u64> {
         let next = self.next_sequence();
         let back = (next as u16).wrapping_sub(sequence);
-        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.known)
+        next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.known())
     }
 
     /// Returns whether a packet was reported as arrived, or is lost for so long that its arrival would be ignored. Another
@@ -114,13 +124,14 @@ impl History {
     pub fn has_arrived(&self, sequence: u64) -> bool {
         match sequence.checked_sub(self.first) {
             Some(index) => self.packets.get(index as usize).is_some_and(|entry| entry.state == PacketState::Arrived),
-            None => sequence >= self.known,
+            None => sequence >= self.known(),
         }
     }
 
     /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
     /// known, was not reported as arrived before, and is not reported lost again. A packet that was reported lost may
     /// arrive after all.
+    #[inline]
     pub fn settle(&mut self, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) -> Option<PacketReport> {
         let index = sequence.checked_sub(self.first)? as usize;
         let entry = self.packets.get_mut(index)?;
@@ -133,16 +144,27 @@ impl History {
         }
         entry.state = state;
         let Entry { sent, size, in_flight, probe, stream, kind, .. } = *entry;
-        if arrival.is_some() {
-            while self.above <= sequence {
-                if let Some(below) = self.above.checked_sub(self.first) {
-                    self.flight.after_highest -= self.packets[below as usize].size;
-                }
-                self.above += 1;
+        // Mostly the oldest packet arrives.
+        if index == 0 && state == PacketState::Arrived {
+            self.remove_settled();
+        }
+        if arrival.is_some() && self.above <= sequence {
+            // Mostly the packet after the highest one arrives.
+            if self.above < sequence {
+                self.pass(sequence);
             }
+            self.flight.after_highest -= size;
+            self.above = sequence + 1;
         }
         let in_flight = DataSize::from_bytes(in_flight.into());
         Some(PacketReport { sequence, sent, size, stream, kind, probe, in_flight, arrival, ecn })
+    }
+
+    /// Counts the packets below `sequence` as sent before the highest acknowledged one.
+    #[cold]
+    fn pass(&mut self, sequence: u64) {
+        let sizes = |number: u64| self.packets[(number - self.first) as usize].size;
+        self.flight.after_highest -= (self.above.max(self.first)..sequence).map(sizes).sum();
     }
 
     /// Abandons the open packets below `sequence`, the start of a report. Reports follow each other without gaps, so a
@@ -176,15 +198,24 @@ impl History {
     pub fn restart(&mut self) {
         let next = self.next_sequence();
         self.packets.clear();
-        (self.first, self.known, self.above, self.covered) = (next, next, next, next);
+        (self.first, self.began, self.above, self.covered) = (next, next, next, next);
         self.flight = Flight::default();
     }
 
     /// Returns the bytes in flight.
+    #[inline]
     pub fn flight(&self) -> Flight {
         self.flight
     }
 
+    /// Removes the oldest packet, which is neither outstanding nor above the highest acknowledged one.
+    #[inline]
+    fn remove_settled(&mut self) {
+        self.packets.pop_front();
+        self.first += 1;
+    }
+
+    #[cold]
     fn remove_oldest(&mut self) {
         let Some(oldest) = self.packets.pop_front() else { return };
         if oldest.state == PacketState::Open {

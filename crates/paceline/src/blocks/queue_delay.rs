@@ -35,6 +35,9 @@ impl BaseDelayConfig {
     pub const WHOLE_CALL: Self = Self { history: 1, span: TimeDelta::from_secs(1 << 32) };
 }
 
+/// A time before all others.
+const BEFORE: Time = Time::from_nanos(i64::MIN);
+
 /// The least of the values of the last spans.
 #[derive(Clone, Debug)]
 pub struct RecentMinimum {
@@ -44,7 +47,7 @@ pub struct RecentMinimum {
     current: usize,
     /// The minimum of the completed spans.
     past: TimeDelta,
-    /// The time at which the next span starts; [`Time::MAX`] before the first value.
+    /// The time at which the next span starts; [`BEFORE`] before the first value.
     next_span: Time,
 }
 
@@ -56,15 +59,14 @@ impl RecentMinimum {
             minima: [TimeDelta::MAX; BaseDelayConfig::HISTORY_MAX],
             current: 0,
             past: TimeDelta::MAX,
-            next_span: Time::MAX,
+            next_span: BEFORE,
         }
     }
 
     /// Adds a value and returns the minimum.
+    #[inline]
     pub fn update(&mut self, now: Time, value: TimeDelta) -> TimeDelta {
-        if self.next_span == Time::MAX {
-            self.next_span = now + self.config.span;
-        } else if now >= self.next_span {
+        if now >= self.next_span {
             self.start_span(now);
         }
         let least = &mut self.minima[self.current];
@@ -72,8 +74,13 @@ impl RecentMinimum {
         self.past.min(*least)
     }
 
-    /// Starts the span that contains `now`. Spans without values have no minimum.
+    /// Starts the first span, or the one that contains `now`. Spans without values have no minimum.
+    #[cold]
     fn start_span(&mut self, now: Time) {
+        if self.next_span == BEFORE {
+            self.next_span = now + self.config.span;
+            return;
+        }
         let spans = &mut self.minima[..self.config.history];
         let passed = 1 + (now - self.next_span).as_nanos() / self.config.span.as_nanos();
         for _ in 0..passed.min(spans.len() as i64) {
@@ -101,6 +108,7 @@ impl QueueDelay {
 
     /// Returns the queuing delay of a packet with these send and arrival times; it is never negative. `now` is used for
     /// the spans alone; a receiver, which does not know the sender's time, passes `sent`.
+    #[inline]
     pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
         let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
         let owd = (arrival - arrival_0) - (sent - sent_0);

@@ -35,9 +35,7 @@ pub struct DeliveryRate {
     /// The number of the step of the latest arrival, from the epoch of the receiver's clock.
     step: i64,
     /// The number of the step of the first arrival.
-    first: i64,
-    /// The latest arrival.
-    last: Option<RemoteTime>,
+    first: Option<i64>,
     /// The smoothed rate.
     smoothed: Rate,
 }
@@ -51,25 +49,21 @@ impl Default for DeliveryRate {
 impl DeliveryRate {
     /// Creates a meter without arrivals.
     pub fn new() -> Self {
-        Self { bytes: [0; STEPS], packets: [0; STEPS], step: 0, first: 0, last: None, smoothed: Rate::ZERO }
+        Self { bytes: [0; STEPS], packets: [0; STEPS], step: 0, first: None, smoothed: Rate::ZERO }
     }
 
     /// Handles a packet that arrived at `at`. Packets may arrive in any order; those older than 1.28 s are ignored.
     pub fn handle_arrival(&mut self, at: RemoteTime, size: DataSize) {
-        let step = at.since(RemoteTime::from_nanos(0)).as_nanos().div_euclid(STEP.as_nanos());
-        let Some(last) = self.last else {
-            (self.step, self.first, self.last) = (step, step, Some(at));
-            self.count(step, size);
-            return;
-        };
-        if step > self.step {
-            for empty in (self.step + 1).max(step - STEPS as i64 + 1)..=step {
-                let slot = empty.rem_euclid(STEPS as i64) as usize;
-                (self.bytes[slot], self.packets[slot]) = (0, 0);
-            }
-            self.step = step;
+        let step = at.as_nanos().div_euclid(STEP.as_nanos());
+        if self.first.is_none() {
+            (self.step, self.first) = (step, Some(step));
         }
-        self.last = Some(last.max(at));
+        while self.step < step {
+            // After a pause all steps are empty.
+            self.step = (self.step + 1).max(step - STEPS as i64 + 1);
+            let slot = self.step.rem_euclid(STEPS as i64) as usize;
+            (self.bytes[slot], self.packets[slot]) = (0, 0);
+        }
         if step > self.step - STEPS as i64 {
             self.count(step, size);
         }
@@ -97,11 +91,11 @@ impl DeliveryRate {
     /// window; `None` before a window has passed. The steps that end before the latest arrival's count, so that a part of a
     /// step does not.
     pub fn rate(&self, shortest: TimeDelta) -> Option<(Rate, TimeDelta)> {
-        self.last?;
+        let first = self.first?;
         let mut best = None;
         let (mut bytes, mut packets, mut counted) = (0_u64, 0_u32, 0);
         for window in WINDOWS {
-            if self.step - self.first < window as i64 {
+            if self.step - first < window as i64 {
                 break;
             }
             for back in counted + 1..=window {

@@ -283,12 +283,7 @@ impl SendHalf for Sender {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::Message(message) => self.handle_message(message),
-            Event::Bounds(bounds) => self.handle_bounds(bounds),
-            Event::RouteChange(setup) => *self = Self::new(self.config, *setup),
-            Event::Timeout => self.handle_timeout(now, signals),
-            _ => {}
+            _ => self.handle_other(now, event, signals),
         }
     }
 
@@ -306,6 +301,19 @@ impl SendHalf for Sender {
 }
 
 impl Sender {
+    /// Handles an event other than [`Event::Sent`], the most frequent one.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Message(message) => self.handle_message(message),
+            Event::Bounds(bounds) => self.handle_bounds(bounds),
+            Event::RouteChange(setup) => *self = Self::new(self.config, *setup),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
     fn handle_message(&mut self, message: &Message) {
         if let &Message::Remb(cap) = message {
             self.cap = cap;

@@ -173,15 +173,7 @@ impl SendHalf for Sender {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::RoundTrip(rtt) => self.handle_rtt(rtt),
-            Event::Report(report) => self.handle_report(now, report, signals),
-            Event::Message(message) => self.handle_message(message, signals),
-            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
-            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
-            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
-            Event::Timeout => self.handle_timeout(now, signals),
-            _ => {}
+            _ => self.handle_other(now, event, signals),
         }
     }
 
@@ -213,10 +205,33 @@ impl SendHalf for Sender {
 }
 
 impl Sender {
+    /// Handles an event other than [`Event::Sent`], the most frequent one.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(rtt),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(message, signals),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if packet.probe.is_some() {
             self.probes.handle_sent(now);
         }
+        if self.flight.is_some() {
+            self.limit_flight(now, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn limit_flight(&mut self, now: Time, packet: &SentPacket) {
         if self.flight.as_mut().is_some_and(|flight| flight.handle_sent(now, packet)) {
             self.decide(&mut Signals::disabled());
         }

@@ -34,14 +34,21 @@ pub struct LossIntervals {
 
 impl LossIntervals {
     /// Handles a packet after this many missing ones.
+    #[inline]
     pub fn handle_packet(&mut self, missing: u32) {
         if missing > 0 {
-            self.intervals.rotate_right(1);
-            self.intervals[0] = 0.0;
-            self.closed = (self.closed + 1).min(INTERVALS);
-            self.average = average_loss_interval(&self.intervals[..=self.closed]);
+            self.close();
         }
         self.intervals[0] += f64::from(missing) + 1.0;
+    }
+
+    /// Closes the open interval.
+    #[cold]
+    fn close(&mut self) {
+        self.intervals.rotate_right(1);
+        self.intervals[0] = 0.0;
+        self.closed = (self.closed + 1).min(INTERVALS);
+        self.average = average_loss_interval(&self.intervals[..=self.closed]);
     }
 
     /// Returns `loss_int`; `None` before the first loss.

@@ -24,9 +24,10 @@ impl Default for MinFilter {
 
 impl MinFilter {
     /// Handles a sample. Returns the minimum of the window.
+    #[inline]
     pub fn update(&mut self, sample: f64) -> f64 {
         let removed = core::mem::replace(&mut self.samples[self.oldest], sample);
-        self.oldest = (self.oldest + 1) % TAPS;
+        self.oldest = if self.oldest + 1 == TAPS { 0 } else { self.oldest + 1 };
         if sample <= self.minimum {
             self.minimum = sample;
         } else if removed <= self.minimum {

@@ -171,16 +171,7 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::RoundTrip(rtt) => self.handle_rtt(rtt, signals),
-            Event::Message(message) => self.handle_message(now, message, signals),
-            Event::Stream(stream) => self.handle_stream(stream),
-            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
-            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
-            Event::RouteChange(setup) => self.handle_route_change(setup),
-            Event::Availability(available) => self.available = available,
-            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
-            _ => {}
+            _ => self.handle_other(now, event, signals),
         }
     }
 
@@ -200,12 +191,36 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
 }
 
 impl<S: SenderSignal> Sender<S> {
+    /// Handles an event other than [`Event::Sent`], the most frequent one.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(rtt, signals),
+            Event::Message(message) => self.handle_message(now, message, signals),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => self.handle_route_change(setup),
+            Event::Availability(available) => self.available = available,
+            Event::CoupledRate(share) => self.set_coupled_rate(share, signals),
+            _ => {}
+        }
+    }
+
     /// A change of the ECN codepoint takes effect with the next frame. Without per-packet feedback no report is missing.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.observer.is_some() {
             self.ecn.handle_sent(now);
         }
+        if self.flight.is_some() {
+            self.limit_flight(now, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn limit_flight(&mut self, now: Time, packet: &SentPacket) {
         if self.flight.as_mut().is_some_and(|flight| flight.handle_sent(now, packet)) {
             self.decide();
         }

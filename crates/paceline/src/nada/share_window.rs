@@ -24,6 +24,7 @@ impl<const PARTS: usize> ShareWindow<PARTS> {
     }
 
     /// Adds to the parts and to the whole. Times never decrease.
+    #[inline]
     pub fn add(&mut self, now: RemoteTime, parts: [i64; PARTS], whole: u64) {
         self.advance(now);
         let bucket = &mut self.buckets[self.index];
@@ -36,21 +37,28 @@ impl<const PARTS: usize> ShareWindow<PARTS> {
     }
 
     /// Returns the parts over the whole in the window that ends at `now`, each from 0 to 1.
+    #[inline]
     pub fn shares(&mut self, now: RemoteTime) -> [f64; PARTS] {
         self.advance(now);
         let (parts, whole) = self.total;
         parts.map(|part| if part <= 0 || whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) })
     }
 
+    #[inline]
     fn advance(&mut self, now: RemoteTime) {
-        let newest = self.newest.get_or_insert(now);
-        if now - *newest < self.bucket {
-            return;
+        let newest = *self.newest.get_or_insert(now);
+        if now - newest >= self.bucket {
+            self.turn(now, newest);
         }
-        let steps = (now - *newest).as_nanos() / self.bucket.as_nanos();
-        *newest += self.bucket * steps;
+    }
+
+    /// Empties the buckets that begin by `now`. The newest one began at `newest`.
+    #[inline(never)]
+    fn turn(&mut self, now: RemoteTime, newest: RemoteTime) {
+        let steps = (now - newest).as_nanos() / self.bucket.as_nanos();
+        self.newest = Some(newest + self.bucket * steps);
         for _ in 0..steps.min(BUCKETS as i64) {
-            self.index = (self.index + 1) % BUCKETS;
+            self.index = if self.index + 1 == BUCKETS { 0 } else { self.index + 1 };
             let (parts, whole) = core::mem::replace(&mut self.buckets[self.index], ([0; PARTS], 0));
             self.total.0.iter_mut().zip(parts).for_each(|(total, part)| *total -= part);
             self.total.1 -= whole;

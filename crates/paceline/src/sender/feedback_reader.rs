@@ -14,6 +14,10 @@ use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwra
 #[derive(Clone, Debug, Default)]
 pub(super) struct FeedbackReader {
     reports: Vec<PacketReport>,
+    /// The number after that of the last report.
+    next: u64,
+    /// Whether a packet is named after one with a higher number, or twice.
+    is_unordered: bool,
     rtt: Option<RoundTrip>,
     /// The last arrival time of transport-wide feedback, in ticks, unwrapped.
     #[cfg(feature = "rtp")]
@@ -64,7 +68,7 @@ impl FeedbackReader {
                 self.last_ticks = Some(ticks);
                 RemoteTime::from_nanos(ticks.saturating_mul(TWCC_TICK.as_nanos()))
             });
-            self.reports.extend(history.settle(sequence, arrival, None));
+            self.add(history, sequence, arrival, None);
         }
         ignored
     }
@@ -107,7 +111,7 @@ impl FeedbackReader {
                     }
                 };
                 let arrival = arrival.map(|units| RemoteTime::from_nanos(ntp::nanos(units)));
-                self.reports.extend(history.settle(sequence, arrival, ecn));
+                self.add(history, sequence, arrival, ecn);
             }
         }
         if oldest != u64::MAX {
@@ -139,18 +143,29 @@ impl FeedbackReader {
         packets: impl Iterator<Item = (u64, Option<RemoteTime>, Option<Ecn>)>,
     ) {
         self.clear();
-        self.reports.extend(packets.filter_map(|(sequence, arrival, ecn)| history.settle(sequence, arrival, ecn)));
+        for (sequence, arrival, ecn) in packets {
+            self.add(history, sequence, arrival, ecn);
+        }
         self.sort();
     }
 
     fn clear(&mut self) {
         self.reports.clear();
-        self.rtt = None;
+        (self.next, self.is_unordered, self.rtt) = (0, false, None);
+    }
+
+    /// Adds the report on a packet, if it changes the state of the packet.
+    fn add(&mut self, history: &mut History, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) {
+        if let Some(report) = history.settle(sequence, arrival, ecn) {
+            self.is_unordered |= sequence < self.next;
+            self.next = sequence + 1;
+            self.reports.push(report);
+        }
     }
 
     /// Sorts the reports. If a packet is named twice, its arrival takes precedence over its loss.
     fn sort(&mut self) {
-        if !self.reports.is_sorted_by(|one, next| one.sequence < next.sequence) {
+        if self.is_unordered {
             self.reports.sort_unstable_by_key(|report| (report.sequence, report.arrival.is_none()));
             self.reports.dedup_by_key(|report| report.sequence);
         }

@@ -192,7 +192,7 @@ impl<T> Sender<T> {
 
     /// Sets whether this sender paces. If not, the program paces: [`poll_transmit`](Self::poll_transmit) returns nothing.
     pub fn set_paces(&mut self, paces: bool) {
-        self.outbox.paces = paces;
+        self.outbox.set_paces(self.clock.last(), paces);
         self.update_wake();
     }
 
@@ -309,8 +309,9 @@ impl<T> Sender<T> {
 
     /// Returns the next probe cluster, for a program that paces: packets at its rate, one after the other. Pass its id with
     /// each of these packets to [`handle_sent`](Self::handle_sent).
+    #[inline]
     pub fn poll_probe(&mut self) -> Option<ProbeCluster> {
-        if self.outbox.paces { None } else { self.outbox.prober.take() }
+        if self.outbox.paces() { None } else { self.outbox.prober.take() }
     }
 
     /// Returns the next event, in order. When there is none, the signals follow that the controller has emitted.
@@ -451,9 +452,14 @@ impl<T> Sender<T> {
     fn advance(&mut self, now: Time) -> Time {
         let (now, step) = self.clock.advance(now);
         if let Some(step) = step {
-            self.emit(SenderEvent::ClockSteppedBack(step));
+            self.report_step(step);
         }
         now
+    }
+
+    #[cold]
+    fn report_step(&mut self, step: TimeDelta) {
+        self.emit(SenderEvent::ClockSteppedBack(step));
     }
 
     /// Reads the decision and the probe clusters of the controller, and its next timeout. A program calls it after
@@ -516,7 +522,7 @@ impl<T> Sender<T> {
     fn poll_probes(&mut self, now: Time) {
         let Some(half) = &mut self.half else { return };
         while let Some(cluster) = half.poll_probe(now) {
-            if self.streams.carry_padding() || !self.outbox.paces {
+            if self.streams.carry_padding() || !self.outbox.paces() {
                 self.probes.handle_cluster(cluster);
                 self.outbox.prober.push(cluster);
             }

@@ -31,7 +31,7 @@ pub(super) struct Outbox<T> {
     padding: Padding,
     padding_size: DataSize,
     /// Whether this sender paces. If not, the program does, and nothing leaves from here.
-    pub paces: bool,
+    paces: bool,
     /// Since when there is a network to send to; `None` without one.
     available_since: Option<Time>,
     /// The window of the decision.
@@ -61,6 +61,19 @@ impl<T> Outbox<T> {
             probe: None,
             is_extra: false,
         }
+    }
+
+    /// Sets whether this sender paces. If it begins to, padding begins then.
+    pub fn set_paces(&mut self, now: Time, paces: bool) {
+        if paces && !self.paces {
+            self.padding.restart(now);
+        }
+        self.paces = paces;
+    }
+
+    #[inline]
+    pub fn paces(&self) -> bool {
+        self.paces
     }
 
     pub fn apply(&mut self, now: Time, decision: &Decision) {
@@ -127,6 +140,10 @@ impl<T> Outbox<T> {
     #[inline]
     pub fn handle_sent(&mut self, now: Time, size: DataSize) -> Option<ProbeId> {
         self.has_sent = true;
+        if self.paces { self.handle_released(now, size) } else { None }
+    }
+
+    fn handle_released(&mut self, now: Time, size: DataSize) -> Option<ProbeId> {
         if core::mem::take(&mut self.is_extra) {
             self.pacer.spend(now, size);
         }

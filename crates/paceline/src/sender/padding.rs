@@ -28,6 +28,11 @@ impl Padding {
         (self.rate, self.interval) = (rate, size / rate);
     }
 
+    /// Forgets what was sent before.
+    pub fn restart(&mut self, now: Time) {
+        self.clock = now;
+    }
+
     /// Handles a sent packet.
     #[inline]
     pub fn handle_sent(&mut self, now: Time, size: DataSize) {

@@ -58,6 +58,7 @@ impl Prober {
     }
 
     /// Removes the oldest waiting cluster, for a program that sends clusters itself.
+    #[inline]
     pub fn take(&mut self) -> Option<ProbeCluster> {
         self.waiting.pop_front()
     }
@@ -97,7 +98,7 @@ impl Prober {
     }
 
     /// Counts a packet of the active cluster, which ends when it has enough bytes and packets.
-    #[inline]
+    #[inline(never)]
     pub fn handle_sent(&mut self, size: DataSize) {
         let Some(active) = &mut self.active else { return };
         active.sent += size;

@@ -332,19 +332,7 @@ impl SendHalf for GoogCc {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt),
-            Event::Report(report) => self.handle_report(now, report, signals),
-            Event::Message(message) => self.handle_message(now, message),
-            Event::Liveness => self.on_liveness(now),
-            Event::Stream(stream) => self.handle_stream(now, stream),
-            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
-            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
-            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
-            Event::Availability(available) => self.handle_availability(now, available),
-            Event::CoupledRate(share) => self.set_coupled_rate(now, share, signals),
-            Event::Timeout => self.handle_timeout(now, signals),
-            _ => {}
+            _ => self.handle_other(now, event, signals),
         }
     }
 
@@ -380,6 +368,26 @@ impl SendHalf for GoogCc {
 }
 
 impl GoogCc {
+    /// Handles an event other than [`Event::Sent`], the most frequent one.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::RoundTrip(rtt) => self.handle_rtt(now, rtt),
+            Event::Report(report) => self.handle_report(now, report, signals),
+            Event::Message(message) => self.handle_message(now, message),
+            Event::Liveness => self.on_liveness(now),
+            Event::Stream(stream) => self.handle_stream(now, stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(now, stream),
+            Event::Bounds(bounds) => self.handle_bounds(now, bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::Availability(available) => self.handle_availability(now, available),
+            Event::CoupledRate(share) => self.set_coupled_rate(now, share, signals),
+            Event::Timeout => self.handle_timeout(now, signals),
+            _ => {}
+        }
+    }
+
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         self.initialise(now);

@@ -166,14 +166,7 @@ impl SendHalf for Sender {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::Stream(stream) => self.handle_stream(stream),
-            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
-            Event::Frame(frame) => self.handle_frame(now, frame),
-            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
-            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
-            Event::Timeout => self.handle_timeout(now),
-            _ => {}
+            _ => self.handle_other(now, event, signals),
         }
     }
 
@@ -197,6 +190,21 @@ impl SendHalf for Sender {
 }
 
 impl Sender {
+    /// Handles an event other than [`Event::Sent`], the most frequent one.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        match *event {
+            Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => self.handle_stream_removed(stream),
+            Event::Frame(frame) => self.handle_frame(now, frame),
+            Event::Bounds(bounds) => self.handle_bounds(bounds, signals),
+            Event::RouteChange(setup) => *self = Self::new(&self.config, setup),
+            Event::Timeout => self.handle_timeout(now),
+            _ => {}
+        }
+    }
+
     /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
