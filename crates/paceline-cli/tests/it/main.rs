@@ -8,6 +8,7 @@ mod fit;
 mod input;
 mod new;
 mod reproduce;
+mod shared_folder;
 mod suite;
 mod sweep;
 mod usage;
