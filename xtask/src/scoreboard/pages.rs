@@ -74,8 +74,8 @@ const VERDICTS: &str = "# Verdicts on papers\n\n\
     Each row counts the published values and bounds (cells) of one experiment that this version reproduces. ✓: reproduced; ≈: in direction \
     (outside the tolerance, but the claim that the value supports passes); ✗: neither. The second half excludes cells that a sender without \
     congestion control (the null sender) also reproduces; they are no evidence.\n\n\
-    `paceline reproduce PAPER` prints each cell with its published and measured value, and `paceline reproduce all --out DIR` writes them as an \
-    HTML page, in about a minute and a half.\n\n\
+    `paceline reproduce PAPER` prints each cell with its published and measured value; with `--out DIR` it also \
+    writes an HTML page. All five papers take about a minute and a half.\n\n\
     | experiment | cells | ✓ | ≈ | ✗ | claims | cells without null | ✓ | ≈ | ✗ | claims |\n\
     |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
 
