@@ -55,10 +55,8 @@ fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, S
 }
 
 fn controllers(list: &Value) -> String {
-    let mut text = format!(
-        "# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
-         line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n"
-    );
+    let mut text = "# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
+         line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n".to_owned();
     let overview = |kind: &str| {
         let mut table = Table::new(&["controller", "what it is", "source"]);
         for entry in entries(list, kind) {
@@ -155,7 +153,7 @@ fn scenarios(list: &Value) -> String {
 /// Returns the page of every registry without a page of its own.
 fn registries(list: &Value) -> String {
     const ELSEWHERE: [&str; 6] = ["controllers", "metrics", "scenarios", "sweeps", "tables", "yardsticks"];
-    let mut text = format!("# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n");
+    let mut text = "# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n".to_owned();
     let kinds = list.as_object().into_iter().flatten().map(|(kind, _)| kind.as_str());
     for kind in kinds.filter(|kind| !ELSEWHERE.contains(kind)) {
         let mut table = Table::new(&["name", "what it is", "written"]);

@@ -5,8 +5,11 @@ use super::{PAPERS, SUITES, papers, suites, tables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+/// Whether a controller is of a kind.
+type Belongs = fn(&str) -> bool;
+
 /// The kinds of controllers on the leaderboard, each with its heading.
-const KINDS: [(&str, fn(&str) -> bool); 4] = [
+const KINDS: [(&str, Belongs); 4] = [
     ("Controllers", |name| !is_other(name) && !is_oracle(name) && !is_faulty(name)),
     ("Other implementations: controllers of other libraries", is_other),
     ("Oracles: senders that know the path", is_oracle),

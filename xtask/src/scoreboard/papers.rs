@@ -81,7 +81,9 @@ fn lines(id: &str, experiment: &Value) -> Vec<String> {
     let of_cell = |cell: &Value| {
         // A published value may support a claim, but does not judge it.
         let claim = if cell["published"].is_null() { text(&cell["claim"]) } else { NONE.to_owned() };
-        let null = if cell["null_reproduces"] == true { "null" } else { NONE };
+        // A value to which a constant was fitted is no evidence either.
+        let is_null = cell["null_reproduces"] == true || cell["fitted"].is_string();
+        let null = if is_null { "null" } else { NONE };
         let [test, controller, verdict] =
             [with_case(id, &cell["case"]), text(&cell["controller"]), text(&cell["verdict"])];
         [test, controller, what(cell), claim, verdict, null.to_owned(), hash(&cell["case"])].join("\t")
