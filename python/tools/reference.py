@@ -1,6 +1,6 @@
-"""Writes docs/reference/python.md from the signatures and descriptions in the package's source.
+"""Writes the API reference from the signatures and descriptions in the package's source.
 
-python python/tools/reference.py [--check]
+python python/tools/reference.py [FILE]     prints the page without FILE
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/reference/python.md"
 PACKAGE = ROOT / "python/paceline"
 
 SECTIONS: list[tuple[str, str, list[str]]] = [
@@ -100,7 +99,7 @@ def definitions(path: Path) -> dict[str, ast.FunctionDef | ast.ClassDef]:
 
 def function(node: ast.FunctionDef) -> str:
     """Describes a function."""
-    return f"### `{node.name}`\n\n```python-signature\n{signature(node)}\n```\n\n{prose(node)}\n"
+    return f"### `{node.name}`\n\n```py\n{signature(node)}\n```\n\n{prose(node)}\n"
 
 
 def class_(node: ast.ClassDef, defined: dict[str, ast.FunctionDef | ast.ClassDef]) -> str:
@@ -113,7 +112,7 @@ def class_(node: ast.ClassDef, defined: dict[str, ast.FunctionDef | ast.ClassDef
     private = [defined[base] for base in bases if base.startswith("_") and base in defined]
     if constructor and node.name not in HIDDEN_CONSTRUCTORS:
         made = signature(constructor[0], node.name)
-        text += f"\n```python-signature\n{made}\n```\n"
+        text += f"\n```py\n{made}\n```\n"
         own = ast.get_docstring(constructor[0])
         text += f"\n{joined(own)}\n" if own else ""
     lines = [line for of in [node, *private] for line in members(of)]
@@ -237,12 +236,11 @@ def joined(text: str) -> str:
 
 
 def main() -> None:
-    text = page().replace("```python-signature", "```py")
-    if "--check" in sys.argv:
-        if PAGE.read_text(encoding="utf-8") != text:
-            sys.exit(f"{PAGE.relative_to(ROOT)} differs from the source: run python python/tools/reference.py")
-        return
-    PAGE.write_text(text, encoding="utf-8")
+    text = page()
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
 
 
 if __name__ == "__main__":

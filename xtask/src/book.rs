@@ -1,23 +1,105 @@
-//! `cargo xtask book`: the documentation as a book, with the playground.
+//! `cargo xtask book`: the documentation as a book: the pages of `docs/`, pages that are made of the program's output and of the committed
+//! verdicts, and the playground.
+//!
+//! ```text
+//! docs/ ──────────────────────────┐
+//! paceline list, schema, --help ──┤
+//! the source of the package ──────┼─▶ target/book-src ──mdbook──▶ target/book
+//! scoreboard/ ────────────────────┘
+//! ```
 
-use crate::playground;
-use crate::steps::{Problem, command, need, run, target};
+use crate::steps::{Problem, command, need, root, run, target};
+use crate::{playground, reference, scoreboard};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The playground in the book.
 const PLAYGROUND: &str = "playground.html";
 
-/// Builds `docs/` with mdBook, and the playground beside it.
+/// Builds the book. With `--pages` only its pages, as Markdown; with `--results` also the complete results that
+/// `cargo xtask scoreboard` left.
 pub fn book(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments".into()));
+    let (mut only_pages, mut with_results) = (false, false);
+    for word in arguments {
+        match word.as_str() {
+            "--pages" => only_pages = true,
+            "--results" => with_results = true,
+            _ => return Err(Problem::Usage("takes `--pages`, `--results` or nothing".into())),
+        }
+    }
+    let paceline = reference::paceline()?;
+    let source = pages(&paceline)?;
+    let results = with_results.then(scoreboard::all_results).transpose()?;
+    if let Some([_, suites]) = &results {
+        leaderboard(suites, &source)?;
+    }
+    eprintln!("the pages are in {}", source.display());
+    if only_pages {
+        return Ok(());
     }
     need("mdbook --version", "Get it with `cargo install --locked mdbook`.")?;
     let folder = target().join("book");
-    let mut mdbook = command("mdbook build docs --dest-dir");
-    mdbook.arg(&folder);
+    let mut mdbook = command("mdbook build");
+    mdbook.arg(&source).arg("--dest-dir").arg(&folder);
     run(mdbook)?;
-    let page = folder.join(PLAYGROUND);
-    std::fs::copy(playground::page()?, &page).map_err(|error| format!("{}: {error}", page.display()))?;
+    copy(&playground::page()?, &folder.join(PLAYGROUND))?;
+    if let Some([papers, suites]) = results {
+        copy(&papers.join("scoreboard.html"), &folder.join("scoreboard.html"))?;
+        copy(&suites.join("suites.html"), &folder.join("suites.html"))?;
+    }
     eprintln!("open {}", folder.join("index.html").display());
     Ok(())
+}
+
+/// Writes all pages into a folder, which it returns: those of `docs/`, and those that are made from the output of this program and from
+/// the committed verdicts.
+pub fn pages(paceline: &Path) -> Result<PathBuf, Problem> {
+    let folder = target().join("book-src");
+    _ = fs::remove_dir_all(&folder);
+    copy_folder(&root().join("docs"), &folder)?;
+    for (name, text) in reference::pages(paceline)? {
+        write(&folder.join("reference").join(name), &text)?;
+    }
+    need("python3 --version", "Get Python from the system's packages: `apt-get install python3`.")?;
+    let mut python = command("python3 python/tools/reference.py");
+    python.arg(folder.join("reference/python.md"));
+    run(python)?;
+    write(&folder.join("leaderboard.md"), &scoreboard::leaderboard()?)?;
+    write(&folder.join("experiments/verdicts.md"), &scoreboard::verdicts()?)?;
+    Ok(folder)
+}
+
+/// Replaces the leaderboard by that of the complete results, which has pictures and says which controller to choose.
+fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", results.display());
+    let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;
+    // The pictures have a folder of their own.
+    write(&source.join("leaderboard.md"), &text.replace("](", "](figures/suites/"))?;
+    for entry in fs::read_dir(results).map_err(failed)? {
+        let picture = entry.map_err(failed)?.path();
+        if let Some(name) = picture.file_name().filter(|_| picture.extension().is_some_and(|end| end == "svg")) {
+            copy(&picture, &source.join("figures/suites").join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", from.display());
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let to = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() { copy_folder(&path, &to)? } else { copy(&path, &to)? }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let done = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::copy(from, to));
+    done.map(|_| ()).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let done = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
+    done.map_err(|error| format!("{}: {error}", path.display()))
 }

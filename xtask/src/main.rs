@@ -7,12 +7,10 @@ mod beside;
 mod book;
 mod c_library;
 mod callgrind;
-mod causes;
 mod check;
 mod deny;
 mod dist;
 mod docs;
-mod expected;
 mod figures;
 mod fuzz;
 mod instructions;
@@ -29,8 +27,6 @@ mod scoreboard;
 mod screenshots;
 mod steps;
 mod suite_runs;
-mod suites;
-mod unpassed;
 mod wasm;
 mod wheel;
 
@@ -72,7 +68,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "release",
-        help: "the command as an archive for Linux, target/release-archive (--quick: without the optimisation of `dist`)",
+        help: "the command as an archive for Linux, target/release-archive (--quick: without the optimisation of `dist`; --results: also the results that `scoreboard` left)",
         run: release::release,
     },
     Task {
@@ -117,7 +113,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scoreboard",
-        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites [NAME…], expected: only these; --check: only compare)",
+        help: "write the verdicts and trace hashes of papers and suites, scoreboard (papers, suites [NAME…], expected: only these; --check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {
@@ -146,16 +142,15 @@ const TASKS: &[Task] = &[
         run: |arguments| Ok(make_traces::run(arguments)?),
     },
     Task {
-        name: "reference",
-        help: "write docs/reference from the registries and help texts (--check: only compare)",
-        run: reference::reference,
-    },
-    Task {
         name: "docs",
         help: "check the links of the docs, run their commands and compare the output",
         run: docs::docs,
     },
-    Task { name: "book", help: "build the docs as a book (needs mdbook)", run: book::book },
+    Task {
+        name: "book",
+        help: "build the docs and generated pages as a book, target/book (needs mdbook; --pages: only target/book-src, without it; --results: with the results that `scoreboard` left)",
+        run: book::book,
+    },
 ];
 
 const USAGE: &str = "usage: cargo xtask <task> [arguments]";

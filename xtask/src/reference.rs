@@ -1,4 +1,4 @@
-//! `cargo xtask reference`: the pages below `docs/reference`, written from the output of the program.
+//! The reference pages of the book, written from the output of the program.
 //!
 //! ```text
 //! paceline list --json ─┬─▶ controllers, metrics, scenarios, registries
@@ -8,55 +8,19 @@
 mod keys;
 mod markdown;
 
-use crate::steps::{Problem, command, output, program, root, run, target};
+use crate::steps::{Problem, command, output, program, run, target};
 use markdown::{Table, linked, plain};
 use serde_json::Value;
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes the pages, or compares them with `--check`.
-pub fn reference(arguments: &[String]) -> Result<(), Problem> {
-    let check = match arguments {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
-    };
+/// Builds the command as it is built for the tests.
+pub fn paceline() -> Result<PathBuf, Problem> {
     run(command("cargo build --quiet --profile test --package paceline-cli --features testbed"))?;
-    Ok(with(&target().join("debug/paceline"), check)?)
-}
-
-/// Compares the pages with the output of this program.
-pub fn check(paceline: &Path) -> Result<(), String> {
-    with(paceline, true)
-}
-
-fn with(paceline: &Path, check: bool) -> Result<(), String> {
-    let folder = root().join("docs/reference");
-    let mut different = Vec::new();
-    for (name, text) in pages(paceline)? {
-        let path = folder.join(name);
-        if fs::read_to_string(&path).ok().as_deref() == Some(&*text) {
-            continue;
-        }
-        if check {
-            different.push(name);
-        } else {
-            let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text));
-            written.map_err(|error| format!("{}: {error}", path.display()))?;
-            eprintln!("wrote docs/reference/{name}");
-        }
-    }
-    match different.is_empty() {
-        true => Ok(()),
-        false => Err(format!(
-            "docs/reference: {} differs from the program; run `cargo xtask reference`",
-            different.join(", ")
-        )),
-    }
+    Ok(target().join("debug/paceline"))
 }
 
 /// Returns every page: its file name and its text.
-fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
+pub fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let stdout = |arguments: &str| output(program(paceline.to_owned(), arguments)).map(|(text, _)| text);
     let json = |arguments: &str| -> Result<Value, String> {
         serde_json::from_str(&stdout(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
@@ -76,15 +40,13 @@ fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
     ])
 }
 
-const MADE: &str = "<!-- Made by `cargo xtask reference`: edit the output of the program, not this page. -->\n\n";
-
 fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let all = stdout("--help")?;
     let names = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.strip_prefix("  ")?.split_once(' ')).map(|(name, _)| name);
     // The continuation of a description is indented further.
     let names = names.filter(|name| !name.is_empty() && *name != "help");
-    let mut text = format!("{MADE}# Commands\n\n```text\n{}\n```\n", all.trim_end());
+    let mut text = format!("# Commands\n\n```text\n{}\n```\n", all.trim_end());
     for name in names {
         let help = stdout(&format!("{name} --help"))?;
         text += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
@@ -93,10 +55,8 @@ fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, S
 }
 
 fn controllers(list: &Value) -> String {
-    let mut text = format!(
-        "{MADE}# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
-         line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n"
-    );
+    let mut text = "# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
+         line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n".to_owned();
     let overview = |kind: &str| {
         let mut table = Table::new(&["controller", "what it is", "source"]);
         for entry in entries(list, kind) {
@@ -112,7 +72,7 @@ fn controllers(list: &Value) -> String {
     );
     for entry in entries(list, "controllers").iter().chain(entries(list, "yardsticks")) {
         text += &format!("\n## {}\n\n{}.\n", plain(&entry["name"]), plain(&entry["summary"]));
-        let mut parameters = Table::new(&["parameter", "default", "range", "what it is, and whence"]);
+        let mut parameters = Table::new(&["parameter", "default", "range", "what it is, and source"]);
         for p in entries(entry, "parameters") {
             let default = format!("{} {}", number(&p["default"]), plain(&p["unit"]));
             let range = format!("{} to {}", number(&p["range"][0]), number(&p["range"][1]));
@@ -148,7 +108,7 @@ fn metrics(list: &Value) -> String {
         table.row(&[name, what, kind, unit, tolerance(m)]);
     }
     format!(
-        "{MADE}# Metrics\n\nHow each is taken: [metrics](../explanation/metrics.md). The tolerance is how far a measured value may lie from \
+        "# Metrics\n\nHow each is taken: [metrics](../explanation/metrics.md). The tolerance is how far a measured value may lie from \
          a published one; of a part of that one and a fixed amount, the larger. A ratio of two values has that of a share.\n\n{table}"
     )
 }
@@ -184,7 +144,7 @@ fn scenarios(list: &Value) -> String {
         tables.row(&[format!("`{}`", plain(&t["name"])), plain(&t["summary"]), plain(&t["source"])]);
     }
     format!(
-        "{MADE}# Scenarios\n\nWhat `paceline run`, `compare` and `reproduce` take by name; the files lie under `scenarios/`. In \
+        "# Scenarios\n\nWhat `paceline run`, `compare` and `reproduce` take by name; the files lie under `scenarios/`. In \
          brackets: the cases of an experiment, for `--case`.\n\n{table}\n## Sweeps\n\n{sweeps}\n## Tables that a \
          formula gives\n\n`paceline reproduce` takes these, too; nothing is run.\n\n{tables}"
     )
@@ -193,8 +153,7 @@ fn scenarios(list: &Value) -> String {
 /// Returns the page of every registry without a page of its own.
 fn registries(list: &Value) -> String {
     const ELSEWHERE: [&str; 6] = ["controllers", "metrics", "scenarios", "sweeps", "tables", "yardsticks"];
-    let mut text =
-        format!("{MADE}# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n");
+    let mut text = "# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n".to_owned();
     let kinds = list.as_object().into_iter().flatten().map(|(kind, _)| kind.as_str());
     for kind in kinds.filter(|kind| !ELSEWHERE.contains(kind)) {
         let mut table = Table::new(&["name", "what it is", "written"]);

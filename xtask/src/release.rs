@@ -5,6 +5,7 @@
 use crate::check::check_targets;
 use crate::dist;
 use crate::notices::notices;
+use crate::scoreboard::all_results;
 use crate::steps::{Problem, command, need, output, program, root, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +23,15 @@ const QUICK: &str = "cargo build --quiet --locked --release --package paceline-c
 /// A run that the unpacked command makes.
 const TRIAL: &str = "run mmsys16/table1 --set duration=10s --json";
 
-/// Builds the archive below `target/release-archive`; with `--quick` from the profile `release`, to try this task.
+/// Builds the archive below `target/release-archive`; with `--quick` from the profile `release`, to try this task. With `--results` a
+/// second archive has the complete results that `cargo xtask scoreboard` left.
 pub fn release(arguments: &[String]) -> Result<(), Problem> {
-    let is_quick = match arguments {
-        [] => false,
-        [only] if only == "--quick" => true,
-        _ => return Err(Problem::Usage("takes nothing or --quick".into())),
-    };
+    if let Some(unknown) = arguments.iter().find(|word| !["--quick", "--results"].contains(&word.as_str())) {
+        return Err(Problem::Usage(format!("takes --quick, --results or nothing, not {unknown}")));
+    }
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    let is_quick = has("--quick");
+    let results = has("--results").then(all_results).transpose()?;
     need("strip --version", "Get it with the system's packages: `apt-get install binutils`.")?;
     check_targets(false)?;
     let binary = match is_quick {
@@ -44,6 +47,10 @@ pub fn release(arguments: &[String]) -> Result<(), Problem> {
     let content = folder.join(&name);
     fill(&content, &binary)?;
     let archive = pack(&folder, &name)?;
+    if let Some(parts) = results {
+        pack_results(&folder, parts)?;
+    }
+    sum(&folder)?;
     try_archive(&folder, &name)?;
     let bytes = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
     let needs = glibc(&content.join("bin/paceline"))?;
@@ -75,7 +82,25 @@ fn fill(content: &Path, binary: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Packs the folder `name`, and writes the checksum next to the archive.
+/// Packs the results of papers and suites: pages, and JSON for `paceline diff` and `paceline suite --beside`.
+fn pack_results(folder: &Path, parts: [PathBuf; 2]) -> Result<(), Problem> {
+    let name = format!("paceline-{}-results", env!("CARGO_PKG_VERSION"));
+    for part in parts {
+        let to = folder.join(&name).join(part.file_name().unwrap_or_default());
+        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        for entry in fs::read_dir(&part).map_err(|error| format!("{}: {error}", part.display()))? {
+            let path = entry.map_err(|error| format!("{}: {error}", part.display()))?.path();
+            // A file of lines is the state of an interrupted suite.
+            if path.is_file() && path.extension().is_none_or(|end| end != "jsonl") {
+                copy(&path, &to.join(path.file_name().unwrap_or_default()))?;
+            }
+        }
+    }
+    pack(folder, &name)?;
+    Ok(())
+}
+
+/// Packs the folder `name`.
 fn pack(folder: &Path, name: &str) -> Result<PathBuf, Problem> {
     let (time, _) = output(command("git log -1 --format=%ct"))?;
     let archive = format!("{name}.tar");
@@ -83,10 +108,17 @@ fn pack(folder: &Path, name: &str) -> Result<PathBuf, Problem> {
     tar.arg(format!("--mtime=@{}", time.trim())).args(["--create", "--file", &archive, name]);
     run(within(folder, tar))?;
     run(within(folder, command(&format!("gzip --force --best --no-name {archive}"))))?;
-    let archive = format!("{archive}.gz");
-    let (sums, _) = output(within(folder, command(&format!("sha256sum {archive}"))))?;
-    write(&folder.join("SHA256SUMS"), &sums)?;
-    Ok(folder.join(archive))
+    Ok(folder.join(format!("{archive}.gz")))
+}
+
+/// Writes the checksums of the archives.
+fn sum(folder: &Path) -> Result<(), Problem> {
+    let (sums, _) = output(within(folder, {
+        let mut shell = command("sh -c");
+        shell.arg("sha256sum *.tar.gz");
+        shell
+    }))?;
+    Ok(write(&folder.join("SHA256SUMS"), &sums)?)
 }
 
 /// Checks the sum, unpacks the archive and makes a run with the command, which finds nothing of this repository.

@@ -9,9 +9,12 @@ use std::path::{Component, Path, PathBuf};
 /// The table of contents of the book.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Returns all errors.
-pub fn find_errors(pages: &[Page]) -> Result<Vec<String>, String> {
-    let exists = |path: &Path| root().join(path).exists();
+/// Returns all errors. The pages of the book are in the folder `book`.
+pub fn find_errors(pages: &[Page], book: &Path) -> Result<Vec<String>, String> {
+    let exists = |path: &Path| match path.strip_prefix("docs") {
+        Ok(path) => book.join(path).exists(),
+        Err(_) => root().join(path).exists(),
+    };
     let mut wrong: Vec<String> = pages.iter().flat_map(|page| of_page(page, pages, &exists)).collect();
     wrong.extend(not_in_the_book(pages));
     wrong.extend(of_sources(&exists)?);

@@ -12,7 +12,8 @@ mod follow;
 mod links;
 mod pages;
 
-use crate::steps::{Problem, command, run, target};
+use crate::steps::{Problem, target};
+use crate::{book, reference};
 use pages::Page;
 
 /// Checks every page.
@@ -20,15 +21,16 @@ pub fn docs(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
     }
-    run(command("cargo build --quiet --profile test --package paceline-cli --features testbed"))?;
+    reference::paceline()?;
     check()
 }
 
 /// Checks every page with the commands that were built for the tests.
 pub fn check() -> Result<(), Problem> {
     let paceline = target().join("debug");
-    let pages = Page::all()?;
-    let mut wrong = links::find_errors(&pages)?;
+    let book = book::pages(&paceline.join("paceline"))?;
+    let pages = Page::all(&book)?;
+    let mut wrong = links::find_errors(&pages, &book)?;
     wrong.extend(commands::find_errors(&pages, &paceline));
     wrong.extend(follow::find_errors(&pages, &paceline)?);
     if wrong.is_empty() {

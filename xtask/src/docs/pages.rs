@@ -1,4 +1,4 @@
-//! The pages: every Markdown file at the root and below `docs/`, with links, headings and blocks.
+//! The pages: every Markdown file at the root and in the book, with links, headings and blocks.
 
 use crate::steps::root;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A page.
 pub struct Page {
-    /// The path relative to the root.
+    /// The path relative to the root. Pages of the book are below `docs`, also those that are generated.
     pub path: PathBuf,
     /// The targets of links and images, each with its line.
     pub links: Vec<(String, usize)>,
@@ -28,18 +28,22 @@ pub struct Block {
 }
 
 impl Page {
-    /// Returns all pages, sorted by path.
-    pub fn all() -> Result<Vec<Self>, String> {
+    /// Returns all pages, sorted by path: of the root, and of the book in this folder.
+    pub fn all(book: &Path) -> Result<Vec<Self>, String> {
         let mut paths = files(root(), "md", false)?;
-        paths.extend(files(&root().join("docs"), "md", true)?);
-        paths.sort();
-        paths.iter().map(|path| Self::read(path)).collect()
+        paths.extend(files(book, "md", true)?);
+        let mut pages = paths.iter().map(|path| Self::read(path, book)).collect::<Result<Vec<_>, _>>()?;
+        pages.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(pages)
     }
 
-    fn read(path: &Path) -> Result<Self, String> {
+    fn read(path: &Path, book: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let path = path.strip_prefix(root()).expect("pages are below the root").to_owned();
-        Ok(Self::parse(path, &text))
+        let shown = match path.strip_prefix(book) {
+            Ok(path) => Path::new("docs").join(path),
+            Err(_) => path.strip_prefix(root()).expect("other pages are below the root").to_owned(),
+        };
+        Ok(Self::parse(shown, &text))
     }
 
     pub(super) fn parse(path: PathBuf, text: &str) -> Self {

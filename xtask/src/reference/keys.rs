@@ -3,7 +3,6 @@
 //! Each table of the schema is a section, in the order of the keys that refer to it. The description of an optional key must
 //! end with its default: `…; 300 ms if absent.`
 
-use super::MADE;
 use super::markdown::{Table, linked, plain};
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ pub fn page(schema: &Value) -> Result<String, String> {
     let mut sections = Vec::new();
     visit(schema, schema, "", &mut sections);
     let mut text = format!(
-        "{MADE}# Scenario files\n\nEvery key, table by table. `--set` takes the same keys, joined by dots, with a flow, stream \
+        "# Scenario files\n\nEvery key, table by table. `--set` takes the same keys, joined by dots, with a flow, stream \
          or hop named by its `id` or its number: `flow.video.encoder.max=1Mbps`. [Writing one](../how-to/scenario.md) is \
          a guide.\n\n## The file\n\n{}",
         table(schema)?

@@ -81,7 +81,7 @@ impl Earlier {
 
 fn read_kept(file: &Path) -> Result<KeptRows> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        let help = "name a folder that `paceline suite --out` has written, or scoreboard/suites of the sources";
+        let help = "name a folder that `paceline suite --out` has written";
         miette!(help = help, "cannot read {}: {error}", file.display())
     })?;
     KeptRows::read(&text).map_err(|error| miette!("{}: {error}", file.display()))

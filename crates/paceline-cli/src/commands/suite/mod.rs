@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Adds the rows of earlier results: a folder of --out, or scoreboard/suites of the sources, which has every controller.
+    /// Adds the rows of earlier results: a folder of --out, such as the published results of every controller.
     #[arg(long, value_name = "DIR")]
     beside: Vec<PathBuf>,
     /// Continues an interrupted suite in the folder of --out, which keeps each finished run. Runs of another version of the

@@ -325,7 +325,8 @@ fn scoreboard_filters_work_without_script_and_fit_a_phone() {
         return;
     }
     let scratch = Scratch::new("scoreboard");
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scoreboard/mmsys16");
+    // Written by `paceline reproduce mmsys16/fig7 mmsys16/fig9 --out board`.
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/browser/board");
     let page = scratch.0.join("scoreboard.html");
     paceline_report::scoreboard::write(&kept, &page, paceline_lab::metrics::catalogue()).unwrap();
     let board: Value = serde_json::from_slice(&fs::read(kept.join("scoreboard.json")).unwrap()).unwrap();
