@@ -93,9 +93,9 @@ impl Temporary {
 
     fn new(parent: &Path, name: &str) -> Result<Self, StoreError> {
         loop {
-            let holder = parent.join(format!("{name}{NEW}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::SeqCst)));
+            let holder = parent.join(temporary(name, NEW));
             match fs::create_dir(&holder) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) if is_taken(&error) => continue,
                 created => created.map_err(io("create the folder", &holder))?,
             }
             let place = holder.join(LOCK);
@@ -140,13 +140,18 @@ impl Temporary {
     }
 
     fn marked(mut self, name: &str, mark: &str) -> Result<Self, StoreError> {
-        let tag = self.holder.to_string_lossy().rsplit_once(NEW).map(|(_, tag)| tag.to_owned()).unwrap_or_default();
-        let holder = self.holder.with_file_name(format!("{name}{mark}{tag}"));
-        fs::rename(&self.holder, &holder).map_err(io("rename", &self.holder))?;
-        self.data = holder.join(DATA);
-        self.holder = holder;
-        sync_directory(folder(&self.holder))?;
-        Ok(self)
+        loop {
+            let holder = self.holder.with_file_name(temporary(name, mark));
+            match fs::rename(&self.holder, &holder) {
+                // A process of another container has the same number.
+                Err(error) if is_taken(&error) => continue,
+                renamed => renamed.map_err(io("rename", &self.holder))?,
+            }
+            self.data = holder.join(DATA);
+            self.holder = holder;
+            sync_directory(folder(&self.holder))?;
+            return Ok(self);
+        }
     }
 
     /// Keeps it under its current name.
@@ -313,6 +318,14 @@ pub(crate) fn discard(path: &Path) -> Result<(), StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = Temporary::new(folder(path), &name)?;
     fs::rename(path, &temporary.data).map_err(io("remove", path))
+}
+
+fn temporary(name: &str, mark: &str) -> String {
+    format!("{name}{mark}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
 }
 
 /// Returns the final name of a temporary name.

@@ -25,8 +25,10 @@ use parquet::file::metadata::KeyValue;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
+use std::iter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kind of the experiment in the database.
@@ -34,6 +36,8 @@ const KIND: &str = "sweep";
 const LOCK: &str = "sweep.lock";
 const ROWS: &str = "rows.parquet";
 const POINTS: &str = "points.parquet";
+/// Most rows of a transaction, besides the first.
+const ROWS_MAX: usize = 255;
 const RESULT: &str = "result.json";
 
 /// The folder of a sweep, locked by one process.
@@ -149,6 +153,20 @@ impl SweepFolder {
         self.database.add_jobs(&self.experiment, rows.iter().map(|row| self.columns.run(row)))?;
         self.done().extend(rows.iter().map(|row| row.job));
         Ok(())
+    }
+
+    /// Stores the rows of a channel until it is closed, each as soon as the one before is stored.
+    pub(super) fn write_each(&self, rows: Receiver<JobRow>) -> Result<(), SweepError> {
+        while let Ok(row) = rows.recv() {
+            let more: Vec<JobRow> = iter::once(row).chain(rows.try_iter().take(ROWS_MAX)).collect();
+            self.write(&more)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.dir
     }
 
     /// Returns the first stored row of each kind.

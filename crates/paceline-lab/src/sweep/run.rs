@@ -8,6 +8,8 @@ use crate::run_identity::ScenarioHashes;
 use paceline_scenario::Scenario;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::mpsc;
+use std::thread;
 
 /// Largest number of jobs of a batch. With 45 ms each it lasts about 3 s, so there are few files and a short wait at the end.
 const BATCH: u64 = 64;
@@ -97,13 +99,21 @@ impl Sweep {
     ) -> Result<SweepResult, SweepError> {
         self.verify(runner, folder)?;
         let batches = folder.batches(self.batch_size(rayon::current_num_threads() as u64));
-        let each = |jobs: Range<u64>| {
+        // One thread stores what the others finish: rows that end meanwhile share a transaction.
+        let (sender, receiver) = mpsc::channel();
+        let each = move |jobs: Range<u64>| {
             self.each(runner, jobs, |row| {
                 finished();
-                folder.write(&[row])
+                // It fails if the writer has failed, whose error is returned below.
+                sender.send(row).map_err(|_| SweepError::Incomplete { path: folder.path().to_path_buf(), job: 0 })
             })
         };
-        runner.on_threads(|| batches.into_iter().par_bridge().try_for_each(each))?;
+        let (done, stored) = thread::scope(|scope| {
+            let writer = scope.spawn(|| folder.write_each(receiver));
+            let done = runner.on_threads(|| batches.into_iter().par_bridge().try_for_each(each));
+            (done, writer.join().expect("the writer does not panic"))
+        });
+        stored.and(done)?;
         folder.merge(self)
     }
 

@@ -18,6 +18,7 @@ pub(crate) use runs::{RunFolder, RunRow};
 
 use crate::StoreError;
 use crate::files;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -101,6 +102,8 @@ impl Database {
     fn prepared(mut connection: Connection, path: PathBuf, is_new: bool) -> Result<Self, StoreError> {
         connection.busy_timeout(PATIENCE).map_err(error(&path))?;
         connection.set_prepared_statement_cache_capacity(64);
+        // Otherwise a statement is planned again for other values of its parameters.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(error(&path))?;
         // A kill of the process loses nothing; a loss of power may lose the last transactions, and damages nothing.
         journal_in_wal(&connection).map_err(error(&path))?;
         connection
@@ -189,11 +192,16 @@ fn journal_in_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
         match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && tries < 200 => {
                 tries += 1;
-                std::thread::sleep(Duration::from_millis(10));
+                pause();
             }
             result => return result.map(drop),
         }
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "no run waits for this")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(10));
 }
 
 /// Returns an error unless the database is ours and of a known version.
