@@ -37,7 +37,7 @@ class Results:
         self.groups = groups
         """Runs of one scenario under the same controllers, with their summary."""
         self.runs = runs
-        """Every run, in the order of the manifest. One whose process was killed has events, but no metrics."""
+        """Every run, by scenario, controllers and seed. One whose process was killed has events, but no metrics."""
         self.comparisons = comparisons
         """The table of each comparison."""
         self.sweep = sweep

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! text --scenario--> Scenario --backend--> events --metrics--> RunResult --run--> summary, assertions
-//!                                           '----results----> Parquet files and a manifest
+//!                                           '----results----> results.sqlite and Parquet files
 //! ```
 //!
 //! ```

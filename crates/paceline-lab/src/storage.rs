@@ -24,7 +24,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns the manifest of runs of this scenario.
+    /// Returns what is stored of the inputs of runs of this scenario.
     pub fn manifest(&self, scenario: &Scenario, registry: &Registry) -> RunInputs {
         // The case is a change like any other. Assumed constants are kept apart, because the user did not write them.
         let assumed: Map<String, Value> =

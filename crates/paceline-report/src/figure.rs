@@ -23,7 +23,7 @@ pub struct Figure {
 /// A flow of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Subject {
-    /// Folder of the run, as in the manifest.
+    /// Folder of the run.
     pub run: String,
     /// Seed of the run.
     pub seed: u64,

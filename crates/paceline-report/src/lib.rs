@@ -3,14 +3,14 @@
 //! ```text
 //! DIR --read--> events ---------------panels-----> Figure --page-----------------> report.html
 //!                                                     '-----figure_groups, svg---> figures/*.svg
-//! DIR/validation.json -------------------------validations---------------'
+//! DIR/results.sqlite --------------------------validations---------------'
 //! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
 //! DIR/suites.json ----------------------bound_text---------suites----------------> suites.html
 //! ```
 //!
 //! A [`figure::Figure`] contains everything that a plot shows; the output modules do not read events. A report needs only the
-//! files of `--out DIR`, so results of older versions can still be drawn.
+//! files of `--out DIR`.
 
 pub mod cells;
 pub mod error;

@@ -62,6 +62,12 @@ impl Results {
         Ok(Self { dir: dir.to_path_buf(), runs, groups, comparisons, validations, notes })
     }
 
+    /// Returns what is left out of a scenario, and why.
+    pub(crate) fn notes_of(&self, scenario: &str) -> impl Iterator<Item = String> {
+        let name = format!("`{scenario}`");
+        self.notes.iter().filter(move |note| note.contains(&name)).cloned()
+    }
+
     /// Returns the scenarios of its runs in order, without repetitions.
     pub fn scenarios(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.runs.iter().map(|run| run.stored.scenario.as_str()).collect();

@@ -24,7 +24,7 @@ pub enum StoreError {
     /// A later version wrote the folder.
     #[error("`{}` has format {found}, and this version knows up to {known}", .path.display())]
     TooNew {
-        /// The manifest.
+        /// The database.
         path: PathBuf,
         /// Its format.
         found: u32,

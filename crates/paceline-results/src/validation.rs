@@ -71,7 +71,7 @@ pub struct ComparedMetric {
     pub hop: Option<String>,
     /// Flow, for a metric of a flow; without hop and flow it is a metric of the run.
     pub flow: Option<String>,
-    /// Its path within the hop, flow or run in `run.json`, such as `queue_ms.p95`.
+    /// Its path within the hop, flow or run in `run --json`, such as `queue_ms.p95`.
     pub metric: String,
     /// Summary over the runs of each world; `None` if a run has no value.
     pub worlds: [Option<Summary>; 2],

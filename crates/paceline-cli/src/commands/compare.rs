@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Number of runs of each, on the same consecutive seeds; the scenario's own number if absent.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: Option<u32>,
-    /// Writes events, results and manifest into this folder.
+    /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

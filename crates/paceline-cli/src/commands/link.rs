@@ -10,7 +10,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Collector, LinkResult};
 use paceline_lab::registries;
-use paceline_lab::run_identity::whole_values;
+use paceline_lab::run_identity::{ScenarioHashes, whole_values};
 use paceline_live::testbed::command_user::CommandUser;
 use paceline_live::testbed::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::testbed::relay::Relay;
@@ -167,7 +167,10 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let header = scenario.plan.header(&Registry::standard(), "link", arguments.seed);
+    let hashes = ScenarioHashes::of(&scenario);
     let manifest = RunInputs {
+        plan_hash: hashes.plan,
+        scenario_hash: hashes.scenario,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: environment().commit.clone(),
         machine: environment().machine.clone(),

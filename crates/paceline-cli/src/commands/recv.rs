@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Ends after the first session.
     #[arg(long)]
     once: bool,
-    /// Writes events, results and manifest of the flows that this end sends (`send --both`, or those of `send --scenario` with
+    /// Writes events and results of the flows that this end sends (`send --both`, or those of `send --scenario` with
     /// `direction = "reverse"`) into this folder.
     #[arg(long, value_name = "DIR", requires = "once")]
     out: Option<PathBuf>,

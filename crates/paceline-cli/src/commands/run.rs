@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Number of runs, on consecutive seeds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: u32,
-    /// Writes events, results and manifest into this folder.
+    /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; for one run only.

@@ -122,7 +122,7 @@ impl RealtimeReproduction {
     /// Begins or resumes a reproduction on seeds from 1 to `seeds`. Stored runs with the same inputs are finished.
     ///
     /// # Errors
-    /// The store's manifest cannot be read.
+    /// The store cannot be read.
     pub fn resume(
         experiments: Vec<RealtimeExperiment>,
         seeds: u64,

@@ -1,4 +1,4 @@
-//! Metadata of a run that its events do not carry. Reports read [`RunDescription`] from `about.json`.
+//! Metadata of a run that its events do not carry. Reports read [`RunDescription`] from the stored results.
 
 use serde::{Deserialize, Serialize};
 

@@ -132,7 +132,12 @@ impl<'a> Section<'a> {
             groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
-            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned().chain(command_lines(&runs))),
+            notes: unique(
+                results
+                    .notes_of(scenario)
+                    .chain(groups.iter().flat_map(|group| &group.notes).cloned())
+                    .chain(command_lines(&runs)),
+            ),
             overlay: (!overlays.is_empty()).then(|| set("Groups of runs shown", overlays, String::new())),
             single: set("Flows of runs shown", single, left_out(&runs, drawn)),
         }
@@ -306,7 +311,7 @@ impl ValidationView {
             .chain(distances)
             .chain(validation_text::machines(validation));
         let (rows, hidden) = validation_text::rows(validation);
-        let more = (hidden > 0).then(|| format!("{hidden} more flows are in validation.json"));
+        let more = (hidden > 0).then(|| format!("{hidden} more flows are in the document of `validate --json`"));
         Self {
             name: name.join(" · "),
             worlds: validation.worlds.clone(),

@@ -100,7 +100,7 @@ pub struct SignalRow<'a> {
     pub value: f64,
 }
 
-/// The tables of a stored run. Each is compared with its checksum in `about.json` first, because the library panics on some
+/// The tables of a stored run. Each is compared with its stored checksum first, because the library panics on some
 /// damage. They are read by row group and only in some columns, so memory is bounded for any length of
 /// run.
 #[derive(Clone, Copy, Debug)]

@@ -127,7 +127,7 @@ impl EventTables {
             }
             EventRecord::FrameDropped { at, flow, stream } => self.frame(at, flow, stream, true)?.end_row(),
             EventRecord::Signal { at, flow, half, signal, value } => self.signal(at, flow, half, signal.into(), value),
-            // `about.json` has the capacity over time.
+            // The description of the run has the capacity over time.
             EventRecord::LinkUpdated { .. } => Ok(()),
         }
     }

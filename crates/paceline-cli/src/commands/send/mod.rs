@@ -110,7 +110,7 @@ pub struct Arguments {
     /// Seed of the random streams of both ends.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Writes events, results and manifest into this folder.
+    /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Serves metrics for Prometheus at http://ADDRESS/metrics while the session runs; on the loopback only.
