@@ -8,7 +8,7 @@
 use crate::judge::RunValues;
 use crate::run_identity::{ScenarioHashes, measured_run, quantity_key};
 use paceline_results::StoreError;
-use paceline_results::database::{Database, QuantityKey};
+use paceline_results::database::{Database, FoundRun, QuantityKey};
 use paceline_scenario::Scenario;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl DoneRuns {
         let inputs = ScenarioHashes::of(scenario).inputs(world, seed);
         let keys: Vec<QuantityKey> = scenario.quantities().map(|quantity| quantity_key(scenario, quantity)).collect();
         let found = self.database.find_run(&inputs, &keys)?;
-        Ok(found.map(|(trace_hash, values)| RunValues { trace_hash, values }))
+        Ok(found.map(|FoundRun { trace_hash, values }| RunValues { trace_hash, values }))
     }
 
     /// Adds a finished run.

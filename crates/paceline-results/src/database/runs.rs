@@ -46,6 +46,15 @@ pub struct MeasuredRun {
     pub values: Vec<(QuantityKey, Option<f64>)>,
 }
 
+/// The values that were looked up of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundRun {
+    /// Hash over every decision of links and endpoints.
+    pub trace_hash: String,
+    /// The values; `None` where the run has no value.
+    pub values: Vec<Option<f64>>,
+}
+
 /// Returns the hash of everything that determines a run, 16 hexadecimal digits. `plan` is a hash of the resolved scenario with
 /// its controllers.
 pub fn run_inputs(plan: &str, world: &str, seed: u64, version: &str) -> String {
@@ -86,15 +95,11 @@ impl Database {
         self.write(|transaction| self.insert_run(transaction, run, None).map(drop))
     }
 
-    /// Returns the trace hash of the run with these inputs and its values of these quantities, if it has all of them.
+    /// Returns the run with these inputs and its values of these quantities, in their order, if it has all of them.
     ///
     /// # Errors
     /// The stored run is damaged, or the database cannot be read.
-    pub fn find_run(
-        &self,
-        inputs: &str,
-        quantities: &[QuantityKey],
-    ) -> Result<Option<(String, Vec<Option<f64>>)>, StoreError> {
+    pub fn find_run(&self, inputs: &str, quantities: &[QuantityKey]) -> Result<Option<FoundRun>, StoreError> {
         self.read(|transaction| {
             let sql = format!("SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND cut_at_s IS NULL");
             let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
@@ -104,7 +109,7 @@ impl Database {
                 let values = self.values_of(transaction, &row)?;
                 let value = |quantity| values.iter().find(|(key, _)| key == quantity).map(|(_, value)| *value);
                 if let Some(values) = quantities.iter().map(value).collect() {
-                    return Ok(Some((row.run.trace_hash, values)));
+                    return Ok(Some(FoundRun { trace_hash: row.run.trace_hash, values }));
                 }
             }
             Ok(None)

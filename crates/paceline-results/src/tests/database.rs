@@ -1,7 +1,7 @@
 //! Runs, values and jobs in the database.
 
 use super::*;
-use crate::database::{Database, Experiment, JobRun, MeasuredRun, QuantityKey};
+use crate::database::{Database, Experiment, FoundRun, JobRun, MeasuredRun, QuantityKey};
 
 fn key(metric: &str, window_s: (f64, f64)) -> QuantityKey {
     QuantityKey { metric: metric.to_owned(), window_s, ..QuantityKey::default() }
@@ -42,7 +42,7 @@ fn values_of_one_run_are_joined_and_those_of_other_code_are_removed() {
     database.add_run(&measured(1, &["jain", "rate"])).unwrap();
     let find = |metrics: &[&str]| {
         let keys: Vec<QuantityKey> = metrics.iter().map(|metric| key(metric, (0.0, 10.0))).collect();
-        database.find_run(&measured(1, &[]).inputs, &keys).unwrap()
+        database.find_run(&measured(1, &[]).inputs, &keys).unwrap().map(|found| (found.trace_hash, found.values))
     };
     let value = |metric: &str| Some(1.0 + metric.len() as f64 / 7.0);
     let all = Some(("hash 1".to_owned(), vec![value("rate"), value("jain"), value("loss")]));
@@ -54,7 +54,7 @@ fn values_of_one_run_are_joined_and_those_of_other_code_are_removed() {
     (odd.values[0].1, odd.values[1].1) = (None, Some(-0.0));
     database.add_run(&odd).unwrap();
     let found = database.find_run(&odd.inputs, &[key("loss", (0.0, 10.0)), key("rate", (0.0, 10.0))]).unwrap();
-    assert_eq!(found, Some(("hash 2".to_owned(), vec![Some(0.0), None])));
+    assert_eq!(found, Some(FoundRun { trace_hash: "hash 2".to_owned(), values: vec![Some(0.0), None] }));
 
     let other = MeasuredRun { trace_hash: "other code".to_owned(), ..measured(1, &["jain"]) };
     database.add_run(&other).unwrap();

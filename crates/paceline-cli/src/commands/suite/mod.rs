@@ -86,7 +86,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
         pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
     }
-    let done = arguments.out.as_deref().map(|folder| DoneRuns::open(folder)).transpose();
+    let done = arguments.out.as_deref().map(DoneRuns::open).transpose();
     let done = done.into_diagnostic()?;
     if let Some((done, folder)) = done.as_ref().filter(|done| done.count() > 0).zip(arguments.out.as_ref()) {
         if !arguments.resume {
