@@ -1,10 +1,12 @@
 """Results as objects: frames, plots, pickles, notebooks, stored results, worlds."""
 
 import json
+import sqlite3
 import os
 import pickle
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -370,7 +372,7 @@ def test_a_recorded_capacity_is_drawn():
 
 def test_documents_are_those_of_the_command(folder):
     run = folder[1].controllers["scream"].runs[0]
-    assert (
-        json.loads((Path(run.folder or next(folder[0].glob("runs/*scream-seed1"))) / "run.json").read_text())
-        == run.document
-    )
+    place = Path(run.folder or next(folder[0].glob("runs/*scream-seed1")))
+    with closing(sqlite3.connect(folder[0] / "results.sqlite")) as database:
+        (text,) = database.execute("SELECT document FROM run WHERE directory = ?", [place.name]).fetchone()
+    assert json.loads(text) == run.document
