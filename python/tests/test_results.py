@@ -1,10 +1,10 @@
 """Results as objects: frames, plots, pickles, notebooks, stored results, worlds."""
 
 import json
-import sqlite3
 import os
 import pickle
 import re
+import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
