@@ -36,7 +36,6 @@ pub mod database;
 mod error;
 pub mod files;
 mod group;
-mod kept_rows;
 mod matrix;
 #[cfg(feature = "tables")]
 mod names;
@@ -61,7 +60,6 @@ pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, Differe
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
-pub use kept_rows::KeptRows;
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 #[cfg(feature = "tables")]
 pub use run_store::RunStore;

@@ -51,6 +51,27 @@ impl SuitesReport {
 }
 
 impl SuitesReport {
+    /// Gives each suite a row for each controller of any suite, in the same order. Tests of added rows were not made.
+    pub fn align_rows(&mut self) {
+        let mut names: Vec<(String, RowKind)> = Vec::new();
+        for row in self.suites.iter().flat_map(|suite| &suite.rows) {
+            if names.iter().all(|(name, _)| *name != row.controller) {
+                names.push((row.controller.clone(), row.kind));
+            }
+        }
+        for suite in &mut self.suites {
+            let mut known = core::mem::take(&mut suite.rows);
+            for (controller, kind) in &names {
+                let place = known.iter().position(|row| row.controller == *controller);
+                suite.rows.push(place.map(|n| known.swap_remove(n)).unwrap_or_else(|| SuiteRow {
+                    controller: controller.clone(),
+                    kind: *kind,
+                    results: vec![TestResult::default(); suite.tests.len()],
+                }));
+            }
+        }
+    }
+
     /// Joins the results of the same suites under different subjects: the rows of each suite in the order of the parts. Suites that a
     /// later part has alone follow.
     pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
@@ -316,6 +337,20 @@ mod tests {
         let mut all = report("own", 2, &[("a", 0.1), ("b", 0.2)]);
         all.add_rows(&report("own", 2, &[("c", 0.3), ("a", 0.4)])).unwrap();
         assert_eq!(all, report("own", 2, &[("b", 0.2), ("c", 0.3), ("a", 0.4)]));
+    }
+
+    #[test]
+    fn suites_have_the_same_rows_in_the_same_order() {
+        let mut all = report("own", 2, &[("a", 0.1), ("b", 0.2)]);
+        all.suites.extend(report("more", 2, &[("c", 0.3), ("a", 0.4)]).suites);
+        all.align_rows();
+        let rows = |suite: &SuiteReport| {
+            let row = |row: &SuiteRow| (row.controller.clone(), row.results[0].utilization);
+            suite.rows.iter().map(row).collect::<Vec<_>>()
+        };
+        let named = |rows: [(&str, Option<f64>); 3]| rows.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(rows(&all.suites[0]), named([("a", Some(0.1)), ("b", Some(0.2)), ("c", None)]));
+        assert_eq!(rows(&all.suites[1]), named([("a", Some(0.4)), ("b", None), ("c", Some(0.3))]));
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub struct Arguments {
 /// Draws the contents of a folder of results.
 pub fn report(arguments: &Arguments) -> Result<ExitCode> {
     let dir = &arguments.dir;
-    if let Some(id) = SweepFolder::id_at(dir) {
+    let has_runs = || Store::read(dir).is_ok_and(|contents| !contents.runs.is_empty());
+    if let Some(id) = SweepFolder::id_at(dir).filter(|_| !has_runs()) {
         let dir = dir.display();
         let plots = match arguments.dir.join(svg::FIGURES_FOLDER).is_dir() {
             true => format!("its plots are in {dir}/{}; ", svg::FIGURES_FOLDER),

@@ -120,21 +120,7 @@ fn earlier_results_are_rows_beside_those_of_this_run() {
     assert_eq!(plots, 0, "plots of controllers that were not run");
     fs::remove_file(folder.join("own.expected.toml")).unwrap();
 
-    // The short form, a line for each test.
-    let kept = r#"{"id": "own", "repeats": 2, "results": [
-        {"controller": "theirs", "test": "own/rate rate=low", "hash": "a", "utilization": 0.5, "queue_p95_ms": 1, "bounds": [["no-queue", 1, 0, "pass"]]},
-        {"controller": "theirs", "test": "own/rate rate=high", "hash": "b", "utilization": 0.9, "queue_p95_ms": 9, "bounds": [["no-queue", 9, 0, "pass"]]}
-    ]}"#;
-    fs::create_dir(folder.join("kept")).unwrap();
-    fs::write(folder.join("kept/own.json"), kept).unwrap();
-    let text = one_line(stdout(&run("gcc-2013", &["--beside", "kept"]), 0));
-    contains_all(&text, &["theirs 2/2 2/2", "of 2 controllers"]);
-
-    rejects(&run("gcc-2013", &["--beside", "nowhere"]), &["cannot read", "own.json", "--out"]);
-    rejects(
-        &run("gcc-2013", &["--beside", "kept", "--repeats", "1"]),
-        &["has 2 runs of each test", "makes 1", "--repeats 2"],
-    );
+    rejects(&run("gcc-2013", &["--beside", "nowhere"]), &["cannot read", "suites.json", "--out"]);
     rejects(
         &run("gcc-2013", &["--beside", "earlier", "--repeats", "1"]),
         &["has 2 runs of each test", "makes 1", "--repeats 2"],

@@ -110,7 +110,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     // What follows also shows the earlier results.
     let own = subjects.len();
     for earlier in earlier {
-        earlier.add(&mut report, &registry)?;
+        earlier.add(&mut report)?;
     }
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
