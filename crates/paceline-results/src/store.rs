@@ -128,8 +128,8 @@ impl Store {
         }
         for (scenario, runs) in &left_out {
             contents.notes.push(format!(
-                "{} runs of `{scenario}` are left out: they are of an earlier text of the scenario, or of another version of \
-                 Paceline",
+                "Runs of `{scenario}` that are left out, because they are of an earlier text of the scenario or of another \
+                 version of Paceline: {}",
                 runs.len()
             ));
         }
