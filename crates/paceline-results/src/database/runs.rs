@@ -154,7 +154,8 @@ impl Database {
         values.retain(|(key, _)| run.values.iter().all(|(other, _)| other != key));
         for (key, value) in &run.values {
             if values.iter().all(|(other, _)| other != key) {
-                values.push((key.clone(), *value));
+                // SQLite has no NaN.
+                values.push((key.clone(), value.filter(|value| !value.is_nan())));
             }
         }
         let folder = folder.or_else(|| known.as_ref().and_then(|known| known.folder.clone()));
@@ -239,10 +240,9 @@ impl Database {
             }
         };
         let sql = "INSERT INTO value (run, quantity, value) VALUES (?1, ?2, ?3)";
-        let finite = value.filter(|value| !value.is_nan());
         transaction
             .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(params![run, quantity, finite]))
+            .and_then(|mut statement| statement.execute(params![run, quantity, value]))
             .map_err(self.error())
             .map(drop)
     }

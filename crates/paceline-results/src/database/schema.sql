@@ -73,7 +73,7 @@ CREATE TABLE value (
 CREATE TABLE job (
     experiment INTEGER NOT NULL REFERENCES experiment ON DELETE CASCADE,
     job INTEGER NOT NULL,
-    run INTEGER NOT NULL REFERENCES run,
+    run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
     -- Hash of the experiment's digest, the number and the run's inputs.
     checksum TEXT NOT NULL,
     PRIMARY KEY (experiment, job)

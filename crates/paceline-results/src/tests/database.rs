@@ -49,12 +49,15 @@ fn values_of_one_run_are_joined_and_those_of_other_code_are_removed() {
     assert_eq!(find(&["rate", "jain", "loss"]), all);
     assert_eq!(find(&["rate", "other"]), None);
     assert_eq!(database.run_count().unwrap(), 1);
-    // Absent values and zeros of both signs are kept.
-    let mut odd = measured(2, &["rate", "loss"]);
-    (odd.values[0].1, odd.values[1].1) = (None, Some(-0.0));
+    // Absent and infinite values and zeros of both signs are kept; NaN becomes absent.
+    let mut odd = measured(2, &["rate", "loss", "jain", "share"]);
+    let values = [None, Some(-0.0), Some(f64::NAN), Some(f64::INFINITY)];
+    odd.values.iter_mut().zip(values).for_each(|(of, value)| of.1 = value);
     database.add_run(&odd).unwrap();
-    let found = database.find_run(&odd.inputs, &[key("loss", (0.0, 10.0)), key("rate", (0.0, 10.0))]).unwrap();
-    assert_eq!(found, Some(FoundRun { trace_hash: "hash 2".to_owned(), values: vec![Some(0.0), None] }));
+    let keys = ["loss", "rate", "jain", "share"].map(|metric| key(metric, (0.0, 10.0)));
+    let found = database.find_run(&odd.inputs, &keys).unwrap();
+    let values = vec![Some(0.0), None, None, Some(f64::INFINITY)];
+    assert_eq!(found, Some(FoundRun { trace_hash: "hash 2".to_owned(), values }));
 
     let other = MeasuredRun { trace_hash: "other code".to_owned(), ..measured(1, &["jain"]) };
     database.add_run(&other).unwrap();
