@@ -178,7 +178,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.keep {
             // If this fails, the next `clean` removes it.
-            let _ = fs::remove_dir_all(&self.holder);
+            let _ = remove_holder(&self.holder);
         }
     }
 }
@@ -278,15 +278,22 @@ pub(crate) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), Store
         if parse(&name, NEW).is_some_and(&ours)
             && let Some(_left) = Left::take(&path)
         {
-            match fs::remove_dir_all(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(io("remove what an interrupted run left in", &path)(error));
-                }
-                _ => {}
-            }
+            remove_holder(&path).map_err(io("remove what an interrupted run left in", &path))?;
         }
     }
     Ok(())
+}
+
+/// Removes a temporary folder, its lock last, so that a kill meanwhile leaves one that is recognised.
+pub(crate) fn remove_holder(holder: &Path) -> io::Result<()> {
+    let is_gone = |removed: io::Result<()>| match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    let data = holder.join(DATA);
+    is_gone(if data.is_dir() { fs::remove_dir_all(&data) } else { fs::remove_file(&data) })?;
+    is_gone(fs::remove_file(holder.join(LOCK)))?;
+    is_gone(fs::remove_dir(holder))
 }
 
 /// A temporary folder whose writer has ended, locked by this process.

@@ -110,7 +110,7 @@ pub(super) fn recover(
                 continue;
             }
         }
-        std::fs::remove_dir_all(&holder).map_err(files::io("remove", &holder))?;
+        files::remove_holder(&holder).map_err(files::io("remove", &holder))?;
     }
     Ok(())
 }

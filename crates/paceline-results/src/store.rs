@@ -109,10 +109,12 @@ impl Store {
             rows.iter().filter(same).max_by_key(|other| other.stored).expect("it is one of them").run.clone()
         };
         let mut left_out: Vec<(String, Vec<String>)> = Vec::new();
+        let mut hidden: Vec<(String, Vec<String>)> = Vec::new();
         for row in &rows {
             let folder = row.folder.as_ref().expect("only runs with folders were read");
             let newest = newest(row);
             if (&newest.scenario_hash, &newest.code) != (&row.run.scenario_hash, &row.run.code) {
+                hidden.push((row.run.scenario.clone(), row.run.changes.clone()));
                 match left_out.iter_mut().find(|(scenario, _)| *scenario == row.run.scenario) {
                     Some((_, runs)) => runs.push(folder.directory.clone()),
                     None => left_out.push((row.run.scenario.clone(), vec![folder.directory.clone()])),
@@ -133,12 +135,15 @@ impl Store {
                 runs.len()
             ));
         }
+        let out_of = |scenario: &String, case: &paceline_netsim::records::Label, changes: &[String]| {
+            let all: Vec<String> = case_changes(case).chain(changes.iter().cloned()).collect();
+            hidden.iter().any(|(out, of)| out == scenario && *of == all)
+        };
         let is_out = |run: &String| left_out.iter().any(|(_, runs)| runs.contains(run));
         contents.groups.retain(|group| !group.runs.iter().any(is_out));
         contents.groups.sort_by(|a, b| group_order(a).cmp(&group_order(b)));
-        let of = |scenario: &str| left_out.iter().any(|(out, _)| out == scenario);
-        contents.comparisons.retain(|table| !of(&table.scenario));
-        contents.validations.retain(|validation| !of(&validation.scenario));
+        contents.comparisons.retain(|table| !out_of(&table.scenario, &table.case, &table.changes));
+        contents.validations.retain(|found| !out_of(&found.scenario, &found.case, &found.changes));
         Ok(contents)
     }
 
@@ -325,7 +330,11 @@ impl StoreFolder {
             Err(error) => {
                 // If this fails, the next start does it.
                 match (aside, moved) {
-                    (Some(aside), _) => drop(aside.restore(&runs.join(&about.run.directory))),
+                    (Some(aside), _) => {
+                        if aside.restore(&runs.join(&about.run.directory)).is_err() {
+                            aside.leave();
+                        }
+                    }
                     (None, Some(place)) => drop(files::discard(&place)),
                     (None, None) => {}
                 }
@@ -359,16 +368,21 @@ impl StoreFolder {
         for (holder, name) in files::aside_in(&runs)? {
             let Some(_left) = Left::take(&holder) else { continue };
             let (old, place) = (Left::data(&holder), runs.join(&name));
-            let rows = self.database.read(|transaction| self.database.run_folders(transaction))?;
-            let listed = rows.iter().filter_map(|row| row.folder.as_ref()).find(|folder| folder.directory == name);
-            let about = listed.and_then(|folder| serde_json::from_str::<About>(&folder.about).ok());
-            let is_listed = |dir: &Path| {
-                about.as_ref().is_some_and(|about| about.run.files.iter().all(|f| f.check(&dir.join(&f.name)).is_ok()))
-            };
-            if old.is_dir() && is_listed(&old) && !is_listed(&place) {
-                files::restore(&old, &place)?;
-            }
-            std::fs::remove_dir_all(&holder).map_err(files::io("remove", &holder))?;
+            // Within a transaction, so that no other process replaces the folder meanwhile.
+            self.database.write(|transaction| {
+                let rows = self.database.run_folders(transaction)?;
+                let listed = rows.iter().filter_map(|row| row.folder.as_ref()).find(|folder| folder.directory == name);
+                let about = listed.and_then(|folder| serde_json::from_str::<About>(&folder.about).ok());
+                let is_listed = |dir: &Path| {
+                    let files = about.as_ref().map(|about| &about.run.files);
+                    files.is_some_and(|files| files.iter().all(|file| file.check(&dir.join(&file.name)).is_ok()))
+                };
+                if old.is_dir() && is_listed(&old) && !is_listed(&place) {
+                    files::restore(&old, &place)?;
+                }
+                Ok(())
+            })?;
+            files::remove_holder(&holder).map_err(files::io("remove", &holder))?;
         }
         Ok(())
     }

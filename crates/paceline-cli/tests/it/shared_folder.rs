@@ -187,7 +187,8 @@ fn check(dir: &Path, expected: &Expected) -> (usize, usize) {
         }
     }
     let names = fs::read_dir(out.join("runs")).unwrap().map(|entry| entry.unwrap().file_name());
-    let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains(".tmp-")).collect();
+    let left: Vec<_> =
+        names.filter(|name| [".tmp-", ".old-"].iter().any(|mark| name.to_string_lossy().contains(mark))).collect();
     assert!(left.is_empty(), "{left:?}");
     let mut jobs = 0;
     for folder in ["sweep0", "sweep1", "sweep2"].map(|name| dir.join(name)).iter().filter(|dir| Database::exists(dir)) {

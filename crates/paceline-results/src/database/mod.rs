@@ -84,6 +84,11 @@ impl Database {
 
     /// Opens a database on a medium that cannot be written.
     fn immutable(path: PathBuf) -> Result<Self, StoreError> {
+        let log = path.with_file_name(format!("{DATABASE_FILE}-wal"));
+        if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+            let cause = "the latest runs are in its log, and the folder cannot be written; copy the folder to read it";
+            return Err(StoreError::Damaged { path, cause: cause.to_owned() });
+        }
         let escaped: String = path.to_string_lossy().chars().fold(String::new(), |mut text, c| {
             match c {
                 '%' | '?' | '#' => text.push_str(&format!("%{:02x}", c as u32)),
@@ -104,6 +109,13 @@ impl Database {
         connection.set_prepared_statement_cache_capacity(64);
         // Otherwise a statement is planned again for other values of its parameters.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(error(&path))?;
+        let has_tables = |connection: &Connection| {
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, u32>(0))
+        };
+        // A file of another program stays as it is.
+        if has_tables(&connection).map_err(error(&path))? > 0 {
+            check_format(&connection, &path)?;
+        }
         // A kill of the process loses nothing; a loss of power may lose the last transactions, and damages nothing.
         journal_in_wal(&connection).map_err(error(&path))?;
         connection

@@ -2,6 +2,7 @@
 
 use super::{Database, checksum};
 use crate::StoreError;
+use crate::names::is_plain_name;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 /// A measured quantity. Empty strings stand for the run or the flow as a whole, and for a single window.
@@ -72,6 +73,13 @@ pub(crate) struct RunFolder {
     pub(crate) document: String,
 }
 
+impl RunFolder {
+    /// Returns whether its name is that of a folder, and not another path.
+    fn is_plain(&self) -> bool {
+        is_plain_name(&self.directory)
+    }
+}
+
 const COLUMNS: &str = "inputs, scenario, scenario_hash, controllers, changes, world, seed, code, trace_hash, duration_s, \
                        stored, directory, cut_at_s, about, document, checksum, values_checksum";
 
@@ -127,7 +135,7 @@ impl Database {
         })
     }
 
-    /// Inserts or updates a run and returns its row number. Without `folder` a stored folder stays.
+    /// Inserts or updates a run and returns its row number. Without `folder` only values are kept.
     pub(crate) fn insert_run(
         &self,
         transaction: &Transaction<'_>,
@@ -138,12 +146,14 @@ impl Database {
         let cut_at_s = folder.as_ref().and_then(|folder| folder.cut_at_s);
         let sql = format!(
             "SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND scenario = ?2 AND controllers = ?3 AND changes = ?4 \
-             AND cut_at_s IS ?5"
+             AND cut_at_s IS ?5 AND (directory IS NULL) = ?6"
         );
         let known = {
             let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
             let found = statement
-                .query_row(params![run.inputs, run.scenario, controllers, changes, cut_at_s], |row| Ok(self.row(row)))
+                .query_row(params![run.inputs, run.scenario, controllers, changes, cut_at_s, folder.is_none()], |row| {
+                    Ok(self.row(row))
+                })
                 .optional();
             found.map_err(self.error())?.transpose()?
         };
@@ -158,7 +168,6 @@ impl Database {
                 values.push((key.clone(), value.filter(|value| !value.is_nan())));
             }
         }
-        let folder = folder.or_else(|| known.as_ref().and_then(|known| known.folder.clone()));
         let next = "SELECT ifnull(max(stored), 0) + 1 FROM run";
         let stored = transaction.prepare_cached(next).and_then(|mut s| s.query_row([], |row| row.get(0)));
         let stored = stored.map_err(self.error())?;
@@ -303,7 +312,7 @@ impl Database {
             Ok((RunRow { id: row.get(0)?, run, folder, stored: row.get(11)?, values_checksum: text(17)? }, text(16)?))
         };
         match read() {
-            Ok((row, expected)) if row.checksum() == expected => Ok(row),
+            Ok((row, expected)) if row.checksum() == expected && row.folder.iter().all(RunFolder::is_plain) => Ok(row),
             _ => Err(self.damaged("a run")),
         }
     }

@@ -13,7 +13,7 @@ CREATE TABLE experiment (
     UNIQUE (kind, name)
 ) STRICT;
 
--- One run of a scenario.
+-- One run of a scenario. A run of which only values are kept has a row of its own next to that of the same run with a folder.
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     -- Hash of everything that determines the run: resolved scenario with controllers, world, seed, version of the program.
@@ -47,7 +47,7 @@ CREATE TABLE run (
     values_checksum TEXT NOT NULL
 ) STRICT;
 CREATE INDEX run_order ON run (stored);
-CREATE UNIQUE INDEX run_identity ON run (inputs, scenario, controllers, changes, ifnull(cut_at_s, -1));
+CREATE UNIQUE INDEX run_identity ON run (inputs, scenario, controllers, changes, ifnull(cut_at_s, -1), directory IS NULL);
 
 -- What is measured; '' for the run or the flow as a whole, and for a single window.
 CREATE TABLE quantity (
