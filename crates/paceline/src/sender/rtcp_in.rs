@@ -186,7 +186,7 @@ impl<T> Sender<T> {
                 let ours = self.rtp.streams.is_empty() || ssrcs.any(is_media);
                 self.handle_rtcp_message(now, packet, ours && !status.stale);
             }
-            Rtcp::Nada { .. } | Rtcp::GroupStep { .. } | Rtcp::App { .. } => {
+            Rtcp::Nada { .. } | Rtcp::App { .. } => {
                 self.handle_rtcp_message(now, packet, status.fresh && !status.stale);
             }
             Rtcp::Pli { media_ssrc, .. } => match self.rtp.streams.iter().find(|s| s.ssrc == media_ssrc) {
