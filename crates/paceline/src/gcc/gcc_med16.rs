@@ -357,8 +357,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::rtt;
-    use crate::testing::{SETUP, arrival, report};
+    use crate::testing::{Drive, SETUP, arrival, report, rtt};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
@@ -456,12 +455,11 @@ mod tests {
     fn loss_based_rate_follows_equation_6_below_the_delay_based_rate() {
         let after = |fractions: &[f64]| {
             let mut half = pair(|_| {}).0;
-            let mut signals = Signals::disabled();
             for ms in [10, 1010] {
-                half.handle_event(Time::from_millis(ms), &Event::Message(&gradient(33, 33, 0, 900)), &mut signals);
+                half.on(ms, Event::Message(&gradient(33, 33, 0, 900)));
             }
             for f in fractions {
-                half.handle_event(Time::from_millis(1020), &Event::Report(&report(*f)), &mut signals);
+                half.on(1020, Event::Report(&report(*f)));
             }
             half.decision().target.as_bps()
         };
@@ -474,11 +472,11 @@ mod tests {
     #[test]
     fn decreases_for_loss_once_per_round_trip() {
         let mut half = pair(|_| {}).0;
-        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(100)), &mut Signals::disabled());
+        half.on(0, Event::RoundTrip(&rtt(100)));
         let report = report(0.2);
         let mut targets = Vec::new();
         for i in 0..10 {
-            half.handle_event(Time::from_millis(5000 + 100 * i), &Event::Report(&report), &mut Signals::disabled());
+            half.on(5000 + 100 * i, Event::Report(&report));
             targets.push(half.decision().target.as_bps());
         }
         assert_eq!(targets, [[270_000; 4].as_slice(), &[243_000; 4], &[218_700; 2]].concat());
@@ -489,10 +487,9 @@ mod tests {
     #[test]
     fn sender_estimates_the_rate_from_gradients() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::disabled();
         for i in 0..300 {
-            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(33, 33, 0, 1000)), &mut signals);
-            half.handle_event(Time::from_millis(33 * i), &Event::Report(&report(0.0)), &mut signals);
+            half.on(33 * i, Event::Message(&gradient(33, 33, 0, 1000)));
+            half.on(33 * i, Event::Report(&report(0.0)));
         }
         let grown = half.decision().target.as_bps();
         // 301, then 1.08 per second for 9.9 s: 645.
@@ -500,7 +497,7 @@ mod tests {
         let mut falls = Vec::new();
         for i in 300..330 {
             let before = half.decision().target;
-            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(36, 33, 0, 600)), &mut signals);
+            half.on(33 * i, Event::Message(&gradient(36, 33, 0, 600)));
             let after = half.decision().target;
             if after < before {
                 falls.push((i - 300, after.as_bps()));
@@ -509,7 +506,7 @@ mod tests {
         assert_eq!(falls.len(), 1, "R does not change: {falls:?}");
         assert!((2..25).contains(&falls[0].0) && falls[0].1 == 510_000, "{falls:?}");
         // Over-use continues and R is lower: another decrease.
-        half.handle_event(Time::from_millis(33 * 340), &Event::Message(&gradient(36, 33, 0, 400)), &mut signals);
+        half.on(33 * 340, Event::Message(&gradient(36, 33, 0, 400)));
         assert_eq!(half.decision().target.as_bps(), 340_000);
     }
 
@@ -518,14 +515,10 @@ mod tests {
         let scaled_after = |pause_ms: i64| {
             let (mut half, mut signals) = (pair(|_| {}).0, Signals::enabled());
             for i in 0..200 {
-                half.handle_event(Time::from_millis(20 * i), &Event::Message(&gradient(22, 20, 0, 500)), &mut signals);
+                half.on(20 * i, Event::Message(&gradient(22, 20, 0, 500)));
             }
-            signals.drain().for_each(drop);
-            half.handle_event(
-                Time::from_millis(3980 + pause_ms),
-                &Event::Message(&gradient(20, 20, 0, 500)),
-                &mut signals,
-            );
+            let (now, message) = (Time::from_millis(3980 + pause_ms), gradient(20, 20, 0, 500));
+            half.handle_event(now, &Event::Message(&message), &mut signals);
             let mut scaled = signals.drain().filter(|(signal, _)| *signal == 1).map(|(_, value)| value);
             scaled.next().expect("one report")
         };
@@ -536,13 +529,11 @@ mod tests {
     #[test]
     fn remb_bounds_the_rate_and_nada_reports_are_ignored() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::disabled();
-        half.handle_event(Time::from_millis(10), &Event::Message(&Message::Remb(Rate::from_kbps(200))), &mut signals);
-        assert_eq!(half.decision().target, Rate::from_kbps(200));
+        assert_eq!(half.on(10, Event::Message(&Message::Remb(Rate::from_kbps(200)))), Rate::from_kbps(200));
         let before = half.decision();
         let (mode, signal) = (crate::NadaMode::Gradual, TimeDelta::from_secs(2));
         let report = crate::NadaReport { mode, signal, incoming: Rate::from_kbps(50) };
-        half.handle_event(Time::from_millis(20), &Event::Message(&Message::Nada(report)), &mut signals);
+        half.on(20, Event::Message(&Message::Nada(report)));
         assert_eq!(half.decision(), before);
     }
 }

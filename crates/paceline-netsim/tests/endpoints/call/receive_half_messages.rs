@@ -3,8 +3,7 @@
 use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
 use paceline::{
-    AppMessage, Arrival, Controller, Decision, Event, Message, NadaMode, NadaReport, ReceiveHalf,
-    SendHalf, Signals,
+    AppMessage, Arrival, Controller, Decision, Event, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf, Signals,
 };
 use paceline_netsim::flow::StreamConfig;
 use paceline_units::{Rate, RemoteTime, Time};
