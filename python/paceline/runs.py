@@ -246,7 +246,8 @@ class ComparisonTable(_Result):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns a pandas frame with a row for each quantity and controller: what it describes, mean, half of its 95 %
-        interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
+        interval, whether it is the best mean, and the difference to the first controller: its interval, its verdict (`holds` if it matters), and
+        whether it is an improvement."""
         frame: pandas.DataFrame = frame_of("pandas", self._rows())
         return frame
 
@@ -278,6 +279,7 @@ class ComparisonTable(_Result):
                         "difference": difference.get("mean"),
                         "difference_interval": difference.get("interval"),
                         "verdict": difference.get("verdict"),
+                        "better": difference.get("better"),
                     }
                 )
         names = rows[0] if rows else {}

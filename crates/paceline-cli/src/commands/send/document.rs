@@ -4,7 +4,7 @@ use super::bounds::{Unmeasured, describe_unmeasured};
 use super::frozen::FrozenStreams;
 use super::highest;
 use crate::commands::host_session::WORLD;
-use crate::commands::run::describe_assertion;
+use crate::commands::run::assertion_line;
 use crate::output;
 use crate::table::Table;
 use paceline_live::hosts::diagnosis::{Diagnosis, Evidence, diagnose};
@@ -350,7 +350,7 @@ pub(super) fn describe(document: &Document<'_>) -> String {
         text += &format!("{}\n", flows.render());
     }
     for assertion in &document.judged.assertions {
-        text += &format!("{}\n", output::wrap(&describe_assertion(assertion)));
+        text += &format!("{}\n", output::wrap(&assertion_line(assertion)));
     }
     let verdict = format!("{}: {}", document.verdict.name(), document.why);
     text += &format!("{}\n", output::wrap(&verdict));
