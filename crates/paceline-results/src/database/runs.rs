@@ -327,6 +327,25 @@ impl Database {
         Ok(rows)
     }
 
+    /// Calls `each` with every complete run and the name of its folder, in the order in which they were added.
+    ///
+    /// # Errors
+    /// A run is damaged, or the database cannot be read.
+    pub fn each_run(&self, mut each: impl FnMut(MeasuredRun, Option<&str>)) -> Result<(), StoreError> {
+        self.read(|transaction| {
+            let sql = format!("SELECT id, {COLUMNS} FROM run WHERE cut_at_s IS NULL ORDER BY id");
+            let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
+            let rows = statement.query_map([], |row| Ok(self.row(row))).map_err(self.error())?;
+            for row in rows {
+                let row = row.map_err(self.error())??;
+                let values = self.values_of(transaction, &row)?;
+                let directory = row.folder.as_ref().map(|folder| folder.directory.as_str());
+                each(MeasuredRun { values, ..row.run }, directory);
+            }
+            Ok(())
+        })
+    }
+
     /// Returns a run by its number.
     pub(crate) fn run_row(&self, transaction: &Transaction<'_>, id: i64) -> Result<RunRow, StoreError> {
         let sql = format!("SELECT id, {COLUMNS} FROM run WHERE id = ?1");
