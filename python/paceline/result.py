@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Result"]
 
 
-class Frames:
+class _Frames:
     """Something with a table of results, which becomes a frame and a plot."""
 
     _rows: Table | Callable[[], Table]
@@ -25,7 +25,7 @@ class Frames:
     @property
     def rows(self) -> Table:
         """The table of results: a row for each value of each run, with scenario, changes, controllers, world, seed, window, flow,
-        stream, metric and trace hash, as in the view `results` of `results.sqlite`."""
+        stream, metric, program and trace hash, as in the view `results` of `results.sqlite`."""
         if not isinstance(self._rows, Table):
             self._rows = self._rows()
         return self._rows
@@ -49,7 +49,7 @@ class Frames:
         raise NotImplementedError
 
 
-class Result(Frames, Mapping[str, Any]):
+class Result(_Frames, Mapping[str, Any]):
     """A result: the JSON document of a command as a mapping, its text, its table of results, frames and a plot. Can be pickled."""
 
     def __init__(self, document: dict[str, Any], text: str, html: str, rows: Table | Callable[[], Table]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _paceline
 from .controllers import with_registered
 from .errors import ArgumentError
-from .result import Frames, stored_rows
+from .result import _Frames, stored_rows
 from .runs import ComparisonTable, Run, Runs, _by_run
 from .suites import SuiteResult
 from .sweeps import SweepResult
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Results", "load"]
 
 
-class Results(Frames):
-    """A folder of results. Events are read when a run's `series` or `packets` are used."""
+class Results(_Frames):
+    """A folder of results. Frames have a row for each run (scenario, world, controllers, changes, seed, hash, metrics), or those of the
+    sweep or the suites. Events are read when a run's `series` or `packets` are used."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Results(Frames):
     ) -> None:
         self.folder = folder
         """The folder."""
-        self._rows = partial(stored_rows, folder)
+        self._rows = partial(stored_rows, folder, [run.folder.name for run in runs if run.folder] or None)
         self.groups = groups
         """Runs of one scenario under the same controllers, with their summary."""
         self.runs = runs
@@ -52,8 +53,6 @@ class Results(Frames):
         """The document that `reproduce --out` wrote."""
 
     def _columns(self) -> Mapping[str, Any]:
-        """Returns a row for each run (scenario, world, controllers, changes, seed, hash, metrics), or those of the sweep or the
-        suites."""
         if self._one is not None:
             return self._one._columns()
         about: dict[str, Any] = {
@@ -114,7 +113,7 @@ def load(folder: str | Path) -> Results:
         document = {**group, "runs": [run.document for run in own]}
         rows = partial(stored_rows, folder, group["runs"])
         found.append(Runs({"document": document, "text": text, "html": html, "rows": rows}, own))
-    every = partial(stored_rows, folder)
+    every = partial(stored_rows, folder, [run.folder.name for run in runs if run.folder] or None)
     comparisons = [
         ComparisonTable(json.loads(document), text, html, every) for document, text, html in data["comparisons"]
     ]

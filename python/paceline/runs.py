@@ -30,7 +30,8 @@ _PLOT = '<div class="plot"></div>'
 
 
 class Run(Result):
-    """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`."""
+    """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`. Frames have a row for each value of each
+    series: `series`, `unit`, `time_s`, `value`."""
 
     def __init__(self, data: Mapping[str, Any], description: dict[str, Any] | None, controllers: list[str]) -> None:
         self.all: dict[str, Any] = data["document"]
@@ -121,7 +122,6 @@ class Run(Result):
         return Series(f"{flow}.received_bps", "bit/s", ends[:-1], sums * 8.0 / bin_s)
 
     def _columns(self) -> dict[str, Any]:
-        """Returns every value of every series as a row: `series`, `unit`, `time_s`, `value`."""
         series: list[Series] = list(self.series.values())
         lengths = [len(s) for s in series]
         none = np.zeros(0)
@@ -157,7 +157,8 @@ class Run(Result):
 
 
 class Runs(Result):
-    """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`."""
+    """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`. Frames have a row for each
+    run: `seed`, `trace_hash`, and each metric."""
 
     def __init__(self, data: Mapping[str, Any], runs: list[Run]) -> None:
         super().__init__(data["document"], data["text"], data["html"], data["rows"])
@@ -181,7 +182,6 @@ class Runs(Result):
         return SeriesMap({name: [run.series[name] for run in self.runs if name in run.series] for name in names})
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each run: `seed`, `trace_hash`, and each metric."""
         return _by_run(self.runs)
 
     def plot(self) -> Figure:
@@ -200,7 +200,8 @@ class Runs(Result):
 
 class ComparisonTable(Result):
     """The quantities of each flow and stream under each controller, their differences to the first controller, and the verdict.
-    The extension computes it, as for the command."""
+    The extension computes it, as for the command. Frames have a row for each quantity and controller: what it describes, mean, half of
+    its 95 % interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
 
     @property
     def verdict(self) -> str:
@@ -208,8 +209,6 @@ class ComparisonTable(Result):
         return " ".join(self["verdict"])
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each quantity and controller: what it describes, mean, half of its 95 % interval, whether it is the best
-        mean, and the difference to the first controller with its interval and verdict."""
         units = metric_units()
         rows = []
         for row in self["rows"]:
@@ -248,7 +247,9 @@ class ComparisonTable(Result):
 
 
 class Comparison(Result):
-    """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`."""
+    """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`. Frames have a row for each
+    run: `controller`, `seed`, `trace_hash`, and each metric; those of `table` have the compared quantities. The first column of
+    `rows` is `controller`."""
 
     def __init__(self, data: Mapping[str, Any], controllers: dict[str, Runs]) -> None:
         document = json.loads(data["document"])
@@ -285,7 +286,6 @@ class Comparison(Result):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each run: `controller`, `seed`, `trace_hash`, and each metric. `table` has the compared quantities."""
         names = [name for name, runs in self.controllers.items() for _ in runs.runs]
         return {"controller": names, **_by_run([run for runs in self.controllers.values() for run in runs.runs])}
 
@@ -301,14 +301,14 @@ class Comparison(Result):
 
 
 class Reproduction(Result):
-    """The verdicts on published values and claims. As a mapping it is the document of `reproduce --json`."""
+    """The verdicts on published values and claims. As a mapping it is the document of `reproduce --json`. Frames have a row for each
+    cell. `rows` has the simulated runs as written, without those of the null sender."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         text = data["text"]
         super().__init__(json.loads(data["document"]), text, f"<pre>{escape(text)}</pre>", Table._of_columns(data["rows"]))
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each cell, with the fields of the document that are not lists; `case` is a text."""
         rows = []
         for experiment in self["experiments"]:
             for cell in experiment["cells"]:

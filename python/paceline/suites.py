@@ -25,7 +25,8 @@ __all__ = ["SuiteResult", "suite"]
 
 
 class SuiteResult(Result):
-    """Which bounds hold under which controller. As a mapping it is the document of `suite --json`. The first
+    """Which bounds hold under which controller. As a mapping it is the document of `suite --json`. Frames have a row for each
+    bound of each test under each controller: the bound, mean, half of its 95 % interval, and whether it passes. The first
     columns of `rows` are `suite` and `controller`, unless the result was loaded from a folder."""
 
     @property
@@ -34,8 +35,6 @@ class SuiteResult(Result):
         return [row["controller"] for row in self["suites"][0]["rows"]]
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each bound of each test under each controller: what is bounded, the bounds, mean and half of the 95 %
-        interval, and whether it passes."""
         rows: list[dict[str, Any]] = []
         for suite in self["suites"]:
             for row in suite["rows"]:

@@ -41,7 +41,8 @@ class SweepFile:
 
 
 class SweepResult(Result):
-    """The measures at each point of a sweep. As a mapping it is the document of `sweep --json`."""
+    """The measures at each point of a sweep. As a mapping it is the document of `sweep --json`. Frames have a row for each point: the
+    value of each key, and of each measure the mean, `NAME_ci95` and `NAME_n`, as in `points.parquet`."""
 
     refined: SweepResult | None
     """The best points on more seeds, if the file has `[refine]`."""
@@ -113,8 +114,6 @@ class SweepResult(Result):
         return _runs(loaded.runs(request, point, measure, making)).runs[0]
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Returns a row for each point: the value of each key, and of each measure the mean, `NAME_ci95` and `NAME_n`, as in
-        `points.parquet`."""
         points = self.points
         columns: dict[str, list[Any]] = {
             key: [point["at"][index] for point in points] for index, key in enumerate(self.keys_swept)

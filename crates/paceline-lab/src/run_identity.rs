@@ -4,7 +4,7 @@ use crate::metrics::{METRICS, WindowResult};
 use crate::run::RunResult;
 use paceline_netsim::plan::{ControllerPlan, FlowKind, Plan};
 use paceline_netsim::records::Label;
-use paceline_results::database::{MeasuredRun, QuantityKey, run_inputs};
+use paceline_results::database::{MeasuredRun, QuantityKey, code, run_inputs};
 use paceline_scenario::{Quantity, Scenario};
 use std::fmt::{self, Write};
 
@@ -100,17 +100,18 @@ pub(crate) fn measured_run(
     measured(scenario, &ScenarioHashes::of(scenario), run, (trace_hash, values))
 }
 
-/// Returns runs of this scenario with every metric of the whole run. `settings` are the changes by `--set`.
+/// Returns runs of this scenario with every metric of the whole run. `settings` are the changes by `--set`, `code` is the program.
 pub fn whole_runs<'a>(
     scenario: &'a Scenario,
-    settings: &'a [String],
+    (settings, code): (&'a [String], &'a str),
     runs: &'a [RunResult],
 ) -> impl Iterator<Item = MeasuredRun> + 'a {
     let hashes = ScenarioHashes::of(scenario);
     runs.iter().map(move |run| {
         let values = whole_values(scenario, &run.whole);
         let measured = measured(scenario, &hashes, (&run.world, run.seed), (&run.trace_hash, values));
-        MeasuredRun { changes: changes(&scenario.plan.case, settings.iter().cloned()), ..measured }
+        let changes = changes(&scenario.plan.case, settings.iter().cloned());
+        MeasuredRun { changes, code: code.to_owned(), ..measured }
     })
 }
 
@@ -128,7 +129,7 @@ fn measured(
         changes: changes(&scenario.plan.case, []),
         world: world.to_owned(),
         seed,
-        code: VERSION.to_owned(),
+        code: code(VERSION, None),
         trace_hash: trace_hash.to_owned(),
         duration_s: scenario.plan.duration.as_secs_f64(),
         values,

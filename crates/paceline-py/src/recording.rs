@@ -15,6 +15,7 @@ use paceline_lab::run_identity::whole_runs;
 use paceline_lab::storage::{Inputs, run_and_store};
 use paceline_netsim::records::RunHeader;
 use paceline_results::Store;
+use paceline_results::database::code;
 use paceline_scenario::Scenario;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -39,8 +40,9 @@ type Recorder = (Option<SeriesRecorder>, Option<PacketRecorder>);
 pub struct RecordedRuns {
     pub scenario: Scenario,
     pub result: RunsResult,
-    /// The changes by `set`.
+    /// The changes by `set`, and the program.
     changes: Vec<String>,
+    code: String,
     recorders: Vec<Recorder>,
 }
 
@@ -99,12 +101,13 @@ impl Making {
         (registry, stop): (&Registry, &Stop),
     ) -> Result<RecordedRuns, Failure> {
         let (inputs, changes) = (request.inputs()?, request.typed_changes());
+        let code = code(env!("CARGO_PKG_VERSION"), inputs.environment.commit.as_deref());
         let repeat = request.repeat(controller);
         let seconds = scenario.plan.duration.as_secs_f64() * self.seeds(&scenario).len() as f64;
         stop.expect(seconds as u64);
         let made =
             with_runner(&self.world, (registry, stop), repeat, |runner| self.on_runner(runner, &scenario, inputs));
-        made.map(|(result, recorders)| RecordedRuns { scenario, result, changes, recorders })
+        made.map(|(result, recorders)| RecordedRuns { scenario, result, changes, code, recorders })
     }
 
     fn on_runner(
@@ -165,7 +168,7 @@ impl RecordedRuns {
 
     /// Adds the values of the runs to a table of results.
     pub fn add_rows(&self, rows: &mut Rows, own: &[&str]) {
-        whole_runs(&self.scenario, &self.changes, &self.result.runs).for_each(|run| rows.add(own, &run));
+        whole_runs(&self.scenario, (&self.changes, &self.code), &self.result.runs).for_each(|run| rows.add(own, &run));
     }
 }
 

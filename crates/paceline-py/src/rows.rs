@@ -46,6 +46,7 @@ pub struct Rows {
     metric: Texts,
     each: Texts,
     value: Vec<f64>,
+    code: Texts,
     trace_hash: Texts,
 }
 
@@ -82,6 +83,7 @@ impl Rows {
             self.metric.push(&key.metric);
             self.each.push(&key.each);
             self.value.push(value.unwrap_or(f64::NAN));
+            self.code.push(&run.code);
             self.trace_hash.push(&run.trace_hash);
         }
     }
@@ -104,6 +106,7 @@ impl Rows {
             self.metric.column(py, "metric"),
             self.each.column(py, "each"),
             numbers("value", &self.value),
+            self.code.column(py, "code"),
             self.trace_hash.column(py, "trace_hash"),
         ]);
         columns

@@ -62,6 +62,11 @@ pub fn run_inputs(plan: &str, world: &str, seed: u64, version: &str) -> String {
     checksum([plan.as_bytes(), world.as_bytes(), &seed.to_le_bytes(), version.as_bytes()])[..16].to_owned()
 }
 
+/// Returns the program as runs are listed with it: its version, and its commit if known.
+pub fn code(version: &str, commit: Option<&str>) -> String {
+    commit.map_or_else(|| version.to_owned(), |commit| format!("{version} {commit}"))
+}
+
 /// The columns of a run that has a folder of tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunFolder {
