@@ -1,7 +1,7 @@
 //! A folder of results.
 
 use crate::database::{
-    Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, read_documents, run_inputs,
+    Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, code, read_documents, run_inputs,
 };
 use crate::files::{self, Left, Temporary};
 use crate::names::{free_name, is_plain_name};
@@ -415,10 +415,6 @@ impl RunRow {
 /// Returns the columns of a run with a folder.
 pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey, Option<f64>)>) -> MeasuredRun {
     let (run, inputs) = (&about.run, &about.inputs);
-    let code = match &inputs.commit {
-        Some(commit) => format!("{} {commit}", inputs.version),
-        None => inputs.version.clone(),
-    };
     MeasuredRun {
         inputs: run_inputs(&inputs.plan_hash, &run.world, run.seed, &inputs.version),
         scenario: run.scenario.clone(),
@@ -427,7 +423,7 @@ pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey
         changes: run.changes.clone(),
         world: run.world.clone(),
         seed: run.seed,
-        code,
+        code: code(&inputs.version, inputs.commit.as_deref()),
         trace_hash: trace_hash.to_owned(),
         duration_s: inputs.setting.as_ref().map_or(0.0, |setting| setting.duration_s),
         values,

@@ -13,7 +13,7 @@ mod runs;
 pub use documents::DocumentKind;
 pub(crate) use documents::read_documents;
 pub use jobs::{Experiment, JobRun};
-pub use runs::{FoundRun, MeasuredRun, QuantityKey, run_inputs};
+pub use runs::{FoundRun, MeasuredRun, QuantityKey, code, run_inputs};
 pub(crate) use runs::{RunFolder, RunRow};
 
 use crate::files;
