@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use times::{Grid, milliseconds, place};
+use times::{Grid, POINTS_MAX, RATES, Series, milliseconds, place};
 
 mod times;
 
@@ -21,8 +21,6 @@ pub const FORMAT: &str = "webrtc-internals";
 
 /// The longest text in the document. The longest known are series of 1000 points, below 100 kB, and session descriptions.
 const TEXT_MAX: usize = 32 << 20;
-/// Points of a series at most: Chromium keeps 1000.
-const POINTS_MAX: usize = 100_000;
 /// Objects of a connection at most.
 const OBJECTS_MAX: usize = 4096;
 
@@ -125,20 +123,6 @@ struct Connection {
     unplaced: usize,
     left_out: bool,
 }
-
-/// The series of an object.
-#[derive(Default)]
-struct Series {
-    kind: String,
-    /// First and last time, and values, by metric.
-    metrics: BTreeMap<String, (f64, f64, Vec<Value>)>,
-    /// The same for [`RATES`].
-    rates: BTreeMap<&'static str, Vec<Value>>,
-}
-
-/// Computed rates, and the counters of which they are. Both give the time between two samples.
-const RATES: [(&str, &str); 2] =
-    [("[bytesSent_in_bits/s]", "bytesSent"), ("[bytesReceived_in_bits/s]", "bytesReceived")];
 
 impl<'de> DeserializeSeed<'de> for &mut Connection {
     type Value = ();
