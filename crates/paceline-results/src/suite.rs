@@ -72,22 +72,6 @@ impl SuitesReport {
             }
         }
     }
-
-    /// Joins the results of the same suites under different subjects: the rows of each suite in the order of the parts. Suites that a
-    /// later part has alone follow.
-    pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut merged = Self::default();
-        for suite in parts.into_iter().flat_map(|part| part.suites) {
-            match merged.suites.iter_mut().find(|known| known.id == suite.id) {
-                Some(known) => {
-                    known.rows.extend(suite.rows);
-                    known.changed.extend(suite.changed);
-                }
-                None => merged.suites.push(suite),
-            }
-        }
-        merged
-    }
 }
 
 /// The results of one suite.
@@ -101,8 +85,11 @@ pub struct SuiteReport {
     pub source: String,
     /// The kind of paths.
     pub family: String,
-    /// Runs of each test under each controller, on seeds from 1.
+    /// Runs of each test under each controller.
     pub repeats: u64,
+    /// Their seeds; empty: those from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
     /// The tests: each case of each scenario.
     pub tests: Vec<SuiteTest>,
     /// The results of each controller.

@@ -107,6 +107,7 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
 pub fn suggestion(name: &str, known: &[&str]) -> String {
     let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
     match nearest(name, known.iter().copied()) {
+        None if known.is_empty() => "there are none".to_owned(),
         Some(near) => format!("did you mean `{near}`? Known: {}", list()),
         None => format!("known: {}", list()),
     }

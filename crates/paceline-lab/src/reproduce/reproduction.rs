@@ -17,9 +17,19 @@ pub fn reproduce(
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Report, BackendError> {
-    let mut reports = verdicts(runner, experiments, seeds, announce)?;
+    Ok(reproduce_with_runs(runner, experiments, seeds, announce)?.0)
+}
+
+/// Returns every verdict as [`reproduce`] does, and the runs of each experiment.
+pub(super) fn reproduce_with_runs(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    announce: &dyn Fn(f64),
+) -> Result<(Report, Vec<ExperimentRuns>), BackendError> {
+    let (mut reports, runs) = verdicts(runner, experiments, seeds, announce)?;
     try_changes(runner, experiments, &mut reports, announce)?;
-    Ok(Report::of(reports))
+    Ok((Report::of(reports), runs))
 }
 
 /// Runs every experiment on as many seeds as its verdicts need.
@@ -28,8 +38,8 @@ pub(super) fn verdicts(
     experiments: &[Experiment],
     seeds: Seeds,
     announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentReport>, BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, &|_| true, None, announce)?;
+) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), BackendError> {
+    let mut runs = first_runs(runner, experiments, seeds, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {
@@ -37,7 +47,7 @@ pub(super) fn verdicts(
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if additional_seeds.is_empty() {
-            return Ok(reports);
+            return Ok((reports, runs));
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();

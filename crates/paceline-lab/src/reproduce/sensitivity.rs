@@ -138,7 +138,7 @@ pub fn sensitivity(
     }
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let reports = verdicts(runner, written, on, announce).and_then(|bases| {
+    let reports = verdicts(runner, written, on, announce).and_then(|(bases, _)| {
         let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
         let changed = reports_on_seeds(runner, varied, &seeds, announce)?;
         Ok((bases, changed))

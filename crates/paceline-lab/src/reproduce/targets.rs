@@ -1,10 +1,12 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
-use super::{FormulaTable, Seeds, reproduce};
+use super::reproduction::reproduce_with_runs;
+use super::{FormulaTable, Seeds};
 use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
+use paceline_results::database::MeasuredRun;
 use paceline_results::{ExperimentReport, PaperCounts, Report, papers};
 use paceline_scenario::{Changes, Origin, ScenarioError, is_formula_table};
 use serde::Serialize;
@@ -28,6 +30,9 @@ pub struct Verdicts {
     pub report: Report,
     /// Counts for each paper and experiment.
     pub papers: Vec<PaperCounts>,
+    /// The simulated runs, without those of the null sender and of changes.
+    #[serde(skip)]
+    pub runs: Vec<MeasuredRun>,
 }
 
 impl Targets {
@@ -69,8 +74,12 @@ impl Targets {
     /// # Errors
     /// The backend cannot make a run.
     pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, BackendError> {
-        let run = reproduce(runner, &self.experiments, seeds, announce)?;
-        Ok(Verdicts::of(run.experiments.into_iter().chain(self.tables).collect()))
+        let (report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, announce)?;
+        let world = runner.world.name();
+        let measured =
+            self.experiments.iter().zip(&runs).flat_map(|(experiment, runs)| runs.measured(experiment, world));
+        let runs = measured.collect();
+        Ok(Verdicts { runs, ..Verdicts::of(report.experiments.into_iter().chain(self.tables).collect()) })
     }
 }
 
@@ -78,6 +87,6 @@ impl Verdicts {
     /// Counts the verdicts of these reports.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let report = Report::of(experiments);
-        Self { papers: papers(&report.experiments), report }
+        Self { papers: papers(&report.experiments), report, runs: Vec::new() }
     }
 }

@@ -28,6 +28,7 @@ struct SuiteFile {
 }
 
 /// A suite: scenarios whose bounds judge controllers.
+#[derive(Clone, Debug)]
 pub struct Suite {
     /// Its id.
     pub id: String,

@@ -1,9 +1,9 @@
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};
+use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
-use crate::judge::{Experiment, RunValues};
-use crate::reproduce::{Seeds, first_runs};
+use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::run::Runner;
 use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
@@ -72,7 +72,7 @@ impl Subject {
     }
 
     /// Loads a scenario under this subject.
-    fn load(&self, origin: &Origin, registry: &Registry) -> Result<Loaded, ScenarioError> {
+    pub(super) fn load(&self, origin: &Origin, registry: &Registry) -> Result<Loaded, ScenarioError> {
         let under = |controller: Option<&str>| {
             let changes = Changes { controller: controller.map(str::to_owned), ..Changes::default() };
             load_cases(origin, &changes, crate::registries(registry))
@@ -98,10 +98,10 @@ impl Subject {
 }
 
 /// A scenario under a subject.
-struct Loaded {
-    experiment: Experiment,
+pub(super) struct Loaded {
+    pub(super) experiment: Experiment,
     /// Whether it is run. An oracle does not apply to each path, and not every controller can be coupled.
-    applies: bool,
+    pub(super) applies: bool,
 }
 
 impl Loaded {
@@ -153,31 +153,13 @@ pub fn run_with(
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
-    let mut loaded = Vec::new();
-    for suite in suites {
-        for subject in subjects {
-            for origin in &suite.scenarios {
-                let one = subject.load(origin, runner.registry)?;
-                check(origin, &one.experiment)?;
-                loaded.push(one);
-            }
-        }
-    }
-    let mut reports = Vec::new();
-    let mut rest = loaded.into_iter();
-    for suite in suites {
-        let of_suite = rest.by_ref().take(suite.scenarios.len() * subjects.len()).collect();
-        let seeds = repeats.unwrap_or(suite.repeats);
-        match run_suite(runner, suite, subjects, of_suite, seeds, (done, announce)) {
-            Ok(report) => reports.push(report),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(SuitesReport { suites: reports }))
+    let seeds: Option<Vec<u64>> = repeats.map(|repeats| (1..=repeats).collect());
+    let mut runs = SuiteRuns::load(suites.to_vec(), subjects.to_vec(), seeds.as_deref(), runner.registry)?;
+    Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))
 }
 
 /// Checks that each case has bounds, each with a reason.
-fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
+pub(super) fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
     let problem =
         |message: String| ScenarioError::of(&origin.name, &origin.text, format!("{}: {message}", origin.name));
     for case in &experiment.cases {
@@ -195,24 +177,21 @@ fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-fn run_suite(
-    runner: &Runner<'_>,
-    suite: &Suite,
+/// Returns the document of a suite: `runs` has the runs of each subject in each scenario.
+pub(super) fn report(
+    (suite, seeds): (&Suite, &[u64]),
     subjects: &[Subject],
-    loaded: Vec<Loaded>,
-    seeds: u64,
-    (done, announce): (Option<&DoneRuns>, &dyn Fn(f64)),
-) -> Result<SuiteReport, BackendError> {
-    let applies: Vec<bool> = loaded.iter().map(|one| one.applies).collect();
-    let experiments: Vec<Experiment> = loaded.into_iter().map(|one| one.experiment).collect();
-    let runs = first_runs(runner, &experiments, Seeds::Exactly(seeds), &|n| applies[n], done, announce)?;
+    (experiments, applies): (&[Experiment], &[bool]),
+    runs: &[ExperimentRuns],
+    world: &str,
+) -> SuiteReport {
     let (mut tests, mut rows) = (Vec::new(), Vec::new());
     for (n, subject) in subjects.iter().enumerate() {
         let mut results = Vec::new();
         for (scenario_index, origin) in suite.scenarios.iter().enumerate() {
             let index = n * suite.scenarios.len() + scenario_index;
             let (experiment, runs) = (&experiments[index], &runs[index]);
-            let report = experiment.report(runs, runner.world.name());
+            let report = experiment.report(runs, world);
             for (case, scenario) in experiment.cases.iter().enumerate() {
                 let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
                 if n == 0 {
@@ -226,20 +205,23 @@ fn run_suite(
         }
         rows.push(SuiteRow { controller: subject.name.clone(), kind: subject.kind, results });
     }
+    let repeats = seeds.len() as u64;
+    let are_first = seeds.iter().copied().eq(1..=repeats);
     let mut report = SuiteReport {
         id: suite.id.clone(),
         title: suite.title.clone(),
         source: suite.source.clone(),
         family: suite.family.clone(),
-        repeats: seeds,
+        repeats,
+        seeds: if are_first { Vec::new() } else { seeds.to_vec() },
         tests,
         rows,
         changed: Vec::new(),
     };
-    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.repeats == seeds) {
+    if let Some(expected) = suite.expected.as_ref().filter(|expected| are_first && expected.repeats == repeats) {
         report.changed = expected.changes(&report);
     }
-    Ok(report)
+    report
 }
 
 fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str, cells: &[&Cell]) -> TestResult {

@@ -91,6 +91,36 @@ fn judges_each_bound_over_all_runs() {
     assert!((0.59..0.61).contains(&utilization), "{utilization}");
 }
 
+/// Jobs of workers give the report and the rows of one process, and a job has one scenario under one controller.
+#[test]
+fn jobs_give_the_report_of_one_process() {
+    let other = SCENARIO.replace("own/rate", "own/other").replace("5 s\"\n\n[path", "6 s\"\n\n[path");
+    let manifest = MANIFEST.replace("[\"rate\"]", "[\"rate\", \"other\"]");
+    let files = [("own.suite.toml", &*manifest), ("rate.toml", SCENARIO), ("other.toml", &other)];
+    let folder = Folder::new("jobs", &files);
+    let registry = Registry::standard();
+    let runner = Runner::simulator(&registry);
+    let subjects = ["fixed", "googcc"].map(|name| Subject::controller(name, &registry)).to_vec();
+    let load = || SuiteRuns::load(vec![folder.load().unwrap()], subjects.clone(), Some(&[1, 4, 9]), &registry).unwrap();
+    let (mut whole, mut parts) = (load(), load());
+    whole.run(&runner, None, &|_| ()).unwrap();
+    let jobs = parts.jobs(2, Some(2));
+    let seeds: Vec<&[u64]> = jobs.iter().map(|job| &*job.seeds).collect();
+    assert_eq!(seeds, [&[1, 4][..], &[1, 4], &[1, 4], &[1, 4], &[9], &[9], &[9], &[9]]);
+    assert_eq!(jobs[0].scenario, 1, "the longest job is the first");
+    for job in jobs.iter().rev() {
+        let runs = SuiteRuns::run_job(&runner, &parts.suites()[0], &subjects[job.subject], job).unwrap().unwrap();
+        assert_eq!(runs.len(), job.seeds.len());
+        parts.add(job, runs, ("sim", None)).unwrap();
+    }
+    assert_eq!((parts.jobs(2, None), parts.report("sim")), (vec![], whole.report("sim")));
+    assert_eq!(parts.report("sim").suites[0].seeds, [1, 4, 9]);
+    let rows = |runs: &SuiteRuns| runs.measured("sim").map(|(_, subject, run)| (subject.name.clone(), run)).collect();
+    let (some, all): (Vec<_>, Vec<_>) = (rows(&parts), rows(&whole));
+    assert_eq!((some == all, all.len()), (true, 12));
+    assert!(all.iter().all(|(_, run)| run.values.len() >= 4 && run.seed != 2));
+}
+
 /// Verdicts are compared only with those of as many runs, and both ways.
 #[test]
 fn compares_verdicts_with_the_expected_ones() {

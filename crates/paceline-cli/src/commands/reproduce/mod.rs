@@ -115,6 +115,11 @@ fn report_sensitivity(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Describes verdicts as text.
+pub fn text(report: &paceline_results::Report) -> String {
+    text::describe(report)
+}
+
 fn nothing_to_judge(arguments: &Arguments) -> Error {
     let help = "add [[expect]] or [[assert]] tables to the scenario, or use `paceline run`";
     miette!(help = help, "{} has no published value and no bound", arguments.targets.join(", "))

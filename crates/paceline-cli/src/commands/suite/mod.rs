@@ -114,6 +114,8 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     }
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
+        let page = folder.join(SUITES_PAGE);
+        eprintln!("the results are in {}; open {}", folder.display(), page.display());
     }
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
@@ -144,14 +146,12 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
-    let page = folder.join(SUITES_PAGE);
-    suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    suites::write(folder, &folder.join(SUITES_PAGE), metrics::catalogue()).into_diagnostic()?;
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
     for (name, picture) in &board.pictures {
         write_whole(folder, name, picture.as_bytes()).into_diagnostic()?;
     }
-    eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }
 
