@@ -231,6 +231,7 @@ class ComparisonTable(Result):
                         "difference": difference.get("mean"),
                         "difference_interval": difference.get("interval"),
                         "verdict": difference.get("verdict"),
+                        "better": difference.get("better"),
                     }
                 )
         names = rows[0] if rows else {}

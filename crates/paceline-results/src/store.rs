@@ -11,6 +11,7 @@ use crate::stored::{About, RUNS, RunInputs, StoredRun};
 use crate::{ComparisonTable, Group, StoreError, Validation};
 use paceline_netsim::records::RunHeader;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,18 +102,19 @@ impl Store {
             validations: read_documents(&database, DocumentKind::Validation)?,
             ..Contents::default()
         };
-        let newest = |row: &RunRow| {
-            let same = |other: &&RunRow| {
-                let key = |row: &RunRow| (row.run.scenario.clone(), row.run.world.clone(), row.run.changes.clone());
-                key(row) == key(other)
-            };
-            rows.iter().filter(same).max_by_key(|other| other.stored).expect("it is one of them").run.clone()
-        };
+        let key = |row: &RunRow| (row.run.scenario.clone(), row.run.world.clone(), row.run.changes.clone());
+        let mut newest: BTreeMap<_, &RunRow> = BTreeMap::new();
+        for row in &rows {
+            let known = newest.entry(key(row)).or_insert(row);
+            if known.stored <= row.stored {
+                *known = row;
+            }
+        }
         let mut left_out: Vec<(String, Vec<String>)> = Vec::new();
         let mut hidden: Vec<(String, Vec<String>)> = Vec::new();
         for row in &rows {
             let folder = row.folder.as_ref().expect("only runs with folders were read");
-            let newest = newest(row);
+            let newest = &newest[&key(row)].run;
             if (&newest.scenario_hash, &newest.code) != (&row.run.scenario_hash, &row.run.code) {
                 hidden.push((row.run.scenario.clone(), row.run.changes.clone()));
                 match left_out.iter_mut().find(|(scenario, _)| *scenario == row.run.scenario) {

@@ -1,13 +1,11 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::judge::{
-    Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, kind_of, without_natural_limits,
-};
+use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
-use paceline_results::{ExperimentReport, Report};
+use paceline_results::{Check, ExperimentReport, Report, Verdict};
 
 /// Reproduces experiments and returns every verdict. `announce` receives the simulated seconds before they are run.
 ///
@@ -117,19 +115,16 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
         let n = report.runs_per_case();
         let counts = report.cells.iter().filter_map(|cell| {
             let measured = cell.summary()?;
+            // For a published value the interval must be within the tolerance. A mean near a bound takes as many seeds as there may
+            // be; one outside is not looked into.
             let wanted = match (cell.tolerance, cell.bounds) {
-                (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
-                // A mean near a bound takes as many seeds as there may be.
-                (None, Some(bounds)) => {
-                    let bounds =
-                        without_natural_limits(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds);
-                    if !interval_crosses_bounds(bounds, Some(&measured)) {
-                        return None;
-                    }
-                    (measured.mean - bounds.0).min(bounds.1 - measured.mean)
+                (Some(tolerance), _) => Check::Published { value: measured.mean, tolerance },
+                (None, bounds) => {
+                    Check::bound(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds?)
                 }
-                _ => return None,
             };
+            let is_near = wanted.contains(measured.mean) && wanted.judge(Some(&measured)).verdict == Verdict::Undecided;
+            let wanted = is_near.then(|| wanted.deciding_half_width(measured.mean))?;
             // Half-widths shrink with the square root of the number of runs.
             let shrink = measured.ci95 / wanted;
             Some((n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64)

@@ -7,7 +7,7 @@ use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Label;
-use paceline_results::{Cell, Verdict};
+use paceline_results::{Cell, CellVerdict};
 use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;
 
@@ -68,9 +68,9 @@ pub struct VerdictChange {
     /// Its claim.
     pub claim: Option<String>,
     /// The verdict with the assumed value.
-    pub from: Verdict,
+    pub from: CellVerdict,
     /// The verdict with this value.
-    pub to: Verdict,
+    pub to: CellVerdict,
     /// The mean with the assumed value.
     pub measured: Option<f64>,
     /// The mean with this value.

@@ -54,7 +54,7 @@ pub struct Suite {
 pub struct Expected {
     /// The number of runs of each case for which they hold.
     pub repeats: u64,
-    /// The bounds that fail, by controller. All other bounds of these controllers pass.
+    /// The bounds that do not hold, by controller. All other bounds of these controllers do.
     pub fails: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -62,7 +62,7 @@ impl Expected {
     /// Returns the text of the file.
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
-            "# The bounds that fail under each controller; all others pass. `paceline suite {id}.suite.toml --accept` writes this file.\n\
+            "# The bounds that do not hold under each controller; all others do. `paceline suite {id}.suite.toml --accept` writes this file.\n\
              repeats = {}\n\n[fails]\n",
             self.repeats
         );

@@ -264,7 +264,8 @@ fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: 
 }
 
 fn bound_result(cell: &Cell) -> BoundResult {
-    BoundResult { measured: cell.measured, ci95: cell.ci95, pass: cell.verdict == Verdict::Reproduced }
+    let judgement = cell.judgement().unwrap_or_default();
+    BoundResult { measured: cell.measured, ci95: cell.ci95, pass: judgement.verdict == Verdict::Holds, judgement }
 }
 
 impl Expected {
@@ -272,7 +273,7 @@ impl Expected {
     pub fn of(report: &SuiteReport, before: Option<&Self>) -> Self {
         let kept = before.filter(|before| before.repeats == report.repeats).map(|before| before.fails.clone());
         let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
-        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.fails(row).collect())));
+        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.unmet(row).collect())));
         Self { repeats: report.repeats, fails }
     }
 
@@ -281,12 +282,16 @@ impl Expected {
         let mut changed = Vec::new();
         for row in &report.rows {
             let Some(expected) = self.fails.get(&row.controller) else { continue };
-            let now: std::collections::BTreeSet<String> = report.fails(row).collect();
-            let one = |pass: bool| {
-                move |bound: &String| ChangedVerdict { controller: row.controller.clone(), bound: bound.clone(), pass }
+            let now: BTreeMap<String, Verdict> = report.verdicts(row).collect();
+            let one = |(bound, verdict): (&String, Option<Verdict>)| ChangedVerdict {
+                controller: row.controller.clone(),
+                bound: bound.clone(),
+                verdict,
             };
-            changed.extend(now.difference(expected).map(one(false)));
-            changed.extend(expected.difference(&now).map(one(true)));
+            let unmet = now.iter().filter(|(bound, verdict)| **verdict != Verdict::Holds && !expected.contains(*bound));
+            changed.extend(unmet.map(|(bound, verdict)| one((bound, Some(*verdict)))));
+            let met = expected.iter().map(|bound| (bound, now.get(bound).copied()));
+            changed.extend(met.filter(|(_, verdict)| verdict.is_none_or(|v| v == Verdict::Holds)).map(one));
         }
         changed
     }

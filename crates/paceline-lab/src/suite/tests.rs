@@ -3,7 +3,7 @@
 use super::*;
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_results::SuitesReport;
+use paceline_results::{SuitesReport, Verdict};
 use paceline_scenario::ScenarioError;
 use std::fs;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ fn judges_each_bound_over_all_runs() {
     assert!(rate.pass && !queue.pass);
     let rate = rate.measured.unwrap();
     assert!((595e3..605e3).contains(&rate), "{rate}");
-    assert_eq!(report.fails(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
+    assert_eq!(report.unmet(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
     let held = report.held(&report.rows[0]);
     assert_eq!((held.held, held.all, held.share()), (1, 2, Some(0.5)));
     let utilization = report.rows[0].results[0].utilization.unwrap();
@@ -135,8 +135,11 @@ fn compares_verdicts_with_the_expected_ones() {
 
     fs::write(&file, "repeats = 2\n[fails]\nfixed = [\"own/rate: rate\"]\n").unwrap();
     let changed = &folder.run(None).unwrap().suites[0].changed;
-    let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.pass)).collect();
-    assert_eq!(changed, [("fixed", "own/rate: queue", false), ("fixed", "own/rate: rate", true)]);
+    let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.verdict)).collect();
+    assert_eq!(
+        changed,
+        [("fixed", "own/rate: queue", Some(Verdict::Fails)), ("fixed", "own/rate: rate", Some(Verdict::Holds))]
+    );
     assert_eq!(folder.run(Some(3)).unwrap().suites[0].changed, []);
 }
 

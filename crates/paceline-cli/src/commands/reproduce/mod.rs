@@ -13,6 +13,7 @@ use miette::{IntoDiagnostic, Report as Error, Result, miette};
 use paceline::Registry;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
 use paceline_netsim::backend::Backend;
+use paceline_results::ExperimentReport;
 use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -91,14 +92,13 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     finish(arguments, &verdicts, || text::describe(&verdicts.report))
 }
 
-/// Writes the scoreboard, prints the verdicts, and returns whether every claim passed.
+/// Writes the scoreboard, prints the verdicts, and returns whether no claim fails.
 fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() -> String) -> Result<ExitCode> {
     if let Some(folder) = &arguments.out {
         scoreboard::write(folder, &verdicts.report)?;
     }
     output::print_result(arguments.json, verdicts, describe)?;
-    let summary = &verdicts.report.summary;
-    output::exit_code(summary.claims_held == summary.claims)
+    output::exit_code(!verdicts.report.experiments.iter().any(ExperimentReport::fails))
 }
 
 fn report_sensitivity(
