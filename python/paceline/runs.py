@@ -17,7 +17,7 @@ from .controllers import Controller, named, with_registered
 from .errors import ArgumentError, SeriesError
 from .result import Result
 from .scenario import Scenario, _Request, as_scenario
-from .tables import Series, SeriesMap, Table
+from .tables import Series, SeriesMap, Table, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -234,8 +234,7 @@ class ComparisonTable(Result):
                         "better": difference.get("better"),
                     }
                 )
-        names = rows[0] if rows else {}
-        return {name: [row[name] for row in rows] for name in names}
+        return columns_of(rows)
 
     def plot(self) -> Figure:
         """Draws each quantity under each controller, with its interval, with matplotlib."""
@@ -316,8 +315,7 @@ class Reproduction(Result):
                 case = ", ".join(f"{key}={value}" for key, value in cell["case"].items())
                 fields = {key: value for key, value in cell.items() if not isinstance(value, list | dict)}
                 rows.append({"experiment": experiment["id"], "case": case, **fields})
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {name: [row.get(name) for row in rows] for name in names}
+        return columns_of(rows)
 
     def plot(self) -> Figure:
         """Draws each measured value over the published one, with its interval, with matplotlib."""

@@ -16,7 +16,7 @@ from .controllers import Controller, _registered, named, with_registered
 from .engines import check_engine, check_version, completed
 from .errors import ArgumentError
 from .result import Result
-from .tables import Table
+from .tables import Table, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +47,7 @@ class SuiteResult(Result):
                         low, high = (float(limit) for limit in bound["bounds"])
                         what = {key: bound[key] for key in ("id", "quantity", "metric", "flow")}
                         rows.append({**place, **what, "low": low, "high": high, **measured})
-        names = rows[0] if rows else {}
-        return {name: [row[name] for row in rows] for name in names}
+        return columns_of(rows)
 
     def plot(self) -> Figure:
         """Draws the share of bounds that hold in each test under each controller, with matplotlib."""

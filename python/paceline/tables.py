@@ -203,6 +203,12 @@ def frame_of(module: str, columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]
     return imported(module).DataFrame(dict(columns))
 
 
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Returns rows as columns. A field that a row does not have is `None`."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
 def imported(name: str) -> ModuleType:
     """Returns an optional package."""
     try:

@@ -158,6 +158,10 @@ def test_progress_is_a_function_or_a_bar(capfd):
     paceline.repeat(TABLE1, seeds=2, set=SHORT, record="nothing", progress=lambda *now: shown.append(now))
     assert shown[-1] == (40, 40) and all(done <= total == 40 for done, total in shown)
     assert capfd.readouterr().err == ""
+    shown.clear()
+    names = ["gcc-2016", "scream"]
+    paceline.compare(TABLE1, names, seeds=1, set=SHORT, record="nothing", progress=lambda *now: shown.append(now))
+    assert shown[-1] == (40, 40) and {total for _, total in shown} == {40}
     paceline.sweep(numbers("path.rtt", ["20 ms"]), progress=True)
     assert "2/2\n" in capfd.readouterr().err
 

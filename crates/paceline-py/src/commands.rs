@@ -44,6 +44,7 @@ pub fn runs(
     let made = interruptible_with(py, progress, |stop| {
         let controller = controller.as_deref();
         let scenario = request.scenario(controller, &registry)?;
+        stop.expect(making.seconds(&scenario));
         making.runs(&request, controller, scenario, (&registry, stop))
     })?;
     made.into_data(py, &registry)
@@ -75,9 +76,10 @@ pub fn compare(
     progress: Progress,
 ) -> PyResult<ComparisonData> {
     let registry = registry_with(py, controllers, &names)?;
-    let (comparison, text, html, made) = interruptible(py, |stop| {
+    let (comparison, text, html, made) = interruptible_with(py, progress, |stop| {
         let scenarios: Vec<Scenario> =
             names.iter().map(|name| request.scenario(Some(name), &registry)).collect::<Result<_, _>>()?;
+        stop.expect(scenarios.iter().map(|scenario| making.seconds(scenario)).sum());
         let made = |(name, scenario): (&String, &Scenario)| {
             making.runs(&request, Some(name), scenario.clone(), (&registry, stop))
         };

@@ -83,6 +83,11 @@ impl Making {
         self.seeds.clone().unwrap_or_else(|| (1..=u64::from(scenario.repeats)).collect())
     }
 
+    /// Returns the seconds of all runs of this scenario.
+    pub fn seconds(&self, scenario: &Scenario) -> u64 {
+        (scenario.plan.duration.as_secs_f64() * self.seeds(scenario).len() as f64) as u64
+    }
+
     /// Returns the folder for results.
     pub fn out(&self) -> Option<&PathBuf> {
         self.out.as_ref()
@@ -103,8 +108,6 @@ impl Making {
         let (inputs, changes) = (request.inputs()?, request.typed_changes());
         let code = code(env!("CARGO_PKG_VERSION"), inputs.environment.commit.as_deref());
         let repeat = request.repeat(controller);
-        let seconds = scenario.plan.duration.as_secs_f64() * self.seeds(&scenario).len() as f64;
-        stop.expect(seconds as u64);
         let made =
             with_runner(&self.world, (registry, stop), repeat, |runner| self.on_runner(runner, &scenario, inputs));
         made.map(|(result, recorders)| RecordedRuns { scenario, result, changes, code, recorders })
