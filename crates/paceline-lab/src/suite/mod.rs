@@ -12,4 +12,4 @@ mod run;
 mod tests;
 
 pub use file::{Expected, Suite};
-pub use run::{ALL, Subject, run, run_with};
+pub use run::{ALL, Options, Subject, run, run_with};
