@@ -30,6 +30,7 @@ pub mod view;
 pub mod worlds;
 
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
+pub use commands::reproduce::text as reproduction_text;
 pub use commands::run::{group_view, view as runs_view};
 pub use commands::suite::{view as suites_view, write as write_suites};
 pub use commands::sweep::view as sweep_view;

@@ -16,7 +16,7 @@ mod ground_truth;
 mod reward;
 mod task_sampler;
 
-pub use agent::{ActionSpace, FEATURES, Quantity};
+pub use agent::{ActionSpace, FEATURES, Observation, Quantity};
 pub use environments::{Gym, Outputs, Score, evaluate};
 pub use episode::{Episode, Policy, STEP};
 pub use ground_truth::{TRUTHS, Truth};

@@ -269,7 +269,7 @@ impl Message {
 /// One feedback message: the packets that it reports as received or lost, in order of sequence. Each array is made on access.
 #[pyclass(frozen, module = "paceline")]
 pub struct Feedback {
-    packets: Vec<PacketReport>,
+    pub packets: Vec<PacketReport>,
     /// Bytes that are neither acknowledged nor lost after this message.
     #[pyo3(get)]
     pub outstanding_bytes: u64,

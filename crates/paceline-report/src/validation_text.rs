@@ -2,7 +2,7 @@
 
 use paceline_netsim::records::HostStats;
 use paceline_netsim::records::MetricKind;
-use paceline_results::{ComparedMetric, Validation, ValidationVerdict};
+use paceline_results::{ComparedMetric, Validation};
 
 /// Largest number of flows in the table; the JSON document has all.
 const FLOWS_SHOWN: usize = 6;
@@ -56,23 +56,6 @@ pub fn between_seeds(validation: &Validation) -> Option<String> {
     let [first, second] = validation.queue_delay.as_ref()?.between_seeds;
     let [in_first, in_second] = &validation.worlds;
     Some(format!("mean distance between two seeds: {:.3} in {in_first}, {:.3} in {in_second}", first?, second?))
-}
-
-/// Describes a verdict in one line.
-pub fn verdict(verdict: &ValidationVerdict) -> String {
-    let kind = verdict.kind();
-    let what = format!("{} of {}", verdict.metric, verdict.hop);
-    let Some(difference) = verdict.difference else {
-        return format!("fail  {what}: a run in one backend has no value");
-    };
-    let (mark, and) = match (verdict.within, verdict.sure) {
-        (true, Some(false)) => ("pass", ", but the 95 % interval extends outside the tolerance: use more --repeats"),
-        (true, _) => ("pass", ""),
-        (false, Some(false)) => ("fail", ", but the 95 % interval extends into the tolerance: use more --repeats"),
-        (false, _) => ("fail", ""),
-    };
-    let (difference, tolerance) = (kind.show_difference(difference), kind.show_size(verdict.tolerance));
-    format!("{mark}  {what}: {difference}, tolerance ± {tolerance}{and}")
 }
 
 /// Describes the host statistics of each world in one line, with one more line per disturbed run.

@@ -2,7 +2,7 @@
 
 use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
-use super::run::{all_pass, describe_assertion};
+use super::run::{assertion_line, none_fails};
 use super::stored::{Destination, make_runs};
 use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
@@ -13,7 +13,7 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_netsim::records::{MetricKind, Paired};
-use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Store};
+use paceline_results::{ComparisonRow, ComparisonTable, Role, Store, Verdict};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         let each = names.iter().zip(&scenarios);
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
-    let passed = all_pass(&results);
+    let passed = none_fails(&results);
     let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
     comparison.table.changes = options.changes();
     comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), &seeds);
@@ -87,8 +87,8 @@ pub fn view(comparison: &Comparison, scenarios: &[Scenario]) -> View {
         view.line("· ", note.clone());
     }
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
-        for assertion in result.assertions.iter().filter(|a| !a.holds) {
-            view.line("", format!("{controller}: {}", describe_assertion(assertion)));
+        for assertion in result.assertions.iter().filter(|a| a.judgement.verdict != Verdict::Holds) {
+            view.line("", format!("{controller}: {}", assertion_line(assertion)));
         }
         // Those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
@@ -122,7 +122,7 @@ pub fn table_view(table: &ComparisonTable) -> View {
         view.line(
             "",
             format!(
-                "+ better, - worse than {}: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
+                "+ better, - worse than {} by an amount that matters: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
                 table.controllers[0], table.judged
             ),
         );
@@ -183,21 +183,21 @@ fn cell(row: &ComparisonRow, kind: MetricKind, controller: usize) -> String {
     if row.best[controller] {
         text = output::bold(&text);
     }
-    let mark = match row.differences[controller].map(|difference| difference.verdict) {
-        Some(DifferenceVerdict::Better) => output::good(" +"),
-        Some(DifferenceVerdict::Worse) => output::bad(" -"),
-        _ => "  ".to_owned(),
+    let mark = match row.differences[controller].and_then(|difference| difference.improves()) {
+        Some(true) => output::good(" +"),
+        Some(false) => output::bad(" -"),
+        None => "  ".to_owned(),
     };
     text + &mark
 }
 
 /// Returns the direction of a difference if it is significant.
 pub fn direction(difference: &Paired) -> &'static str {
-    match (difference.apart, difference.mean) {
+    match (difference.significant, difference.mean) {
         (None, _) => "",
         (Some(true), mean) if mean > 0.0 => "more",
         (Some(true), _) => "less",
-        (Some(false), mean) if mean == 0.0 && difference.std == 0.0 => "the same",
-        (Some(false), _) => "not significant",
+        (Some(false), mean) if mean == 0.0 && difference.std == 0.0 => "equal",
+        (Some(false), _) => "undecided",
     }
 }

@@ -6,7 +6,7 @@ use super::stored::{Destination, make_runs};
 use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::{MISSING, Table, digits_text, kind_of, pass_text, sparkline, value_text};
+use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
 use crate::view::View;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
@@ -15,8 +15,9 @@ use paceline_lab::judge::CAUSE_NOT_FOUND;
 use paceline_lab::metrics;
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
-use paceline_netsim::records::{HostStats, MetricKind, Statistic, Summary};
+use paceline_netsim::records::{HostStats, MetricKind, Summary};
 use paceline_report::cells::{CellText, place};
+use paceline_report::check_text::{CheckLine, cell_verdict};
 use paceline_results::{Assertion, Cell, Group, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
@@ -82,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     finish_folder(arguments.out.as_deref());
-    output::exit_code(all_pass(&results))
+    output::exit_code(none_fails(&results))
 }
 
 fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
@@ -98,9 +99,9 @@ fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether every assertion passed.
-pub fn all_pass(results: &[RunsResult]) -> bool {
-    results.iter().flat_map(|r| &r.assertions).all(|a| a.holds)
+/// Returns whether no assertion fails. One that is undecided does not.
+pub fn none_fails(results: &[RunsResult]) -> bool {
+    results.iter().flat_map(|r| &r.assertions).all(|a| a.judgement.verdict != Verdict::Fails)
 }
 
 pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
@@ -143,7 +144,7 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     view.table_with_note(flows, more);
     view.table(hops(result));
     for assertion in &result.assertions {
-        view.line("", describe_assertion(assertion));
+        view.line("", assertion_line(assertion));
     }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
@@ -189,13 +190,13 @@ pub fn group_view(group: &Group) -> View {
     for cell in &published {
         let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
         let [measured, published] = [format.measured(cell), format.value(cell.published, cell)];
-        table.row(vec![what.join(", "), measured, published, format.tolerance(cell), cell.verdict.name().to_owned()]);
+        table.row(vec![what.join(", "), measured, published, format.tolerance(cell), cell_verdict(cell)]);
     }
     if !published.is_empty() {
         view.table(table);
     }
     for assertion in &group.assertions {
-        view.line("", describe_assertion(assertion));
+        view.line("", assertion_line(assertion));
     }
     group.notes.iter().for_each(|note| view.line("· ", note));
     view
@@ -217,7 +218,7 @@ fn published(scenario: &Scenario, result: &RunsResult) -> View {
     // One run has no interval, and so no verdict.
     let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
         (Some(measured), Some(published), Some(tolerance)) if cell.n == 1 => (measured - published).abs() <= tolerance,
-        _ => cell.verdict == Verdict::Reproduced,
+        _ => cell.check == Some(Verdict::Holds),
     };
     let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
     let within = cells.len() - other.len();
@@ -275,39 +276,8 @@ fn describe_host(machine: &HostStats) -> String {
 }
 
 /// Describes an assertion in one line.
-pub fn describe_assertion(assertion: &Assertion) -> String {
-    let kind = if assertion.each.is_some() { MetricKind::Share } else { kind_of(&assertion.metric) };
-    let [flow, stream] = [&assertion.flow, &assertion.stream]
-        .map(|name| name.as_deref().map_or(String::new(), |name| format!(" of {name}")));
-    let metric = match &assertion.each {
-        Some(each) => each.describe(&format!("{}{stream}{flow}", assertion.metric)),
-        None => format!("{}{stream}{flow}", assertion.metric),
-    };
-    let metric = match assertion.runs {
-        Statistic::Mean => metric,
-        extreme => format!("the {} {metric} of the runs", extreme.name()),
-    };
-    let (from, to) = assertion.bounds;
-    let (is, from, to) = match assertion.ratio {
-        true => {
-            let measured = assertion.measured.map_or(MISSING.to_owned(), |m| format!("{m:.3}"));
-            (format!("relative to its reference is {measured}"), from.to_string(), to.to_string())
-        }
-        false => {
-            let is = match assertion.measured {
-                Some(_) => format!("is {}", value_text(assertion.measured, kind)),
-                None => "has no value".to_owned(),
-            };
-            (is, kind.show(from), kind.show(to))
-        }
-    };
-    let allowed = match assertion.each {
-        Some(_) => format!("at least {from}"),
-        None if assertion.bounds.1 == f64::INFINITY => format!("at least {from}"),
-        None if assertion.bounds.0 == f64::NEG_INFINITY => format!("at most {to}"),
-        None => format!("{from} to {to}"),
-    };
-    format!("{}  {}: {metric} {is}, allowed {allowed}", pass_text(assertion.holds), assertion.id)
+pub fn assertion_line(assertion: &Assertion) -> String {
+    output::check_line(&CheckLine::of_assertion(assertion, metrics::catalogue()))
 }
 
 /// Maximum number of lines in tables and plots of flows.

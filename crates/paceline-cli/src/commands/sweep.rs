@@ -15,7 +15,7 @@ use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::records::Summary;
-use paceline_results::{Measure, Point, SweepResult};
+use paceline_results::{Measure, Point, SweepResult, Verdict};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,7 +92,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
             "the claim `larger_where` has no result: no point on one side has a sum; extend the axes so that both keys cross"
         );
     }
-    output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.holds))
+    output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.verdict != Verdict::Fails))
 }
 
 #[derive(serde::Serialize)]
@@ -211,7 +211,7 @@ fn ranking(view: &mut View, sweep: &Sweep, result: &SweepResult) {
     }
     if let Some(sides) = &result.sides {
         let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
-        let verdict = if sides.holds { output::good("the claim passes") } else { output::bad("the claim fails") };
+        let verdict = output::in_colour_of(sides.verdict, format!("the claim {}", sides.verdict));
         view.sentences(format!(
             "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}."
         ));
@@ -266,7 +266,7 @@ fn swings(sweep: &Sweep, result: &SweepResult) -> Table {
             let cells = changes.each_ref().map(|change| match change {
                 None => MISSING.to_owned(),
                 Some(c) => {
-                    let mark = if c.apart == Some(true) { "*" } else { "" };
+                    let mark = if c.significant == Some(true) { "*" } else { "" };
                     format!("{mark}{}", kind.show_difference(c.mean))
                 }
             });

@@ -8,7 +8,7 @@ use crate::errors::cached_run_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::{Table, pass_text};
+use crate::table::Table;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
@@ -16,8 +16,9 @@ use paceline_lab::storage::Inputs;
 use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
+use paceline_report::check_text::CheckLine;
 use paceline_report::validation_text;
-use paceline_results::{RunInputs, Store, Validation, Validations};
+use paceline_results::{RunInputs, Store, Validation, Validations, Verdict};
 use paceline_scenario::{Catalogue, Scenario};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,7 +67,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
     output::print_results(options.json, &found, text)?;
     finish_folder(arguments.out.as_deref());
-    output::exit_code(found.validations.iter().all(Validation::is_within))
+    output::exit_code(found.validations.iter().all(|validation| validation.verdict() != Verdict::Fails))
 }
 
 /// Returns the controllers of the library, and the external ones that the arguments name; with `--allow-exec` also those of the
@@ -192,7 +193,7 @@ fn describe(validation: &Validation) -> String {
     };
     text += &format!("{}\n\n", output::wrap(&runs));
     text += &table(validation);
-    let lines = |lines: Vec<String>| lines.iter().map(|line| output::wrap(&coloured(line)) + "\n").collect::<String>();
+    let lines = |lines: Vec<String>| lines.iter().map(|line| output::wrap(line) + "\n").collect::<String>();
     text += &format!(
         "\n{}\n",
         lines(
@@ -202,15 +203,9 @@ fn describe(validation: &Validation) -> String {
                 .collect()
         )
     );
-    text += &lines(validation.verdicts.iter().map(validation_text::verdict).collect());
+    text +=
+        &lines(validation.verdicts.iter().map(|check| output::check_line(&CheckLine::of_validation(check))).collect());
     text + &lines(validation_text::machines(validation))
-}
-
-/// Colours the result at the beginning of a line.
-fn coloured(line: &str) -> String {
-    let result = [true, false].map(|passed| (if passed { "pass" } else { "fail" }, passed));
-    let result = result.into_iter().find_map(|(word, passed)| Some((line.strip_prefix(word)?, passed)));
-    result.map_or_else(|| line.to_owned(), |(rest, passed)| pass_text(passed) + rest)
 }
 
 fn table(validation: &Validation) -> String {
@@ -366,8 +361,8 @@ mod tests {
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "pass utilization of forward: 0.0 points, tolerance ± 5.0 points ",
-            "fail queue_ms.p95 of forward: +40.0 ms, tolerance ± 30.0 ms ",
+            "utilization of forward: 0.0 points ± 0.0 points, allowed ± 5.0 points: holds",
+            "queue_ms.p95 of forward: +40.0 ms ± 0.0 ms, allowed ± 30.0 ms: fails",
             "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
@@ -376,7 +371,7 @@ mod tests {
             assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
         }
         assert!(!text.contains("share of video") && !text.contains("seed 1 ") && !text.contains("sim: the machine"));
-        assert!(!validations.validations[0].is_within());
+        assert_eq!(validations.validations[0].verdict(), Verdict::Fails);
     }
 
     #[test]

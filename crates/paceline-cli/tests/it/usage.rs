@@ -64,10 +64,13 @@ fn published_values_apply_to_the_scenario_as_written() {
         (&["--controller", "nada", "--set", "path.rtt=80ms"], "not under nada and with path.rtt=80ms"),
     ] {
         let (text, page, json) = run(more, &why.replace(' ', "-"));
-        contains_all(&text, &["published values are for the scenario as written", why, "fail used: utilization"]);
+        contains_all(
+            &text,
+            &["published values are for the scenario as written", why, "used, utilization:", ": fails"],
+        );
         assert!(!text.contains("50.0 %") && json["expectations"].as_array().unwrap().is_empty(), "{text}");
         assert!(!page.contains("Published and measured") && page.contains("<h2>Assertions"), "{why}");
-        assert!(page.contains("verdict fail") && !page.contains("cause not found"), "{why}");
+        assert!(page.contains("verdict fails") && !page.contains("cause not found"), "{why}");
     }
 }
 

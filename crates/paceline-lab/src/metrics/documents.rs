@@ -1,6 +1,7 @@
 //! The results of a run as documents: what `run --json` prints, and what metrics take their values from.
 
 use super::Distribution;
+use super::accumulators::Score;
 use super::dips::Dips;
 use super::oscillation::Oscillations;
 use serde::de::Error;
@@ -161,6 +162,9 @@ pub struct FlowResult {
     pub overuse_count: Option<u64>,
     /// Mean fraction lost in receiver reports; none if no report had one.
     pub reported_loss: Option<f64>,
+    /// Its score, over its streams; none without one.
+    #[serde(flatten)]
+    pub score: Option<Score>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
 }
@@ -198,4 +202,7 @@ pub struct StreamResult {
     pub discard_ratio: Option<f64>,
     /// Estimated mean opinion score, 1 to 5; none if the stream did not live in the window, or the source has no resolution.
     pub quality_mos: Option<f64>,
+    /// Its score; none if the stream was not active in the window, or the source has no resolution.
+    #[serde(flatten)]
+    pub score: Option<Score>,
 }

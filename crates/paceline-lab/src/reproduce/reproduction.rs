@@ -2,13 +2,11 @@
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
 use crate::done_runs::DoneRuns;
-use crate::judge::{
-    Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, kind_of, without_natural_limits,
-};
+use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
-use paceline_results::{ExperimentReport, Report};
+use paceline_results::{Check, ExperimentReport, Report, Verdict};
 
 /// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
 /// seconds before they are run.
@@ -22,9 +20,20 @@ pub fn reproduce(
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Report, BackendError> {
-    let mut reports = verdicts(runner, experiments, seeds, done, announce)?;
+    Ok(reproduce_with_runs(runner, experiments, seeds, done, announce)?.0)
+}
+
+/// Returns every verdict as [`reproduce`] does, and the runs of each experiment.
+pub(super) fn reproduce_with_runs(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    done: Option<&DoneRuns>,
+    announce: &dyn Fn(f64),
+) -> Result<(Report, Vec<ExperimentRuns>), BackendError> {
+    let (mut reports, runs) = verdicts(runner, experiments, seeds, done, announce)?;
     try_changes(runner, experiments, &mut reports, done, announce)?;
-    Ok(Report::of(reports))
+    Ok((Report::of(reports), runs))
 }
 
 /// Runs every experiment on as many seeds as its verdicts need.
@@ -34,8 +43,8 @@ pub(super) fn verdicts(
     seeds: Seeds,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentReport>, BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, &|_| true, done, announce)?;
+) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), BackendError> {
+    let mut runs = first_runs(runner, experiments, seeds, done, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {
@@ -43,7 +52,7 @@ pub(super) fn verdicts(
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if additional_seeds.is_empty() {
-            return Ok(reports);
+            return Ok((reports, runs));
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
@@ -113,19 +122,16 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
         let n = report.runs_per_case();
         let counts = report.cells.iter().filter_map(|cell| {
             let measured = cell.summary()?;
+            // For a published value the interval must be within the tolerance. A mean near a bound takes as many seeds as there may
+            // be; one outside is not looked into.
             let wanted = match (cell.tolerance, cell.bounds) {
-                (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
-                // A mean near a bound takes as many seeds as there may be.
-                (None, Some(bounds)) => {
-                    let bounds =
-                        without_natural_limits(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds);
-                    if !interval_crosses_bounds(bounds, Some(&measured)) {
-                        return None;
-                    }
-                    (measured.mean - bounds.0).min(bounds.1 - measured.mean)
+                (Some(tolerance), _) => Check::Published { value: measured.mean, tolerance },
+                (None, bounds) => {
+                    Check::bound(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds?)
                 }
-                _ => return None,
             };
+            let is_near = wanted.contains(measured.mean) && wanted.judge(Some(&measured)).verdict == Verdict::Undecided;
+            let wanted = is_near.then(|| wanted.deciding_half_width(measured.mean))?;
             // Half-widths shrink with the square root of the number of runs.
             let shrink = measured.ci95 / wanted;
             Some((n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64)

@@ -1,11 +1,13 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
-use super::{FormulaTable, Seeds, reproduce};
+use super::reproduction::reproduce_with_runs;
+use super::{FormulaTable, Seeds};
 use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
+use paceline_results::database::MeasuredRun;
 use paceline_results::{ExperimentReport, PaperCounts, Report, papers};
 use paceline_scenario::{Changes, Origin, Remark, ScenarioError, is_formula_table};
 use serde::Serialize;
@@ -33,6 +35,9 @@ pub struct Verdicts {
     pub report: Report,
     /// Counts for each paper and experiment.
     pub papers: Vec<PaperCounts>,
+    /// The simulated runs, without those of the null sender and of changes.
+    #[serde(skip)]
+    pub runs: Vec<MeasuredRun>,
 }
 
 impl Targets {
@@ -82,11 +87,15 @@ impl Targets {
     /// # Errors
     /// The backend cannot make a run.
     pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, BackendError> {
-        let mut run = reproduce(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
-        for (report, under) in run.experiments.iter_mut().zip(self.under) {
+        let (mut report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
+        for (report, under) in report.experiments.iter_mut().zip(self.under) {
             report.under = under;
         }
-        Ok(Verdicts::of(run.experiments.into_iter().chain(self.tables).collect()))
+        let world = runner.world.name();
+        let measured =
+            self.experiments.iter().zip(&runs).flat_map(|(experiment, runs)| runs.measured(experiment, world));
+        let runs = measured.collect();
+        Ok(Verdicts { runs, ..Verdicts::of(report.experiments.into_iter().chain(self.tables).collect()) })
     }
 }
 
@@ -94,6 +103,6 @@ impl Verdicts {
     /// Counts the verdicts of these reports.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let report = Report::of(experiments);
-        Self { papers: papers(&report.experiments), report }
+        Self { papers: papers(&report.experiments), report, runs: Vec::new() }
     }
 }

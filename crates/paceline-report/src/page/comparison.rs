@@ -1,7 +1,7 @@
 //! The table that a page of a comparison opens with: quantities by controllers, and the verdict.
 
 use paceline_netsim::records::{MetricCatalogue, MetricKind};
-use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
+use paceline_results::{ComparisonRow, ComparisonTable, Role};
 
 pub(super) struct ComparisonView {
     /// Case and changes; empty for the scenario as written.
@@ -95,15 +95,15 @@ impl CellView {
             controller: controller.to_owned(),
             value,
             is_best: row.best.get(index) == Some(&true),
-            class: match difference.map(|d| d.verdict) {
-                Some(DifferenceVerdict::Better) => "better",
-                Some(DifferenceVerdict::Worse) => "worse",
-                _ => "",
+            class: match difference.and_then(|d| d.improves()) {
+                Some(true) => "better",
+                Some(false) => "worse",
+                None => "",
             },
             difference: difference.map_or_else(String::new, |d| {
                 let interval =
                     if d.interval.is_finite() { format!(" ± {}", kind.show_size(d.interval)) } else { String::new() };
-                format!("{}: {}{interval}", d.verdict.text(), kind.show_difference(d.mean))
+                format!("{}{interval}: {d}", kind.show_difference(d.mean))
             }),
         }
     }

@@ -16,6 +16,7 @@ use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
 use paceline_netsim::backend::Backend;
+use paceline_results::ExperimentReport;
 use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -124,14 +125,13 @@ fn load(origins: Vec<Origin>, controllers: &[Option<String>], registry: &Registr
     Ok(Targets::load(wanted, registry)?)
 }
 
-/// Writes the scoreboard, prints the verdicts, and returns whether every claim passed.
+/// Writes the scoreboard, prints the verdicts, and returns whether no claim fails.
 fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() -> String) -> Result<ExitCode> {
     if let Some(folder) = &arguments.out {
         scoreboard::write(folder, &verdicts.report)?;
     }
     output::print_result(arguments.json, verdicts, describe)?;
-    let summary = &verdicts.report.summary;
-    output::exit_code(summary.claims_held == summary.claims)
+    output::exit_code(!verdicts.report.experiments.iter().any(ExperimentReport::fails))
 }
 
 fn report_sensitivity(
@@ -146,6 +146,11 @@ fn report_sensitivity(
     let report = report?.map_err(backend_error)?;
     output::print_result(arguments.json, &report, || text::describe_sensitivity(&report))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Describes verdicts as text.
+pub fn text(report: &paceline_results::Report) -> String {
+    text::describe(report)
 }
 
 fn nothing_to_judge(arguments: &Arguments) -> Error {

@@ -1,7 +1,7 @@
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 
-use super::text::{cell_text, interval_text, notes, place_text, verdict_counts_text};
+use super::text::{cell_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{missing_text, with_progress};
 use crate::environment::environment;
@@ -19,7 +19,7 @@ use paceline_lab::reproduce::{
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
+use paceline_results::{Cell, ExperimentReport, Report, Store};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn describe(report: &Report, world: &str) -> String {
     let mut text: String = by_id.values().map(|columns| describe_experiment(columns, world)).collect();
     let s = &report.summary;
     text += &format!("  published values {}", verdict_counts_text(&s.published));
-    text += &format!("; claims {}: {} pass\n", s.claims, s.claims_held);
+    text += &format!("; claims {}: {} hold\n", s.claims, s.claims_held);
     if s.all.not_run > 0 {
         text += &format!("  cells not run: {}; the same command with the same --out resumes\n", s.all.not_run);
     }
@@ -133,16 +133,16 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
     let mut table = Table::new(headings.into_iter().chain(each), 1).with_text_last();
     for (index, cell) in first.cells.iter().enumerate() {
         let wanted = match (cell.published, cell.bounds) {
-            (None, Some(bounds)) => interval_text(bounds, cell),
+            (None, Some(_)) => cell_text().tolerance(cell),
             (published, _) => cell_text().value(published, cell),
         };
         let claim = cell.claim.as_ref().filter(|_| cell.bounds.is_some());
         let place = claim.map_or(place_text(cell), |claim| format!("{} ({claim})", place_text(cell)));
-        let simulated = cell.beside.as_ref().map_or(String::new(), |other| mark(other.verdict).to_owned());
+        let simulated = cell.beside.as_ref().map_or(String::new(), |other| other.verdict.mark().to_string());
         let mut row = vec![place, wanted, cell_text().beside(cell), simulated];
         for column in columns {
             let cell: &Cell = &column.cells[index];
-            row.extend([cell_text().measured(cell), mark(cell.verdict).to_owned()]);
+            row.extend([cell_text().measured(cell), cell.verdict.mark().to_string()]);
         }
         table.row(row);
     }
@@ -160,13 +160,4 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
         text += &notes(column, "  ");
     }
     text + "\n"
-}
-
-fn mark(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Reproduced => "✓",
-        Verdict::Direction => "≈",
-        Verdict::Not => "✗",
-        Verdict::NotRun => "not run",
-    }
 }

@@ -15,7 +15,7 @@ use crate::worlds;
 use beside::Earlier;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
-use paceline_lab::suite::{Expected, Options, Suite, run_with};
+use paceline_lab::suite::{Expected, Suite, run_with};
 use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
@@ -78,6 +78,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let settings: Vec<String> = arguments.settings.iter().map(Override::to_string).collect();
         suite.title += &format!(" [{}]", settings.join(", "));
         (suite.expected, suite.expected_file) = (None, None);
+        suite.settings.clone_from(&arguments.settings);
     }
     let subjects = options::subjects(&arguments.controllers.names, &registry)?;
     let repeats = arguments.seeds.count("verdicts are of the same runs for every controller")?;
@@ -92,8 +93,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
         let announce = |seconds| progress.expect(seconds);
-        let options = Options { repeats, settings: &arguments.settings, done: done.as_ref() };
-        run_with(runner, &found, &subjects, options, &announce)
+        run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
     });
     let mut report = report?.map_err(backend_error)?;
     if arguments.accept {
@@ -109,6 +109,8 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     }
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
+        let page = folder.join(SUITES_PAGE);
+        eprintln!("the results are in {}; open {}", folder.display(), page.display());
     }
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
@@ -127,14 +129,12 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
-    let page = folder.join(SUITES_PAGE);
-    suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    suites::write(folder, &folder.join(SUITES_PAGE), metrics::catalogue()).into_diagnostic()?;
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
     for (name, picture) in &board.pictures {
         write_whole(folder, name, picture.as_bytes()).into_diagnostic()?;
     }
-    eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }
 

@@ -6,15 +6,15 @@ use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::MetricKind;
+use paceline_report::check_text::BoundText;
 use paceline_report::suites::advice;
-use paceline_report::suites::bound_text::BoundText;
 use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 
-/// Failed bounds are listed for at most this many controllers, and this many for each.
+/// Bounds that do not hold are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
-/// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed. The first `own` rows are of
+/// Describes the results: a matrix of each suite, the bounds that do not hold, and the verdicts that changed. The first `own` rows are of
 /// this run, the others of earlier ones.
 pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
     let mut view = View::default();
@@ -67,11 +67,9 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
         }
     }
     for changed in &report.changed {
-        let known = report.tests.iter().any(|test| test.bound_names().any(|name| name == changed.bound));
-        let now = match (known, changed.pass) {
-            (false, _) => "is no bound of this suite any more".to_owned(),
-            (true, true) => output::good("now passes"),
-            (true, false) => output::bad("now fails"),
+        let now = match changed.verdict {
+            None => "is no bound of this suite any more".to_owned(),
+            Some(verdict) => output::in_colour_of(verdict, format!("now {verdict}")),
         };
         view.line("", format!("{}: {} {now}", changed.controller, changed.bound));
     }
@@ -132,7 +130,7 @@ fn held_text(held: Held) -> String {
     }
 }
 
-/// Adds a line for each bound that fails under a controller.
+/// Adds a line for each bound that does not hold under a controller.
 fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     let failed = report.tests.iter().zip(&row.results).flat_map(|(test, result)| {
         let failed = test.bounds.iter().zip(&result.bounds).filter(|(_, result)| !result.pass);
@@ -141,19 +139,8 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     let failed: Vec<_> = failed.collect();
     let format = BoundText::new(metrics::catalogue());
     for (test, bound, result) in failed.iter().take(BOUNDS_LISTED) {
-        view.line(
-            "",
-            format!(
-                "{}  {}  {}, {}: {} is {}, allowed {}",
-                output::bad("fail"),
-                row.controller,
-                test.name(),
-                bound.id,
-                format.quantity(bound),
-                format.measured(bound, result),
-                format.allowed(bound),
-            ),
-        );
+        let line = output::check_line(&format.line(&test.name(), bound, result));
+        view.line("", format!("{}  {line}", row.controller));
     }
     if failed.len() > BOUNDS_LISTED {
         view.line(
