@@ -105,7 +105,17 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
 /// Returns a suite of the catalogue with the verdicts that it expects, or the suite of a report.
 fn described(report: &SuiteReport) -> Suite {
     let SuiteReport { id, title, source, family, repeats, .. } = report.clone();
-    let own = Suite { id, title, source, family, repeats, scenarios: Vec::new(), expected: None, expected_file: None };
+    let own = Suite {
+        id,
+        title,
+        source,
+        family,
+        repeats,
+        scenarios: Vec::new(),
+        settings: Vec::new(),
+        expected: None,
+        expected_file: None,
+    };
     Suite::find(&report.id).unwrap_or(own)
 }
 

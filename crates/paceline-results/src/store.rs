@@ -182,6 +182,14 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub fn result(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<Value>, StoreError> {
+        Ok(self.find(header, inputs)?.map(|(document, _)| document))
+    }
+
+    /// As [`Store::result`], with the folder of the run.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn find(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<(Value, PathBuf)>, StoreError> {
         let database = &self.folder.database;
         let rows = database.read(|transaction| database.run_folders(transaction))?;
         let key = (&*header.scenario, &*header.world, &*header.controllers, &*inputs.changes, header.seed);
@@ -195,7 +203,8 @@ impl Store {
         if !complete || !about.inputs.is_same(inputs) {
             return Ok(None);
         }
-        serde_json::from_str(&folder.document).map(Some).map_err(parse)
+        let document = serde_json::from_str(&folder.document).map_err(parse)?;
+        Ok(Some((document, place)))
     }
 
     /// Stores the summary of several runs. It replaces an earlier group of the same scenario, world, controllers, case and changes.

@@ -1,9 +1,10 @@
 //! `paceline compare`.
 
+use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
 use super::run::{assertion_line, none_fails};
 use super::stored::{Destination, make_runs};
-use super::{Selection, check_controllers, with_progress};
+use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, kind_of};
@@ -23,45 +24,45 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// The controllers; the first is the baseline.
-    #[arg(long, alias = "controller", value_delimiter = ',', required = true, value_name = "A,B[,…]")]
-    controllers: Vec<String>,
-    /// Number of runs of each, on the same consecutive seeds; the scenario's own number if absent.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repeats: Option<u32>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
     /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
+    /// program or library of your own are made again.
+    #[arg(long, requires = "out")]
+    resume: bool,
 }
 
 impl Arguments {
     /// Returns the scenario and how it is run, and the controllers that the arguments name.
     pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.clone())
+        (self.selection.clone(), self.controllers.names.clone())
     }
 }
 
 /// Runs the scenario under each controller, and prints each result and its differences from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers)?;
+    let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
-    let names = &arguments.controllers;
-    check_controllers(names, &registry)?;
-    let scenarios = names.iter().map(|n| selection.load(Some(n), &registry)).collect::<Result<Vec<_>>>()?;
-    let seeds = options.seeds(arguments.repeats.unwrap_or(scenarios[0].repeats));
+    let (names, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let seeds = options.seeds.list(scenarios[0].repeats);
+    options.jobs.start()?;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: None };
-    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
+    let destination = Destination { store: store.as_ref(), pcap: None, resume: arguments.resume };
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = names.iter().zip(&scenarios);
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
     let passed = none_fails(&results);
-    let mut comparison = paceline_lab::compare::compare(names, &scenarios, results);
+    let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
     comparison.table.changes = options.changes();
-    comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), seeds.len());
+    comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), &seeds);
     if let Some(store) = &store {
         store.comparison(&comparison.table).into_diagnostic()?;
     }
@@ -110,9 +111,9 @@ pub fn table_view(table: &ComparisonTable) -> View {
     let runs = match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
-            "{} runs of each controller, the same seeds from {}, the capacity of the path the same in all; mean ± half of its 95\u{a0}% interval over seeds",
+            "{} runs of each controller, {}, the capacity of the path the same in all; mean ± half of its 95\u{a0}% interval over seeds",
             seeds.len(),
-            seeds[0]
+            seeds_text(seeds)
         ),
     };
     view.line("", runs);

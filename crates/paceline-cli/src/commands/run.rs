@@ -1,8 +1,9 @@
 //! `paceline run`.
 
+use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
 use super::stored::{Destination, make_runs};
-use super::{Selection, controllers_or_own, with_progress};
+use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
@@ -29,15 +30,15 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     pub(super) selection: Selection,
-    /// Controllers for every media flow, one after the other; the scenario's own if absent.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    pub(super) controllers: Vec<String>,
-    /// Number of runs, on consecutive seeds.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) repeats: u32,
+    #[command(flatten)]
+    pub(super) controllers: ControllerOptions,
     /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
+    /// program or library of your own are made again.
+    #[arg(long, requires = "out", conflicts_with = "pcap")]
+    pub(super) resume: bool,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; for one run only.
     #[arg(long, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,
@@ -46,25 +47,24 @@ pub struct Arguments {
 impl Arguments {
     /// Returns the scenario and how it is run, and the controllers that the arguments name.
     pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.clone())
+        (self.selection.clone(), self.controllers.names.clone())
     }
 }
 
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers)?;
+    let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
-    let controllers = controllers_or_own(&arguments.controllers, &registry)?;
-    let load = |controller: &Option<String>| selection.load(controller.as_deref(), &registry);
-    let scenarios = controllers.iter().map(load).collect::<Result<Vec<_>>>()?;
-    let seeds = options.seeds(arguments.repeats);
+    let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
+    let seeds = options.seeds.list(1);
+    options.jobs.start()?;
     if arguments.pcap.is_some() {
         check_capture(&*world, scenarios.len() * seeds.len())?;
     }
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
-    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
+    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref(), resume: arguments.resume };
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = controllers.iter().zip(&scenarios);
@@ -78,9 +78,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match results.as_slice() {
         [one] => output::print_results(options.json, one, || text().collect())?,
         all => {
-            output::print_results(options.json, &combine(&arguments.controllers, all), || {
-                text().collect::<Vec<_>>().join("\n")
-            })?;
+            let names: Vec<String> = controllers.into_iter().flatten().collect();
+            output::print_results(options.json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
         }
     }
     finish_folder(arguments.out.as_deref());
@@ -89,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
     if runs != 1 {
-        let help = "leave out --repeats, or name one controller; --seed selects the run";
+        let help = "leave out --repeats and --seeds, or name one controller; --seed selects the run";
         return Err(miette!(help = help, "--pcap captures one run, not {runs}"));
     }
     if world.real_time() {
@@ -120,10 +119,7 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     if !plan.source.is_empty() {
         view.line("", &plan.source);
     }
-    let seeds = match n {
-        1 => format!("seed {}", first.seed),
-        _ => format!("seeds {} to {}", first.seed, result.runs[n - 1].seed),
-    };
+    let seeds = seeds_text(&result.runs.iter().map(|run| run.seed).collect::<Vec<_>>());
     let wall: f64 = result.runs.iter().map(|r| r.wall_s).sum();
     // Events and hash belong to one run; for several, `--json` has those of each.
     let trace = match n {
@@ -174,7 +170,7 @@ pub fn group_view(group: &Group) -> View {
     let seeds = match group.seeds[..] {
         [] => "no run".to_owned(),
         [seed] => format!("seed {seed}"),
-        [first, .., last] => format!("{} runs, seeds {first} to {last}", group.seeds.len()),
+        ref seeds => format!("{} runs, {}", seeds.len(), seeds_text(seeds)),
     };
     view.line("", format!("{} · {seeds} · world {} · version {}", controllers.join(", "), group.world, group.version));
     view.plot();

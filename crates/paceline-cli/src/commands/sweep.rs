@@ -1,5 +1,6 @@
 //! `paceline sweep`.
 
+use super::options::{ControllerOptions, JobOptions, Names, SeedOptions, sweeps};
 use crate::errors::backend_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
@@ -8,7 +9,7 @@ use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
 use crate::view::View;
 use crate::worlds;
-use miette::{Result, miette};
+use miette::Result;
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Sweep id (see `paceline list sweeps`) or a TOML file.
+    #[arg(value_parser = Names(sweeps), hide_possible_values = true)]
     sweep: String,
     /// Sets a value of the sweep file: dotted key, elements of lists by number, such as axis.0.log.steps=8. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -30,18 +32,18 @@ pub struct Arguments {
     /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     world: String,
-    /// Number of runs of each point, on consecutive seeds; the number in the sweep file if absent.
-    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    repeats: Option<u64>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+    #[command(flatten)]
+    seeds: SeedOptions,
     /// Writes each finished job, and at the end the tables and plots, into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resumes the sweep in the folder of --out.
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Number of runs at the same time; the number of cores if absent.
-    #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
-    jobs: Option<u64>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Lets the sweep file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
@@ -56,13 +58,17 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     let origin = Catalogue.find_sweep(&arguments.sweep)?;
     let set: Vec<String> = arguments.settings.iter().map(Override::to_string).collect();
     let text = if arguments.allow_exec { origin.text.as_str() } else { "" };
-    let registry = external::add(Registry::standard(), &[], &set, text)?;
-    let mut sweep = Sweep::load_with(&origin, &arguments.settings, &registry)?;
-    sweep.repeats = arguments.repeats.unwrap_or(sweep.repeats);
-    if let Some(threads) = arguments.jobs {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-        pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
+    let registry = external::add(Registry::standard(), &arguments.controllers.names, &set, text)?;
+    let controllers: Vec<String> = arguments.controllers.without_oracles(&registry)?.into_iter().flatten().collect();
+    let mut settings = arguments.settings.clone();
+    if !controllers.is_empty() {
+        let setting = format!("controllers={controllers:?}").parse();
+        settings.push(setting.expect("a key and a value"));
     }
+    let mut sweep = Sweep::load_with(&origin, &settings, &registry)?;
+    let repeats = arguments.seeds.count("each point of a sweep has the same seeds")?;
+    sweep.repeats = repeats.unwrap_or(sweep.repeats);
+    arguments.jobs.start()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
     let refined = match sweep.refined(&result, &registry)? {

@@ -1,8 +1,9 @@
 //! `paceline validate`.
 
 use super::compare::direction;
+use super::options::{ControllerOptions, Names, scenarios, seeds_text};
 use super::report::finish_folder;
-use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
+use super::{RunOptions, Selection, missing_text, with_progress};
 use crate::errors::cached_run_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
@@ -26,20 +27,19 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Scenario ids (see `paceline list scenarios`) or TOML files.
-    #[arg(required = true, value_name = "SCENARIO")]
+    #[arg(required = true, value_name = "SCENARIO", value_parser = Names(scenarios), hide_possible_values = true)]
     scenarios: Vec<String>,
     #[command(flatten)]
     options: RunOptions,
-    /// Controllers for every media flow, one after the other; each scenario's own if absent.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controllers: Vec<String>,
-    /// Number of runs in each world, on the same consecutive seeds.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repeats: u32,
+    #[command(flatten)]
+    controllers: ControllerOptions,
     /// Stores every finished run in this folder, with its events. Stored runs of the same scenario are not repeated.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
+
+/// Runs in each world if the arguments do not say.
+const REPEATS: u32 = 3;
 
 /// A scenario that is run in both worlds.
 struct Job {
@@ -57,7 +57,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
     }
     let registry = registry(arguments)?;
-    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
+    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
@@ -73,14 +73,15 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
 /// Returns the controllers of the library, and the external ones that the arguments name; with `--allow-exec` also those of the
 /// scenarios.
 fn registry(arguments: &Arguments) -> Result<Registry> {
-    let registry = external::add(Registry::standard(), &arguments.controllers, &arguments.options.changes(), "")?;
+    let registry = external::add(Registry::standard(), &arguments.controllers.names, &arguments.options.changes(), "")?;
     let files: std::result::Result<Vec<_>, _> = arguments.scenarios.iter().map(|name| Catalogue.find(name)).collect();
     external::add_of_files(registry, arguments.options.allow_exec, &files?)
 }
 
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
-    let controllers = controllers_or_own(&arguments.controllers, registry)?;
+    let controllers = arguments.controllers.without_oracles(registry)?;
+    let seeds = arguments.options.seeds.list(REPEATS);
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -93,7 +94,7 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
                 let help = "name each scenario once; scenarios in files need different ids";
                 return Err(miette!(help = help, "`{}` is given twice", scenario.plan.id));
             }
-            let inputs = selection.inputs("validate", controller.as_deref(), arguments.repeats as usize)?;
+            let inputs = selection.inputs("validate", controller.as_deref(), &seeds)?;
             jobs.push(Job { manifest: inputs.manifest(&scenario, registry), scenario, inputs });
         }
     }
@@ -184,10 +185,10 @@ fn describe(validation: &Validation) -> String {
     let runs = match validation.seeds[..] {
         [seed] => format!("one run in each world, seed {seed}; difference: {second} minus {first}"),
         _ => format!(
-            "{} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
+            "{} runs in each world, {}; mean ± half the 95 % interval; difference: {second} minus \
              {first}, seed by seed",
             validation.seeds.len(),
-            validation.seeds[0]
+            seeds_text(&validation.seeds)
         ),
     };
     text += &format!("{}\n\n", output::wrap(&runs));
@@ -275,7 +276,7 @@ mod tests {
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
         let (registry, path) = (Registry::standard(), path_with_40_ms());
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
-        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds(arguments.repeats));
+        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS));
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (validations, path.run_count())
@@ -355,7 +356,7 @@ mod tests {
         assert!(text.lines().all(|line| textwrap::core::display_width(line) <= output::width()), "{text}");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for wanted in [
-            "2 runs in each world, the same seeds from 1",
+            "2 runs in each world, seeds 1 to 2",
             "difference: path minus sim, seed by seed",
             "utilization of forward",
             "queue_ms.p95 of forward",

@@ -64,6 +64,10 @@ fn prints_which_bounds_hold() {
         &["fixed: own/rate rate=high: no-queue now fails", "fixed: own/rate rate=low: no-queue now holds"],
     );
     contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of 2 runs"]);
+    // A changed suite has no expected verdicts.
+    let changed = run(&["--set", "path.forward.capacity=5Mbps"]);
+    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2 2/2"]);
+    rejects(&run(&["--set", "path.rtt=1s", "--accept"]), &["--set", "cannot be used with", "--accept"]);
 }
 
 #[test]

@@ -336,7 +336,7 @@ bounds = [0.5, 10]
             let runner = Runner { world: &Simulator, ..runner };
             let origin = Origin::from_text("beside.toml", TEXT);
             let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_null_sender();
-            reproduce(&runner, &[experiment], Seeds::Exactly(2), &|_| ()).unwrap().experiments
+            reproduce(&runner, &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap().experiments
         };
         let folder = std::env::temp_dir().join(format!("paceline-beside-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);

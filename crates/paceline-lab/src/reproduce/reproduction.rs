@@ -1,13 +1,15 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
+use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
 use paceline_results::{Check, ExperimentReport, Report, Verdict};
 
-/// Reproduces experiments and returns every verdict. `announce` receives the simulated seconds before they are run.
+/// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
+/// seconds before they are run.
 ///
 /// # Errors
 /// Those of the backend.
@@ -15,9 +17,10 @@ pub fn reproduce(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Report, BackendError> {
-    Ok(reproduce_with_runs(runner, experiments, seeds, announce)?.0)
+    Ok(reproduce_with_runs(runner, experiments, seeds, done, announce)?.0)
 }
 
 /// Returns every verdict as [`reproduce`] does, and the runs of each experiment.
@@ -25,10 +28,11 @@ pub(super) fn reproduce_with_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<(Report, Vec<ExperimentRuns>), BackendError> {
-    let (mut reports, runs) = verdicts(runner, experiments, seeds, announce)?;
-    try_changes(runner, experiments, &mut reports, announce)?;
+    let (mut reports, runs) = verdicts(runner, experiments, seeds, done, announce)?;
+    try_changes(runner, experiments, &mut reports, done, announce)?;
     Ok((Report::of(reports), runs))
 }
 
@@ -37,9 +41,10 @@ pub(super) fn verdicts(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, announce)?;
+    let mut runs = first_runs(runner, experiments, seeds, done, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {
@@ -51,7 +56,7 @@ pub(super) fn verdicts(
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
-        run_jobs(runner, experiments, more, &mut runs, None, announce)?;
+        run_jobs(runner, experiments, more, &mut runs, done, announce)?;
     }
 }
 
@@ -60,12 +65,13 @@ pub(super) fn reports_on_seeds(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: &[u64],
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, BackendError> {
     let all: Vec<RunJob> =
         (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
     let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    run_jobs(runner, experiments, all, &mut runs, None, announce)?;
+    run_jobs(runner, experiments, all, &mut runs, done, announce)?;
     Ok(report_all(runner, experiments, &runs))
 }
 
@@ -78,6 +84,7 @@ fn try_changes(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     reports: &mut [ExperimentReport],
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<(), BackendError> {
     let wanted = |report: &ExperimentReport, by: &Vec<String>| {
@@ -91,7 +98,7 @@ fn try_changes(
         }
     }
     let seeds: Vec<u64> = tried.iter().map(|(index, _)| reports[*index].runs_per_case()).collect();
-    let results = reports_on_seeds(runner, &changed, &seeds, announce)?;
+    let results = reports_on_seeds(runner, &changed, &seeds, done, announce)?;
     for ((index, by), result) in tried.into_iter().zip(results) {
         reports[index].wall_s += result.wall_s;
         for cell in &mut reports[index].cells {

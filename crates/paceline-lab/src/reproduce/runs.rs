@@ -34,6 +34,7 @@ pub(super) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentRuns>, BackendError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
@@ -44,7 +45,7 @@ pub(super) fn first_runs(
         };
         jobs(experiments, index, 1..=count)
     });
-    run_jobs(runner, experiments, first.collect(), &mut measured, None, announce)?;
+    run_jobs(runner, experiments, first.collect(), &mut measured, done, announce)?;
     Ok(measured)
 }
 

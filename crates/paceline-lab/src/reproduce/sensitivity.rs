@@ -138,9 +138,9 @@ pub fn sensitivity(
     }
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let reports = verdicts(runner, written, on, announce).and_then(|(bases, _)| {
+    let reports = verdicts(runner, written, on, None, announce).and_then(|(bases, _)| {
         let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
-        let changed = reports_on_seeds(runner, varied, &seeds, announce)?;
+        let changed = reports_on_seeds(runner, varied, &seeds, None, announce)?;
         Ok((bases, changed))
     });
     let (bases, changed) = match reports {

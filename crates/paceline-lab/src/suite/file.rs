@@ -1,6 +1,6 @@
 //! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
 
-use paceline_scenario::{Catalogue, EXPECTED, Origin, SUITE, ScenarioError, Spanned, parse};
+use paceline_scenario::{Catalogue, EXPECTED, Origin, Override, SUITE, ScenarioError, Spanned, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -42,6 +42,8 @@ pub struct Suite {
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
+    /// Changes of every scenario.
+    pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
     pub expected: Option<Expected>,
     /// The path of that file; `None` for a suite of the catalogue.
@@ -158,6 +160,7 @@ impl Suite {
             family: if family.is_empty() { id.get().clone() } else { family },
             repeats: *repeats.get(),
             scenarios: origins,
+            settings: Vec::new(),
             expected,
         })
     }

@@ -12,7 +12,7 @@ use paceline_results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
 };
-use paceline_scenario::{Changes, Origin, Quantity, Scenario, ScenarioError, Window, load_cases};
+use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
@@ -67,14 +67,40 @@ impl Subject {
     /// Returns every controller of the registry, then the faulty ones, then the oracles. `fixed` is left out: `faulty-constant` is
     /// one.
     pub fn all(registry: &Registry) -> Vec<Self> {
-        let own = registry.iter().map(|entry| entry.name()).filter(|name| *name != "fixed");
+        let own = registry.iter().map(|entry| entry.name());
+        let own = own.filter(|name| *name != "fixed" && Oracle::find(name).is_none());
         own.map(|name| Self::controller(name, registry)).chain(Oracle::ALL.map(Self::oracle)).collect()
     }
 
-    /// Loads a scenario under this subject.
-    pub(super) fn load(&self, origin: &Origin, registry: &Registry) -> Result<Loaded, ScenarioError> {
+    /// Loads a scenario for runs under this subject; `None` for an oracle that does not apply to its path. The registry has the
+    /// oracle, see [`Oracle::add_all`].
+    ///
+    /// # Errors
+    /// Those of [`crate::load`].
+    pub fn scenario(
+        &self,
+        origin: &Origin,
+        changes: &Changes,
+        registry: &Registry,
+    ) -> Result<Option<Scenario>, ScenarioError> {
+        let under = |controller| crate::load(origin, &Changes { controller, ..changes.clone() }, registry);
+        let replaced = under(Some(self.name.clone()))?;
+        match self.oracle {
+            None => Ok(Some(replaced)),
+            Some(oracle) => Ok(oracle.scenario(&under(None)?, replaced, &self.name)),
+        }
+    }
+
+    /// Loads the cases of a scenario with these settings under this subject.
+    pub(super) fn load(
+        &self,
+        origin: &Origin,
+        settings: &[Override],
+        registry: &Registry,
+    ) -> Result<Loaded, ScenarioError> {
         let under = |controller: Option<&str>| {
-            let changes = Changes { controller: controller.map(str::to_owned), ..Changes::default() };
+            let controller = controller.map(str::to_owned);
+            let changes = Changes { controller, settings: settings.to_vec(), ..Changes::default() };
             load_cases(origin, &changes, crate::registries(registry))
         };
         let couples = registry.get(&self.name).is_some_and(|entry| entry.couples());
@@ -88,7 +114,8 @@ impl Subject {
             None => (under(Some(&self.name))?, true),
             Some(oracle) => {
                 let (written, replaced) = (under(None)?, under(Some(oracle::FOLLOWER))?);
-                let apply = |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced);
+                let apply =
+                    |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced, oracle::FOLLOWER);
                 let all: Option<Vec<Scenario>> = written.iter().zip(replaced).map(apply).collect();
                 all.map_or((written, false), |all| (all, true))
             }
@@ -140,8 +167,8 @@ pub fn run(
     run_with(runner, suites, subjects, repeats, None, announce)
 }
 
-/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite. `announce` receives the simulated seconds
-/// before they are run.
+/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite.
+/// `announce` receives the simulated seconds before they are run.
 ///
 /// # Errors
 /// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.

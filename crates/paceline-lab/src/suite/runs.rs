@@ -75,7 +75,7 @@ impl SuiteRuns {
         for suite in &suites {
             for subject in &subjects {
                 for origin in &suite.scenarios {
-                    let Loaded { experiment, applies: is_run } = subject.load(origin, registry)?;
+                    let Loaded { experiment, applies: is_run } = subject.load(origin, &suite.settings, registry)?;
                     check(origin, &experiment)?;
                     experiments.push(experiment);
                     applies.push(is_run);
@@ -162,7 +162,8 @@ impl SuiteRuns {
         subject: &Subject,
         job: &SuiteJob,
     ) -> Result<Result<Vec<SuiteRun>, BackendError>, ScenarioError> {
-        let Loaded { experiment, .. } = subject.load(&suite.scenarios[job.scenario], runner.registry)?;
+        let Loaded { experiment, .. } =
+            subject.load(&suite.scenarios[job.scenario], &suite.settings, runner.registry)?;
         let mut runs = [ExperimentRuns::none(&experiment)];
         let experiments = [experiment];
         let missing = missing_of(&experiments, 0, &runs[0], &job.seeds);

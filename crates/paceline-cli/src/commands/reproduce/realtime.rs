@@ -3,7 +3,7 @@
 
 use super::text::{cell_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
-use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::commands::{missing_text, with_progress};
 use crate::environment::environment;
 use crate::errors::{backend_error, cached_run_error};
 use crate::external;
@@ -38,13 +38,13 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: Re
     if experiments.is_empty() {
         return Err(nothing_to_judge(arguments));
     }
-    let seeds = arguments.repeats.unwrap_or(REPEATS);
+    let seeds = arguments.seeds.count(super::SEEDS)?.unwrap_or(REPEATS);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let resumed = RealtimeReproduction::resume(experiments, seeds, (registry, world.name()), store.as_ref());
     let mut all = resumed.into_diagnostic()?;
     let missing = all.missing();
     let seconds: f64 = missing.iter().map(|task| all.seconds(task)).sum();
-    let at_once = arguments.jobs.unwrap_or(1) as usize;
+    let at_once = arguments.jobs.jobs.unwrap_or(1) as usize;
     eprintln!("{}", missing_text(world.name(), all.run_count(), missing.len(), Some(seconds / at_once as f64)));
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let limits = Limits { at_once, within_s: arguments.time_limit.map(TimeDelta::as_secs_f64) };
@@ -63,11 +63,10 @@ fn experiments(
     registry: &Registry,
     origins: &[Origin],
 ) -> Result<Vec<RealtimeExperiment>> {
-    check_controllers(&arguments.controllers, registry)?;
-    let controllers: Vec<Option<&str>> = match arguments.controllers.as_slice() {
-        [] => [None].into_iter().chain(world.baselines().iter().map(|name| Some(*name))).collect(),
-        named => named.iter().map(|name| Some(name.as_str())).collect(),
-    };
+    let named = arguments.controllers.without_oracles(registry)?;
+    let baselines = world.baselines().iter().filter(|_| arguments.controllers.names.is_empty());
+    let controllers: Vec<Option<&str>> =
+        named.iter().map(Option::as_deref).chain(baselines.map(|name| Some(*name))).collect();
     let mut all = Vec::new();
     for origin in origins {
         for controller in &controllers {
@@ -104,7 +103,7 @@ fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<Experiment
     let experiments: Vec<_> =
         experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
     let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
-        reproduce_all(runner, &experiments, Seeds::AsNeeded, &|seconds| progress.expect(seconds))
+        reproduce_all(runner, &experiments, Seeds::AsNeeded, None, &|seconds| progress.expect(seconds))
     });
     Ok(report.map_err(backend_error)?.experiments)
 }

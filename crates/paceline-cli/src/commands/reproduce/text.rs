@@ -104,7 +104,8 @@ fn describe_assumed(experiments: &[ExperimentReport]) -> String {
 }
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
-    let heading = format!("{}  {}", output::bold(&experiment.id), experiment.title);
+    let under = experiment.under.as_ref().map_or(String::new(), |name| format!("  under {name}"));
+    let heading = format!("{}  {}{under}", output::bold(&experiment.id), experiment.title);
     let mut text = format!("{}\n", line(&heading).trim_start());
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());

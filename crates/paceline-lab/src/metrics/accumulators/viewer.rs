@@ -8,7 +8,7 @@ use super::freezes::RecentGaps;
 use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::StreamPlan;
 use paceline_units::{DataSize, Time, TimeDelta};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What media are for, which decides how much delay costs: nothing up to the first age, everything from the second on.
@@ -194,7 +194,7 @@ impl Viewer {
 }
 
 /// The score of a stream in a window, and where its points went. The four add up to 100.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// From 0, nothing was ever seen in time, to 100.
     pub score: f64,
