@@ -179,6 +179,9 @@ pub struct SuiteRow {
 pub struct TestResult {
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
+    /// The score of each run, in the order of the seeds; empty if a run has none.
+    #[serde(default)]
+    pub scores: Vec<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
