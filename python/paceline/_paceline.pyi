@@ -156,11 +156,11 @@ class QueuedFrame:
 class Message:
     """A message of a receive half. Fields that its kind does not have are `None`."""
 
-    kind: Literal["remb", "gradient", "nada"]
+    kind: Literal["remb", "nada"]
     rate_bps: int
     """REMB: the estimated maximum. Other kinds: the receive rate."""
     signal_ms: float | None
-    """`gradient`: the one-way delay gradient. `nada`: the composite congestion signal."""
+    """`nada`: the composite congestion signal."""
     mode: Literal["ramp-up", "gradual"] | None
     """Only for `nada`."""
 

@@ -53,7 +53,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        help: "the tables of docs/explanation/benchmarks.md (--all: the divan benches, too)",
+        help: "the tables of docs/explanation/benchmarks.md",
         run: measure::bench,
     },
     Task {

@@ -1,8 +1,9 @@
 //! One run, in steps.
 
 use super::agent::{self, ActionSpace, AgentState, FEATURES};
+use super::error::GymError;
 use super::ground_truth::{GroundTruth, Truth};
-use super::{GymError, Reward};
+use super::reward::Reward;
 use paceline::Registry;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::plan::{ControllerPlan, Plan};

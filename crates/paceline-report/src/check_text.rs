@@ -1,6 +1,6 @@
 //! Writes checked values for the terminal, Markdown and HTML: the value with its interval, what is allowed, and the judgement.
 
-use paceline_netsim::records::{MetricCatalogue, MetricKind};
+use paceline_netsim::records::{MetricCatalogue, MetricKind, Summary};
 use paceline_results::{Assertion, BoundResult, Cell, Judgement, SuiteBound, ValidationCheck, ValueFormat};
 use std::fmt;
 
@@ -57,6 +57,14 @@ impl ValueText {
             (f64::NEG_INFINITY, high) => format!("at most {}", end(high)),
             (low, high) => format!("{} to {}", end(low), end(high)),
         }
+    }
+}
+
+/// Formats a mean with the half-width of its interval, if there is one.
+pub fn summary_text(summary: &Summary, show: impl Fn(f64) -> String) -> String {
+    match summary.ci95.is_finite() {
+        true => format!("{} ± {}", show(summary.mean), show(summary.ci95)),
+        false => show(summary.mean),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Formats gaps between two worlds for the terminal and the pages.
 
+use crate::check_text::summary_text;
 use paceline_netsim::records::HostStats;
 use paceline_netsim::records::MetricKind;
 use paceline_results::{ComparedMetric, Validation};
@@ -28,11 +29,7 @@ fn row(measured: &ComparedMetric) -> [String; 5] {
     let kind = measured.kind();
     let of = measured.hop.as_ref().or(measured.flow.as_ref());
     let dash = || "–".to_owned();
-    let mean = |world: usize| match measured.worlds[world] {
-        None => dash(),
-        Some(s) if s.n > 1 => format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95)),
-        Some(s) => kind.show(s.mean),
-    };
+    let mean = |world: usize| measured.worlds[world].map_or_else(dash, |s| summary_text(&s, |v| kind.show(v)));
     let difference = measured.difference.as_ref();
     [
         of.map_or_else(|| measured.metric.clone(), |of| format!("{} of {of}", measured.metric)),

@@ -12,6 +12,7 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_netsim::records::{MetricKind, Paired};
+use paceline_report::check_text::summary_text;
 use paceline_results::{ComparisonRow, ComparisonTable, Role, Store, Verdict};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
@@ -175,10 +176,7 @@ fn heading(rows: &[ComparisonRow]) -> String {
 
 fn cell(row: &ComparisonRow, kind: MetricKind, controller: usize) -> String {
     let Some(value) = &row.values[controller] else { return format!("{MISSING}  ") };
-    let mut text = kind.digits(value.mean);
-    if value.n > 1 {
-        text += &format!(" ± {}", kind.digits(value.ci95));
-    }
+    let mut text = summary_text(value, |v| kind.digits(v));
     if row.best[controller] {
         text = output::bold(&text);
     }

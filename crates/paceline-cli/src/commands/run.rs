@@ -17,7 +17,7 @@ use paceline_netsim::backend::Backend;
 use paceline_netsim::records::{HostStats, MetricKind, Summary};
 use paceline_report::cells::{CellText, place};
 use paceline_report::check_text::{CheckLine, cell_verdict};
-use paceline_results::{Assertion, Cell, Group, Store, Verdict};
+use paceline_results::{Assertion, Cell, Check, Group, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -221,7 +221,9 @@ fn published(scenario: &Scenario, result: &RunsResult) -> View {
     let is_short = result.runs.len() < scenario.repeats as usize;
     // One run has no interval, and so no verdict.
     let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
-        (Some(measured), Some(published), Some(tolerance)) if cell.n == 1 => (measured - published).abs() <= tolerance,
+        (Some(measured), Some(value), Some(tolerance)) if cell.n == 1 => {
+            Check::Published { value, tolerance }.contains(measured)
+        }
         _ => cell.check == Some(Verdict::Holds),
     };
     let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();

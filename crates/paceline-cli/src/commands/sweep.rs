@@ -13,7 +13,7 @@ use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
-use paceline_netsim::records::Summary;
+use paceline_report::check_text::summary_text;
 use paceline_results::{Measure, Point, SweepResult, Verdict};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
@@ -220,7 +220,9 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
     let measures = sweep.measures.iter().enumerate();
     let mut columns: Vec<Column<'_>> = measures
         .map(|(index, m)| {
-            let value = move |point: &Point| point.values[index].map(|s| (s.mean, summary(&s, m)));
+            let value = move |point: &Point| {
+                point.values[index].map(|s| (s.mean, summary_text(&s, |v| kind_of(&m.metric).show(v))))
+            };
             (heading(m), Box::new(value) as Box<dyn Fn(&Point) -> Option<(f64, String)>>)
         })
         .collect();
@@ -230,15 +232,6 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
         columns.push((format!("sum of the measures{how}"), Box::new(value)));
     }
     columns
-}
-
-/// Returns a mean with its unit, and its interval if there is one.
-fn summary(values: &Summary, measure: &Measure) -> String {
-    let kind = kind_of(&measure.metric);
-    match values.ci95.is_finite() {
-        true => format!("{} ± {}", kind.show(values.mean), kind.show(values.ci95)),
-        false => kind.show(values.mean),
-    }
 }
 
 fn heading(measure: &Measure) -> String {
@@ -283,7 +276,10 @@ fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = us
     for point in points.into_iter().map(|index| &result.points[index]) {
         let mut row: Vec<String> = point.at.iter().map(label).collect();
         for (values, measure) in point.values.iter().zip(&sweep.measures) {
-            row.push(values.as_ref().map_or_else(|| MISSING.to_owned(), |values| summary(values, measure)));
+            row.push(values.as_ref().map_or_else(
+                || MISSING.to_owned(),
+                |values| summary_text(values, |v| kind_of(&measure.metric).show(v)),
+            ));
         }
         row.extend(sweep.sum.as_ref().map(|_| number(point.sum)));
         row.extend(normalised.then(|| number(point.raw_sum)));

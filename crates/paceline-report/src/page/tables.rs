@@ -2,7 +2,7 @@
 
 use super::comparison::ComparisonView;
 use crate::cells::{self, CellText};
-use crate::check_text::{CheckLine, cell_verdict};
+use crate::check_text::{CheckLine, cell_verdict, summary_text};
 use crate::figure::{Figure, Panel, Series, SeriesKind};
 use crate::panels;
 use crate::read::{Results, Run};
@@ -332,11 +332,7 @@ impl GroupView {
         name.retain(|part| !part.is_empty());
         let summary = group.summary.iter().map(|(metric, interval)| {
             let kind = metrics.get(metric).map_or(MetricKind::Number, |metric| metric.kind);
-            let mut value = kind.show(interval.mean);
-            if interval.n > 1 {
-                value += &format!(" ± {}", kind.show(interval.ci95));
-            }
-            (metric.clone(), value, interval.n)
+            (metric.clone(), summary_text(interval, |v| kind.show(v)), interval.n)
         });
         let cells = |is_published: bool| {
             let cells = group.cells.iter().filter(move |cell| cell.published.is_some() == is_published);
