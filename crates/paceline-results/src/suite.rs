@@ -308,6 +308,11 @@ impl SuiteReport {
         self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
     }
 
+    /// Returns the mean score of each test of a row that has one.
+    pub fn scores(&self, row: &SuiteRow) -> impl Iterator<Item = f64> {
+        row.results.iter().filter_map(|result| Some(Summary::from_values(&result.scores)?.mean))
+    }
+
     /// Returns the mean over the tests of a result.
     pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = row.results.iter().filter_map(value).collect();
