@@ -51,11 +51,7 @@ const TASKS: &[Task] = &[
         help: "the checks of which .ci/run makes a sample: long calls, random steps and fuzzing, all papers and suites (hours)",
         run: check::full,
     },
-    Task {
-        name: "bench",
-        help: "the tables of docs/explanation/benchmarks.md",
-        run: measure::bench,
-    },
+    Task { name: "bench", help: "the tables of docs/explanation/benchmarks.md", run: measure::bench },
     Task {
         name: "track",
         help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",

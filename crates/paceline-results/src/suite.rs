@@ -179,6 +179,9 @@ pub struct SuiteRow {
 pub struct TestResult {
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
+    /// The score of each run, in the order of the seeds; empty if a run has none.
+    #[serde(default)]
+    pub scores: Vec<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
@@ -303,6 +306,11 @@ impl SuiteReport {
     /// Returns the name of every bound that does not hold under a controller.
     pub fn unmet(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
         self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
+    }
+
+    /// Returns the mean score of each test of a row that has one.
+    pub fn scores(&self, row: &SuiteRow) -> impl Iterator<Item = f64> {
+        row.results.iter().filter_map(|result| Some(Summary::from_values(&result.scores)?.mean))
     }
 
     /// Returns the mean over the tests of a result.

@@ -8,6 +8,7 @@ use crate::run::Runner;
 use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
+use paceline_netsim::records::Summary;
 use paceline_results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
@@ -17,7 +18,7 @@ use paceline_units::Time;
 use std::collections::BTreeMap;
 
 /// The metrics of each test that are measured besides its bounds.
-const SUMMARY: [&str; 2] = ["utilization", "queue_p95_ms"];
+const SUMMARY: [&str; 3] = ["score", "utilization", "queue_p95_ms"];
 
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
@@ -144,12 +145,10 @@ impl Loaded {
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
 /// own, so they say nothing of it.
 fn add_summary(scenario: &mut Scenario) {
-    if yardsticks::shares_a_medium(&scenario.plan) {
-        return;
-    }
+    let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..1] } else { &SUMMARY[..] };
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
-    for (n, metric) in SUMMARY.into_iter().enumerate() {
-        scenario.references.insert(usize::MAX - n, Quantity::new(metric, None, whole));
+    for (n, metric) in metrics.iter().enumerate() {
+        scenario.references.insert(usize::MAX - n, Quantity::new(*metric, None, whole));
     }
 }
 
@@ -252,16 +251,17 @@ pub(super) fn report(
 }
 
 fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str, cells: &[&Cell]) -> TestResult {
-    let mean = |metric: usize| {
+    let values = |metric: usize| {
         let of = scenario.references.get(&(usize::MAX - metric))?;
         let index = scenario.quantities().position(|q| q == of)?;
-        let values: Vec<f64> = runs.values().map(|run| run.values[index]).collect::<Option<_>>()?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+        runs.values().map(|run| run.values[index]).collect::<Option<Vec<f64>>>()
     };
+    let mean = |metric: usize| Some(Summary::from_values(&values(metric)?)?.mean);
     TestResult {
         trace_hash: trace_hash.to_owned(),
-        utilization: mean(0),
-        queue_p95_ms: mean(1),
+        scores: values(0).unwrap_or_default(),
+        utilization: mean(1),
+        queue_p95_ms: mean(2),
         bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
     }
 }
