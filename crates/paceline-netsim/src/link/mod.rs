@@ -26,7 +26,7 @@ mod wire;
 
 pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};
-pub use hop::{Link, LinkChange, LinkConfig, Output};
+pub use hop::{HopPlan, Link, LinkChange, Output};
 pub use loss::LossModel;
 pub use medium::{Batch, Medium};
 pub use queue::Descriptor;

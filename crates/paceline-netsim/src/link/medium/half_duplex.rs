@@ -84,7 +84,8 @@ mod tests {
     use super::*;
     use crate::link::Batch;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
+    use crate::link::server::{ServerPlan, Service};
+    use crate::link::{Capacity, CapacityEnd, HopPlan, LinkChange, Output, Schedule};
     use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
 
     fn ms(t: i64) -> Time {
@@ -93,18 +94,13 @@ mod tests {
 
     /// A link of 1 Mbit/s (10 ms a packet) without delay.
     fn link(batch: Batch, queue: Box<dyn Discipline>) -> Link {
-        let config = LinkConfig {
+        let service = Service { batch: Some(batch), ..Service::default() };
+        let hop = HopPlan {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
-            burst: None,
-            rate_step: RateStep::Keep,
-            queue,
-            delay: Schedule::constant(TimeDelta::ZERO),
-            jitter: None,
-            loss: Schedule::constant(LossModel::NONE),
-            mtu: Schedule::constant(MTU),
-            batch: Some(batch),
+            server: ServerPlan { service, ..ServerPlan::default() },
+            ..HopPlan::new("test", QueueLimit::Packets(1))
         };
-        Link::new(config, &RandomStreams::new(1), "test")
+        Link::with_queue(hop, queue, &RandomStreams::new(1))
     }
 
     fn pair(batch: Batch) -> (HalfDuplex, Vec<Link>) {

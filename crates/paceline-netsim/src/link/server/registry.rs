@@ -78,6 +78,13 @@ pub struct ServerPlan {
     pub service: Service,
 }
 
+impl Default for ServerPlan {
+    /// Returns a line.
+    fn default() -> Self {
+        Self { entry: &SERVERS[0], service: Service::default() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
