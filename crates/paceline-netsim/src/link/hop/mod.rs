@@ -3,114 +3,18 @@
 mod shared;
 
 use self::shared::SharedServer;
-use super::MTU;
 use super::capacity::Capacity;
-use super::delay::{Jitter, JitterOrder};
+use super::delay::JitterOrder;
+use super::hop_plan::HopPlan;
 use super::loss::{LossModel, LossProcess};
-use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuePlan, QueuedPacket};
+use super::output::Output;
+use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuedPacket};
 use super::rate_step::{RateStep, RateSteps};
 use super::schedule::Schedule;
-use super::server::{ServerPlan, Service};
+use super::server::Service;
 use super::wire::Wire;
 use crate::records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
-
-/// The outcome for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The packet reaches the far end.
-    Delivered {
-        /// The packet, with the ECN field that it leaves with.
-        packet: Descriptor,
-        /// Queuing delay: from arrival to start of service.
-        waited: TimeDelta,
-        /// The time at which the last bit left the server.
-        left: Time,
-        /// Arrival time at the far end.
-        due: Time,
-    },
-    /// The link dropped the packet.
-    Dropped {
-        /// The packet.
-        packet: Descriptor,
-        /// The reason.
-        reason: DropReason,
-        /// Time of the drop: at the far end for a loss, otherwise the time at which the queue dropped the packet.
-        due: Time,
-        /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
-        /// are served.
-        left: Option<Time>,
-    },
-}
-
-impl Output {
-    /// Returns the packet.
-    pub fn packet(&self) -> &Descriptor {
-        match self {
-            Self::Delivered { packet, .. } | Self::Dropped { packet, .. } => packet,
-        }
-    }
-
-    /// Returns the time of the outcome.
-    #[inline]
-    pub fn due(&self) -> Time {
-        match self {
-            Self::Delivered { due, .. } | Self::Dropped { due, .. } => *due,
-        }
-    }
-}
-
-/// One hop: what a plan says of it, and what its [`Link`] does.
-#[derive(Clone, Debug)]
-pub struct HopPlan {
-    /// Name in results.
-    pub id: String,
-    /// Rate of service over time; `None` means unlimited, and packets never wait.
-    pub capacity: Option<Capacity>,
-    /// Link server. A token bucket and a turn on a shared medium require a capacity of rates, and exclude each other.
-    pub server: ServerPlan,
-    /// Queue discipline.
-    pub queue: QueuePlan,
-    /// Propagation delay; the value in force when a packet leaves the server applies.
-    pub delay: Schedule<TimeDelta>,
-    /// Jitter, added to the propagation delay.
-    pub jitter: Option<Jitter>,
-    /// Loss on the wire; the model in force when a packet leaves the server applies.
-    pub loss: Schedule<LossModel>,
-    /// Size of the largest IP packet that it carries; larger ones are dropped. The value in force when a packet arrives
-    /// applies.
-    pub mtu: Schedule<DataSize>,
-    /// Whether it sets the ECN field of every packet that enters to Not-ECT (bleaching).
-    pub clears_ecn: bool,
-}
-
-/// The largest IP packet (RFC 791, section 3.1).
-const LARGEST_IP_PACKET: DataSize = DataSize::from_bytes(65_535);
-
-impl HopPlan {
-    /// Returns a hop of unlimited capacity, without delay, jitter and loss, with a drop-tail queue of this limit and the
-    /// MTU of Ethernet.
-    pub fn new(id: impl Into<String>, limit: QueueLimit) -> Self {
-        Self {
-            id: id.into(),
-            capacity: None,
-            server: ServerPlan::default(),
-            queue: QueuePlan::drop_tail(limit),
-            delay: Schedule::constant(TimeDelta::ZERO),
-            jitter: None,
-            loss: Schedule::constant(LossModel::NONE),
-            mtu: Schedule::constant(MTU),
-            clears_ecn: false,
-        }
-    }
-
-    /// Returns the MTU of its interface, by which queue disciplines recognise a queue of about one packet. A hop that carries
-    /// every IP packet, up to 65535 bytes, sets no MTU: then it is that of Ethernet. Of several MTUs it is the largest.
-    pub fn interface_mtu(&self) -> DataSize {
-        let largest = self.mtu.points().iter().map(|(_, mtu)| *mtu).max().unwrap_or(MTU);
-        if largest >= LARGEST_IP_PACKET { MTU } else { largest }
-    }
-}
 
 /// A change of one parameter of a link. Schedules use absolute times, as in [`HopPlan`].
 #[derive(Clone, Debug)]

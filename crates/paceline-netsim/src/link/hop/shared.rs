@@ -1,7 +1,8 @@
 //! The server of a link on a shared medium, which grants turns ([`Medium`](crate::link::Medium)).
 
-use super::{Link, Output};
-use crate::link::medium::Batch;
+use super::Link;
+use crate::link::medium_plan::Batch;
+use crate::link::output::Output;
 use crate::link::queue::{Descriptor, LinkRate, QueuedPacket};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Rate, Time};

@@ -1,5 +1,7 @@
 use super::*;
-use crate::link::CapacityEnd;
+use crate::link::queue::QueuePlan;
+use crate::link::server::ServerPlan;
+use crate::link::{CapacityEnd, Jitter};
 use paceline_units::{Dscp, Ecn, FlowId, Fraction, Rate};
 
 fn ms(t: i64) -> TimeDelta {

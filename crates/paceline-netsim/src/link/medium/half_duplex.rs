@@ -1,6 +1,6 @@
 //! A medium on which links take turns: one of them transmits at a time, as the two directions of a half-duplex radio do.
 //!
-//! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`] and
+//! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`](crate::link::Batch) and
 //! releases the medium at the end of the batch, or when an outage of the link begins. Among the links that request it,
 //! grants go round in the order of the links.
 //!
@@ -11,16 +11,9 @@
 //!
 //! Grants follow from arrival times, capacities and seed alone.
 
-use super::{Medium, MediumEntry, MediumSetup};
-use crate::link::Link;
+use super::Medium;
+use crate::link::hop::Link;
 use paceline_units::Time;
-
-/// Turns of [`Batch`](super::Batch)es.
-pub const HALF_DUPLEX: MediumEntry = MediumEntry {
-    name: "half-duplex",
-    conflict: |_, _| None,
-    build: |setup: &MediumSetup<'_>| Box::new(HalfDuplex::new(setup.members.iter().map(|member| member.hop).collect())),
-};
 
 /// A medium on which links take turns.
 #[derive(Clone, Debug)]
@@ -33,7 +26,7 @@ pub(super) struct HalfDuplex {
 }
 
 impl HalfDuplex {
-    /// Creates an idle medium of these links. Each was created with a [`Batch`].
+    /// Creates an idle medium of these links. Each was created with a [`Batch`](crate::link::Batch).
     pub fn new(members: Vec<usize>) -> Self {
         Self { members, free: Time::ZERO, next: 0 }
     }

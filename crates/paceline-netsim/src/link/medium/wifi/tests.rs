@@ -1,10 +1,10 @@
 //! Saturated channels beside the formula of Bianchi, fairness, errors, and independence of polling.
 
-use super::super::{Medium, MediumPlan, build_media};
+use super::super::{Medium, build_media};
 use super::bianchi::{Durations, Saturation};
 use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
 use crate::link::server::{SERVERS, ServerPlan, Service};
-use crate::link::{Capacity, CapacityEnd, HopPlan, Link, LinkChange, Output, Schedule};
+use crate::link::{Capacity, CapacityEnd, HopPlan, Link, LinkChange, MediumPlan, Output, Schedule};
 use crate::parameter::{Value, Values};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStreams, Rate, Time, TimeDelta};
