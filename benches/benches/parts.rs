@@ -4,8 +4,8 @@ use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher};
 use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
-use paceline_netsim::link::queue::{DropTail, QueueLimit};
-use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, RateStep, Schedule};
+use paceline_netsim::link::queue::QueueLimit;
+use paceline_netsim::link::{Capacity, Descriptor, HopPlan, Link, Schedule};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 
@@ -82,18 +82,12 @@ fn rtp_header_parse(bencher: Bencher) {
 /// A packet into a link that is just too slow for them, and out again.
 #[divan::bench]
 fn link(bencher: Bencher) {
-    let config = LinkConfig {
-        burst: None,
+    let hop = HopPlan {
         capacity: Some(Capacity::constant(Rate::from_kbps(2400))),
-        queue: Box::new(DropTail::new(QueueLimit::DrainTime(TimeDelta::from_millis(300)))),
         delay: Schedule::constant(TimeDelta::from_millis(25)),
-        jitter: None,
-        loss: Schedule::constant(LossModel::NONE),
-        mtu: Schedule::constant(MTU),
-        batch: None,
-        rate_step: RateStep::Keep,
+        ..HopPlan::new("bench", QueueLimit::DrainTime(TimeDelta::from_millis(300)))
     };
-    let mut link = Link::new(config, &RandomStreams::new(1), "bench");
+    let mut link = Link::new(hop, &RandomStreams::new(1));
     let mut now = Time::ZERO;
     bencher.counter(ItemsCount::new(BATCH)).bench_local(|| {
         for id in 0..BATCH as u32 {
