@@ -6,7 +6,7 @@
 //! ```
 
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
-use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
+use paceline_netsim::link::{Capacity, Descriptor, HopPlan, Link, Output};
 use paceline_netsim::parameter::{Value, Values};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use std::io::Write;
@@ -163,19 +163,10 @@ fn ours(case: &Case, arrivals: &[(Time, Descriptor)], seed: u64) -> Figures {
     let discipline = DISCIPLINES.iter().find(|entry| entry.name == case.name).expect("it is registered");
     let values = Values::new(discipline.parameters, case.values);
     let streams = RandomStreams::new(seed);
-    let queue = QueuePlan { discipline, limit: QueueLimit::Packets(case.limit), values };
-    let config = LinkConfig {
-        capacity: Some(Capacity::constant(RATE)),
-        burst: None,
-        rate_step: RateStep::Keep,
-        queue: queue.build(&streams, "hop/compared", MTU),
-        delay: Schedule::constant(TimeDelta::ZERO),
-        jitter: None,
-        loss: Schedule::constant(LossModel::NONE),
-        mtu: Schedule::constant(MTU),
-        batch: None,
-    };
-    let mut link = Link::new(config, &streams, "hop/compared");
+    let limit = QueueLimit::Packets(case.limit);
+    let queue = QueuePlan { discipline, limit, values };
+    let hop = HopPlan { capacity: Some(Capacity::constant(RATE)), queue, ..HopPlan::new("compared", limit) };
+    let mut link = Link::new(hop, &streams);
     let (mut dropped, mut marked, mut delays) = (0.0, 0.0, Vec::new());
     let mut drain = |link: &mut Link, now: Time| {
         while let Some(output) = link.poll_output(now) {

@@ -7,9 +7,9 @@
 //! ```
 
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
-use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, RateStep, Schedule};
+use paceline_netsim::link::{Capacity, Descriptor, HopPlan, Link};
 use paceline_netsim::parameter::{Value, Values};
-use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,19 +21,10 @@ fn main() {
     let given = discipline.parameters.iter().any(|parameter| parameter.name == "queues").then_some(queues);
     let values = Values::new(discipline.parameters, given.as_slice());
     let streams = RandomStreams::new(1);
-    let queue = QueuePlan { discipline, limit: QueueLimit::Packets(10_240), values };
-    let config = LinkConfig {
-        capacity: Some(Capacity::constant(Rate::from_kbps(1_000_000))),
-        burst: None,
-        rate_step: RateStep::Keep,
-        queue: queue.build(&streams, "hop/cost", MTU),
-        delay: Schedule::constant(TimeDelta::ZERO),
-        jitter: None,
-        loss: Schedule::constant(LossModel::NONE),
-        mtu: Schedule::constant(MTU),
-        batch: None,
-    };
-    let mut link = Link::new(config, &streams, "hop/cost");
+    let limit = QueueLimit::Packets(10_240);
+    let queue = QueuePlan { discipline, limit, values };
+    let capacity = Some(Capacity::constant(Rate::from_kbps(1_000_000)));
+    let mut link = Link::new(HopPlan { capacity, queue, ..HopPlan::new("cost", limit) }, &streams);
     let mut random = streams.stream("flows");
     let mut outputs = 0_u32;
     for id in 0..packets {

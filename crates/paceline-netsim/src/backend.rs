@@ -69,6 +69,14 @@ pub enum BackendError {
     },
 }
 
+impl ControllerFailure {
+    /// Returns the error of the run of this plan and seed.
+    pub fn in_run(self, plan: &Plan, seed: u64) -> BackendError {
+        let (plan, case) = (plan.id.clone(), plan.case.to_string());
+        BackendError::ControllerFailed { failure: self, plan, case, seed }
+    }
+}
+
 /// Returns the label of a case in brackets.
 fn labelled(case: &str) -> String {
     if case.is_empty() { String::new() } else { format!(" [{case}]") }

@@ -1,7 +1,5 @@
 //! The failure of a flow's controller.
 
-use crate::backend::BackendError;
-use crate::plan::Plan;
 use core::error::Error;
 use core::fmt::{self, Display, Formatter};
 use paceline::Failure;
@@ -18,14 +16,6 @@ pub struct ControllerFailure {
     pub at: Time,
     /// What failed.
     pub failure: Failure,
-}
-
-impl ControllerFailure {
-    /// Returns the error of the run of this plan and seed.
-    pub fn in_run(self, plan: &Plan, seed: u64) -> BackendError {
-        let (plan, case) = (plan.id.clone(), plan.case.to_string());
-        BackendError::ControllerFailed { failure: self, plan, case, seed }
-    }
 }
 
 impl Display for ControllerFailure {

@@ -4,9 +4,8 @@ use crate::flow::parameter::Values;
 use crate::flow::source::{SourceConfig, SourceEntry};
 use crate::flow::tcp::{TcpConfig, Workload};
 use crate::flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
-use crate::link::queue::QueuePlan;
-use crate::link::server::ServerPlan;
-use crate::link::{Capacity, Jitter, LossModel, MTU, Schedule};
+pub use crate::link::HopPlan;
+use crate::link::Schedule;
 use crate::records::{HalfName, Label};
 use paceline::{Bounds, Coupling, Protection, Setup};
 use paceline_units::{DataSize, Dscp, Rate, StreamId, Time, TimeDelta};
@@ -35,41 +34,6 @@ pub struct Plan {
     pub bottleneck: usize,
     /// The flows.
     pub flows: Vec<FlowPlan>,
-}
-
-/// The largest IP packet (RFC 791, section 3.1).
-const LARGEST_IP_PACKET: DataSize = DataSize::from_bytes(65_535);
-
-/// One hop.
-#[derive(Clone, Debug)]
-pub struct HopPlan {
-    /// Name in results.
-    pub id: String,
-    /// Capacity; `None` means unlimited.
-    pub capacity: Option<Capacity>,
-    /// Link server.
-    pub server: ServerPlan,
-    /// Queue discipline.
-    pub queue: QueuePlan,
-    /// Propagation delay.
-    pub delay: Schedule<TimeDelta>,
-    /// Jitter.
-    pub jitter: Option<Jitter>,
-    /// Loss on the wire.
-    pub loss: Schedule<LossModel>,
-    /// Size of the largest IP packet that it carries; larger ones are dropped.
-    pub mtu: Schedule<DataSize>,
-    /// Whether it sets the ECN field of every packet that enters to Not-ECT (bleaching).
-    pub clears_ecn: bool,
-}
-
-impl HopPlan {
-    /// Returns the MTU of its interface, by which queue disciplines recognise a queue of about one packet. A hop that carries
-    /// every IP packet, up to 65535 bytes, sets no MTU: then it is that of Ethernet. Of several MTUs it is the largest.
-    pub fn interface_mtu(&self) -> DataSize {
-        let largest = self.mtu.points().iter().map(|(_, mtu)| *mtu).max().unwrap_or(MTU);
-        if largest >= LARGEST_IP_PACKET { MTU } else { largest }
-    }
 }
 
 /// The direction of a flow's data.

@@ -254,11 +254,16 @@ fn is_free(table: &Entries, key: &[String]) -> bool {
     if part != "hops" && table.contains_key("hops") {
         return false; // the hops hold the keys of the way
     }
-    match (table.get(part).map(|(_, node)| node), rest) {
-        // Only a hop with rates as capacity has a token bucket, and none with a trace.
-        (None, []) if part == "burst" => {
-            table.get("capacity").is_some_and(|(_, capacity)| capacity.entries().is_none())
-        }
+    let written = |key: &str| table.get(key).map(|(_, node)| node);
+    if part == "server" && rest == ["burst"] {
+        // Only a hop with rates as capacity has a token bucket, and none with a trace or another server.
+        let is_bucket = |server: &Node| {
+            server.get("burst").is_none() && server.text_of("kind").is_none_or(|kind| kind == "token-bucket")
+        };
+        let has_rates = written("capacity").is_some_and(|capacity| capacity.entries().is_none());
+        return has_rates && written("server").is_none_or(is_bucket);
+    }
+    match (written(part), rest) {
         (None, [.., last]) if last == "burst" => false,
         (None, _) => true,
         (Some(_), []) => false,

@@ -1,9 +1,10 @@
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
 //! default.
 
-use super::parameters::{Parameters, Queues, Servers, Sources};
+use super::forms::{Limit, Timed};
+use super::parameters::{Parameters, Queues, Sources};
 use super::text_span::{Spanned, Table};
-use super::values::{CapacityValue, Limit, Loss, Timed};
+use super::values::{CapacityValue, Loss, Server};
 use paceline_netsim::records::Label;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
@@ -89,9 +90,8 @@ pub struct Hop {
 pub struct HopKeys {
     /// The rate at which it sends packets on; unlimited if absent.
     pub capacity: Option<Spanned<CapacityValue>>,
-    /// Its link server, of which `paceline list servers` shows all; the one that `burst` or `medium` implies, else `line`
-    /// if absent.
-    pub server: Option<Spanned<String>>,
+    /// Its link server; a line if absent.
+    pub server: Option<Server>,
     /// Its queue; drop-tail of 300 ms if absent.
     pub queue: Option<Spanned<Queue>>,
     /// Propagation delay; 0 ms if absent, but half of `path.rtt` for the first hop of a way without any.
@@ -105,9 +105,6 @@ pub struct HopKeys {
     pub mtu: Option<Spanned<Timed<DataSize>>>,
     /// Whether it clears the ECN field of every packet that enters (bleaching); false if absent.
     pub clears_ecn: Option<Spanned<bool>>,
-    #[serde(rename = "$server")]
-    #[schemars(flatten)]
-    pub server_parameters: Table<Parameters<Servers>>,
 }
 
 /// A queue. Which of the keys make sense depends on `discipline`.

@@ -12,6 +12,7 @@ mod edit;
 mod error;
 mod evaluation;
 mod file;
+mod forms;
 mod layers;
 mod overrides;
 mod parameters;

@@ -1,8 +1,9 @@
 //! Keys that the entries of a registry declare: the parameters of queue disciplines, loss models, link servers and
 //! sources. Their types, descriptions and defaults in the schema come from the entries.
 
+use super::forms::Limit;
 use super::text_span::{HasTextSpan, Spanned, TextSpan};
-use super::values::Limit;
+
 use paceline_netsim::flow::source::SOURCES;
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
@@ -18,6 +19,8 @@ use std::sync::LazyLock;
 
 /// A registry whose entries declare parameters.
 pub trait Entries {
+    /// The key that names an entry.
+    const TAG: &'static str;
     /// Returns the name of each entry, and its parameters.
     fn entries() -> impl Iterator<Item = (&'static str, &'static Parameter)>;
     /// Returns the names of all parameters.
@@ -26,12 +29,23 @@ pub trait Entries {
 
 /// Implements [`Entries`] for a registry.
 macro_rules! entries {
-    ($($(#[$doc:meta])* $name:ident $registry:ident,)*) => { $(
+    ($($(#[$doc:meta])* $name:ident $registry:ident $tag:literal,)*) => {
+        /// Returns the keys of an entry: the one of this name in the registry whose entries are named under `tag`.
+        pub(crate) fn keys_of_entry(tag: &str, name: &str) -> Option<Vec<&'static str>> {
+            match tag {
+                $($tag => $registry.iter().find(|entry| entry.name == name).map(|entry| {
+                    entry.parameters.iter().map(|parameter| parameter.name).collect()
+                }),)*
+                _ => None,
+            }
+        }
+    $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
 
         impl Entries for $name {
+            const TAG: &'static str = $tag;
             fn entries() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
                 $registry.iter().flat_map(|entry| entry.parameters.iter().map(|p| (entry.name, p)))
             }
@@ -49,13 +63,13 @@ macro_rules! entries {
 }
 entries! {
     /// The queue disciplines.
-    Queues DISCIPLINES,
+    Queues DISCIPLINES "discipline",
     /// The loss models.
-    Losses LOSS_MODELS,
+    Losses LOSS_MODELS "model",
     /// The sources.
-    Sources SOURCES,
+    Sources SOURCES "source",
     /// The link servers.
-    Servers SERVERS,
+    Servers SERVERS "kind",
 }
 
 /// A value as a scenario gives it.
@@ -108,7 +122,7 @@ impl<E> Parameters<E> {
 
 impl<'de, E: Entries> Deserialize<'de> for Parameters<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("$parameters", E::keys(), ParametersVisitor(PhantomData))
+        deserializer.deserialize_struct(E::TAG, E::keys(), ParametersVisitor(PhantomData))
     }
 }
 

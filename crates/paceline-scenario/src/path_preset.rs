@@ -175,8 +175,8 @@ mod tests {
         };
         let note = |scenario: &Scenario, key: &str| scenario.notes.iter().any(|note| note.contains(key));
         let (before, after) =
-            (loaded(&[]), loaded(&["path.forward.burst=", "flow.video.start_rate=", "media.config.gamma_0="]));
-        for key in ["path.forward.burst", "media.start_rate", "media.config.gamma_0"] {
+            (loaded(&[]), loaded(&["path.forward.server.burst=", "flow.video.start_rate=", "media.config.gamma_0="]));
+        for key in ["path.forward.server.burst", "media.start_rate", "media.config.gamma_0"] {
             assert!(note(&before, key) && !note(&after, key), "{key}: {:?}", after.notes);
         }
         assert!(
@@ -188,7 +188,11 @@ mod tests {
         assert_eq!(without.plan.hops[0].queue.limit, paceline_netsim::link::queue::QueueLimit::DrainTime(default));
         // A later value counts.
         assert!(
-            loaded(&["path.forward.burst=", "path.forward.burst=5 KB"]).plan.hops[0].server.service.burst.is_some()
+            loaded(&["path.forward.server.burst=", "path.forward.server.burst=5 KB"]).plan.hops[0]
+                .server
+                .service
+                .burst
+                .is_some()
         );
     }
 }

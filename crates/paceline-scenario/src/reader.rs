@@ -3,6 +3,7 @@
 //! A field called `$part` of a struct is a struct that reads its keys from the same table.
 
 use super::error::{ScenarioError, suggestion};
+use super::parameters::{Entries as _, Servers, keys_of_entry};
 use super::text_span::{Sources, TextSpan};
 use super::tree::{Node, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
@@ -79,10 +80,12 @@ impl Error {
 
     fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
-        let hint = match renamed {
-            Some((old, new)) => format!("`{old}` is called `{new}` now"),
-            None if known.is_empty() => "no key is allowed here".to_owned(),
-            None => suggestion(name, known),
+        let of_server = Servers::entries().find(|(_, parameter)| parameter.name == name && known.contains(&"server"));
+        let hint = match (renamed, of_server) {
+            (Some((old, new)), _) => format!("`{old}` is called `{new}` now"),
+            (None, Some((kind, _))) => format!("it is a key of `server`: server = {{ kind = \"{kind}\", {name} = … }}"),
+            _ if known.is_empty() => "no key is allowed here".to_owned(),
+            _ => suggestion(name, known),
         };
         Self::new(format!("unknown {what} `{name}`"), hint)
     }
@@ -198,7 +201,16 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
 struct Reader<'de> {
     node: &'de Node,
     /// Reading a part of the table: where it announces its keys.
-    part: Option<Rc<RefCell<Vec<&'static str>>>>,
+    part: Option<Rc<RefCell<Keys>>>,
+}
+
+/// The keys that parts of a table announce.
+#[derive(Default)]
+struct Keys {
+    /// Those that they read.
+    read: Vec<&'static str>,
+    /// Those that a hint lists: of an entry of a registry its own.
+    listed: Vec<&'static str>,
 }
 
 impl<'de> Reader<'de> {
@@ -311,33 +323,35 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         let Some(entries) = self.node.entries() else { return self.error(&"a table") };
         let own = entries.iter().filter(|(key, _)| fields.contains(&key.as_str()));
         let own = own.map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
-        let keys_of_parts: Rc<RefCell<Vec<&'static str>>> = Rc::default();
+        let of_parts: Rc<RefCell<Keys>> = Rc::default();
         let parts = fields.iter().filter(|field| field.starts_with('$'));
-        let parts = parts.map(|part| {
-            (*part, self.node.text_span, Reader { node: self.node, part: Some(Rc::clone(&keys_of_parts)) })
-        });
+        let parts = parts
+            .map(|part| (*part, self.node.text_span, Reader { node: self.node, part: Some(Rc::clone(&of_parts)) }));
         let left = own.chain(parts).collect::<Vec<_>>().into_iter();
         let value = visitor.visit_map(Fields { left, value: None }).map_err(|error| error.about(self.node));
+        let mut known = of_parts.take();
+        known.read.extend(fields);
+        let of_entry = self.node.text_of(name).and_then(|entry| keys_of_entry(name, entry));
+        known.listed.splice(..0, of_entry.unwrap_or(fields.to_vec()));
         if let Some(part) = self.part {
-            part.borrow_mut().extend(fields.iter().chain(keys_of_parts.borrow().iter()));
+            part.borrow_mut().read.append(&mut known.read);
+            part.borrow_mut().listed.append(&mut known.listed);
             return value;
         }
         // A key that is missing may stand there under a wrong name, so that name is reported first.
         if value.as_ref().is_err_and(|error| !error.is_missing) {
             return value;
         }
-        let of_parts = keys_of_parts.borrow();
-        let known: Vec<&str> =
-            fields.iter().chain(of_parts.iter()).copied().filter(|key| !key.starts_with('$')).collect();
-        match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-            Some((key, (at, _))) => Err(Error { text_span: Some(*at), ..Error::unknown("key", key, &known) }),
+        known.listed.retain(|key| !key.starts_with('$'));
+        match entries.iter().find(|(key, _)| key.starts_with('$') || !known.read.contains(&key.as_str())) {
+            Some((key, (at, _))) => Err(Error { text_span: Some(*at), ..Error::unknown("key", key, &known.listed) }),
             None => value,
         }
     }
@@ -393,7 +407,7 @@ struct SpannedAccess<'de> {
     reader: Reader<'de>,
     read: u32,
     /// The keys of the part, if the value is a part of a table.
-    keys: Option<Rc<RefCell<Vec<&'static str>>>>,
+    keys: Option<Rc<RefCell<Keys>>>,
 }
 
 impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
@@ -407,14 +421,15 @@ impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
                 self.keys = self.reader.part.as_ref().map(|_| Rc::default());
                 let value = seed.deserialize(Reader { node, part: self.keys.clone() });
                 if let (Some(part), Some(own)) = (&self.reader.part, &self.keys) {
-                    part.borrow_mut().extend(own.borrow().iter());
+                    part.borrow_mut().read.extend(&own.borrow().read);
+                    part.borrow_mut().listed.extend(&own.borrow().listed);
                 }
                 value
             }
             2 => seed.deserialize(SeqDeserializer::new(node.text_span.numbers().into_iter())),
             _ => {
                 let entries = node.entries().into_iter().flatten();
-                let own = |key: &str| self.keys.as_ref().is_none_or(|keys| keys.borrow().contains(&key));
+                let own = |key: &str| self.keys.as_ref().is_none_or(|keys| keys.borrow().read.contains(&key));
                 let written = entries.filter(|(key, _)| own(key));
                 seed.deserialize(MapDeserializer::new(
                     written.map(|(key, (at, value))| (key.as_str(), vec![at.numbers(), value.text_span.numbers()])),

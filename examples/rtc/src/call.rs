@@ -3,10 +3,8 @@
 use crate::controller::{OVERHEAD, SharedController};
 use crate::peer::Peer;
 use paceline::Setup;
-use paceline_netsim::link::queue::{DropTail, QueueLimit};
-use paceline_netsim::link::{
-    Capacity, CapacityEnd, Descriptor, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
-};
+use paceline_netsim::link::queue::QueueLimit;
+use paceline_netsim::link::{Capacity, CapacityEnd, Descriptor, HopPlan, Link, Output, Schedule};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 use std::error::Error;
@@ -130,18 +128,9 @@ impl Direction {
             }
             None => None,
         };
-        let config = LinkConfig {
-            capacity,
-            burst: None,
-            rate_step: RateStep::Keep,
-            queue: Box::new(DropTail::new(QueueLimit::DrainTime(QUEUE))),
-            delay: Schedule::constant(DELAY),
-            jitter: None,
-            loss: Schedule::constant(LossModel::NONE),
-            mtu: Schedule::constant(MTU),
-            batch: None,
-        };
-        let link = Link::new(config, &RandomStreams::new(1), name);
+        let delay = Schedule::constant(DELAY);
+        let hop = HopPlan { capacity, delay, ..HopPlan::new(name, QueueLimit::DrainTime(QUEUE)) };
+        let link = Link::new(hop, &RandomStreams::new(1));
         Ok(Self { link, datagrams: VecDeque::new(), next: 0 })
     }
 

@@ -50,6 +50,7 @@ unknown key at the top | 2 | title = "Good"⏎repeat = 3 | 3 | repeat | unknown 
 unknown key in the path | 6 | rrt = "50ms" | 6 | rrt | unknown | `rtt`
 unknown key in a way | 9 | capcity = "1Mbps" | 9 | capcity | unknown | `capacity`
 unknown key in a queue | 10 | queue = { limits = "300ms" } | 10 | limits | unknown | `limit`
+unknown key in a server | 9 | server = { kind = "token-bucket", burts = "5 KB" } | 9 | burts | unknown | did you mean `burst`? Known: `kind`, `burst`, `rate_step`
 unknown key in a flow | 17 | begin = "0s" | 17 | begin | unknown | `start`
 unknown key in a source | 19 | encoder = { maximum = "2Mbps" } | 19 | maximum | unknown | `max`
 unknown key in an assert | 27 | bound = [0.2, 1.0] | 27 | bound | unknown | `bounds`
@@ -178,20 +179,23 @@ RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | le
 
 /// Paths with wrong hops and traces.
 const PATHS: &str = r#"
-token bucket below a packet | 9 | capacity = "1Mbps"⏎burst = "1 KB" | 10 | "1 KB" | at least one packet of 1500 bytes | leave the key out
-token bucket without a rate | 9 | burst = "5 KB" | 9 | "5 KB" | a token bucket needs a capacity that is a rate | leave `burst` out
-medium without rates | 9 | medium = "air" | 9 | "air" | a shared medium needs a capacity of rates | leave `medium` out
-Wi-Fi without a rate | 9 | server = "wifi"⏎medium = "air" | 9 | "wifi" | a Wi-Fi station needs a capacity of rates | give the hop a `capacity`
-Wi-Fi without a channel | 9 | capacity = "52Mbps"⏎server = "wifi" | 10 | "wifi" | the link server `wifi` of the hop `forward` needs `medium` | add `medium =
-Wi-Fi with a value out of range | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎ampdu_packets = 65 | 12 | 65 | `ampdu_packets` must be 1 to 64 | leave the key out
-Wi-Fi with windows in the wrong order | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎cw_max = 7⏎cw_min = 9 | 13 | 9 | `cw_min` must not be above `cw_max` | 15 and 1023
-Wi-Fi with an unknown order | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎order = "fifo" | 12 | "fifo" | unknown order of hops | `round-robin`
-stations with different slots | 9 | hops = [{ server = "wifi", medium = "air", capacity = "9Mbps" }, { server = "wifi", medium = "air", capacity = "9Mbps", slot = "20us" }]⏎[path.reverse] | 9 | "20us" | `slot` differs from that of the hop `forward/0` | the same `slot`
-two kinds of one medium | 9 | hops = [{ medium = "air", capacity = "9Mbps" }, { server = "wifi", medium = "air", capacity = "9Mbps" }]⏎[path.reverse] | 9 | "air" | `air` is the medium `half-duplex` of the hop `forward/0` | the same server
-server without its key | 9 | capacity = "1Mbps"⏎server = "token-bucket" | 10 | "token-bucket" | the link server `token-bucket` of the hop `forward` needs `burst` | `burst =
-key of another server | 9 | capacity = "1Mbps"⏎server = "line"⏎burst = "5 KB" | 11 | burst | the link server `line` has no `burst` | leave it out
-unknown server | 9 | server = "bucket" | 9 | "bucket" | no link server `bucket` | `token-bucket`
-key of a server beside hops | 9 | burst = "5 KB"⏎hops = [{ id = "a" }] | 9 | burst | `hops` | move
+token bucket below a packet | 9 | capacity = "1Mbps"⏎server = { burst = "1 KB" } | 10 | "1 KB" | at least one packet of 1500 bytes | leave the key out
+token bucket without a rate | 9 | server = { burst = "5 KB" } | 9 | "5 KB" | a token bucket needs a capacity that is a rate | leave `server` out
+medium without rates | 9 | server = { medium = "air" } | 9 | "air" | a shared medium needs a capacity of rates | leave `server` out
+Wi-Fi without a rate | 9 | server = { kind = "wifi", medium = "air" } | 9 | "wifi" | a Wi-Fi station needs a capacity of rates | give the hop a `capacity`
+Wi-Fi without a channel | 9 | capacity = "52Mbps"⏎server.kind = "wifi" | 10 | "wifi" | the link server `wifi` of the hop `forward` needs `medium` | add `medium =
+Wi-Fi with a value out of range | 9 | capacity = "52Mbps"⏎server = { kind = "wifi", medium = "air", ampdu_packets = 65 } | 10 | 65 | `ampdu_packets` must be 1 to 64 | leave the key out
+Wi-Fi with windows in the wrong order | 9 | capacity = "52Mbps"⏎server = { kind = "wifi", medium = "air", cw_max = 7, cw_min = 9 } | 10 | 9 | `cw_min` must not be above `cw_max` | 15 and 1023
+Wi-Fi with an unknown order | 9 | capacity = "52Mbps"⏎server = { kind = "wifi", medium = "air", order = "fifo" } | 10 | "fifo" | unknown order of hops | `round-robin`
+stations with different slots | 9 | hops = [{ server = { kind = "wifi", medium = "air" }, capacity = "9Mbps" }, { server = { kind = "wifi", medium = "air", slot = "20us" }, capacity = "9Mbps" }]⏎[path.reverse] | 9 | "20us" | `slot` differs from that of the hop `forward/0` | the same `slot`
+two kinds of one medium | 9 | hops = [{ server = { medium = "air" }, capacity = "9Mbps" }, { server = { kind = "wifi", medium = "air" }, capacity = "9Mbps" }]⏎[path.reverse] | 9 | "air" | `air` is the medium `half-duplex` of the hop `forward/0` | the same server
+server without its key | 9 | capacity = "1Mbps"⏎server = { kind = "token-bucket" } | 10 | "token-bucket" | the link server `token-bucket` of the hop `forward` needs `burst` | `burst =
+key of another server | 9 | capacity = "1Mbps"⏎server = { kind = "line", burst = "5 KB" } | 10 | burst | the link server `line` has no `burst` | leave it out
+unknown server | 9 | server = { kind = "bucket" } | 9 | "bucket" | no link server `bucket` | `token-bucket`
+server as text | 9 | server = "wifi"⏎medium = "air" | 9 | "wifi" | a link server is a table | write server = { kind = "wifi", … }
+server as a number | 9 | server = 1 | 9 | 1 | expected a table like { kind = "wifi", medium = "air" }, found 1 | paceline schema
+key of a server in its hop | 9 | capacity = "1Mbps"⏎burst = "5 KB" | 10 | burst | unknown key `burst` | server = { kind = "token-bucket", burst = … }
+server beside hops | 9 | server = { burst = "5 KB" }⏎hops = [{ id = "a" }] | 9 | server | `hops` | move
 keys beside hops | 9 | capacity = "1Mbps"⏎hops = [{ id = "a" }] | 9 | capacity | `hops` | move
 empty list of hops | 9 | hops = []⏎[path.reverse] | 9 | [] | no hop | leave
 two hops with one id | 8 | [path.reverse]⏎hops = [{ id = "a" }, { id = "a" }]⏎[path.forward] | 9 | "a" | two hops have the id `a` | its own

@@ -46,17 +46,17 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: Option<Sharing>) -> St
     };
     key("capacity", capacity);
     if medium.is_some() {
-        key("medium", "\"air\"");
+        key("server.medium", "\"air\"");
     }
     if medium == Some(Sharing::Wifi) {
-        key("server", "\"wifi\"");
-        key("station", pick(random, &["", "\"ap\""]));
-        key("order", "\"arrival\"");
-        key("frame_error", pick(random, &["", "\"5 %\"", "\"40 %\""]));
-        key("ampdu_packets", pick(random, &["", "1", "4"]));
-        key("attempts", "3");
+        key("server.kind", "\"wifi\"");
+        key("server.station", pick(random, &["", "\"ap\""]));
+        key("server.order", "\"arrival\"");
+        key("server.frame_error", pick(random, &["", "\"5 %\"", "\"40 %\""]));
+        key("server.ampdu_packets", pick(random, &["", "1", "4"]));
+        key("server.attempts", "3");
     } else if medium.is_none() && !capacity.is_empty() && random.chance(0.3) {
-        key("burst", "\"5 KB\"");
+        key("server.burst", "\"5 KB\"");
     }
     let limit = pick(random, &["30 ms", "300 ms", "20 KB", "3 packets", "40 packets"]);
     let disciplines: Vec<&str> = DISCIPLINES.iter().map(|entry| entry.name).collect();
@@ -244,7 +244,7 @@ impl<'a> Checker<'a> {
         for (hop, at) in self.plan.hops.iter().zip(&self.hops) {
             let (Some(medium), Some(capacity)) = (&hop.server.service.medium, &hop.capacity) else { continue };
             let services = at.served.iter().map(|(left, size)| (*left, *size / capacity.rate_at(Time::ZERO)));
-            media.entry((medium.entry.name, &medium.name)).or_default().extend(services);
+            media.entry((medium.kind.name(), &medium.name)).or_default().extend(services);
         }
         for ((kind, _), mut services) in media {
             services.sort_unstable();
@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
 /// Returns the bytes that a Wi-Fi hop may deliver at once: a whole window of the block acknowledgement (IEEE 802.11-2020,
 /// 9.3.1.8.2), in which packets wait for one that is repeated.
 fn window(hop: &HopPlan) -> DataSize {
-    let is_wifi = hop.server.service.medium.as_ref().is_some_and(|medium| medium.entry.name == "wifi");
+    let is_wifi = hop.server.service.medium.as_ref().is_some_and(|medium| medium.kind.name() == "wifi");
     if is_wifi { DataSize::from_bytes(64 * MTU.as_bytes()) } else { DataSize::ZERO }
 }
 
@@ -377,11 +377,11 @@ duration = "60 s"
 rtt = "20 ms"
 [path.forward]
 capacity = "2 Mbps"
-medium = "air"
+server = { medium = "air" }
 queue = { limit = "100 ms" }
 [path.reverse]
 capacity = "2 Mbps"
-medium = "air"
+server = { medium = "air" }
 queue = { limit = "100 ms" }
 [[flow]]
 id = "up"
@@ -414,16 +414,12 @@ duration = "30 s"
 [path]
 rtt = "20 ms"
 [path.forward]
-server = "wifi"
-medium = "air"
+server = { kind = "wifi", medium = "air", ampdu_packets = 1 }
 capacity = "52 Mbps"
-ampdu_packets = 1
 queue = { limit = "100 packets" }
 [path.reverse]
-server = "wifi"
-medium = "air"
+server = { kind = "wifi", medium = "air", ampdu_packets = 1 }
 capacity = "52 Mbps"
-ampdu_packets = 1
 queue = { limit = "100 packets" }
 [[flow]]
 id = "up"

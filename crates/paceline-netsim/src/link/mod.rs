@@ -16,8 +16,11 @@
 mod capacity;
 mod delay;
 mod hop;
+mod hop_plan;
 pub mod loss;
 pub mod medium;
+mod medium_plan;
+mod output;
 pub mod queue;
 mod rate_step;
 mod schedule;
@@ -26,9 +29,12 @@ mod wire;
 
 pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};
-pub use hop::{Link, LinkChange, LinkConfig, Output};
+pub use hop::{Link, LinkChange};
+pub use hop_plan::HopPlan;
 pub use loss::LossModel;
-pub use medium::{Batch, Medium};
+pub use medium::Medium;
+pub use medium_plan::{Batch, MediumKind, MediumPlan};
+pub use output::Output;
 pub use queue::Descriptor;
 pub use rate_step::RateStep;
 pub use schedule::Schedule;

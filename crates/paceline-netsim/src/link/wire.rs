@@ -1,6 +1,6 @@
 //! The outputs of a link that are not due yet.
 
-use super::hop::Output;
+use super::output::Output;
 use paceline_units::Time;
 use std::collections::VecDeque;
 

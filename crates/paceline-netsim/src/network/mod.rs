@@ -14,8 +14,8 @@ mod trace_hash;
 use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
 use crate::link::medium::build_media;
-use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
-use crate::plan::{FlowPlan, HopPlan, HostPlan, Plan};
+use crate::link::{Descriptor, Link, LinkChange, Medium, Output};
+use crate::plan::{FlowPlan, HostPlan, Plan};
 use crate::records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
@@ -142,7 +142,7 @@ impl<R: EventObserver> Network<R> {
             serving: None,
             delivered: 0,
             packets: Packets::default(),
-            hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
+            hops: plan.hops.iter().map(|hop| Link::new(hop.clone(), streams)).collect(),
             media,
             medium_of,
             lines,
@@ -492,20 +492,4 @@ impl<R: EventObserver> Network<R> {
         self.observer.on_arrived(now, &record, delay, ecn);
         Wake::Arrived { flow, end, handle }
     }
-}
-
-fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
-    let path = format!("hop/{}", hop.id);
-    let config = LinkConfig {
-        capacity: hop.capacity.clone(),
-        burst: hop.server.service.burst,
-        rate_step: hop.server.service.rate_step,
-        queue: hop.queue.build(streams, &path, hop.interface_mtu()),
-        delay: hop.delay.clone(),
-        jitter: hop.jitter,
-        loss: hop.loss.clone(),
-        mtu: hop.mtu.clone(),
-        batch: hop.server.service.batch,
-    };
-    Link::new(config, streams, &path)
 }

@@ -2,8 +2,8 @@
 
 use super::{Checked, MIN_RATE, Resolver};
 use crate::file::MediaKeys;
+use crate::forms::Timed;
 use crate::text_span::{HasTextSpan, Spanned};
-use crate::values::Timed;
 use paceline::{Bounds, Setup};
 use paceline_netsim::link::Schedule;
 use paceline_netsim::plan::FlowChange;

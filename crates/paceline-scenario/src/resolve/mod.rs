@@ -21,7 +21,7 @@ use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
 use paceline::Registry;
 use paceline_netsim::flow::IP_UDP_HEADERS;
-use paceline_netsim::link::medium::MediumPlan;
+use paceline_netsim::link::MediumPlan;
 use paceline_netsim::plan::{Direction, FlowPlan, HopPlan, Plan};
 use paceline_netsim::records::{Label, MetricCatalogue};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};

@@ -2,8 +2,8 @@
 
 use super::{Checked, Resolver};
 use crate::file::Flow;
+use crate::forms::Timed;
 use crate::text_span::{HasTextSpan, Spanned};
-use crate::values::Timed;
 use paceline_netsim::flow::{IP_UDP_HEADERS, MediaKind, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
 use paceline_netsim::link::{MTU, Schedule};
 use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan};

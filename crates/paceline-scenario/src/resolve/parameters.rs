@@ -2,9 +2,9 @@
 
 use super::{Checked, Resolver};
 use crate::error::suggestion;
+use crate::forms::Limit;
 use crate::parameters::{Given, Parameters};
 use crate::text_span::{HasTextSpan, Spanned, Table, TextSpan};
-use crate::values::Limit;
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
 

@@ -3,15 +3,15 @@
 use super::parameters::Owner;
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
+use crate::forms::{Limit, Timed};
 use crate::parameters::Given;
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use crate::trace::{Shape, Trace};
-use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
+use crate::values::{CapacityValue, Loss, Server, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
-use paceline_netsim::link::medium::MediumPlan;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
 use paceline_netsim::link::server::{CapacityNeed, SERVERS, ServerPlan};
-use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, Schedule};
+use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, MediumPlan, Schedule};
 use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
@@ -67,25 +67,25 @@ impl Resolver<'_> {
     }
 
     fn server(&mut self, hop: &HopKeys, capacity: Option<&Capacity>, id: &str) -> Checked<ServerPlan> {
-        let table = &hop.server_parameters;
-        let given = |key: &str| table.value(key);
+        let Some(Server(table)) = &hop.server else { return Ok(ServerPlan::default()) };
+        let (kind, given) = (&table.get().kind, |key: &str| table.value(key));
         let implied = SERVERS.iter().find(|entry| entry.implied_by.and_then(given).is_some()).unwrap_or(&SERVERS[0]);
-        let name = hop.server.as_ref().map_or(implied.name, |spanned| spanned.get());
+        let name = kind.as_ref().map_or(implied.name, |spanned| spanned.get());
         let Some(entry) = SERVERS.iter().find(|entry| entry.name == name) else {
             let known: Vec<&str> = SERVERS.iter().map(|entry| entry.name).collect();
-            let spanned = hop.server.as_ref().expect("the default is known");
+            let spanned = kind.as_ref().expect("the default is known");
             return self.unknown(spanned, "link server", &known);
         };
-        let key = entry.implied_by.and_then(given);
-        let at = hop.server.as_ref().map(HasTextSpan::text_span).or(key).unwrap_or(table.text_span());
+        let at = kind.as_ref().map(HasTextSpan::text_span).unwrap_or(table.text_span());
+        let parameters_given = &table.get().parameters;
         let place = format!("hop `{id}`");
         let parameters = entry.parameters;
         let checks_ranges = entry.implied_by.is_none();
         let of = Owner { what: "link server", name: entry.name, parameters, at, place, checks_ranges };
-        let values = self.parameters(&of, table, |resolver, name, spanned| {
+        let values = self.parameters(&of, parameters_given, |resolver, name, spanned| {
             resolver.fail(spanned, format!("`{name}` is a level of a queue, which a server has not"), "leave it out")
         })?;
-        for (_, given) in table.get().iter() {
+        for (_, given) in parameters_given.get().iter() {
             if let Given::Text(spanned) = given {
                 self.name(spanned)?;
             }
@@ -99,9 +99,8 @@ impl Resolver<'_> {
             _ => None,
         };
         if let Some(message) = unmet {
-            let leave = entry.implied_by.unwrap_or("server");
-            let help = format!("give the hop a `capacity` like \"1 Mbps\", or leave `{leave}` out");
-            return self.fail(&key.unwrap_or(at), message, help);
+            let help = "give the hop a `capacity` like \"1 Mbps\", or leave `server` out";
+            return self.fail(&entry.implied_by.and_then(given).unwrap_or(at), message, help);
         }
         if let Some(medium) = &service.medium {
             self.join_medium(medium, id, |key| given(key).unwrap_or(at))?;
@@ -111,13 +110,13 @@ impl Resolver<'_> {
 
     /// Adds a hop to its medium; an error if it contradicts a hop that shares it. `at` returns the location of a key.
     fn join_medium(&mut self, medium: &MediumPlan, id: &str, at: impl Fn(&str) -> TextSpan) -> Checked<()> {
-        let (name, values) = (&medium.name, &medium.values);
+        let name = &medium.name;
         for (other, of_other) in self.media.iter().filter(|(_, other)| other.name == *name) {
-            if of_other.entry != medium.entry {
-                let message = format!("`{name}` is the medium `{}` of the hop `{other}`", of_other.entry.name);
+            if of_other.kind != medium.kind {
+                let message = format!("`{name}` is the medium `{}` of the hop `{other}`", of_other.kind.name());
                 return self.fail(&at("medium"), message, "all hops of a medium have the same server");
             }
-            if let Some(key) = (medium.entry.conflict)(&of_other.values, values) {
+            if let Some(key) = medium.conflict(of_other) {
                 let message = format!("`{key}` differs from that of the hop `{other}`, with which it shares `{name}`");
                 let help =
                     format!("write the same `{key}` in both hops, or give them other names of medium or station");

@@ -120,6 +120,6 @@ fn cross_traffic_keeps_its_rate() {
 
 #[test]
 fn a_shared_medium_has_no_oracle() {
-    let air = "hops = [{ id = \"a\", server = \"wifi\", medium = \"air\", capacity = \"20 Mbps\" }]";
+    let air = "hops = [{ id = \"a\", server = { kind = \"wifi\", medium = \"air\" }, capacity = \"20 Mbps\" }]";
     assert!(under(Oracle::Ideal, air, CALL).is_none());
 }

@@ -29,8 +29,8 @@
 //! decisions of the controller.
 
 use super::damped_target::DampedTarget;
+use super::entry::{FPS, LINES, MAX, MIN, RESOLUTION};
 use super::error::{check, check_fps, check_range};
-use super::registry::{FPS, LINES, MAX, MIN, RESOLUTION};
 use super::rounding::ByteRounder;
 use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::flow::parameter::{Parameter, ParameterKind, Value};

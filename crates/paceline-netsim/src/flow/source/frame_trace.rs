@@ -29,9 +29,9 @@
 
 use super::damped_target::DampedTarget;
 use super::encoder::REACTION_DELAY;
+use super::entry::{FPS, FolderFiles, MAX, MIN};
 use super::error::{check, check_fps, check_range};
 use super::ladder::{Ladder, SKIP_FRAMES, ladder_rung, parse_frame_sizes};
-use super::registry::{FPS, FolderFiles, MAX, MIN};
 use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, SetupError, SetupHint, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::flow::parameter::{Parameter, ParameterKind};

@@ -5,8 +5,8 @@
 //! are marked as key frames but have the size of all others. Target / fps is rarely a whole number of bytes, so the
 //! remainder is added to the next frame, and the long-run rate is exact.
 
+use super::entry::{FPS, MAX, MIN, RESOLUTION};
 use super::error::{check_fps, check_range};
-use super::registry::{FPS, MAX, MIN, RESOLUTION};
 use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::flow::stream_info::MediaKind;

@@ -13,6 +13,7 @@
 mod audio;
 mod damped_target;
 mod encoder;
+mod entry;
 mod error;
 mod frame_trace;
 mod ideal;
@@ -23,11 +24,12 @@ mod screen;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};
+pub use entry::{FolderFiles, SetupError, SetupHint, SourceConfig, SourceEntry, SourceSetup};
 pub use error::SourceError;
 pub use frame_trace::{FrameTrace, FrameTraceConfig};
 pub use ideal::{Ideal, IdealConfig};
 pub use ladder::{FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
-pub use registry::{FolderFiles, SOURCES, SetupError, SetupHint, SourceConfig, SourceEntry, SourceSetup};
+pub use registry::SOURCES;
 
 use paceline_units::{DataSize, Rate, Time};
 

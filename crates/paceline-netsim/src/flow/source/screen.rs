@@ -1,8 +1,8 @@
 //! A shared screen. A new slide is sent at the target rate until it is complete. Until the next one, frames have the lowest rate:
 //! nothing on the screen changes.
 
+use super::entry::{MAX, MIN, RESOLUTION};
 use super::error::{check_fps, check_range};
-use super::registry::{MAX, MIN, RESOLUTION};
 use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, SetupError, Source, SourceConfig, SourceEntry, SourceError, SourceSetup, VIDEO_CLOCK};
 use crate::flow::parameter::{Parameter, ParameterKind, Value};

@@ -4,88 +4,19 @@ mod shared;
 
 use self::shared::SharedServer;
 use super::capacity::Capacity;
-use super::delay::{Jitter, JitterOrder};
+use super::delay::JitterOrder;
+use super::hop_plan::HopPlan;
 use super::loss::{LossModel, LossProcess};
-use super::medium::Batch;
+use super::output::Output;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuedPacket};
 use super::rate_step::{RateStep, RateSteps};
 use super::schedule::Schedule;
+use super::server::Service;
 use super::wire::Wire;
 use crate::records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
 
-/// The outcome for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The packet reaches the far end.
-    Delivered {
-        /// The packet, with the ECN field that it leaves with.
-        packet: Descriptor,
-        /// Queuing delay: from arrival to start of service.
-        waited: TimeDelta,
-        /// The time at which the last bit left the server.
-        left: Time,
-        /// Arrival time at the far end.
-        due: Time,
-    },
-    /// The link dropped the packet.
-    Dropped {
-        /// The packet.
-        packet: Descriptor,
-        /// The reason.
-        reason: DropReason,
-        /// Time of the drop: at the far end for a loss, otherwise the time at which the queue dropped the packet.
-        due: Time,
-        /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
-        /// are served.
-        left: Option<Time>,
-    },
-}
-
-impl Output {
-    /// Returns the packet.
-    pub fn packet(&self) -> &Descriptor {
-        match self {
-            Self::Delivered { packet, .. } | Self::Dropped { packet, .. } => packet,
-        }
-    }
-
-    /// Returns the time of the outcome.
-    #[inline]
-    pub fn due(&self) -> Time {
-        match self {
-            Self::Delivered { due, .. } | Self::Dropped { due, .. } => *due,
-        }
-    }
-}
-
-/// The configuration of a link.
-pub struct LinkConfig {
-    /// Rate of service over time; `None` means unlimited, and packets never wait.
-    pub capacity: Option<Capacity>,
-    /// Size of a token bucket that replaces serial transmission: after an idle period this much passes at once, as
-    /// through a shaper between fast interfaces. `None`: each packet takes its serialisation time. Requires a capacity
-    /// of rates.
-    pub burst: Option<DataSize>,
-    /// What a change of the rate does to the token bucket and the queue.
-    pub rate_step: RateStep,
-    /// The queue discipline.
-    pub queue: Box<dyn Discipline>,
-    /// Propagation delay; the value in force when a packet leaves the server applies.
-    pub delay: Schedule<TimeDelta>,
-    /// Jitter, added to the propagation delay.
-    pub jitter: Option<Jitter>,
-    /// Loss on the wire; the model in force when a packet leaves the server applies.
-    pub loss: Schedule<LossModel>,
-    /// Size of the largest packet that it carries, headers included; larger ones are dropped. The value in force when a
-    /// packet arrives applies.
-    pub mtu: Schedule<DataSize>,
-    /// What the link transmits in one turn on a medium that it shares with others; `None` for a server of its own.
-    /// Requires a capacity of rates, without a token bucket. A [`Medium`](super::Medium) grants the turns.
-    pub batch: Option<Batch>,
-}
-
-/// A change of one parameter of a link. Schedules use absolute times, as in [`LinkConfig`].
+/// A change of one parameter of a link. Schedules use absolute times, as in [`HopPlan`].
 #[derive(Clone, Debug)]
 pub enum LinkChange {
     /// Sets the capacity.
@@ -101,21 +32,16 @@ pub enum LinkChange {
 /// The link of one hop. Call [`handle_packet`](Self::handle_packet) with times that never decrease, and
 /// [`poll_output`](Self::poll_output) until `None` at the time that [`poll_timeout`](Self::poll_timeout) returns.
 pub struct Link {
-    capacity: Option<Capacity>,
-    burst: Option<DataSize>,
+    /// The hop, with the changes until now.
+    hop: HopPlan,
     /// Token bucket: tokens provided before this time are already spent.
     credit_start: Time,
-    rate_step: RateStep,
     rate_steps: RateSteps,
     queue: Queue,
-    delay: Schedule<TimeDelta>,
-    jitter: Option<Jitter>,
-    loss: Schedule<LossModel>,
     jitter_random: RandomStream,
     loss_random: RandomStream,
     /// State of the loss model; a scheduled change of model keeps it.
     loss_state: u32,
-    mtu: Schedule<DataSize>,
     /// The smallest MTU of the schedule. Packets up to this size always pass.
     mtu_min: DataSize,
     /// The server is busy until this time, or calls the queue again at this time; [`Time::MAX`] if the packet in service
@@ -134,26 +60,25 @@ pub struct Link {
 }
 
 impl Link {
-    /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
-    pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
-        let LinkConfig { capacity, burst, rate_step, queue, delay, jitter, loss, mtu, batch } = config;
-        let reorders = jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
+    /// Creates the link of a hop. Its random streams are `hop/<id>/jitter`, `hop/<id>/loss` and `hop/<id>/queue`.
+    pub fn new(hop: HopPlan, streams: &RandomStreams) -> Self {
+        let queue = hop.queue.build(streams, &format!("hop/{}", hop.id), hop.interface_mtu());
+        Self::with_queue(hop, queue, streams)
+    }
+
+    /// Creates the link of a hop with another queue than that of its plan.
+    pub fn with_queue(hop: HopPlan, queue: Box<dyn Discipline>, streams: &RandomStreams) -> Self {
+        let reorders = hop.jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
+        let Service { rate_step, batch, .. } = hop.server.service;
         Self {
-            rate_step,
-            rate_steps: RateSteps::new(rate_step, capacity.as_ref(), Time::ZERO),
-            capacity,
-            burst,
+            rate_steps: RateSteps::new(rate_step, hop.capacity.as_ref(), Time::ZERO),
             credit_start: Time::ZERO,
             may_precede_wire: reorders || queue.acts_at_departure() || rate_step == RateStep::DeleteAdd,
             queue: Queue::new(queue),
-            delay,
-            jitter,
-            loss,
-            jitter_random: streams.stream(&format!("{path}/jitter")),
-            loss_random: streams.stream(&format!("{path}/loss")),
+            jitter_random: streams.stream(&format!("hop/{}/jitter", hop.id)),
+            loss_random: streams.stream(&format!("hop/{}/loss", hop.id)),
             loss_state: 0,
-            mtu_min: mtu.points().iter().map(|(_, mtu)| *mtu).min().unwrap_or(DataSize::ZERO),
-            mtu,
+            mtu_min: hop.mtu.points().iter().map(|(_, mtu)| *mtu).min().unwrap_or(DataSize::ZERO),
             free: if batch.is_some() { Time::MAX } else { Time::ZERO },
             is_held: false,
             wire: Wire::new(),
@@ -161,15 +86,16 @@ impl Link {
             reorders,
             drops: Drops::default(),
             shared: batch.map(SharedServer::new),
+            hop,
         }
     }
 
     /// Handles a packet that arrives at `now`. One that is larger than the MTU is dropped at once.
     pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
-        if packet.size > self.mtu_min && packet.size > *self.mtu.at(now) {
+        if packet.size > self.mtu_min && packet.size > *self.hop.mtu.at(now) {
             return self.drop_oversized(now, packet);
         }
-        if self.capacity.is_none() && self.shared.is_none() && self.queue.is_empty() {
+        if self.hop.capacity.is_none() && self.shared.is_none() && self.queue.is_empty() {
             return self.put_on_wire(now, packet, TimeDelta::ZERO);
         }
         self.serve_until(now);
@@ -181,7 +107,7 @@ impl Link {
         if let Some(shared) = &mut self.shared {
             shared.handle_arrival(now, self.queue.is_empty());
         }
-        self.queue.enqueue(now, LinkRate::at(self.capacity.as_ref(), now), packet, &mut self.drops);
+        self.queue.enqueue(now, LinkRate::at(self.hop.capacity.as_ref(), now), packet, &mut self.drops);
         self.insert_drops(now);
         self.serve_until(now);
     }
@@ -198,8 +124,8 @@ impl Link {
     pub fn change(&mut self, now: Time, change: LinkChange) {
         self.serve_until(now);
         match change {
-            LinkChange::Delay(delay) => self.delay = delay,
-            LinkChange::Loss(loss) => self.loss = loss,
+            LinkChange::Delay(delay) => self.hop.delay = delay,
+            LinkChange::Loss(loss) => self.hop.loss = loss,
             LinkChange::Limit(limit) => self.queue.discipline().set_limit(limit),
             LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
         }
@@ -213,7 +139,7 @@ impl Link {
 
     fn change_capacity(&mut self, now: Time, mut capacity: Option<Capacity>) {
         if self.shared.is_some() {
-            self.capacity = capacity;
+            self.hop.capacity = capacity;
             return;
         }
         // A packet that never leaves is the last on the wire: nothing is served after it.
@@ -221,7 +147,9 @@ impl Link {
         if stuck.is_some() {
             self.free = now;
         }
-        if let (Some(burst), Some(old), Some(new)) = (self.burst, &mut self.capacity, &mut capacity) {
+        if let (Some(burst), Some(old), Some(new)) =
+            (self.hop.server.service.burst, &mut self.hop.capacity, &mut capacity)
+        {
             // Keep the number of tokens: move the start to when the new rate would have provided them.
             let from =
                 if self.credit_start == Time::MAX { now } else { old.provides_from(burst, self.credit_start, now) };
@@ -229,18 +157,18 @@ impl Link {
                 self.credit_start = new.provides_from(old.volume(from, now), Time::ZERO, now);
             }
         }
-        self.capacity = capacity;
-        self.rate_steps = RateSteps::new(self.rate_step, self.capacity.as_ref(), now);
-        if self.rate_step != RateStep::Keep {
+        self.hop.capacity = capacity;
+        self.rate_steps = RateSteps::new(self.hop.server.service.rate_step, self.hop.capacity.as_ref(), now);
+        if self.hop.server.service.rate_step != RateStep::Keep {
             self.replace_bucket(now);
         }
         if let Some(Output::Delivered { packet, waited, .. }) = stuck {
-            let left = if self.capacity.is_some() { self.serve(now, packet.size) } else { now };
+            let left = if self.hop.capacity.is_some() { self.serve(now, packet.size) } else { now };
             self.free = left;
             self.put_on_wire(left, packet, waited);
         }
         // At an unlimited link packets wait only for the packet in service.
-        let until = if self.capacity.is_some() || self.is_held { now } else { self.free.max(now) };
+        let until = if self.hop.capacity.is_some() || self.is_held { now } else { self.free.max(now) };
         self.serve_until(until);
     }
 
@@ -287,7 +215,7 @@ impl Link {
                 return;
             }
             let start = self.free;
-            let rate = LinkRate::at(self.capacity.as_ref(), start);
+            let rate = LinkRate::at(self.hop.capacity.as_ref(), start);
             let next = self.queue.dequeue(start, rate, &mut self.drops);
             self.insert_drops(start);
             let Some(QueuedPacket { packet, arrived }) = next else {
@@ -311,7 +239,7 @@ impl Link {
     #[cold]
     fn interrupt(&mut self, step: Time, packet: Descriptor, waited: TimeDelta) {
         self.free = step;
-        match self.rate_step {
+        match self.hop.server.service.rate_step {
             RateStep::DeleteAdd => {
                 self.wire.insert(Output::Dropped { packet, reason: DropReason::Purge, due: step, left: None });
             }
@@ -328,11 +256,11 @@ impl Link {
     #[cold]
     fn replace_bucket(&mut self, step: Time) {
         self.fill_bucket(step);
-        if self.rate_step != RateStep::DeleteAdd {
+        if self.hop.server.service.rate_step != RateStep::DeleteAdd {
             return;
         }
         while !self.queue.is_empty() {
-            let rate = LinkRate::at(self.capacity.as_ref(), step);
+            let rate = LinkRate::at(self.hop.capacity.as_ref(), step);
             let next = self.queue.dequeue(step, rate, &mut self.drops);
             self.insert_drops(step);
             let Some(QueuedPacket { packet, .. }) = next else { break };
@@ -342,7 +270,7 @@ impl Link {
 
     /// Fills the token bucket at `at`.
     fn fill_bucket(&mut self, at: Time) {
-        if let (Some(burst), Some(capacity)) = (self.burst, &mut self.capacity) {
+        if let (Some(burst), Some(capacity)) = (self.hop.server.service.burst, &mut self.hop.capacity) {
             self.credit_start = capacity.provides_from(burst, Time::ZERO, at);
         }
     }
@@ -374,8 +302,8 @@ impl Link {
     #[inline]
     fn serve(&mut self, start: Time, size: DataSize) -> Time {
         // Without a capacity, only packets that waited when it was removed are served: see `change`.
-        let Some(capacity) = &mut self.capacity else { return start };
-        let Some(burst) = self.burst else { return capacity.finish(start, size) };
+        let Some(capacity) = &mut self.hop.capacity else { return start };
+        let Some(burst) = self.hop.server.service.burst else { return capacity.finish(start, size) };
         // Tokens arrive at the rate of the link; a full bucket is a credit of `burst` bytes.
         let credit = capacity.provides_from(burst, self.credit_start, start);
         self.credit_start = capacity.finish(self.credit_start.max(credit), size);
@@ -386,8 +314,8 @@ impl Link {
         if left == Time::MAX {
             return self.wire.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
         }
-        let mut due = left + *self.delay.at(left);
-        if let Some(jitter) = &self.jitter {
+        let mut due = left + *self.hop.delay.at(left);
+        if let Some(jitter) = &self.hop.jitter {
             due += jitter.draw(&mut self.jitter_random);
         }
         if !self.reorders {
@@ -395,7 +323,7 @@ impl Link {
             due = due.max(self.last_due);
             self.last_due = due;
         }
-        let output = match self.loss.at(left).is_lost(&mut self.loss_state, &mut self.loss_random) {
+        let output = match self.hop.loss.at(left).is_lost(&mut self.loss_state, &mut self.loss_random) {
             true => Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) },
             false => Output::Delivered { packet, waited, left, due },
         };

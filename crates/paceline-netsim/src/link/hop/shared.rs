@@ -1,7 +1,8 @@
 //! The server of a link on a shared medium, which grants turns ([`Medium`](crate::link::Medium)).
 
-use super::{Link, Output};
-use crate::link::medium::Batch;
+use super::Link;
+use crate::link::medium_plan::Batch;
+use crate::link::output::Output;
 use crate::link::queue::{Descriptor, LinkRate, QueuedPacket};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Rate, Time};
@@ -47,7 +48,7 @@ impl Link {
     /// that it interrupts is completed in a later turn.
     pub(in crate::link) fn transmit(&mut self, from: Time) -> Option<Time> {
         let shared = self.shared.as_mut()?;
-        if let Some(end) = self.capacity.as_ref().and_then(|capacity| capacity.outage_end(from)) {
+        if let Some(end) = self.hop.capacity.as_ref().and_then(|capacity| capacity.outage_end(from)) {
             shared.requested_since = end; // the others use the medium until then
             return None;
         }
@@ -58,14 +59,14 @@ impl Link {
             let Some(queued) = next.take().or_else(|| self.dequeue_shared(from)) else { break };
             let (began, done) = interrupted.take().unwrap_or((from, DataSize::ZERO));
             let rest = queued.packet.size - done;
-            let left = self.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, rest));
-            let outage = self.capacity.as_ref().and_then(|capacity| capacity.outage_start(from, left));
+            let left = self.hop.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, rest));
+            let outage = self.hop.capacity.as_ref().and_then(|capacity| capacity.outage_start(from, left));
             let is_over = outage.is_some() || bytes + rest > batch.bytes || left - from > batch.airtime;
             if is_over && !sent.is_empty() {
                 next = Some(queued);
                 break;
             }
-            if let (Some(outage), Some(capacity), Some(shared)) = (outage, &self.capacity, &mut self.shared) {
+            if let (Some(outage), Some(capacity), Some(shared)) = (outage, &self.hop.capacity, &mut self.shared) {
                 shared.requested_since = capacity.outage_end(outage).unwrap_or(outage);
                 (shared.next, shared.interrupted) = (Some(queued), Some((began, done + capacity.volume(end, outage))));
                 return Some(outage);
@@ -86,13 +87,13 @@ impl Link {
 
     /// Returns the rate of the link at `now`; `None` in an outage, until the end of which the link requests no medium.
     pub(in crate::link) fn available_rate(&mut self, now: Time) -> Option<Rate> {
-        let end = self.capacity.as_ref().and_then(|capacity| capacity.outage_end(now));
+        let end = self.hop.capacity.as_ref().and_then(|capacity| capacity.outage_end(now));
         match (end, &mut self.shared) {
             (Some(end), Some(shared)) => {
                 shared.requested_since = end;
                 None
             }
-            _ => Some(LinkRate::at(self.capacity.as_ref(), now).get()),
+            _ => Some(LinkRate::at(self.hop.capacity.as_ref(), now).get()),
         }
     }
 
@@ -108,7 +109,7 @@ impl Link {
 
     /// Loses a packet on the shared medium, with its last transmission until `left`.
     pub(in crate::link) fn lose(&mut self, left: Time, packet: Descriptor) {
-        let due = left + *self.delay.at(left);
+        let due = left + *self.hop.delay.at(left);
         self.wire.insert(Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) });
     }
 
@@ -117,7 +118,7 @@ impl Link {
         if self.queue.is_empty() {
             return None;
         }
-        let rate = LinkRate::at(self.capacity.as_ref(), now);
+        let rate = LinkRate::at(self.hop.capacity.as_ref(), now);
         let next = self.queue.dequeue(now, rate, &mut self.drops);
         self.insert_drops(now);
         if next.is_none()

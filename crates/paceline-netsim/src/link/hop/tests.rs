@@ -1,6 +1,7 @@
 use super::*;
-use crate::link::queue::DropTail;
-use crate::link::{CapacityEnd, LossModel, MTU};
+use crate::link::queue::QueuePlan;
+use crate::link::server::ServerPlan;
+use crate::link::{CapacityEnd, Jitter};
 use paceline_units::{Dscp, Ecn, FlowId, Fraction, Rate};
 
 fn ms(t: i64) -> TimeDelta {
@@ -13,32 +14,29 @@ fn kbps(steps: &[(i64, u64)]) -> Capacity {
 }
 
 /// A line of 1 Mbit/s (a packet of 1250 bytes takes 10 ms) with 40 ms delay and a queue of 100 ms.
-fn config() -> LinkConfig {
-    LinkConfig {
-        capacity: Some(kbps(&[(0, 1000)])),
-        burst: None,
-        rate_step: RateStep::Keep,
-        queue: Box::new(DropTail::new(QueueLimit::DrainTime(ms(100)))),
-        delay: Schedule::constant(ms(40)),
-        jitter: None,
-        loss: Schedule::constant(LossModel::NONE),
-        mtu: Schedule::constant(MTU),
-        batch: None,
-    }
+fn config() -> HopPlan {
+    let (capacity, delay) = (Some(kbps(&[(0, 1000)])), Schedule::constant(ms(40)));
+    HopPlan { capacity, delay, ..HopPlan::new("test", QueueLimit::DrainTime(ms(100))) }
+}
+
+/// A token bucket of 5000 bytes.
+fn token_bucket(rate_step: RateStep) -> ServerPlan {
+    let service = Service { burst: Some(DataSize::from_bytes(5000)), rate_step, ..Service::default() };
+    ServerPlan { service, ..ServerPlan::default() }
 }
 
 /// The same line without delay, behind a token bucket of 5000 bytes and with a queue of 50 packets.
-fn bucket() -> LinkConfig {
-    let queue = Box::new(DropTail::new(QueueLimit::Packets(50)));
-    LinkConfig { burst: Some(DataSize::from_bytes(5000)), queue, delay: Schedule::constant(ms(0)), ..config() }
+fn bucket() -> HopPlan {
+    let (server, queue) = (token_bucket(RateStep::Keep), QueuePlan::drop_tail(QueueLimit::Packets(50)));
+    HopPlan { server, queue, delay: Schedule::constant(ms(0)), ..config() }
 }
 
-fn build(config: LinkConfig) -> Link {
-    Link::new(config, &RandomStreams::new(1), "test/0")
+fn build(hop: HopPlan) -> Link {
+    Link::new(hop, &RandomStreams::new(1))
 }
 
 fn link(jitter: Option<Jitter>, loss: f64) -> Link {
-    build(LinkConfig {
+    build(HopPlan {
         capacity: Some(kbps(&[(0, 1000), (500, 300)])),
         delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
         jitter,
@@ -208,7 +206,7 @@ fn limit_change_applies_to_later_arrivals_and_follows_capacity() {
 
 #[test]
 fn token_bucket_keeps_its_tokens_when_the_rate_changes() {
-    let mut link = build(LinkConfig { burst: Some(DataSize::from_bytes(5000)), ..config() });
+    let mut link = build(HopPlan { server: token_bucket(RateStep::Keep), ..config() });
     // Full at 1 s: four packets at once empty it; 10 ms provide the tokens of one packet.
     arrive(&mut link, 1000, 0..4);
     link.change(Time::from_millis(1020), rate(100));
@@ -247,7 +245,7 @@ fn token_bucket_passes_one_burst_then_the_rate() {
 fn rate_step_keeps_or_fills_the_bucket_and_keeps_or_drops_the_queue() {
     let run = |rate_step, scheduled: bool, seldom: bool| {
         let rates: &[(i64, u64)] = if scheduled { &[(0, 1000), (1035, 500)] } else { &[(0, 1000)] };
-        let mut link = build(LinkConfig { capacity: Some(kbps(rates)), rate_step, ..bucket() });
+        let mut link = build(HopPlan { capacity: Some(kbps(rates)), server: token_bucket(rate_step), ..bucket() });
         let (mut left, mut dropped) = (Vec::new(), Vec::new());
         let mut poll = |link: &mut Link, until: i64| {
             for output in outputs(link, Time::from_millis(until)) {
@@ -296,7 +294,7 @@ fn token_bucket_size_does_not_depend_on_the_earlier_rate() {
     // ms.
     for before in [5000, 0] {
         let capacity = Some(kbps(&[(0, 500), (5000, before), (10_000, 500)]));
-        let mut link = build(LinkConfig { capacity, ..bucket() });
+        let mut link = build(HopPlan { capacity, ..bucket() });
         let at = Time::from_millis(10_001);
         arrive(&mut link, 10_001, 0..7);
         let left = |o| match o {
@@ -314,7 +312,7 @@ fn packets_above_the_mtu_are_dropped_as_they_arrive() {
     let size = DataSize::from_bytes;
     let points = vec![(Time::ZERO, size(1250)), (Time::from_secs(1), size(1249)), (Time::from_secs(2), size(1500))];
     for seldom in [false, true] {
-        let mut link = build(LinkConfig { mtu: Schedule::new(points.clone()).unwrap(), ..config() });
+        let mut link = build(HopPlan { mtu: Schedule::new(points.clone()).unwrap(), ..config() });
         let (mut dropped, mut delivered) = (Vec::new(), Vec::new());
         let mut poll = |link: &mut Link, until: i64| {
             for output in outputs(link, Time::from_millis(until)) {
@@ -344,7 +342,7 @@ fn packets_above_the_mtu_are_dropped_as_they_arrive() {
 #[test]
 fn packets_above_the_mtu_are_dropped_by_an_unlimited_link() {
     let mtu = Schedule::constant(DataSize::from_bytes(1249));
-    let mut link = build(LinkConfig { capacity: None, mtu, ..config() });
+    let mut link = build(HopPlan { capacity: None, mtu, ..config() });
     arrive(&mut link, 5, 0..1);
     assert_eq!(link.poll_timeout(), Some(Time::from_millis(5)));
     let output = link.poll_output(Time::from_millis(5));
@@ -373,7 +371,7 @@ fn jitter_order_determines_overtaking() {
 /// Departure time of each packet of a saturated 1 Mbit/s link, and its delay from there: 1250 bytes every 10 ms
 /// keep the server busy.
 fn lateness(delay: Schedule<TimeDelta>, jitter: Option<Jitter>, packets: i64) -> Vec<(Time, TimeDelta)> {
-    let mut link = build(LinkConfig { burst: None, delay, jitter, ..bucket() });
+    let mut link = build(HopPlan { server: ServerPlan::default(), delay, jitter, ..bucket() });
     arrive(&mut link, 0, 0..20); // a queue that never empties
     let mut out = Vec::new();
     for n in 1..=packets {

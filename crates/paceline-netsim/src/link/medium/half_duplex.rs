@@ -1,6 +1,6 @@
 //! A medium on which links take turns: one of them transmits at a time, as the two directions of a half-duplex radio do.
 //!
-//! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`] and
+//! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`](crate::link::Batch) and
 //! releases the medium at the end of the batch, or when an outage of the link begins. Among the links that request it,
 //! grants go round in the order of the links.
 //!
@@ -11,16 +11,9 @@
 //!
 //! Grants follow from arrival times, capacities and seed alone.
 
-use super::{Medium, MediumEntry, MediumSetup};
-use crate::link::Link;
+use super::Medium;
+use crate::link::hop::Link;
 use paceline_units::Time;
-
-/// Turns of [`Batch`](super::Batch)es.
-pub const HALF_DUPLEX: MediumEntry = MediumEntry {
-    name: "half-duplex",
-    conflict: |_, _| None,
-    build: |setup: &MediumSetup<'_>| Box::new(HalfDuplex::new(setup.members.iter().map(|member| member.hop).collect())),
-};
 
 /// A medium on which links take turns.
 #[derive(Clone, Debug)]
@@ -33,7 +26,7 @@ pub(super) struct HalfDuplex {
 }
 
 impl HalfDuplex {
-    /// Creates an idle medium of these links. Each was created with a [`Batch`].
+    /// Creates an idle medium of these links. Each was created with a [`Batch`](crate::link::Batch).
     pub fn new(members: Vec<usize>) -> Self {
         Self { members, free: Time::ZERO, next: 0 }
     }
@@ -84,7 +77,8 @@ mod tests {
     use super::*;
     use crate::link::Batch;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
+    use crate::link::server::{ServerPlan, Service};
+    use crate::link::{Capacity, CapacityEnd, HopPlan, LinkChange, Output, Schedule};
     use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
 
     fn ms(t: i64) -> Time {
@@ -93,18 +87,13 @@ mod tests {
 
     /// A link of 1 Mbit/s (10 ms a packet) without delay.
     fn link(batch: Batch, queue: Box<dyn Discipline>) -> Link {
-        let config = LinkConfig {
+        let service = Service { batch: Some(batch), ..Service::default() };
+        let hop = HopPlan {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
-            burst: None,
-            rate_step: RateStep::Keep,
-            queue,
-            delay: Schedule::constant(TimeDelta::ZERO),
-            jitter: None,
-            loss: Schedule::constant(LossModel::NONE),
-            mtu: Schedule::constant(MTU),
-            batch: Some(batch),
+            server: ServerPlan { service, ..ServerPlan::default() },
+            ..HopPlan::new("test", QueueLimit::Packets(1))
         };
-        Link::new(config, &RandomStreams::new(1), "test")
+        Link::with_queue(hop, queue, &RandomStreams::new(1))
     }
 
     fn pair(batch: Batch) -> (HalfDuplex, Vec<Link>) {

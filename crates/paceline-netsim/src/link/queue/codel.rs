@@ -219,7 +219,7 @@ impl Discipline for CoDelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, RateStep, Schedule};
+    use crate::link::{Capacity, HopPlan, Link, Output, Schedule};
     use paceline_units::{Dscp, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -288,18 +288,14 @@ mod tests {
         // 1 Mbit/s, 10 ms a packet; 30 packets at once. The one that leaves at 10 ms has waited longer than 5 ms, so that
         // drops begin at 110 ms: packet 11. Services start each 10 ms; the next drops are due at 110 + 100 = 210 ms, and
         // 70.7 ms after that, 280.7, at the service of 290 ms. 57.7 ms after 280.7 is 338.4; all have left by then.
-        let config = LinkConfig {
+        let limit = QueueLimit::Packets(100);
+        let hop = HopPlan {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
-            burst: None,
-            rate_step: RateStep::Keep,
-            queue: Box::new(CoDelQueue::new(QueueLimit::Packets(100), CoDel::new(TARGET, INTERVAL, false))),
             delay: Schedule::constant(TimeDelta::from_millis(40)),
-            jitter: None,
-            loss: Schedule::constant(LossModel::NONE),
-            mtu: Schedule::constant(MTU),
-            batch: None,
+            ..HopPlan::new("test", limit)
         };
-        let mut link = Link::new(config, &RandomStreams::new(1), "test");
+        let queue = Box::new(CoDelQueue::new(limit, CoDel::new(TARGET, INTERVAL, false)));
+        let mut link = Link::with_queue(hop, queue, &RandomStreams::new(1));
         (0..30).for_each(|id| link.handle_packet(ms(0), packet(id, Ecn::NotEct)));
         let mut drops = Vec::new();
         let mut delivered = Vec::new();

@@ -5,9 +5,8 @@ use super::{
     CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueEntry, QueueLimit,
     QueuePlan, QueuedPacket, expiry,
 };
-use crate::link::{
-    Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
-};
+use crate::link::server::{ServerPlan, Service};
+use crate::link::{Capacity, CapacityEnd, HopPlan, Jitter, JitterOrder, Link, LossModel, MTU, Output, Schedule};
 use crate::parameter::{ParameterKind, Value, Values};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
@@ -236,18 +235,16 @@ impl Case {
         let streams = RandomStreams::new(seed);
         let schedule = Schedule::new(self.capacity.clone()).unwrap();
         let probability = Fraction::new(self.loss).unwrap();
-        let config = LinkConfig {
+        let service = Service { burst: self.burst, ..Service::default() };
+        let hop = HopPlan {
             capacity: Some(Capacity::rates(schedule, CapacityEnd::Hold).unwrap()),
-            burst: self.burst,
-            rate_step: RateStep::Keep,
-            queue: Box::new(Checked::new(build(&streams))),
+            server: ServerPlan { service, ..ServerPlan::default() },
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
             loss: Schedule::constant(LossModel::bernoulli(probability)),
-            mtu: Schedule::constant(MTU),
-            batch: None,
+            ..HopPlan::new("test", QueueLimit::Packets(1))
         };
-        Link::new(config, &streams, "test")
+        Link::with_queue(hop, Box::new(Checked::new(build(&streams))), &streams)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The link servers by name. To add one: a file in this folder that declares a [`ServerEntry`], and a line in [`SERVERS`].
 
 use super::{line, shared, token_bucket, wifi};
-use crate::link::medium::MediumPlan;
-use crate::link::{Batch, RateStep};
+use crate::link::medium_plan::{Batch, MediumPlan};
+use crate::link::rate_step::RateStep;
 use crate::parameter::{Parameter, Values};
 use paceline_units::DataSize;
 use std::fmt;
@@ -78,6 +78,13 @@ pub struct ServerPlan {
     pub service: Service,
 }
 
+impl Default for ServerPlan {
+    /// Returns a line.
+    fn default() -> Self {
+        Self { entry: &SERVERS[0], service: Service::default() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +115,8 @@ mod tests {
         assert_eq!((bucket.burst, bucket.batch, bucket.medium), (Some(DataSize::from_bytes(1500)), None, None));
         assert_eq!(service("token-bucket", 1499).unwrap_err().parameter, "burst");
         let shared = service("shared", 0).unwrap();
-        let medium = |service: &Service| service.medium.as_ref().map(|medium| (medium.name.clone(), medium.entry.name));
+        let medium =
+            |service: &Service| service.medium.as_ref().map(|medium| (medium.name.clone(), medium.kind.name()));
         assert_eq!((shared.batch, medium(&shared)), (Some(Batch::SINGLE), Some(("air".to_owned(), "half-duplex"))));
         let wifi = service("wifi", 15_000).unwrap();
         assert_eq!(medium(&wifi), Some(("air".to_owned(), "wifi")));

@@ -2,8 +2,7 @@
 //! transmits at a time, in turns of one packet.
 
 use super::{CapacityNeed, ServerEntry, Service};
-use crate::link::Batch;
-use crate::link::medium::{HALF_DUPLEX, MediumPlan};
+use crate::link::medium_plan::{Batch, MediumKind, MediumPlan};
 use crate::parameter::{Parameter, ParameterKind};
 
 pub(super) const ENTRY: ServerEntry = ServerEntry {
@@ -19,7 +18,7 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
     needs: CapacityNeed::Rates("a shared medium needs a capacity of rates"),
     build: |values| {
         let name = values.text("medium").map(str::to_owned);
-        let medium = name.map(|name| MediumPlan { name, entry: &HALF_DUPLEX, values: values.clone() });
+        let medium = name.map(|name| MediumPlan { name, kind: MediumKind::HalfDuplex, values: values.clone() });
         Ok(Service { batch: Some(Batch::SINGLE), medium, ..Service::default() })
     },
 };

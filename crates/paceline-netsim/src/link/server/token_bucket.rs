@@ -2,7 +2,8 @@
 //! interfaces.
 
 use super::{CapacityNeed, ServerEntry, ServerError, Service};
-use crate::link::{MTU, RateStep};
+use crate::link::MTU;
+use crate::link::rate_step::RateStep;
 use crate::parameter::{Parameter, ParameterKind};
 use paceline_units::DataSize;
 

@@ -1,7 +1,7 @@
 //! A queue of a station on a Wi-Fi channel.
 
 use super::{CapacityNeed, ServerEntry, ServerError, Service};
-use crate::link::medium::{MediumPlan, Order, WIFI, limits};
+use crate::link::medium_plan::{Batch, MediumKind, MediumPlan, Order};
 use crate::parameter::{Parameter, ParameterKind, Value};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
@@ -175,7 +175,7 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
             });
         }
         let name = values.text("medium").map(str::to_owned);
-        let medium = name.map(|name| MediumPlan { name, entry: &WIFI, values: values.clone() });
-        Ok(Service { batch: Some(limits(values)), medium, ..Service::default() })
+        let medium = name.map(|name| MediumPlan { name, kind: MediumKind::Wifi, values: values.clone() });
+        Ok(Service { batch: Some(Batch::of_frame(values)), medium, ..Service::default() })
     },
 };

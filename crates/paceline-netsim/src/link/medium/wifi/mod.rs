@@ -22,32 +22,14 @@ mod station;
 mod tests;
 mod window;
 
-pub use station::{Order, limits};
-
-use super::{Medium, MediumEntry, MediumSetup, Member};
-use crate::link::Link;
-use crate::parameter::Values;
-use paceline_units::{Time, TimeDelta};
+use super::{Medium, Member};
+use crate::link::hop::Link;
+use crate::link::medium_plan::Order;
+use paceline_units::{RandomStreams, Time, TimeDelta};
 use station::{Contention, Frame, Station, StationHop};
 
 /// Contention by IEEE 802.11.
-pub const WIFI: MediumEntry =
-    MediumEntry { name: "wifi", conflict, build: |setup: &MediumSetup<'_>| Box::new(Wifi::new(setup)) };
-
-/// Parameters in which the hops of one channel are equal.
-const OF_CHANNEL: [&str; 2] = ["slot", "sifs"];
-/// Parameters in which the hops of one station are equal, besides `order`.
-const OF_STATION: [&str; 5] = ["aifsn", "cw_min", "cw_max", "attempts", "full_rate_attempts"];
-
-fn conflict(one: &Values, other: &Values) -> Option<&'static str> {
-    let differs = |name: &&&str| one.get(name) != other.get(name);
-    let of_channel = OF_CHANNEL.iter().find(differs).copied();
-    let is_one_station = one.text("station").is_some() && one.text("station") == other.text("station");
-    let order = (one.text("order") != other.text("order")).then_some("order");
-    of_channel.or_else(|| is_one_station.then(|| OF_STATION.iter().find(differs).copied().or(order))?)
-}
-
-struct Wifi {
+pub(super) struct Wifi {
     members: Vec<usize>,
     stations: Vec<Station>,
     /// The station of each link, and the index of the link within it.
@@ -65,11 +47,11 @@ struct Wifi {
 }
 
 impl Wifi {
-    fn new(setup: &MediumSetup<'_>) -> Self {
+    pub fn new(members: &[Member<'_>], streams: &RandomStreams, path: &str) -> Self {
         let mut names: Vec<&str> = Vec::new();
-        let mut place_of = vec![(usize::MAX, 0); setup.members.iter().map(|member| member.hop + 1).max().unwrap_or(0)];
+        let mut place_of = vec![(usize::MAX, 0); members.iter().map(|member| member.hop + 1).max().unwrap_or(0)];
         let mut members_of: Vec<Vec<&Member<'_>>> = Vec::new();
-        for member in setup.members {
+        for member in members {
             let name = member.values.text("station").unwrap_or(member.id);
             let index = names.iter().position(|other| *other == name).unwrap_or_else(|| {
                 names.push(name);
@@ -90,14 +72,14 @@ impl Wifi {
                 order: values.text("order").and_then(Order::named).unwrap_or(Order::RoundRobin),
             };
             let hops = members.iter().map(|member| StationHop::new(member.hop, member.values)).collect();
-            Station::new(hops, contention, setup.streams.stream(&format!("{}/{name}", setup.path)))
+            Station::new(hops, contention, streams.stream(&format!("{path}/{name}")))
         };
         Self {
-            members: setup.members.iter().map(|member| member.hop).collect(),
+            members: members.iter().map(|member| member.hop).collect(),
             stations: names.iter().zip(&members_of).map(station).collect(),
             place_of,
-            slot: setup.members[0].values.time("slot"),
-            sifs: setup.members[0].values.time("sifs"),
+            slot: members[0].values.time("slot"),
+            sifs: members[0].values.time("sifs"),
             idle: Time::ZERO,
             next: Time::MAX,
             changed: Vec::new(),

@@ -2,32 +2,10 @@
 
 use super::airtime::{FrameSize, Phy};
 use super::window::Window;
-use crate::link::{Batch, Link};
+use crate::link::hop::Link;
+use crate::link::medium_plan::{Batch, Order};
 use crate::parameter::Values;
 use paceline_units::{RandomStream, Rate, Time, TimeDelta};
-
-/// The order in which a station serves its hops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// A frame of each hop in turn, as from a queue per receiver.
-    RoundRobin,
-    /// The hop whose first packet arrived first, as from one queue.
-    Arrival,
-}
-
-impl Order {
-    /// The names in scenarios.
-    pub const NAMES: [&'static str; 2] = ["round-robin", "arrival"];
-
-    /// Returns the order of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::RoundRobin, Self::Arrival]
-            .into_iter()
-            .zip(Self::NAMES)
-            .find(|(_, of)| *of == name)
-            .map(|(order, _)| order)
-    }
-}
 
 /// How a station contends.
 #[derive(Clone, Copy, Debug)]
@@ -71,21 +49,11 @@ impl StationHop {
         Self {
             link,
             phy,
-            limits: limits(values),
+            limits: Batch::of_frame(values),
             lowest_rate: values.rate("lowest_rate"),
             frame_error: values.fraction("frame_error").get(),
             window: Window::default(),
         }
-    }
-}
-
-/// Returns the limits of a frame.
-pub fn limits(values: &Values) -> Batch {
-    Batch {
-        overhead: values.time("preamble"),
-        packets: values.count("ampdu_packets"),
-        bytes: values.size("ampdu_size"),
-        airtime: values.time("ampdu_time"),
     }
 }
 

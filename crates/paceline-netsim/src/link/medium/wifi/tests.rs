@@ -1,10 +1,10 @@
 //! Saturated channels beside the formula of Bianchi, fairness, errors, and independence of polling.
 
-use super::super::{Medium, MediumPlan, build_media};
+use super::super::{Medium, build_media};
 use super::bianchi::{Durations, Saturation};
 use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-use crate::link::server::SERVERS;
-use crate::link::{Capacity, CapacityEnd, Link, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
+use crate::link::server::{SERVERS, ServerPlan, Service};
+use crate::link::{Capacity, CapacityEnd, HopPlan, Link, LinkChange, MediumPlan, Output, Schedule};
 use crate::parameter::{Value, Values};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStreams, Rate, Time, TimeDelta};
@@ -69,18 +69,13 @@ impl Channel {
     fn with_queues(hops: &[Hop], seed: u64, queue: impl Fn() -> Box<dyn Discipline>) -> Self {
         let streams = RandomStreams::new(seed);
         let link = |(index, hop): (usize, &Hop)| {
-            let config = LinkConfig {
+            let service = Service { batch: Some(crate::link::Batch::SINGLE), ..Service::default() };
+            let hop = HopPlan {
                 capacity: Some(Capacity::constant(mbps(hop.rate))),
-                burst: None,
-                rate_step: RateStep::Keep,
-                queue: queue(),
-                delay: Schedule::constant(TimeDelta::ZERO),
-                jitter: None,
-                loss: Schedule::constant(LossModel::NONE),
-                mtu: Schedule::constant(MTU),
-                batch: Some(crate::link::Batch::SINGLE),
+                server: ServerPlan { service, ..ServerPlan::default() },
+                ..HopPlan::new(index.to_string(), QueueLimit::Packets(1))
             };
-            Link::new(config, &streams, &format!("hop/{index}"))
+            Link::with_queue(hop, queue(), &streams)
         };
         let links: Vec<Link> = hops.iter().enumerate().map(link).collect();
         let plans: Vec<MediumPlan> = hops.iter().map(plan).collect();
