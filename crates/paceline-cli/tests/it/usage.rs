@@ -244,7 +244,7 @@ fn interrupted_runs_and_comparisons_continue() {
     };
     let change = || {
         let runs = fs::read_dir(folder.join("out/runs")).unwrap().map(|run| run.unwrap().path());
-        let of = |path: &std::path::PathBuf| path.to_string_lossy().contains("gcc-2016-sim-seed1");
+        let of = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("gcc-2016-seed1");
         let file = runs.into_iter().find(of).expect("the run is stored").join("resume.json");
         let mut stored = super::read_json(&file);
         stored["events"] = 7.into();
