@@ -49,9 +49,23 @@ impl StoredWindow {
     }
 }
 
+/// The contents of the file.
+#[derive(Serialize, Deserialize)]
+struct Checked {
+    /// The BLAKE3 hash of the run as JSON, as hexadecimal digits.
+    checksum: String,
+    run: StoredRun,
+}
+
+impl Checked {
+    fn checksum(run: &StoredRun) -> String {
+        blake3::hash(&serde_json::to_vec(run).expect("names and numbers become JSON")).to_hex().to_string()
+    }
+}
+
 /// Returns the text of the file.
 pub(crate) fn text(run: &RunResult) -> Vec<u8> {
-    let stored = StoredRun {
+    let run = StoredRun {
         world: run.world.clone(),
         seed: run.seed,
         duration_s: run.duration_s,
@@ -64,12 +78,14 @@ pub(crate) fn text(run: &RunResult) -> Vec<u8> {
         windows: std::iter::once(&run.whole).chain(&run.windows).map(StoredWindow::of).collect(),
         seconds: run.seconds.clone(),
     };
-    serde_json::to_vec(&stored).expect("names and numbers become JSON")
+    let checksum = Checked::checksum(&run);
+    serde_json::to_vec(&Checked { checksum, run }).expect("names and numbers become JSON")
 }
 
-/// Reads the result in the folder of a run; `None` if there is no whole one.
+/// Reads the result in the folder of a run; `None` if there is none, or not the one that was written.
 pub(crate) fn read(folder: &Path) -> Option<RunResult> {
-    let stored: StoredRun = serde_json::from_slice(&std::fs::read(folder.join(FILE)).ok()?).ok()?;
+    let checked: Checked = serde_json::from_slice(&std::fs::read(folder.join(FILE)).ok()?).ok()?;
+    let stored = Some(checked.run).filter(|run| Checked::checksum(run) == checked.checksum)?;
     let mut windows = stored.windows.into_iter().map(StoredWindow::window).collect::<Option<Vec<_>>>()?.into_iter();
     Some(RunResult {
         outcome: Outcome {
@@ -112,8 +128,11 @@ mod tests {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join(FILE), text(&run)).unwrap();
             assert_eq!(read(&folder), Some(run), "{id}");
-            std::fs::write(folder.join(FILE), "{}").unwrap();
-            assert_eq!(read(&folder), None);
+            let other = String::from_utf8(text(&run)).unwrap().replacen("\"seed\":1", "\"seed\":2", 1);
+            for damaged in ["{}", &other] {
+                std::fs::write(folder.join(FILE), damaged).unwrap();
+                assert_eq!(read(&folder), None);
+            }
             std::fs::remove_dir_all(&folder).unwrap();
         }
     }

@@ -171,7 +171,7 @@ pub fn trial(
         let experiments = requests.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
         let report = with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
-            Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?)
+            Ok(reproduce_experiments(runner, &experiments, seeds, None, &|_| ())?)
         })?;
         Ok(serde_json::to_string(&report)?)
     })

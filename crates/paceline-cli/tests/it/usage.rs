@@ -230,36 +230,34 @@ fn oracles_and_all_are_controllers() {
     );
 }
 
-/// A stored run is read, not made: the changed number of events shows it. Without `--resume` every run is made.
+/// A stored run is read, not made: its wall time shows it. A damaged one is made again, and without `--resume` every run is.
 #[test]
 fn interrupted_runs_and_comparisons_continue() {
     let folder = folder("usage-resume", &[("own.toml", SCENARIO)]);
-    let events = |verb: &str, more: &[&str]| -> Vec<u64> {
+    let runs = |verb: &str, more: &[&str]| -> Vec<(u64, f64)> {
         let arguments = [verb, "own.toml", "--controllers", "gcc-2016,nada", "--json", "--out", "out"];
         let found = document(&paceline(&folder, &[&arguments, more].concat()), 1);
         let parts = found["controllers"].as_array().into_iter().flatten().map(|part| &part["result"]);
         let parts: Vec<_> = if found["runs"].is_array() { vec![&found] } else { parts.collect() };
         let runs = parts.into_iter().flat_map(|part| part["runs"].as_array().unwrap());
-        runs.map(|run| run["events"].as_u64().unwrap()).collect()
+        runs.map(|run| (run["events"].as_u64().unwrap(), run["wall_s"].as_f64().unwrap())).collect()
     };
-    let change = || {
-        let runs = fs::read_dir(folder.join("out/runs")).unwrap().map(|run| run.unwrap().path());
-        let of = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("gcc-2016-seed1");
-        let file = runs.into_iter().find(of).expect("the run is stored").join("resume.json");
-        let mut stored = super::read_json(&file);
-        stored["events"] = 7.into();
-        fs::write(file, stored.to_string()).unwrap();
-    };
-    events("compare", &["--seeds", "1..1"]);
-    change();
-    let continued = events("compare", &["--repeats", "2", "--resume"]);
-    let whole = events("compare", &["--repeats", "2"]);
-    assert_eq!((continued[0], &continued[1..]), (7, &whole[1..]));
-    assert!(whole.len() == 4 && whole[0] > 7, "{whole:?}");
-    change();
-    assert_eq!(events("run", &["--repeats", "2", "--resume"]), continued);
+    let first = runs("compare", &["--seeds", "1..1"]);
+    let continued = runs("compare", &["--repeats", "2", "--resume"]);
+    assert_eq!((continued.len(), continued[0], continued[2]), (4, first[0], first[1]), "controller by controller");
+    assert_eq!(runs("run", &["--repeats", "2", "--resume"]), continued);
+    let stored = fs::read_dir(folder.join("out/runs")).unwrap().map(|run| run.unwrap().path());
+    let of = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("gcc-2016-seed1");
+    let file = stored.into_iter().find(of).expect("the run is stored").join("resume.json");
+    let mut damaged = super::read_json(&file);
+    assert_eq!(damaged["run"]["events"], first[0].0);
+    damaged["run"]["events"] = 7.into();
+    fs::write(file, damaged.to_string()).unwrap();
+    let again = runs("run", &["--repeats", "2", "--resume"]);
+    assert_eq!((again[0].0, &again[1..]), (first[0].0, &continued[1..]));
     // Another scenario is run.
-    assert!(events("run", &["--resume", "--set", "path.rtt=80ms"]).iter().all(|events| *events > 7));
+    let other = runs("run", &["--resume", "--set", "path.rtt=80ms"]);
+    assert!(other.len() == 2 && other[0].0 != first[0].0, "{other:?}");
     rejects(&paceline(&folder, &["run", "own.toml", "--resume"]), &["--out"]);
 }
 
