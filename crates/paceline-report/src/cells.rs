@@ -43,6 +43,12 @@ impl CellText {
         }
     }
 
+    /// Formats the published value with its tolerance, or the bounds of a claim.
+    pub fn allowed(self, cell: &Cell) -> String {
+        let published = cell.published.map_or(String::new(), |value| self.value(Some(value), cell) + " ");
+        published + &self.tolerance(cell)
+    }
+
     /// Formats the value of the null sender, with a star if it also reproduces the cell, or a dagger if a constant was fitted to
     /// the cell.
     pub fn null(self, cell: &Cell) -> String {

@@ -71,8 +71,8 @@ fn row(cells: &[String]) -> String {
 /// Returns the published value, or the claim and its bounds.
 fn wanted(cell: &Cell) -> String {
     match (cell.published, &cell.claim) {
-        (None, Some(claim)) => format!("{claim}: {}", cell_text().tolerance(cell)),
-        (published, _) => format!("{} {}", cell_text().value(published, cell), cell_text().tolerance(cell)),
+        (None, Some(claim)) => format!("{claim}: {}", cell_text().allowed(cell)),
+        _ => cell_text().allowed(cell),
     }
 }
 

@@ -109,37 +109,21 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
     let mut text = format!("{}\n", line(&heading).trim_start());
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
-    if !published.is_empty() {
-        let mut headings = vec!["value", "published ± tolerance", "measured", "null", "verdict"];
+    for (cells, what, allowed) in [(published, "value", "published ± tolerance"), (claims, "claim", "allowed")] {
+        if cells.is_empty() {
+            continue;
+        }
+        let mut headings = vec![what, allowed, "measured", "null", "verdict"];
         if filters {
             headings.insert(3, "included");
         }
         let mut table = Table::new(headings, 1).with_text_last();
-        for cell in published {
-            let mut row = vec![place_text(cell)];
-            row.push(format!("{} {}", cell_text().value(cell.published, cell), cell_text().tolerance(cell)));
-            row.push(cell_text().measured(cell));
+        for cell in cells {
+            let claim = cell.claim.as_ref().filter(|_| cell.published.is_none());
+            let mut row = vec![claim.map_or(place_text(cell), |claim| format!("{claim}: {}", place_text(cell)))];
+            row.extend([cell_text().allowed(cell), cell_text().measured(cell)]);
             row.extend(filters.then(|| runs(cell)));
-            row.push(cell_text().null(cell));
-            row.push(verdict_text(cell));
-            table.row(row);
-        }
-        text += &table.render();
-        text.push('\n');
-    }
-    if !claims.is_empty() {
-        let mut headings = vec!["claim", "allowed", "measured", "null", "verdict"];
-        if filters {
-            headings.insert(3, "included");
-        }
-        let mut table = Table::new(headings, 1).with_text_last();
-        for cell in claims {
-            let mut row = vec![format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), place_text(cell))];
-            row.push(cell_text().tolerance(cell));
-            row.push(cell_text().measured(cell));
-            row.extend(filters.then(|| runs(cell)));
-            row.push(cell_text().null(cell));
-            row.push(verdict_text(cell));
+            row.extend([cell_text().null(cell), verdict_text(cell)]);
             table.row(row);
         }
         text += &table.render();
