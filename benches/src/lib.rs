@@ -1,4 +1,4 @@
-//! The work that is measured, shared by the divan benches and by `speed`, so that both time the same thing.
+//! The work that `speed` measures.
 
 mod gym_loop;
 mod send_loop;
@@ -57,9 +57,7 @@ encoder = { max = "2500kbps" }
 impl Simulation {
     /// One GCC flow: `mmsys16/table1`.
     pub fn one_gcc() -> Self {
-        let registry = Registry::standard();
-        let scenario = load(&registry);
-        Self { registry, scenario }
+        Self::of(&Catalogue.find("mmsys16/table1").expect("it is shipped"), &[])
     }
 
     /// One video flow over 2 Mbit/s under this controller.
@@ -97,12 +95,6 @@ impl Simulation {
         let result = Runner::simulator(&self.registry).run(&self.scenario, seed, None).expect("the scenario is sound");
         black_box(result).outcome
     }
-}
-
-/// The scenario from its text to a checked plan.
-pub fn load(registry: &Registry) -> Scenario {
-    let origin = Catalogue.find("mmsys16/table1").expect("it is shipped");
-    paceline_scenario::load(&origin, &Changes::default(), registry).expect("it is sound")
 }
 
 /// The receive half of `gcc-2016` under a steady arrival of 1.2 Mbit/s in frames of four packets.

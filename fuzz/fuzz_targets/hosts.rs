@@ -1,7 +1,7 @@
 //! The body is a module of `paceline-live`' tests, where it also runs without a fuzzer.
 #![no_main]
 
-#[path = "../../crates/paceline-live/tests/fuzz/hosts.rs"]
+#[path = "../../crates/paceline-live/tests/it/fuzz/hosts.rs"]
 mod target;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -35,8 +35,9 @@ from .errors import (
     SweepError,
     WorldUnavailable,
 )
+from .result import Result
 from .results import Results, load
-from .runs import Comparison, ComparisonTable, Run, Runs, compare, repeat, reproduce, run
+from .runs import Comparison, ComparisonTable, Reproduction, Run, Runs, compare, repeat, reproduce, run
 from .scenario import Scenario, scenarios
 from .suites import SuiteResult, suite
 from .sweeps import SweepFile, SweepResult, sweep, sweeps
@@ -58,6 +59,8 @@ __all__ = [
     "QueuedFrame",
     "ReceiveHalf",
     "ReceiverReport",
+    "Reproduction",
+    "Result",
     "Results",
     "ResultsError",
     "RoundTrip",

@@ -1,5 +1,6 @@
 """The extension module. `paceline` is the public interface."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, final
 
@@ -17,6 +18,7 @@ __all__ = [
     "Folder",
     "Gym",
     "Message",
+    "Observer",
     "QueuedFrame",
     "Receiver",
     "ReceiverReport",
@@ -25,6 +27,7 @@ __all__ = [
     "SentPacket",
     "Setup",
     "StreamState",
+    "SuiteRuns",
     "Sweep",
     "cases",
     "catalogue",
@@ -35,13 +38,12 @@ __all__ = [
     "evaluate",
     "find",
     "load",
-    "merge_suites",
     "quantities",
     "replay",
     "reproduce",
+    "rows",
     "runs",
-    "suite_jobs",
-    "suites",
+    "suite_job",
     "svg",
     "trial",
 ]
@@ -154,11 +156,11 @@ class QueuedFrame:
 class Message:
     """A message of a receive half. Fields that its kind does not have are `None`."""
 
-    kind: Literal["remb", "gradient", "nada"]
+    kind: Literal["remb", "nada"]
     rate_bps: int
     """REMB: the estimated maximum. Other kinds: the receive rate."""
     signal_ms: float | None
-    """`gradient`: the one-way delay gradient. `nada`: the composite congestion signal."""
+    """`nada`: the composite congestion signal."""
     mode: Literal["ramp-up", "gradual"] | None
     """Only for `nada`."""
 
@@ -237,18 +239,48 @@ class Sweep:
         """Returns a suitable number of jobs per batch for this number of workers."""
     def batch(self, first: int, end: int) -> str:
         """Runs a range of jobs and returns their rows, in order, as JSON."""
-    def run(self, threads: int | None) -> FinishedSweep:
+    def run(self, threads: int | None, progress: _Progress) -> FinishedSweep:
         """Runs every job on local threads, in memory."""
     def open(self, dir: Path, resume: bool) -> Folder:
         """Creates a folder for the sweep, or resumes one."""
     def verify(self, folder: Folder) -> None:
         """Checks that the folder's rows were made with the same code."""
-    def run_into(self, folder: Folder, threads: int | None) -> FinishedSweep:
+    def run_into(self, folder: Folder, threads: int | None, progress: _Progress) -> FinishedSweep:
         """Runs every job that is missing in the folder, on local threads."""
     def merge(self, folder: Folder) -> FinishedSweep:
         """Computes the result from the folder's rows, which must be complete."""
     def refined(self, finished: FinishedSweep) -> Sweep | None:
         """Returns the sweep of the best points on more seeds, if the file has `[refine]`."""
+
+_Progress: TypeAlias = Callable[[int, int], object] | None
+"""Called with the work that is done and its total."""
+
+@final
+class SuiteRuns:
+    """The runs of suites under controllers."""
+
+    def __new__(
+        cls,
+        names: list[str],
+        controllers: list[str],
+        seeds: list[int] | None,
+        registered: list[Any],
+        out: Path | None,
+        resume: bool,
+    ) -> Self: ...
+    def run(self, threads: int | None, progress: _Progress) -> None:
+        """Makes the missing runs on local threads; `None`: one for each core."""
+    def jobs(self, workers: int, batch: int | None) -> list[tuple[int, str, str, int, list[int]]]:
+        """Returns the missing runs as jobs for this number of workers: number, suite, controller, index of the scenario, and seeds."""
+    def add(self, job: int, runs: str) -> None:
+        """Adds and stores the runs of a job, given as JSON."""
+    def finish(self) -> FinishedSuites:
+        """Returns the results, and writes them into the folder. All runs must be finished."""
+    def close(self) -> None:
+        """Closes the folder."""
+
+def suite_job(suite: str, controller: str, scenario: int, seeds: list[int], registered: list[Any]) -> str:
+    """Makes the runs of a job and returns them as JSON: every case of a scenario of a suite under a controller."""
 
 @final
 class FinishedSuites:
@@ -260,17 +292,8 @@ class FinishedSuites:
     """The result as the command prints it."""
     html: str
     """The same as HTML."""
-
-def suites(
-    names: list[str], controllers: list[str], repeats: int | None, registered: list[Any], threads: int | None
-) -> FinishedSuites:
-    """Runs suites under controllers on local threads."""
-
-def suite_jobs(names: list[str], controllers: list[str], registered: list[Any]) -> list[tuple[str, str]]:
-    """Returns the jobs: each suite under each controller."""
-
-def merge_suites(names: list[str], documents: list[str]) -> FinishedSuites:
-    """Merges documents of the same suites under different controllers, in their order."""
+    rows: list[_Column]
+    """The columns of the table of results."""
 
 @final
 class FinishedSweep:
@@ -284,6 +307,8 @@ class FinishedSweep:
     """The result as the command prints it."""
     html: str
     """The same as HTML."""
+    rows: list[_Column]
+    """The columns of the table of results, for a sweep in memory."""
 
 @final
 class Folder:
@@ -341,16 +366,26 @@ _Column: TypeAlias = tuple[str, npt.NDArray[Any], list[str] | None]
 # their attributes. Results are dicts with the fields of the struct of the same name.
 
 def command(words: list[str], program: list[str]) -> int: ...
-def runs(request: Any, controller: str | None, making: Any, controllers: list[Any]) -> dict[str, Any]: ...
-def compare(request: Any, names: list[str], making: Any, controllers: list[Any], command: str) -> dict[str, Any]: ...
+def runs(
+    request: Any, controller: str | None, making: Any, controllers: list[Any], progress: _Progress
+) -> dict[str, Any]: ...
+def compare(
+    request: Any, names: list[str], making: Any, controllers: list[Any], command: str, progress: _Progress
+) -> dict[str, Any]: ...
 def reproduce(
-    requests: list[Any], controller: str | None, seeds: int | None, controllers: list[Any], world: str
-) -> str: ...
+    requests: list[Any],
+    controller: str | None,
+    seeds: int | None,
+    controllers: list[Any],
+    world: str,
+    progress: _Progress,
+) -> dict[str, Any]: ...
 def trial(
     requests: list[Any], controller: str | None, seeds: int | None, constants: list[tuple[str, str]], null_sender: bool
 ) -> str: ...
 def constants(requests: list[Any]) -> str: ...
 def load(dir: Path, controllers: list[Any]) -> dict[str, Any]: ...
+def rows(dir: Path, directories: list[str] | None) -> list[_Column]: ...
 def replay(directory: Path, packets: bool) -> tuple[list[_Series] | None, list[_Column] | None]: ...
 def svg(
     description: str,
@@ -377,6 +412,21 @@ _Step: TypeAlias = tuple[
     npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.float64]
 ]
 """Observations, rewards, ends, ground truth."""
+
+@final
+class Observer:
+    """Computes the observations of a policy that is a controller."""
+
+    def __new__(cls, begin_s: float, rates_bps: tuple[int, int, int], step_s: float) -> Self: ...
+    def handle_sent(self, size: int) -> None:
+        """Adds a packet of this size that left the pacer."""
+    def handle_feedback(self, now_s: float, feedback: Feedback) -> None:
+        """Adds the packets of a feedback message."""
+    def observe(self, now_s: float) -> npt.NDArray[np.float32]:
+        """Returns the features of the step that ends now, and begins the next."""
+    def act(self, action: float) -> int:
+        """Returns the rate of an action, bit/s, which is the target from now on."""
+    def __deepcopy__(self, _memo: Any) -> Self: ...
 
 def evaluate(
     task: Any, controller: str | None, seeds: list[int], threads: int, controllers: list[Any]

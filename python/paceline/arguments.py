@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,6 +17,39 @@ LARGEST = 2**64 - 1
 
 Record: TypeAlias = Literal["packets", "series", "nothing"]
 """What a run keeps in memory: the series and every packet, the series, or only its results."""
+
+
+Progress: TypeAlias = bool | Callable[[int, int], object]
+"""Whether to show a bar on stderr, or a function that is called with the work that is done and its total: seconds of runs, or jobs
+of sweeps, Dask and Ray."""
+
+
+class _Bar:
+    """A bar on stderr."""
+
+    def __init__(self) -> None:
+        self._began, self._width = time.monotonic(), 0
+
+    def __call__(self, done: int, total: int) -> None:
+        left = (time.monotonic() - self._began) * (total - done) / done if done else 0.0
+        text = f"{'#' * (30 * done // total):<30} {done}/{total}" + (f", {left:.0f} s left" if done < total else "\n")
+        self._width = max(self._width, len(text))
+        sys.stderr.write(f"\r{text:<{self._width}}" if done < total else f"\r{text}")
+        sys.stderr.flush()
+
+
+def progress_of(progress: Progress) -> Callable[[int, int], object] | None:
+    """Returns the function that shows the progress."""
+    if not isinstance(progress, bool):
+        return progress
+    return _Bar() if progress else None
+
+
+def jobs_of(jobs: int | None) -> int | None:
+    """Returns the number of runs at the same time; `None`: the number of cores."""
+    if jobs is not None and not 1 <= operator.index(jobs) <= 1024:
+        raise ArgumentError(f"jobs must be 1 to 1024, not {jobs}")
+    return jobs
 
 
 @dataclass(frozen=True)
@@ -60,6 +95,16 @@ def seeds_of(seeds: int | Iterable[int]) -> list[int]:
     if not 1 <= count <= 10_000:
         raise ArgumentError(f"the number of seeds must be 1 to 10000, not {count}")
     return list(range(1, count + 1))
+
+
+def count_of(seeds: int | Iterable[int] | None, what: str) -> int | None:
+    """Returns N for the seeds 1 to N, where others are not possible."""
+    if seeds is None:
+        return None
+    chosen = seeds_of(seeds)
+    if chosen != list(range(1, len(chosen) + 1)):
+        raise ArgumentError(f"the seeds of {what} are 1 to N: write seeds=N")
+    return len(chosen)
 
 
 def controllers_of(controllers: Sequence[Controller | str]) -> list[Controller | str]:

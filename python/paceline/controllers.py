@@ -8,7 +8,9 @@ feedback defines only `handle_feedback`.
 
 from __future__ import annotations
 
+import difflib
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -130,6 +132,16 @@ class ReceiveHalf(_Emits):
 
     def handle_route_change(self, now_s: float, setup: Setup) -> None:
         """Handles a change of the network route. A half without this method is replaced by a new one, made with `setup`."""
+
+
+def warn_of_unknown_methods(half: type, base: type) -> None:
+    """Warns of methods of a half that have a name as if the package called them, but are not called."""
+    for name in dir(half):
+        if name.startswith(("handle_", "poll_")) and not hasattr(base, name):
+            known = [method for method in dir(base) if method.startswith(("handle_", "poll_"))]
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            text = f"{half.__qualname__}.{name} is never called: {base.__name__} has no such method; did you mean {near}?"
+            warnings.warn(text, UserWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)

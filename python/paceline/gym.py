@@ -18,8 +18,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +35,28 @@ except ImportError as missing:
     raise PackageMissing("the gym needs gymnasium: pip install 'paceline[gym]'") from missing
 
 from . import _paceline
-from .controllers import Controller, named, with_registered
+from ._paceline import Decision, Feedback, SentPacket, Setup
+from .arguments import seeds_of
+from .controllers import Controller, SendHalf, named, with_registered
 from .errors import ArgumentError
 from .scenario import Scenario, _Request, as_scenario
 
-__all__ = ["CALL", "FEATURES", "TRUTHS", "Env", "Quantity", "Score", "Task", "VectorEnv", "evaluate"]
+__all__ = [
+    "CALL",
+    "FEATURES",
+    "TRUTHS",
+    "Env",
+    "Quantity",
+    "Score",
+    "Task",
+    "VectorEnv",
+    "as_controller",
+    "evaluate",
+]
 
 Floats = npt.NDArray[np.float32]
+Policy: TypeAlias = Callable[[Floats], Floats]
+"""Maps observations `(n, history, features)` to n actions."""
 
 
 class Quantity(NamedTuple):
@@ -243,16 +259,16 @@ class Score(NamedTuple):
 
 
 def evaluate(
-    controller: str | Controller | Callable[[Floats], Floats] | None,
+    controller: str | Controller | Policy | None,
     task: Task = CALL,
     *,
-    seeds: Iterable[int] = range(1, 21),
+    seeds: int | Iterable[int] = 20,
     history: int = 4,
     threads: int | None = None,
 ) -> list[Score]:
-    """Runs the episodes of these seeds, with the reward of an agent: under a registered controller, under the scenario's own
-    (`None`), or under a policy, which maps observations `(n, history, features)` to n actions."""
-    seeds = [int(seed) for seed in seeds]
+    """Runs the episodes of these seeds, or of the seeds 1 to N, with the reward of an agent: under a registered controller, under the
+    scenario's own (`None`), or under a policy, which maps observations `(n, history, features)` to n actions."""
+    seeds = seeds_of(seeds)
     if controller is None or isinstance(controller, str | Controller):
         name, more = (None, []) if controller is None else named(controller)
         scores = _paceline.evaluate(_Task.from_task(task), name, seeds, _threads(threads), with_registered(more))
@@ -260,7 +276,7 @@ def evaluate(
     return _evaluate_policy(controller, VectorEnv(len(seeds), task, history=history, threads=threads), seeds)
 
 
-def _evaluate_policy(policy: Callable[[Floats], Floats], envs: VectorEnv, seeds: list[int]) -> list[Score]:
+def _evaluate_policy(policy: Policy, envs: VectorEnv, seeds: list[int]) -> list[Score]:
     observations, _ = envs.reset(seed=seeds)
     active = np.ones(len(seeds), dtype=np.bool_)
     sums = np.zeros((4, len(seeds)))
@@ -276,6 +292,49 @@ def _evaluate_policy(policy: Callable[[Floats], Floats], envs: VectorEnv, seeds:
     steps, rewards, used, delay = sums
     means = zip(seeds, steps, rewards / steps, used / steps, delay / steps, loss, strict=True)
     return [Score(int(s), int(n), float(r), float(u), float(d), float(lost)) for s, n, r, u, d, lost in means]
+
+
+class _PolicyHalf(SendHalf):
+    """A policy as a send half: it acts at the end of each step, on what the sender observed."""
+
+    def __init__(self, setup: Setup, policy: Policy, step_s: float, history: int) -> None:
+        self._policy, self._step_s, self._setup = policy, step_s, setup
+        self._observed = np.zeros((history, len(FEATURES)), dtype=np.float32)
+        self._observer: _paceline.Observer | None = None
+        self._target_bps, self._next_s = float(setup.start_bps), 0.0
+
+    def _at(self, now_s: float) -> _paceline.Observer:
+        if self._observer is None:
+            rates = (self._setup.start_bps, self._setup.min_bps, self._setup.max_bps)
+            self._observer = _paceline.Observer(now_s, rates, self._step_s)
+        return self._observer
+
+    def handle_sent(self, now_s: float, packet: SentPacket) -> None:
+        self._at(now_s).handle_sent(packet.size)
+
+    def handle_feedback(self, now_s: float, feedback: Feedback) -> None:
+        self._at(now_s).handle_feedback(now_s, feedback)
+
+    def poll_timeout(self) -> float:
+        return self._next_s
+
+    def handle_timeout(self, now_s: float) -> None:
+        observer = self._at(now_s)
+        self._observed = np.concatenate([self._observed[1:], observer.observe(now_s)[np.newaxis]])
+        action = np.asarray(self._policy(self._observed[np.newaxis]), dtype=np.float32).reshape(-1)
+        self._target_bps = float(observer.act(float(action[0])))
+        self._next_s = now_s + self._step_s
+
+    def decision(self) -> Decision:
+        return Decision(self._target_bps, padding_bps=0.0)
+
+
+def as_controller(policy: Policy, name: str = "policy", *, step_s: float = 0.1, history: int = 4) -> Controller:
+    """Returns a policy as a controller, which `run`, `compare` and `suite` take like any other. `step_s` and `history` are those with
+    which it was trained. The same policy acts on every flow, each with its own observations, one at a time: `(1, history,
+    features)`."""
+    send = partial(_PolicyHalf, policy=policy, step_s=step_s, history=history)
+    return Controller(name, send=send, summary="a policy of the gym")
 
 
 def _info(truths: npt.NDArray[np.float64]) -> dict[str, Any]:

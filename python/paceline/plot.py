@@ -17,7 +17,8 @@ from .errors import ArgumentError, PackageMissing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .runs import ComparisonTable, Run
+    from .runs import ComparisonTable, Reproduction, Run
+    from .suites import SuiteResult
     from .sweeps import SweepResult
 
 Floats = npt.NDArray[np.float64]
@@ -138,7 +139,11 @@ def plot_table(table: ComparisonTable) -> Figure:
 
 def plot_sweep(sweep: SweepResult) -> Figure:
     """Draws each measure of a sweep: over the values of one key, with its interval, or of two keys as a grid."""
-    keys, points = sweep.keys_swept, sweep.points
+    # A key with one value is no axis.
+    columns = range(len(sweep.keys_swept))
+    varied = [n for n in columns if len({repr(point["at"][n]) for point in sweep.points}) > 1] or [0]
+    keys = [sweep.keys_swept[n] for n in varied]
+    points = [{**point, "at": [point["at"][n] for n in varied]} for point in sweep.points]
     if len(keys) > 2:
         raise ArgumentError(f"plots show one or two swept keys, not {len(keys)}: {', '.join(keys)}; use to_pandas()")
     kinds = {m["name"]: m for m in json.loads(_paceline.catalogue([]))["metrics"]}
@@ -155,7 +160,7 @@ def plot_sweep(sweep: SweepResult) -> Figure:
             axis.errorbar(at, means, yerr=errors, fmt="o-", capsize=3)
             if ticks:
                 axis.set_xticks(at, ticks)
-            elif "log" in sweep["axes"][0]:
+            elif any("log" in axis and keys[0] in axis["keys"] for axis in sweep["axes"]):
                 axis.set_xscale("log")
             axis.set(title=measure["name"], xlabel=keys[0], ylabel=label)
         else:
@@ -168,6 +173,48 @@ def plot_sweep(sweep: SweepResult) -> Figure:
             axis.set_xticks(range(len(right)), [tick(value) for value in right], rotation=30)
             axis.set_yticks(range(len(down)), [tick(value) for value in down])
             axis.set(title=measure["name"], xlabel=keys[1], ylabel=keys[0])
+    return drawn
+
+
+def plot_reproduction(result: Reproduction) -> Figure:
+    """Draws each measured value of a reproduction over the published one, with its interval and the tolerance."""
+    cells = [(e["id"], c) for e in result["experiments"] for c in e["cells"] if c["published"] and c["measured"] is not None]
+    if not cells:
+        raise ArgumentError("no cell has a published value; use to_pandas()")
+    drawn = figure(8, 1.2 + 0.25 * len(cells))
+    axes = drawn.subplots()
+    for line, (_, cell) in enumerate(cells):
+        published, tolerance = cell["published"], (cell["tolerance"] or 0.0) / abs(cell["published"])
+        axes.plot([1 - tolerance, 1 + tolerance], [line, line], color="0.85", linewidth=8, solid_capstyle="butt")
+        interval = (cell["ci95"] or 0.0) / abs(published)
+        axes.errorbar(cell["measured"] / published, line, xerr=interval, fmt="o", color="C0", capsize=3)
+    cases = [", ".join(map(str, cell["case"].values())) for _, cell in cells]
+    names = [f"{id} {c['metric']} {case}" for (id, c), case in zip(cells, cases, strict=True)]
+    axes.axvline(1.0, color="0.6", linewidth=1)
+    axes.set_yticks(range(len(names)), names, fontsize="small")
+    axes.set(xlabel="measured / published; grey: tolerance", ylim=(len(cells) - 0.5, -0.5))
+    return drawn
+
+
+def plot_suites(result: SuiteResult) -> Figure:
+    """Draws the share of bounds that hold in each test under each controller: a grid for each suite."""
+    suites, controllers = result["suites"], result.controllers
+    heights = [0.22 * len(suite["tests"]) for suite in suites]
+    drawn = figure(3.5 + 0.45 * len(controllers), 1.5 * len(suites) + sum(heights))
+    axes = drawn.subplots(len(suites), 1, squeeze=False, height_ratios=heights).ravel()
+    for axis, suite in zip(axes, suites, strict=True):
+        grid = np.full((len(suite["tests"]), len(controllers)), np.nan)
+        for column, row in enumerate(suite["rows"]):
+            for line, made in enumerate(row["results"]):
+                passed = [bound["pass"] for bound in made["bounds"]]
+                grid[line, column] = np.mean(passed) if passed else np.nan
+        image = axis.imshow(grid, vmin=0, vmax=1, aspect="auto", cmap="RdYlGn")
+        cases = [", ".join(f"{key}={value}" for key, value in test["case"].items()) for test in suite["tests"]]
+        names = [f"{test['scenario']} {case}".strip() for test, case in zip(suite["tests"], cases, strict=True)]
+        axis.set_yticks(range(len(names)), names, fontsize="small")
+        axis.set_xticks(range(len(controllers)), controllers, fontsize="small", rotation=30, ha="right")
+        axis.set_title(f"{suite['id']}: {suite['title']}", fontsize="medium")
+    drawn.colorbar(image, ax=list(axes), label="share of bounds that hold")
     return drawn
 
 

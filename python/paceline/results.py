@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _paceline
 from .controllers import with_registered
+from .errors import ArgumentError
+from .result import _Frames, stored_rows
 from .runs import ComparisonTable, Run, Runs, _by_run
+from .suites import SuiteResult
 from .sweeps import SweepResult
-from .tables import frame_of
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
+    from matplotlib.figure import Figure
 
 __all__ = ["Results", "load"]
 
 
-class Results:
-    """A folder of results. Events are read when a run's `series` or `packets` are used."""
+class Results(_Frames):
+    """A folder of results. Frames have a row for each run (scenario, world, controllers, changes, seed, hash, metrics), or those of the
+    sweep or the suites. Events are read when a run's `series` or `packets` are used."""
 
     def __init__(
         self,
@@ -30,10 +33,12 @@ class Results:
         runs: list[Run],
         comparisons: list[ComparisonTable],
         sweep: SweepResult | None,
+        suites: SuiteResult | None,
         scoreboard: dict[str, Any] | None,
     ) -> None:
         self.folder = folder
         """The folder."""
+        self._rows = partial(stored_rows, folder, [run.folder.name for run in runs if run.folder] or None)
         self.groups = groups
         """Runs of one scenario under the same controllers, with their summary."""
         self.runs = runs
@@ -42,23 +47,14 @@ class Results:
         """The table of each comparison."""
         self.sweep = sweep
         """The sweep of a folder that a sweep wrote."""
+        self.suites = suites
+        """The suites of a folder that `suite` wrote."""
         self.scoreboard = scoreboard
         """The document that `reproduce --out` wrote."""
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns a pandas frame with a row for each run (scenario, world, controllers, changes, seed, hash, metrics), or those of
-        the sweep."""
-        frame: pandas.DataFrame = frame_of("pandas", self._columns())
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns a polars frame with the columns of `to_pandas`."""
-        frame: polars.DataFrame = frame_of("polars", self._columns())
-        return frame
-
-    def _columns(self) -> dict[str, Any]:
-        if self.sweep is not None:
-            return self.sweep._columns()
+    def _columns(self) -> Mapping[str, Any]:
+        if self._one is not None:
+            return self._one._columns()
         about: dict[str, Any] = {
             "scenario": [run.scenario for run in self.runs],
             "world": [run.world for run in self.runs],
@@ -67,9 +63,26 @@ class Results:
         }
         return about | _by_run(self.runs)
 
+    @property
+    def _one(self) -> SweepResult | SuiteResult | None:
+        """The only result of the folder."""
+        return self.sweep or self.suites
+
+    def plot(self) -> Figure:
+        """Draws the sweep, the suites, or the runs by controllers over time, with matplotlib."""
+        from .plot import plot_groups
+
+        if self._one is not None:
+            return self._one.plot()
+        if len({run.scenario for run in self.runs}) != 1:
+            raise ArgumentError("the folder has no runs, or runs of several scenarios: plot its `groups` one by one")
+        names = dict.fromkeys(", ".join(dict.fromkeys(run.controllers)) for run in self.runs)
+        of = {name: [r for r in self.runs if ", ".join(dict.fromkeys(r.controllers)) == name] for name in names}
+        return plot_groups(of)
+
     def __repr__(self) -> str:
-        if self.sweep is not None:
-            return f"<{self.folder}: {self.sweep!r}>"
+        if self._one is not None:
+            return f"<{self.folder}: {self._one!r}>"
         if not self.runs and self.scoreboard is not None:
             return f"<{self.folder}: a scoreboard>"
         counts = [(len(self.runs), "run"), (len(self.groups), "group"), (len(self.comparisons), "comparison")]
@@ -77,13 +90,13 @@ class Results:
         return f"<{self.folder}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        shown: list[Any] = [*self.comparisons, *self.groups, *([] if self.sweep is None else [self.sweep])]
+        shown: list[Any] = [*self.comparisons, *self.groups, *([] if self._one is None else [self._one])]
         return "<hr>".join(result._repr_html_() for result in shown) or f"<pre>{self!r}</pre>"
 
 
 def load(folder: str | Path) -> Results:
     """Reads a folder of results, written by this package (`out=`) or by the command (`--out`): runs, groups, comparisons, a
-    sweep, or a scoreboard."""
+    sweep, suites, or a scoreboard."""
     folder = Path(folder)
     data = _paceline.load(folder, with_registered())
     groups = [(json.loads(document), text, html) for document, text, html in data["groups"]]
@@ -98,10 +111,19 @@ def load(folder: str | Path) -> Results:
     for group, text, html in groups:
         own = [by_directory[directory] for directory in group["runs"] if directory in by_directory]
         document = {**group, "runs": [run.document for run in own]}
-        found.append(Runs({"document": document, "text": text, "html": html}, own))
-    comparisons = [ComparisonTable(json.loads(document), text, html) for document, text, html in data["comparisons"]]
-    sweep = data["sweep"] and SweepResult(data["sweep"], None)
-    return Results(folder, found, runs, comparisons, sweep, data["scoreboard"] and json.loads(data["scoreboard"]))
+        rows = partial(stored_rows, folder, group["runs"])
+        found.append(Runs({"document": document, "text": text, "html": html, "rows": rows}, own))
+    every = partial(stored_rows, folder, [run.folder.name for run in runs if run.folder] or None)
+    comparisons = [
+        ComparisonTable(json.loads(document), text, html, every) for document, text, html in data["comparisons"]
+    ]
+    sweep = data["sweep"] and SweepResult(data["sweep"], None, rows=every)
+    suites = None
+    if data["suites"] is not None:
+        document, text, html = data["suites"]
+        suites = SuiteResult(json.loads(document), text, html, every)
+    scoreboard = data["scoreboard"] and json.loads(data["scoreboard"])
+    return Results(folder, found, runs, comparisons, sweep, suites, scoreboard)
 
 
 def _stored_run(data: Mapping[str, Any], metrics: Mapping[str, dict[str, float]]) -> Run:
@@ -121,6 +143,7 @@ def _stored_run(data: Mapping[str, Any], metrics: Mapping[str, dict[str, float]]
         "document": every,
         "metrics": metrics.get(folder.name, {}),
         "folder": folder,
+        "rows": partial(stored_rows, folder.parent.parent, [folder.name]),
         "series": None,
         "packets": None,
     }

@@ -3,61 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _paceline
-from .arguments import Making, Record, controllers_of, seed_of, seeds_of
+from .arguments import Making, Progress, Record, controllers_of, count_of, progress_of, seed_of, seeds_of
 from .controllers import Controller, named, with_registered
 from .errors import ArgumentError, SeriesError
+from .result import Result
 from .scenario import Scenario, _Request, as_scenario
-from .tables import Series, SeriesMap, Table, frame_of
+from .tables import Series, SeriesMap, Table, columns_of
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "ComparisonTable", "Run", "Runs", "compare", "repeat", "reproduce", "run"]
+__all__ = ["Comparison", "ComparisonTable", "Reproduction", "Run", "Runs", "compare", "repeat", "reproduce", "run"]
 
 
 _PLOT = '<div class="plot"></div>'
 """The place of a plot in a view of the extension."""
 
 
-class _Result(Mapping[str, Any]):
-    """A JSON document of the command, as a mapping. Can be pickled."""
-
-    def __init__(self, document: dict[str, Any], text: str, html: str) -> None:
-        self.document = document
-        """The document."""
-        self.text = text
-        """The result as the command prints it, in lines of 80 columns."""
-        self._html = html
-
-    def __getitem__(self, key: str) -> Any:
-        return self.document[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.document)
-
-    def __len__(self) -> int:
-        return len(self.document)
-
-    def _repr_html_(self) -> str:
-        return self._html
-
-
-class Run(_Result):
-    """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`."""
+class Run(Result):
+    """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`. Frames have a row for each value of each
+    series: `series`, `unit`, `time_s`, `value`."""
 
     def __init__(self, data: Mapping[str, Any], description: dict[str, Any] | None, controllers: list[str]) -> None:
         self.all: dict[str, Any] = data["document"]
         """The whole document of `run --json`, with summary, assertions and notes."""
-        super().__init__(self.all["runs"][0], data["text"], data["html"])
+        super().__init__(self.all["runs"][0], data["text"], data["html"], data["rows"])
         self.metrics: dict[str, float] = data["metrics"]
         """Every metric of the whole run that has a value, by id."""
         self.controllers = controllers
@@ -142,17 +121,7 @@ class Run(_Result):
         sums, _ = np.histogram(arrived.time_s, ends, weights=arrived.value)
         return Series(f"{flow}.received_bps", "bit/s", ends[:-1], sums * 8.0 / bin_s)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns every value of every series as a row of a pandas frame: `series`, `unit`, `time_s`, `value`."""
-        frame: pandas.DataFrame = frame_of("pandas", self._long())
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns every value of every series as a row of a polars frame: `series`, `unit`, `time_s`, `value`."""
-        frame: polars.DataFrame = frame_of("polars", self._long())
-        return frame
-
-    def _long(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, Any]:
         series: list[Series] = list(self.series.values())
         lengths = [len(s) for s in series]
         none = np.zeros(0)
@@ -187,11 +156,12 @@ class Run(_Result):
         return html.replace(_PLOT, f'<div class="plot">{self.svg()}</div>', 1) if drawn else html
 
 
-class Runs(_Result):
-    """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`."""
+class Runs(Result):
+    """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`. Frames have a row for each
+    run: `seed`, `trace_hash`, and each metric."""
 
     def __init__(self, data: Mapping[str, Any], runs: list[Run]) -> None:
-        super().__init__(data["document"], data["text"], data["html"])
+        super().__init__(data["document"], data["text"], data["html"], data["rows"])
         self.runs = runs
         """The runs, in the order of their seeds."""
 
@@ -211,15 +181,8 @@ class Runs(_Result):
         names = dict.fromkeys(name for run in self.runs for name in run.series)
         return SeriesMap({name: [run.series[name] for run in self.runs if name in run.series] for name in names})
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns a pandas frame with a row for each run: `seed`, `trace_hash`, and each metric."""
-        frame: pandas.DataFrame = frame_of("pandas", _by_run(self.runs))
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns a polars frame with a row for each run: `seed`, `trace_hash`, and each metric."""
-        frame: polars.DataFrame = frame_of("polars", _by_run(self.runs))
-        return frame
+    def _columns(self) -> dict[str, list[Any]]:
+        return _by_run(self.runs)
 
     def plot(self) -> Figure:
         """Draws the mean rate and queuing delay over time, with the range of the runs, with matplotlib."""
@@ -235,27 +198,17 @@ class Runs(_Result):
         return self.runs[0]._with_plot(self._html) if self.runs else self._html
 
 
-class ComparisonTable(_Result):
+class ComparisonTable(Result):
     """The quantities of each flow and stream under each controller, their differences to the first controller, and the verdict.
-    The extension computes it, as for the command."""
+    The extension computes it, as for the command. Frames have a row for each quantity and controller: what it describes, mean, half of
+    its 95 % interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
 
     @property
     def verdict(self) -> str:
         """What follows from the table, in two sentences."""
         return " ".join(self["verdict"])
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns a pandas frame with a row for each quantity and controller: what it describes, mean, half of its 95 %
-        interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
-        frame: pandas.DataFrame = frame_of("pandas", self._rows())
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns a polars frame with the columns of `to_pandas`."""
-        frame: polars.DataFrame = frame_of("polars", self._rows())
-        return frame
-
-    def _rows(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         units = metric_units()
         rows = []
         for row in self["rows"]:
@@ -278,10 +231,10 @@ class ComparisonTable(_Result):
                         "difference": difference.get("mean"),
                         "difference_interval": difference.get("interval"),
                         "verdict": difference.get("verdict"),
+                        "better": difference.get("better"),
                     }
                 )
-        names = rows[0] if rows else {}
-        return {name: [row[name] for row in rows] for name in names}
+        return columns_of(rows)
 
     def plot(self) -> Figure:
         """Draws each quantity under each controller, with its interval, with matplotlib."""
@@ -293,15 +246,18 @@ class ComparisonTable(_Result):
         return f"<{self['scenario']} under {', '.join(self['controllers'])}>"
 
 
-class Comparison(_Result):
-    """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`."""
+class Comparison(Result):
+    """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`. Frames have a row for each
+    run: `controller`, `seed`, `trace_hash`, and each metric; those of `table` have the compared quantities. The first column of
+    `rows` is `controller`."""
 
     def __init__(self, data: Mapping[str, Any], controllers: dict[str, Runs]) -> None:
         document = json.loads(data["document"])
-        super().__init__(document, data["text"], data["html"])
+        rows = Table._of_columns(data["rows"])
+        super().__init__(document, data["text"], data["html"], rows)
         self.controllers = controllers
         """The runs under each controller, by name; the first is the baseline."""
-        self.table = ComparisonTable(document["table"], data["text"], data["html"])
+        self.table = ComparisonTable(document["table"], data["text"], data["html"], rows)
         """The table of quantities, with the verdict."""
 
     @property
@@ -329,18 +285,7 @@ class Comparison(_Result):
             f"no difference of {controller!r}: compared with {self['table']['controllers'][0]} are {others}"
         )
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns a pandas frame with a row for each run: `controller`, `seed`, `trace_hash`, and each metric. `table.to_pandas()`
-        has the compared quantities."""
-        frame: pandas.DataFrame = frame_of("pandas", self._by_run())
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns a polars frame with the columns of `to_pandas`."""
-        frame: polars.DataFrame = frame_of("polars", self._by_run())
-        return frame
-
-    def _by_run(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Any]]:
         names = [name for name, runs in self.controllers.items() for _ in runs.runs]
         return {"controller": names, **_by_run([run for runs in self.controllers.values() for run in runs.runs])}
 
@@ -353,6 +298,34 @@ class Comparison(_Result):
 
     def __repr__(self) -> str:
         return repr(self.table)
+
+
+class Reproduction(Result):
+    """The verdicts on published values and claims. As a mapping it is the document of `reproduce --json`. Frames have a row for each
+    cell. `rows` has the simulated runs as written, without those of the null sender."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        text = data["text"]
+        super().__init__(json.loads(data["document"]), text, f"<pre>{escape(text)}</pre>", Table._of_columns(data["rows"]))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = []
+        for experiment in self["experiments"]:
+            for cell in experiment["cells"]:
+                case = ", ".join(f"{key}={value}" for key, value in cell["case"].items())
+                fields = {key: value for key, value in cell.items() if not isinstance(value, list | dict)}
+                rows.append({"experiment": experiment["id"], "case": case, **fields})
+        return columns_of(rows)
+
+    def plot(self) -> Figure:
+        """Draws each measured value over the published one, with its interval, with matplotlib."""
+        from .plot import plot_reproduction
+
+        return plot_reproduction(self)
+
+    def __repr__(self) -> str:
+        cells = sum(len(experiment["cells"]) for experiment in self["experiments"])
+        return f"<{', '.join(experiment['id'] for experiment in self['experiments'])}: {cells} cells>"
 
 
 def _by_run(runs: Sequence[Run]) -> dict[str, list[Any]]:
@@ -373,17 +346,20 @@ def metric_units() -> dict[str, str]:
 def _runs(data: Mapping[str, Any]) -> Runs:
     """Returns runs of the extension's data."""
     description, controllers = json.loads(data["description"]), list(data["controllers"])
+    rows = Table._of_columns(data["rows"])
     runs = []
     for run in data["runs"]:
         series, packets = run["series"], run["packets"]
+        document = json.loads(run["document"])
         decoded = {
-            "document": json.loads(run["document"]),
+            "document": document,
+            "rows": partial(rows._where, "seed", document["runs"][0]["seed"]),
             "metrics": json.loads(run["metrics"]),
             "series": None if series is None else SeriesMap({s[0]: Series(*s) for s in series}),
             "packets": None if packets is None else Table._of_packets(packets),
         }
         runs.append(Run({**run, **decoded}, description, controllers))
-    return Runs({**data, "document": json.loads(data["document"])}, runs)
+    return Runs({**data, "document": json.loads(data["document"]), "rows": rows}, runs)
 
 
 def _chosen(controller: Controller | str | None) -> tuple[str | None, list[Any]]:
@@ -412,7 +388,7 @@ def run(
     making = Making.of([seed_of(seed)], world, record, out)
     name, known = _chosen(controller)
     request = as_scenario(scenario)._request(set, case)
-    return _runs(_paceline.runs(request, name, making, known)).runs[0]
+    return _runs(_paceline.runs(request, name, making, known, None)).runs[0]
 
 
 def repeat(
@@ -425,13 +401,15 @@ def repeat(
     world: str = "sim",
     out: str | Path | None = None,
     record: Record = "series",
+    progress: Progress = False,
 ) -> Runs:
     """Makes runs on several seeds, on all cores, and summarises them, as `paceline run --repeats`. `seeds` is their number, or the
-    seeds themselves. The other arguments are those of `run`."""
+    seeds themselves. `progress` shows a bar, or is called with the seconds of runs that are done and their total. The other arguments
+    are those of `run`."""
     making = Making.of(seeds_of(seeds), world, record, out)
     name, known = _chosen(controller)
     request = as_scenario(scenario)._request(set, case)
-    return _runs(_paceline.runs(request, name, making, known))
+    return _runs(_paceline.runs(request, name, making, known, progress_of(progress)))
 
 
 def compare(
@@ -444,16 +422,17 @@ def compare(
     world: str = "sim",
     out: str | Path | None = None,
     record: Record = "series",
+    progress: Progress = False,
 ) -> Comparison:
     """Makes runs on the same seeds under each controller, as `paceline compare`; the first controller is the baseline. The
-    scenario's own number of seeds if `seeds` is `None`. The other arguments are those of `run`."""
+    scenario's own number of seeds if `seeds` is `None`. The other arguments are those of `repeat`."""
     chosen = [named(c) for c in controllers_of(controllers)]
     names, own = [name for name, _ in chosen], [c for _, more in chosen for c in more]
     making = Making.of(None if seeds is None else seeds_of(seeds), world, record, out)
     request = as_scenario(scenario)._request(set, case)
     call = f"{(request.call or '').replace('paceline.run(', 'paceline.compare(', 1)}, controllers={names!r}"
     call += ")" if making.seeds is None else f", seeds={making.seeds!r})"
-    data = _paceline.compare(request, names, making, with_registered(own), call)
+    data = _paceline.compare(request, names, making, with_registered(own), call, progress_of(progress))
     return Comparison(data, {name: _runs(runs) for name, runs in zip(names, data["controllers"], strict=True)})
 
 
@@ -461,16 +440,17 @@ def reproduce(
     target: Scenario | str | Path,
     controller: Controller | str | None = None,
     *,
-    seeds: int | None = None,
+    seeds: int | Iterable[int] | None = None,
     world: str = "sim",
-) -> dict[str, Any]:
-    """Gives a verdict on each published value and claim of a paper, an experiment, `all`, or a scenario. Returns the document
-    of `paceline reproduce --json`. With a controller, every media flow is under it."""
+    progress: Progress = False,
+) -> Reproduction:
+    """Gives a verdict on each published value and claim of a paper, an experiment, `all`, or a scenario, as `paceline reproduce`.
+    With a controller, every media flow is under it. `seeds` is the number of runs of each case, on the seeds from 1 (default: as
+    many as the verdicts need). `progress` is that of `repeat`."""
     requests = _targets(target)
-    count = None if seeds is None else len(seeds_of(seeds))
+    count = count_of(seeds, "a reproduction")
     name, known = _chosen(controller)
-    document: dict[str, Any] = json.loads(_paceline.reproduce(requests, name, count, known, world))
-    return document
+    return Reproduction(_paceline.reproduce(requests, name, count, known, world, progress_of(progress)))
 
 
 def _targets(target: Scenario | str | Path) -> list[_Request]:

@@ -78,7 +78,7 @@ class _Outcome:
     miss: float
     """0 if the oracle misses the bound, too."""
     is_confirmed: bool
-    """Whether the bound fails with its whole interval, and holds for the oracle."""
+    """Whether the bound fails, and holds for the oracle."""
 
 
 def search(
@@ -229,9 +229,7 @@ class _Task:
         measured = nothing if ours["measured"] is None else float(ours["measured"])
         oracle = nothing if theirs["measured"] is None else float(theirs["measured"])
         miss = self.bound.miss(measured) if theirs["pass"] else 0.0
-        interval = ours["ci95"] or 0.0
-        edge = self.bound.miss(measured + interval if self.bound.is_lowest else measured - interval)
-        return _Outcome(measured, oracle, miss, bool(theirs["pass"]) and edge > 0)
+        return _Outcome(measured, oracle, miss, theirs["pass"] and ours["verdict"] == "fails")
 
 
 def _schedule(fields: dict[str, Any]) -> Schedule:

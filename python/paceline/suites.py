@@ -6,117 +6,134 @@ The results of a suite under a controller depend only on its scenarios and the v
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from . import _paceline
-from .arguments import seed_of
-from .controllers import Controller, _registered, with_registered
-from .errors import ArgumentError, PacelineError
-from .runs import _Result
-from .sweeps import check_engine
+from .arguments import Progress, jobs_of, progress_of, seeds_of
+from .controllers import Controller, _registered, named, with_registered
+from .engines import check_engine, check_version, completed
+from .errors import ArgumentError
+from .result import Result
+from .tables import Table, columns_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["SuiteResult", "suite"]
 
 
-class SuiteResult(_Result):
-    """Which bounds hold under which controller. As a mapping it is the document of `suite --json`. Can be pickled."""
-
-    def __init__(self, finished: _paceline.FinishedSuites) -> None:
-        super().__init__(json.loads(finished.document), finished.text, finished.html)
+class SuiteResult(Result):
+    """Which bounds hold under which controller. As a mapping it is the document of `suite --json`. Frames have a row for each
+    bound of each test under each controller: the bound, mean, half of its 95 % interval, and whether it passes. The first
+    columns of `rows` are `suite` and `controller`, unless the result was loaded from a folder."""
 
     @property
     def controllers(self) -> list[str]:
         """The controllers and oracles, in order of the rows."""
         return [row["controller"] for row in self["suites"][0]["rows"]]
 
+    def _columns(self) -> dict[str, list[Any]]:
+        rows: list[dict[str, Any]] = []
+        for suite in self["suites"]:
+            for row in suite["rows"]:
+                for test, result in zip(suite["tests"], row["results"], strict=True):
+                    place = {"suite": suite["id"], "controller": row["controller"], "kind": row["kind"]}
+                    case = ", ".join(f"{key}={value}" for key, value in test["case"].items())
+                    place |= {"scenario": test["scenario"], "case": case}
+                    # A test that was not made has no results.
+                    for bound, measured in zip(test["bounds"], result["bounds"], strict=False):
+                        low, high = (float(limit) for limit in bound["bounds"])
+                        what = {key: bound[key] for key in ("id", "quantity", "metric", "flow")}
+                        rows.append({**place, **what, "low": low, "high": high, **measured})
+        return columns_of(rows)
+
+    def plot(self) -> Figure:
+        """Draws the share of bounds that hold in each test under each controller, with matplotlib."""
+        from .plot import plot_suites
+
+        return plot_suites(self)
+
     def __repr__(self) -> str:
         names = ", ".join(suite["id"] for suite in self["suites"])
         return f"<{names}: {len(self.controllers)} controllers>"
 
 
-class _Job:
-    """Data for a worker: one suite under one controller, and the registered controllers that it needs."""
+class _Shared:
+    """Data of all jobs: the controllers of the caller, and the version."""
 
-    def __init__(self, suite: str, controller: str, repeats: int | None, registered: Iterable[Controller]) -> None:
-        self.suite, self.controller, self.repeats = suite, controller, repeats
-        self.registered = tuple(own for own in registered if own.name == controller)
-        self.version = _paceline.VERSION
+    def __init__(self, controllers: Iterable[Controller]) -> None:
+        self.controllers, self.version = tuple(controllers), _paceline.VERSION
 
-    def document(self) -> str:
-        """Runs it and returns its document."""
-        if self.version != _paceline.VERSION:
-            versions = f"a worker has Paceline {_paceline.VERSION}, but the suite needs {self.version}"
-            raise PacelineError(f"{versions}: install the same version")
-        registered = with_registered(self.registered)
-        return _paceline.suites([self.suite], [self.controller], self.repeats, registered, None).document
+
+def _run_job(
+    number: int, suite: str, controller: str, scenario: int, seeds: list[int], shared: _Shared
+) -> tuple[int, str]:
+    """Makes the runs of a job: a scenario of a suite under a controller on some seeds."""
+    check_version(shared.version)
+    own = [c for c in shared.controllers if c.name == controller]
+    return number, _paceline.suite_job(suite, controller, scenario, seeds, with_registered(own))
 
 
 def suite(
     *names: str,
-    controllers: Sequence[str] = (),
+    controllers: Sequence[Controller | str] = (),
+    seeds: int | Iterable[int] | None = None,
     repeats: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress = False,
     engine: str = "threads",
-    threads: int | None = None,
+    jobs: int | None = None,
     client: Any = None,
+    batch: int | None = None,
 ) -> SuiteResult:
-    """Runs suites and returns which bounds hold: `suite("l4s", "wifi", controllers=["googcc", "scream-v2"])`.
+    """Runs suites and returns which bounds hold: `suite("l4s", "wifi", controllers=["googcc", mine])`.
 
-    `names` are suites of the package, `all`, or manifests of your own. `controllers` are names of controllers and of the oracles
-    `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `repeats` is the number of runs of each test (default: that of
-    the manifest).
+    `names` are suites of the package, `all`, or manifests of your own. `controllers` are controllers of your own, and names of
+    controllers and of the oracles `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `seeds` is the number of runs
+    of each test, on the seeds from 1, or the seeds themselves (default: the number in the manifest); `repeats` is another name of it.
 
-    `engine`: `threads` uses `threads` threads of this process (default: the number of cores). `dask` uses the workers of `client`, a
-    `distributed.Client` (default: a new cluster on this machine). `ray` uses the cluster of `ray.init` (default: a new one on this
-    machine). A job of a worker is one suite under one controller. Manifests of your own must exist on each worker.
+    `out` is a folder that stores each finished run, and at the end the files of `paceline suite --out`. `resume` continues an
+    earlier suite in the folder. `progress` shows a bar, or is called with the work that is done and its total.
+
+    `engine`: `threads` makes `jobs` runs at the same time in this process (default: the number of cores). `dask` uses the workers of
+    `client`, a `distributed.Client` (default: a new cluster on this machine). `ray` uses the cluster of `ray.init` (default: a new
+    one on this machine). A job of a worker is one scenario under one controller on `batch` seeds (default: chosen automatically).
+    Manifests of your own must exist on each worker.
     """
     if not names:
         raise ArgumentError('name a suite, such as "l4s", or "all"')
-    if isinstance(controllers, str):
-        raise ArgumentError(f'controllers are a list: controllers=["{controllers}"]')
-    if threads is not None and not 1 <= operator.index(threads) <= 1024:
-        raise ArgumentError(f"threads must be 1 to 1024, not {threads}")
-    count = None if repeats is None else seed_of(repeats)
-    if count is not None and not 1 <= count <= 1000:
-        raise ArgumentError(f"repeats must be 1 to 1000, not {repeats}")
-    if engine == "threads":
-        return SuiteResult(_paceline.suites(list(names), list(controllers), count, with_registered(), threads))
+    if isinstance(controllers, str | Controller):
+        name = controllers if isinstance(controllers, str) else controllers.name
+        raise ArgumentError(f'controllers are a list: controllers=["{name}"]')
+    if seeds is not None and repeats is not None:
+        raise ArgumentError("`repeats` is another name of `seeds`: give one of them")
+    given = repeats if seeds is None else seeds
+    chosen = [named(controller) for controller in controllers]
+    own = {c.name: c for _, more in chosen for c in more}
+    show = progress_of(progress)
+    count = jobs_of(jobs)
     check_engine(engine, client)
-    pairs = _paceline.suite_jobs(list(names), list(controllers), with_registered())
-    jobs = [_Job(name, controller, count, _registered.values()) for name, controller in pairs]
-    return SuiteResult(_paceline.merge_suites(list(names), _ENGINES[engine](jobs, client)))
-
-
-def _document(job: _Job) -> str:
-    return job.document()
-
-
-def _dask(jobs: list[_Job], client: Any) -> list[str]:
-    from distributed import Client
-
-    own = client is None
-    if own:
-        make: Any = Client
-        client = make()
+    runs = _paceline.SuiteRuns(
+        list(names),
+        [name for name, _ in chosen],
+        None if given is None else seeds_of(given),
+        with_registered(own.values()),
+        None if out is None else Path(out),
+        resume,
+    )
     try:
-        # Dask gives the job of a worker that died to another worker.
-        documents: list[str] = client.gather(client.map(_document, jobs, pure=False, retries=3))
-        return documents
+        if engine == "threads":
+            runs.run(count, show)
+        else:
+            shared = _Shared({**_registered, **own}.values())
+            done = completed(engine, client, _run_job, shared, lambda workers: runs.jobs(workers, batch), show)
+            for number, made in done:
+                runs.add(number, made)
+        made = runs.finish()
+        return SuiteResult(json.loads(made.document), made.text, made.html, Table._of_columns(made.rows))
     finally:
-        if own:
-            client.close()
-
-
-def _ray(jobs: list[_Job], client: Any) -> list[str]:
-    import ray
-
-    if not ray.is_initialized():
-        ray.init()
-    remote: Any = ray.remote(max_retries=3)(_document)
-    documents: list[str] = ray.get([remote.remote(job) for job in jobs])
-    return documents
-
-
-_ENGINES: dict[str, Callable[[list[_Job], Any], list[str]]] = {"dask": _dask, "ray": _ray}
-"""Functions that run jobs in other processes, by engine. They return the documents in the order of the jobs."""
+        # A traceback can keep the object alive.
+        runs.close()

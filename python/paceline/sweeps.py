@@ -9,24 +9,23 @@ from __future__ import annotations
 import json
 import operator
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from importlib import import_module
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _paceline
-from .arguments import Making, Record, seed_of
+from .arguments import Making, Progress, Record, count_of, jobs_of, progress_of, seed_of
 from .controllers import Controller, _registered, with_registered
-from .errors import ArgumentError, PackageMissing, SweepError
-from .runs import Run, _Result, _runs, metric_units
+from .engines import check_engine, check_version, completed
+from .errors import ArgumentError
+from .result import Result, stored_rows
+from .runs import Run, _runs, metric_units
 from .scenario import _Request, toml
-from .tables import Series, SeriesMap, frame_of
+from .tables import Series, SeriesMap, Table
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     from matplotlib.figure import Figure
 
 __all__ = ["SweepFile", "SweepResult", "sweep", "sweeps"]
@@ -41,17 +40,26 @@ class SweepFile:
         self.text = "\n".join(lines) + "\n"
 
 
-class SweepResult(_Result):
-    """The measures at each point of a sweep. As a mapping it is the document of `sweep --json`. Can be pickled."""
+class SweepResult(Result):
+    """The measures at each point of a sweep. As a mapping it is the document of `sweep --json`. Frames have a row for each point: the
+    value of each key, and of each measure the mean, `NAME_ci95` and `NAME_n`, as in `points.parquet`."""
 
     refined: SweepResult | None
     """The best points on more seeds, if the file has `[refine]`."""
 
-    def __init__(self, finished: _paceline.FinishedSweep, refined: SweepResult | None, world: str = "sim") -> None:
+    def __init__(
+        self,
+        finished: _paceline.FinishedSweep,
+        refined: SweepResult | None,
+        world: str = "sim",
+        *,
+        rows: Callable[[], Table] | None = None,
+    ) -> None:
         document = json.loads(finished.document)
         if refined is not None:
             document["refined"] = refined.document
-        super().__init__(document, finished.text, finished.html)
+        table = Table._of_columns(finished.rows) if rows is None else rows
+        super().__init__(document, finished.text, finished.html, table)
         self.refined = refined
         self._source, self._world = finished.source, world
 
@@ -105,17 +113,6 @@ class SweepResult(_Result):
         making = Making.of([seed_of(seed)], self._world, record, None)
         return _runs(loaded.runs(request, point, measure, making)).runs[0]
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns a pandas frame with a row for each point: the value of each key, and of each measure the mean, `NAME_ci95` and
-        `NAME_n`, as in `points.parquet`."""
-        frame: pandas.DataFrame = frame_of("pandas", self._columns())
-        return frame
-
-    def to_polars(self) -> polars.DataFrame:
-        """Returns a polars frame with the columns of `to_pandas`."""
-        frame: polars.DataFrame = frame_of("polars", self._columns())
-        return frame
-
     def _columns(self) -> dict[str, list[Any]]:
         points = self.points
         columns: dict[str, list[Any]] = {
@@ -154,21 +151,24 @@ def sweep(
     *,
     out: str | Path | None = None,
     resume: bool = False,
+    progress: Progress = False,
     engine: str = "threads",
-    threads: int | None = None,
+    jobs: int | None = None,
     client: Any = None,
     set: Mapping[str, Any] | None = None,
-    seeds: int | None = None,
+    seeds: int | Iterable[int] | None = None,
     batch: int | None = None,
     world: str = "sim",
 ) -> SweepResult:
     """Runs every job of a sweep and returns the result of each point. If the file has `[refine]`, the best points are repeated on
-    more seeds, as `refined`. `world` is `sim`, `testbed` or `browser`; runs in real time are made one after the other.
+    more seeds, as `refined`. `seeds` is the number of runs of each point, on the seeds from 1 (default: that of the file). `world` is
+    `sim`, `testbed` or `browser`; runs in real time are made one after the other.
 
     `out` is a folder that stores each finished batch, and at the end `rows.parquet` and `points.parquet`; the same bytes with
-    every engine. The refined sweep is in its subfolder `best`. `resume` continues an earlier sweep in the folder.
+    every engine. The refined sweep is in its subfolder `best`. `resume` continues an earlier sweep in the folder. Without `out`, the
+    rows of all jobs stay in memory. `progress` shows a bar, or is called with the jobs that are done and their number.
 
-    `engine`: `threads` uses `threads` threads of this process (default: the number of cores). `dask` uses the workers of
+    `engine`: `threads` makes `jobs` runs at the same time in this process (default: the number of cores). `dask` uses the workers of
     `client`, a `distributed.Client` (default: a new cluster on this machine). `ray` uses the cluster of `ray.init` (default:
     a new one on this machine). `batch` is the number of jobs that a worker gets at a time (default: chosen automatically).
     """
@@ -178,61 +178,48 @@ def sweep(
     request = _Request(name, text, settings, None, None)
     into = None if out is None else Path(out)
     _check(engine, client, into, world)
-    if threads is not None and not 1 <= operator.index(threads) <= 1024:
-        raise ArgumentError(f"threads must be 1 to 1024, not {threads}")
-    loaded = _paceline.Sweep(request, None if seeds is None else seed_of(seeds), with_registered(), world)
+    count, show, threads = count_of(seeds, "a sweep"), progress_of(progress), jobs_of(jobs)
+    loaded = _paceline.Sweep(request, count, with_registered(), world)
 
     def run(
         loaded: _paceline.Sweep, request: _Request, seeds: int | None, into: Path | None
     ) -> _paceline.FinishedSweep:
         if into is None:
-            return loaded.run(threads)
+            return loaded.run(threads, show)
         folder = loaded.open(into, resume)
         try:
             if engine == "threads":
-                return loaded.run_into(folder, threads)
+                return loaded.run_into(folder, threads, show)
             loaded.verify(folder)
             job = Job(request, seeds, tuple(_registered.values()))
-            for rows in _ENGINES[engine](job, loaded, folder, client, batch):
+
+            def batches(workers: int) -> list[tuple[int, int]]:
+                return folder.batches(batch or loaded.batch_size(workers))
+
+            for rows in completed(engine, client, _rows, job, batches, show):
                 folder.write(rows)
             return loaded.merge(folder)
         finally:
             # A traceback can keep the object alive.
             folder.close()
 
-    finished = run(loaded, request, seeds, into)
+    finished = run(loaded, request, count, into)
     refined = loaded.refined(finished)
     best = None
     if refined is not None:
         best_request = _Request("best.sweep.toml", refined.text, [], None, None)
         made = run(refined, best_request, None, None if into is None else into / "best")
-        best = SweepResult(made, None, world)
-    return SweepResult(finished, best, world)
+        best = SweepResult(made, None, world, rows=None if into is None else partial(stored_rows, into / "best"))
+    return SweepResult(finished, best, world, rows=None if into is None else partial(stored_rows, into))
 
 
 def _check(engine: str, client: Any, into: Path | None, world: str) -> None:
     """Raises an exception if the engine is not available."""
-    if engine == "threads":
-        return
-    if engine in _ENGINES:
-        if into is None:
-            raise ArgumentError(f"the engine {engine!r} needs a folder: out=…")
-        if world != "sim":
-            raise ArgumentError(f"the engine {engine!r} simulates: the world {world!r} needs engine='threads'")
     check_engine(engine, client)
-
-
-def check_engine(engine: str, client: Any) -> None:
-    """Raises an exception if an engine with other processes is not available."""
-    if engine not in _ENGINES:
-        raise ArgumentError(f"no engine {engine!r}; known: threads, {', '.join(_ENGINES)}")
-    if engine == "ray" and client is not None:
-        raise ArgumentError("`client` is for Dask; Ray uses the cluster of ray.init()")
-    package = {"dask": "distributed", "ray": "ray"}[engine]
-    try:
-        import_module(package)
-    except ImportError as missing:
-        raise PackageMissing(f"the engine `{engine}` needs {package}: pip install 'paceline[{engine}]'") from missing
+    if engine != "threads" and into is None:
+        raise ArgumentError(f"the engine {engine!r} needs a folder: out=…")
+    if engine != "threads" and world != "sim":
+        raise ArgumentError(f"the engine {engine!r} simulates: the world {world!r} needs engine='threads'")
 
 
 class Job:
@@ -250,9 +237,7 @@ class Job:
 
     def rows(self, first: int, end: int) -> str:
         """Runs these jobs and returns their rows as JSON."""
-        if self.version != _paceline.VERSION:
-            versions = f"a worker has Paceline {_paceline.VERSION}, but the sweep needs {self.version}"
-            raise SweepError(f"{versions}: install the same version")
+        check_version(self.version)
         if self.token not in _loaded:
             _loaded.clear()
             _loaded[self.token] = _paceline.Sweep(self.request, self.seeds, with_registered(self.controllers), "sim")
@@ -262,48 +247,6 @@ class Job:
 _loaded: dict[str, _paceline.Sweep] = {}
 """The last sweep of this worker process."""
 
-_Engine = Callable[[Job, _paceline.Sweep, _paceline.Folder, Any, int | None], Iterator[str]]
 
-
-def _dask(job: Job, loaded: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
-    from distributed import Client, as_completed
-
-    own = client is None
-    if own:
-        client = Client()
-    try:
-        workers = sum(client.nthreads().values())
-        batches = folder.batches(batch or loaded.batch_size(workers))
-        # Dask gives the batch of a worker that died to another worker.
-        futures = client.map(_rows, *zip(*batches, strict=True), job=job, pure=False, retries=3) if batches else []
-        for future, rows in as_completed(futures, with_results=True):
-            future.release()
-            yield rows
-    finally:
-        if own:
-            client.close()
-
-
-def _rows(first: int, end: int, job: Job) -> str:
-    return job.rows(first, end)
-
-
-def _ray(job: Job, loaded: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
-    import ray
-
-    if not ray.is_initialized():
-        ray.init()
-    workers = int(ray.cluster_resources().get("CPU", 1))
-    batches = iter(folder.batches(batch or loaded.batch_size(workers)))
-    remote: Any = ray.remote(max_retries=3)(_rows)
-    sent = ray.put(job)
-    # Limits the number of submitted batches: a sweep may have millions of jobs.
-    pending = [remote.remote(*b, job=sent) for b in islice(batches, 4 * workers)]
-    while pending:
-        done, pending = ray.wait(pending)
-        pending += [remote.remote(*b, job=sent) for b in islice(batches, len(done))]
-        yield from ray.get(done)
-
-
-_ENGINES: dict[str, _Engine] = {"dask": _dask, "ray": _ray}
-"""Functions that compute rows in other processes, by engine."""
+def _rows(first: int, end: int, shared: Job) -> str:
+    return shared.rows(first, end)

@@ -67,14 +67,24 @@ class Table(Mapping[str, npt.NDArray[Any]]):
         self._columns = dict(columns)
 
     @classmethod
-    def _of_packets(cls, columns: Iterable[tuple[str, npt.NDArray[Any], list[str] | None]]) -> Table:
-        optional = {"hop", "waited_ns", "left_ns", "delay_ns", "reason", "marked", "ecn"}
+    def _of_columns(
+        cls, columns: Iterable[tuple[str, npt.NDArray[Any], list[str] | None]], optional: Iterable[str] = ()
+    ) -> Table:
         return cls(
             {
                 name: _Column(values, None if names is None else tuple(names), name in optional, name == "marked")
                 for name, values, names in columns
             }
         )
+
+    @classmethod
+    def _of_packets(cls, columns: Iterable[tuple[str, npt.NDArray[Any], list[str] | None]]) -> Table:
+        return cls._of_columns(columns, {"hop", "waited_ns", "left_ns", "delay_ns", "reason", "marked", "ecn"})
+
+    def _where(self, name: str, value: Any) -> Table:
+        """Returns the rows with this value."""
+        chosen = self[name] == value
+        return Table({name: column._replace(values=column.values[chosen]) for name, column in self._columns.items()})
 
     @property
     def rows(self) -> int:
@@ -174,14 +184,29 @@ def found(of: Mapping[str, _T], name: str, kind: str) -> _T:
     """Returns an entry, or raises an exception that names those that exist."""
     if name in of:
         return of[name]
-    near = difflib.get_close_matches(str(name), of, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(of) or 'none'}"
+    # Of `video.rate`, the names of `video` alone.
+    prefix, dot, rest = str(name).rpartition(".")
+    own = {known.removeprefix(prefix + dot): known for known in of if known.startswith(prefix + dot)}
+    near = difflib.get_close_matches(rest, own, n=1, cutoff=0.6)
+    if own and near:
+        hint = f"did you mean {own[near[0]]!r}?"
+    elif dot and own:
+        hint = f"those of {prefix!r} are: {', '.join(own.values())}"
+    else:
+        near = difflib.get_close_matches(str(name), of, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(of) or 'none'}"
     raise SeriesError(f"no {kind} {name!r}; {hint}")
 
 
 def frame_of(module: str, columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> Any:
     """Returns a frame of pandas or polars with these columns."""
     return imported(module).DataFrame(dict(columns))
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Returns rows as columns. A field that a row does not have is `None`."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def imported(name: str) -> ModuleType:

@@ -2,8 +2,10 @@
 
 import math
 import traceback
+import warnings
 
 import numpy as np
+
 import pytest
 from loss_based import LossBased, controller
 
@@ -409,3 +411,37 @@ def test_states_are_emitted_by_name():
     for name, value, sentence in [("state", "shrink", "one of hold, grow"), ("rate", 1, "no signal `rate`")]:
         with pytest.raises(paceline.ArgumentError, match=sentence):
             half.emit(name, value)
+
+
+def test_an_unknown_method_of_a_half_is_named():
+    class Misspelled(paceline.SendHalf):
+        def __init__(self, setup):
+            pass
+
+        def handle_feedbak(self, now_s, feedback):
+            raise AssertionError("it is not called")
+
+        def decision(self):
+            return 300e3
+
+    with pytest.warns(UserWarning, match="Misspelled.handle_feedbak is never called.* did you mean handle_feedback?"):
+        paceline.run(TABLE1, paceline.Controller("misspelled", send=Misspelled), set={"duration": "2s"})
+
+
+def test_known_and_private_methods_of_a_half_are_not_named():
+    class Fine(paceline.SendHalf):
+        def __init__(self, setup):
+            pass
+
+        def handle_feedback(self, now_s, feedback):
+            self._handle_all(feedback)
+
+        def _handle_all(self, feedback):
+            pass
+
+        def decision(self):
+            return 300e3
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        paceline.run(TABLE1, paceline.Controller("fine", send=Fine), set={"duration": "2s"})

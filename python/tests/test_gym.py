@@ -148,6 +148,25 @@ def test_a_policy_is_scored_like_a_controller():
     assert all(0.3 < s.reward < 0.7 and s.loss < 0.05 for s in scores)
 
 
+def test_a_policy_as_a_controller_makes_the_same_episodes(tmp_path):
+    env = gym.Env()
+
+    def policy(observations):
+        newest = observations[:, -1]
+        queuing, received, target = newest[:, 3], newest[:, 2], newest[:, 0]
+        rate = np.where(queuing > 0.05, 0.8 * received, 1.05 * np.maximum(target, 0.3))
+        # The oldest step also counts, so that a wrong history changes the result.
+        return env.action(1e6 * np.maximum(rate, 0.1) + 1e4 * observations[:, 0, 0])
+
+    controller = gym.as_controller(policy, "mine")
+    scores = gym.evaluate(policy, seeds=4)
+    assert gym.evaluate(controller, seeds=[1, 2, 3, 4]) == scores
+    assert gym.evaluate(gym.as_controller(policy, history=3), seeds=4) != scores
+    made = paceline.compare("mmsys16/table1", [controller, "gcc-2016"], seeds=1, set={"duration": "10s"})
+    assert 0.2 < made.summary["mine"]["utilization"]["mean"] <= 1.0
+    assert paceline.suite("l4s", controllers=[controller], seeds=1).controllers == ["mine"]
+
+
 def test_overload_lowers_the_reward():
     task = gym.Task("gym/call", ranges={"path.forward.capacity": ("{} kbps", 500, 1500)})
     rewards = [

@@ -106,6 +106,84 @@ def test_frames_of_results(folder, swept):
     assert isinstance(stored, pandas.DataFrame)
 
 
+def lines(rows, *without):
+    return sorted(map(repr, zip(*(rows[c].tolist() for c in rows if c not in without), strict=True)))
+
+
+def test_rows_in_memory_are_those_of_the_folder(folder):
+    out, found = folder
+    rows, stored = found.rows, paceline.load(out)
+    assert list(rows)[0] == "controller" and list(rows)[1:] == list(stored.rows)
+    assert lines(rows, "controller") == lines(stored.rows) and found.table.rows is rows
+    of = (rows["controller"] == "scream") & (rows["metric"] == "utilization") & (rows["flow"] == "")
+    assert dict(zip(rows["seed"][of], rows["value"][of], strict=True)) == {
+        run.seed: run.metrics["utilization"] for run in found.controllers["scream"].runs
+    }
+    assert set(rows["changes"]) == {'duration="20s"'} and set(rows["window_to_s"]) == {20.0}
+    # Each run has its own rows, in memory and in the folder.
+    runs = found.controllers["scream"]
+    for one, other in ((runs.runs[1], stored.groups[1].runs[1]), (runs, stored.groups[1])):
+        assert lines(one.rows) == lines(other.rows) and set(one.rows["controllers"]) == {"scream"}
+    assert set(runs.runs[1].rows["seed"]) == {2} and set(runs.rows["seed"]) == {1, 2}
+    # And the database has no others.
+    with closing(sqlite3.connect(out / "results.sqlite")) as database:
+        columns = "scenario_hash, seed, flow, stream, metric, value"
+        kept = database.execute(f"SELECT {columns} FROM results").fetchall()
+    made = zip(*(rows[name].tolist() for name in columns.split(", ")), strict=True)
+    assert sorted(map(repr, kept)) == sorted(map(repr, made))
+
+
+def test_rows_of_a_sweep(swept, tmp_path):
+    rows = swept.rows
+    assert len(rows["value"]) == 4 and set(rows["metric"]) == {"utilization"}
+    mean = rows["value"][rows["changes"] == 'duration="20s", path.rtt="80 ms"'].mean()
+    assert mean == pytest.approx(swept.points[1]["values"][0]["mean"])
+    stored = paceline.sweep(numbers("path.rtt", ["20 ms"]), out=tmp_path / "s")
+    assert lines(stored.rows) == lines(paceline.load(tmp_path / "s").sweep.rows)
+    assert lines(stored.rows) == lines(paceline.sweep(numbers("path.rtt", ["20 ms"])).rows)
+    assert stored.rows.to_polars().height == len(stored.rows.to_pandas()) == 2
+
+
+def test_seeds_are_a_number_or_a_list():
+    arguments = {"set": SHORT, "record": "nothing"}
+    assert [run.seed for run in paceline.repeat(TABLE1, seeds=range(2, 4), **arguments).runs] == [2, 3]
+    assert paceline.sweep(numbers("path.rtt", ["20 ms"]), seeds=[1, 2])["repeats"] == 2
+    for call in (lambda: paceline.sweep(numbers("path.rtt", ["20 ms"]), seeds=[2]), lambda: paceline.reproduce(TABLE1, seeds=[2])):
+        with pytest.raises(paceline.ArgumentError, match="are 1 to N: write seeds=N"):
+            call()
+
+
+def test_progress_is_a_function_or_a_bar(capfd):
+    shown = []
+    paceline.repeat(TABLE1, seeds=2, set=SHORT, record="nothing", progress=lambda *now: shown.append(now))
+    assert shown[-1] == (40, 40) and all(done <= total == 40 for done, total in shown)
+    assert capfd.readouterr().err == ""
+    shown.clear()
+    names = ["gcc-2016", "scream"]
+    paceline.compare(TABLE1, names, seeds=1, set=SHORT, record="nothing", progress=lambda *now: shown.append(now))
+    assert shown[-1] == (40, 40) and {total for _, total in shown} == {40}
+    paceline.sweep(numbers("path.rtt", ["20 ms"]), progress=True)
+    assert "2/2\n" in capfd.readouterr().err
+
+    def interrupt(done, total):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        paceline.repeat(TABLE1, seeds=2, set=SHORT, progress=interrupt)
+
+
+def test_an_unknown_series_names_those_of_its_flow(folder):
+    series = folder[1].controllers["gcc-2016"].runs[0].series
+    for name, hint in {
+        "video.rate": r"those of 'video' are: .*video\.target_bps",
+        "video.target": "did you mean 'video.target_bps'?",
+        "vide.target_bps": "did you mean 'video.target_bps'?",
+    }.items():
+        with pytest.raises(paceline.SeriesError, match=hint) as raised:
+            series[name]
+        assert "forward" not in str(raised.value)
+
+
 def test_a_missing_package_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -166,7 +244,8 @@ def test_the_notebook_shows_what_the_command_prints(folder, swept):
 
 def test_the_table_has_the_verdict_of_the_command(folder):
     rows = folder[1].table["rows"]
-    marked = [row for row in rows if (row["differences"][1] or {}).get("verdict") in ("better", "worse")]
+    differences = [row["differences"][1] or {} for row in rows]
+    marked = [one for one in differences if one.get("verdict") == "holds" and one["better"] is not None]
     assert folder[1].text.count(" +") + folder[1].text.count(" -") >= len(marked)
     assert folder[1]["differences"][0]["baseline"] == "gcc-2016"
     with pytest.raises(paceline.ArgumentError, match="no difference of 'nada'"):
@@ -264,6 +343,21 @@ def test_load_reads_sweeps_and_folders_of_the_command(tmp_path):
     assert run.trace_hash == paceline.run(TABLE1, set=SHORT).trace_hash and len(run.series) > 5
 
 
+def test_a_reproduction_has_rows_frames_and_a_plot():
+    found = paceline.reproduce(TABLE1, seeds=2)
+    rows, frame = found.rows, found.to_pandas()
+    of = (rows["metric"] == "utilization") & (rows["changes"] == rows["changes"][0])
+    assert set(rows["seed"]) == {1, 2} and of.sum() >= 2
+    cells = [cell for experiment in found["experiments"] for cell in experiment["cells"]]
+    assert list(frame["measured"]) == [cell["measured"] for cell in cells] and set(frame["experiment"]) == {TABLE1}
+    (mean,) = {cell["measured"] for cell in cells[:1]}
+    means = {float(rows["value"][(rows["metric"] == m) & (rows["changes"] == c)].mean()) for m in rows["metric"] for c in rows["changes"]}
+    assert any(value == pytest.approx(mean) for value in means)
+    assert len(found.plot().axes[0].get_yticks()) == sum(1 for cell in cells if cell["published"])
+    assert str(found) in found._repr_html_() or "&" in found._repr_html_()
+    assert TABLE1 in str(found) and found.to_polars().height == len(cells)
+
+
 def test_published_values_are_judged_as_by_the_command():
     written = paceline.run(TABLE1, record="nothing")
     own = paceline.run(TABLE1, "gcc-2016", record="nothing")
@@ -327,7 +421,7 @@ def test_other_worlds():
         ),
         (lambda: paceline.run(TABLE1, "gcc-2061"), "did you mean `gcc-2016`"),
         (lambda: paceline.run(TABLE1, case="a"), "."),
-        (lambda: paceline.sweep(numbers("path.rtt", ["1 ms"]), threads=0), "threads must be 1 to 1024"),
+        (lambda: paceline.sweep(numbers("path.rtt", ["1 ms"]), jobs=0), "jobs must be 1 to 1024"),
     ],
 )
 def test_edge_cases_have_a_sentence(call, sentence):

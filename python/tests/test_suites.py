@@ -3,6 +3,7 @@
 import importlib
 import json
 import pickle
+import sqlite3
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ def own(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def local(own):
-    return paceline.suite(own, controllers=CONTROLLERS, threads=2)
+    return paceline.suite(own, controllers=CONTROLLERS, jobs=2)
 
 
 def test_document_is_that_of_the_command(own, local):
@@ -76,8 +77,92 @@ def test_result_can_be_pickled(local):
 @pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_engine_gives_the_same_document(own, local, engine, package):
     importlib.import_module(package) if importlib.util.find_spec(package) else pytest.skip(f"{package} is missing")
-    made = paceline.suite(own, controllers=CONTROLLERS, engine=engine)
+    # One scenario under three controllers on two seeds: a job of a seed each.
+    sizes = []
+    made = paceline.suite(own, controllers=CONTROLLERS, engine=engine, batch=1, progress=lambda *done: sizes.append(done))
     assert made.document == local.document and made._repr_html_() == local._repr_html_()
+    assert sizes == [(done, 6) for done in range(1, 7)]
+    assert table(made.rows) == table(local.rows)
+
+
+def table(rows, *without):
+    return [tuple(str(value) for value in row) for row in zip(*(rows[c] for c in rows if c not in without), strict=True)]
+
+
+def test_rows_have_the_values_of_each_seed(local):
+    rows = local.rows.to_pandas()
+    assert list(rows.columns[:3]) == ["suite", "controller", "scenario"]
+    measured = rows[(rows.controller == "googcc") & (rows.metric == "queue_p95_ms")]
+    assert list(measured.seed) == [1, 2] and measured.value.nunique() == 2
+    bound = local["suites"][0]["rows"][0]["results"][0]["bounds"][0]
+    assert measured.value.mean() == pytest.approx(bound["measured"])
+    # The same value in the rows of a run.
+    run = paceline.run(paceline.Scenario.from_toml(SCENARIO), "googcc", seed=2).rows.to_pandas()
+    whole = run[(run.metric == "queue_p95_ms") & (run.flow == "")]
+    assert list(whole.value) == [measured.value.iloc[1]] and set(run.scenario_hash) == set(measured.scenario_hash)
+
+
+def test_frames_and_plots(local):
+    frame = local.to_pandas()
+    assert list(frame.controller.unique()) == CONTROLLERS and list(frame["id"].unique()) == ["no-queue", "use"]
+    assert (frame.high[frame.id == "no-queue"] == 50).all() and len(frame) == 6
+    assert local.to_polars()["measured"].to_list() == list(frame.measured)
+    axes = local.plot().axes
+    assert axes[0].get_title() == "own: Own" and [t.get_text() for t in axes[0].get_xticklabels()] == CONTROLLERS
+    assert axes[0].images[0].get_array()[0].tolist() == list(frame.groupby("controller", sort=False)["pass"].mean())
+    assert str(local) == local.text and "own  Own" in local.text
+
+
+def test_folder_has_the_same_rows_and_is_continued(own, local, tmp_path):
+    out = tmp_path / "out"
+    first = paceline.suite(own, controllers=["googcc"], seeds=1, out=out)
+    assert first["suites"][0]["repeats"] == 1 and (out / "suites.html").is_file()
+    with pytest.raises(paceline.ArgumentError, match="holds 1 finished runs; resume=True uses them"):
+        paceline.suite(own, controllers=CONTROLLERS, out=out)
+    done = []
+    again = paceline.suite(own, controllers=CONTROLLERS, out=out, resume=True, progress=lambda *now: done.append(now))
+    assert again.document == local.document and json.loads((out / "suites.json").read_text()) == local.document
+    # Six runs of 5 s, of which one was stored.
+    assert done[-1] == (25, 25)
+    loaded = paceline.load(out)
+    assert loaded.suites.document == local.document and len(loaded.to_pandas()) == 6
+    stored = loaded.rows
+    own_columns = ("suite", "controller")
+    assert sorted(table(stored)) == sorted(table(again.rows, *own_columns))
+    with sqlite3.connect(out / "results.sqlite") as database:
+        (count, total) = database.execute("SELECT count(*), sum(value) FROM results").fetchone()
+    assert (count, total) == (len(stored["value"]), pytest.approx(stored["value"].sum()))
+
+
+def test_seeds_may_be_a_list(own, local):
+    made = paceline.suite(own, controllers=["googcc"], seeds=[2, 7])
+    assert made["suites"][0]["seeds"] == [2, 7] and "seeds" not in local["suites"][0]
+    seeds = made.rows["seed"]
+    assert set(seeds) == {2, 7}
+    of_two = lambda rows: rows["value"][(rows["seed"] == 2) & (rows["controller"] == "googcc")].tolist()  # noqa: E731
+    assert of_two(made.rows) == of_two(local.rows)
+
+
+class Steady(paceline.SendHalf):
+    rate_bps = 600e3
+
+    def __init__(self, setup):
+        pass
+
+    def decision(self):
+        return self.rate_bps
+
+
+def test_controllers_may_be_objects(own, tmp_path):
+    steady = paceline.Controller("steady", send=Steady)
+    arguments = {"controllers": [steady, "googcc"], "seeds": 1, "out": tmp_path}
+    made = paceline.suite(own, **arguments)
+    assert made.controllers == ["steady", "googcc"]
+    assert 0.5 < made["suites"][0]["rows"][0]["results"][0]["utilization"] < 0.7
+    assert paceline.suite(own, **arguments, resume=True).document == made.document
+    other = paceline.Controller("steady", send=type("Other", (Steady,), {"rate_bps": 300e3}))
+    with pytest.raises(paceline.ArgumentError, match="runs of other code of the controller `steady`"):
+        paceline.suite(own, **{**arguments, "controllers": [other]}, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +172,10 @@ def test_engine_gives_the_same_document(own, local, engine, package):
         ({"controllers": ["googc"]}, "googcc"),
         ({"controllers": ["googcc", "googcc"]}, "named twice"),
         ({"controllers": "googcc"}, 'controllers=["googcc"]'),
-        ({"repeats": 0}, "repeats must be 1 to 1000"),
-        ({"threads": 0}, "threads must be 1 to 1024"),
+        ({"repeats": 0}, "the number of seeds must be 1 to 10000"),
+        ({"seeds": 2, "repeats": 2}, "give one of them"),
+        ({"seeds": [1, 1]}, "seeds must be different"),
+        ({"jobs": 0}, "jobs must be 1 to 1024"),
     ],
 )
 def test_bad_arguments_state_what_is_allowed(own, arguments, text):

@@ -33,7 +33,7 @@ GRID = paceline.SweepFile(
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
     out = tmp_path_factory.mktemp("sweep") / "threads"
-    result = paceline.sweep(GRID, out=out, threads=2)
+    result = paceline.sweep(GRID, out=out, jobs=2)
     return result, (out / "rows.parquet").read_bytes(), (out / "points.parquet").read_bytes()
 
 
@@ -43,7 +43,7 @@ def same(local, out):
 
 def test_results_do_not_depend_on_threads(local, tmp_path):
     assert local[0]["id"] == "test/grid"
-    paceline.sweep(GRID, out=tmp_path / "one", threads=1)
+    paceline.sweep(GRID, out=tmp_path / "one", jobs=1)
     assert same(local, tmp_path / "one")
     memory = paceline.sweep(GRID)
     assert len(memory["points"]) == 10 and memory["points"][0]["values"][0]["n"] >= 2
@@ -120,7 +120,7 @@ def test_rejects_a_folder_made_with_other_code(tmp_path):
 def test_a_failed_sweep_can_be_resumed_while_its_traceback_exists(tmp_path):
     steady(300e3, fails_at=1.0)
     with pytest.raises(KeyError, match="on purpose") as failed:
-        paceline.sweep(STEADY, out=tmp_path / "out", threads=1)
+        paceline.sweep(STEADY, out=tmp_path / "out", jobs=1)
     steady(300e3)
     with pytest.raises(paceline.SweepError, match="resume=True continues") as raised:
         paceline.sweep(STEADY, out=tmp_path / "out")
@@ -170,7 +170,7 @@ def test_rejects_workers_of_another_version_and_rows_beyond_the_end(tmp_path):
     job = sweeps.Job(request, 1, ())
     rows = job.rows(0, 1)
     job.version = "0.0.1"
-    with pytest.raises(paceline.SweepError, match="needs 0.0.1: install the same"):
+    with pytest.raises(paceline.PacelineError, match="needs 0.0.1: install the same"):
         job.rows(0, 1)
     folder = sweeps._paceline.Sweep(request, 1, [], "sim").open(tmp_path / "out", False)
     assert folder.batches(100) == [(0, 10)]

@@ -14,7 +14,8 @@ PACKAGE = ROOT / "python/paceline"
 
 SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Make runs", "runs.py", ["run", "repeat", "compare", "reproduce"]),
-    ("Results", "runs.py", ["Run", "Runs", "Comparison", "ComparisonTable"]),
+    ("Every result", "result.py", ["Result"]),
+    ("Results", "runs.py", ["Run", "Runs", "Comparison", "ComparisonTable", "Reproduction"]),
     ("Series and tables", "tables.py", ["Series", "Table"]),
     ("Stored results", "results.py", ["load", "Results"]),
     ("Scenarios", "scenario.py", ["Scenario", "scenarios"]),
@@ -43,7 +44,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         ],
     ),
     ("Test a controller: `paceline.testing`", "testing.py", ["Sender", "Receiver"]),
-    ("Reinforcement learning: `paceline.gym`", "gym.py", ["Env", "VectorEnv", "Task", "evaluate", "Score", "Quantity"]),
+    ("Reinforcement learning: `paceline.gym`", "gym.py", ["Env", "VectorEnv", "Task", "evaluate", "as_controller", "Score", "Quantity"]),
     (
         "Calibration: `paceline.calibration`",
         "calibration.py",
@@ -74,8 +75,9 @@ This page lists every public name of the package `paceline`, from its source. Th
 [Compare two algorithms, in Python](../tutorials/python-compare.md) explains how they work together. Names without a module
 are in `paceline` itself. Rates are in bit/s, sizes in bytes, and times in the unit at the end of the name.
 
-Results are mappings of the documents that the command prints with `--json`. Every result can be pickled, has `to_pandas()`
-and `to_polars()` (extras `pandas` and `polars`), `plot()` (extra `plot`), `text`, and a view in notebooks.
+Results are mappings of the documents that the command prints with `--json`. Every result has the members of
+[`Result`](#result): the table of results, `to_pandas()` and `to_polars()` (extras `pandas` and `polars`), `plot()` (extra
+`plot`), and the text of the command, which `print` shows.
 """
 
 
@@ -124,6 +126,8 @@ HIDDEN_CONSTRUCTORS = {
     "Runs",
     "Comparison",
     "ComparisonTable",
+    "Reproduction",
+    "Result",
     "Results",
     "SweepResult",
     "Table",

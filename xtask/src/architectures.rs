@@ -32,8 +32,12 @@ const ARCHITECTURES: [Architecture; 2] = [
 ];
 
 /// Compares the trace hashes of this machine with those of the other architectures.
+///
+/// Without `PACELINE_FULL` only with the first: a test of the playground compares hashes of WebAssembly.
 pub fn check(_: &str) -> Result<(), Problem> {
-    for Architecture { runner, package, .. } in &ARCHITECTURES {
+    let count = if std::env::var_os("PACELINE_FULL").is_some() { ARCHITECTURES.len() } else { 1 };
+    let architectures = &ARCHITECTURES[..count];
+    for Architecture { runner, package, .. } in architectures {
         let runner = runner.split(' ').next().unwrap_or(runner);
         need(&format!("{runner} --version"), &format!("Get it with `apt-get install {package}`."))?;
     }
@@ -42,7 +46,7 @@ pub fn check(_: &str) -> Result<(), Problem> {
     native.args(["--package", "paceline-cli"]);
     output(native)?;
     let native = hashes(Command::new(target().join("release/trace-hashes")))?;
-    for Architecture { target: name, runner, program, .. } in &ARCHITECTURES {
+    for Architecture { target: name, runner, program, .. } in architectures {
         let mut build = build();
         // Rust's own linker, and a C library that Rust ships: no cross compiler is needed.
         build.args(["--target", name]).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld");
@@ -55,7 +59,8 @@ pub fn check(_: &str) -> Result<(), Problem> {
             return Err(Problem::Failed(format!("hashes here and on {name} differ:\n{}", different.join("\n"))));
         }
     }
-    eprintln!("{} runs have equal hashes here, on aarch64 and in WebAssembly", native.len());
+    let names: Vec<&str> = architectures.iter().map(|one| one.target).collect();
+    eprintln!("{} runs have equal hashes here and on {}", native.len(), names.join(" and "));
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 //! scoreboard/ ────────────────────┘
 //! ```
 
-use crate::steps::{Problem, command, need, root, run, target};
+use crate::steps::{Problem, command, copy, files_in, need, root, run, target, write};
 use crate::{playground, reference, scoreboard};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub fn book(arguments: &[String]) -> Result<(), Problem> {
 pub fn pages(paceline: &Path) -> Result<PathBuf, Problem> {
     let folder = target().join("book-src");
     _ = fs::remove_dir_all(&folder);
-    copy_folder(&root().join("docs"), &folder)?;
+    copy(&root().join("docs"), &folder)?;
     for (name, text) in reference::pages(paceline)? {
         write(&folder.join("reference").join(name), &text)?;
     }
@@ -75,31 +75,10 @@ fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
     let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;
     // The pictures have a folder of their own.
     write(&source.join("leaderboard.md"), &text.replace("](", "](figures/suites/"))?;
-    for entry in fs::read_dir(results).map_err(failed)? {
-        let picture = entry.map_err(failed)?.path();
+    for picture in files_in(results)? {
         if let Some(name) = picture.file_name().filter(|_| picture.extension().is_some_and(|end| end == "svg")) {
             copy(&picture, &source.join("figures/suites").join(name))?;
         }
     }
     Ok(())
-}
-
-fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", from.display());
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let to = to.join(path.file_name().unwrap_or_default());
-        if path.is_dir() { copy_folder(&path, &to)? } else { copy(&path, &to)? }
-    }
-    Ok(())
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let done = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::copy(from, to));
-    done.map(|_| ()).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let done = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
-    done.map_err(|error| format!("{}: {error}", path.display()))
 }

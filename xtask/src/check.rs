@@ -1,12 +1,13 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::package::EMBEDDABLE;
-use crate::steps::{Problem, command, output, program, root, run, target};
+use crate::steps::{Problem, command, no_arguments, output, program, root, run, target};
 use crate::{
     api, architectures, c_library, docs, figures, fuzz, javascript, licences, make_traces, package, playground,
     scoreboard,
 };
 use serde_json::{Value, from_str};
+use std::process::Command;
 use std::time::Instant;
 
 /// Crates that also build for other systems than Linux; no dependency of theirs compiles C.
@@ -22,9 +23,6 @@ const TARGETS: [(&str, &[&str], &str); 4] = [
 
 /// Everything that needs neither GStreamer nor a browser.
 const FEATURES: &str = "paceline-cli/testbed";
-
-/// The crate whose tests are calls with Chromium, in real time.
-const BROWSER: &str = "paceline-browser";
 
 /// A stage: its name, what it checks, and the function that checks it with these features.
 struct Stage {
@@ -79,13 +77,13 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "architectures",
-        help: "equal trace hashes on aarch64 and in WebAssembly (needs qemu-user and Node)",
+        help: "equal trace hashes on aarch64, and with PACELINE_FULL in WebAssembly (needs qemu-user and Node)",
         default: false,
         run: architectures::check,
     },
     Stage { name: "msrv", help: "the oldest supported Rust versions", default: false, run: msrv },
     Stage { name: "licences", help: "licences and sources of dependencies", default: false, run: licences::check },
-    Stage { name: "fuzz", help: "every fuzz target for a minute, without a fuzzer", default: false, run: fuzzing },
+    Stage { name: "fuzz", help: "every fuzz target for a short time, without a fuzzer", default: false, run: fuzzing },
 ];
 
 /// Runs the named stages, or the default ones.
@@ -111,6 +109,24 @@ pub fn test(arguments: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Runs the checks of which CI runs a sample: long calls, random steps and fuzzing, every architecture, and all papers and suites.
+pub fn full(arguments: &[String]) -> Result<(), Problem> {
+    const LENGTHS: [(&str, &str); 5] = [
+        ("PACELINE_FULL", "1"),
+        ("PACELINE_CALLS", "30"),
+        ("PACELINE_FUZZ_SECONDS", "600"),
+        ("PACELINE_RANDOM_CALLS", "100000"),
+        ("PACELINE_STRESS_STEPS", "2000"),
+    ];
+    no_arguments(arguments)?;
+    for line in ["test tests browser fuzz architectures --features paceline-cli/full", "scoreboard --check"] {
+        let mut task = command(&format!("cargo xtask {line}"));
+        task.envs(LENGTHS);
+        run(task)?;
+    }
+    Ok(())
+}
+
 fn unknown(name: &str) -> Problem {
     let lines: String = STAGES.iter().map(|stage| format!("\n  {:<13} {}", stage.name, stage.help)).collect();
     Problem::Usage(format!("no stage `{name}`; takes `--features LIST` and any of these:{lines}"))
@@ -127,35 +143,32 @@ fn lint(features: &str) -> Result<(), Problem> {
 }
 
 fn tests(features: &str) -> Result<(), Problem> {
-    let packages = without(&[BROWSER]);
-    Ok(run(command(&format!("cargo test --quiet {packages} --features {features} -- --skip browser")))?)
+    Ok(run(cargo_test(features, "-- --skip browser"))?)
 }
 
-/// The tests that the stage `tests` leaves out: one crate, and tests of the others whose names contain `browser`.
+/// The tests that the stage `tests` leaves out: those whose names contain `browser`.
 fn browser(features: &str) -> Result<(), Problem> {
-    // The command is named for its features only.
-    let crates = format!("--package paceline-cli --package {BROWSER}");
-    // A test opens it.
-    playground::page()?;
-    let calls = "--lib --test call --test loopback --test browser";
-    run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
-    let packages = without(&[BROWSER]);
-    Ok(run(command(&format!("cargo test --quiet {packages} --tests --features {features} -- browser")))?)
+    build_debug(features)?;
+    // A test opens the page.
+    playground::write(program(target().join("debug/playground-page"), ""))?;
+    Ok(run(cargo_test(features, "--tests -- browser"))?)
 }
 
 fn fuzzing(features: &str) -> Result<(), Problem> {
-    fuzz::without_fuzzer(&without(&[BROWSER]), features)
+    fuzz::without_fuzzer(cargo_test(features, "--no-run --message-format=json"))
 }
 
-/// Selects every package but these.
-fn without(packages: &[&str]) -> String {
-    packages.iter().fold("--workspace".to_owned(), |line, package| format!("{line} --exclude {package}"))
+/// Returns a command line of `cargo test`. All stages select the same packages, because the selection decides with which features
+/// cargo builds the libraries.
+fn cargo_test(features: &str, rest: &str) -> Command {
+    // Calls with a browser need GStreamer, or else libraries that nothing else needs.
+    let without = if features == FEATURES { "--exclude paceline-browser " } else { "" };
+    command(&format!("cargo test --quiet --workspace {without}--features {features} {rest}"))
 }
 
-/// Builds what the tests use as well. Naming the tests selects what is already compiled, so that only linking is left.
+/// Builds what the tests use.
 fn build_debug(features: &str) -> Result<(), String> {
-    let packages = without(&["xtask", BROWSER]);
-    run(command(&format!("cargo build --quiet --profile test {packages} --bins --tests --features {features}")))
+    run(cargo_test(features, "--no-run"))
 }
 
 /// A run makes the same decisions at every level of optimisation, with and without overflow checks.

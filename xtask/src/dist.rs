@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: published binaries. They are built twice: the first build counts what typical simulations execute, and
 //! the compiler arranges the second build for that.
 
-use crate::steps::{Problem, command, output, program, run, target};
+use crate::steps::{Problem, command, no_arguments, output, program, run, target};
 use std::path::PathBuf;
 
 /// The programs that the first build runs, with their arguments. They cover every family of controllers, in simulations and
@@ -35,9 +35,7 @@ const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli -
 
 /// Builds the binaries.
 pub fn dist(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments".into()));
-    }
+    no_arguments(arguments)?;
     println!("{}", guided()?.join("paceline").display());
     Ok(())
 }

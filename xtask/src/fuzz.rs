@@ -1,28 +1,29 @@
 //! `cargo xtask fuzz`, which needs cargo-fuzz, and the stage `fuzz` of `cargo xtask test`, which needs a stable toolchain only.
 
-use crate::steps::{Problem, command, need, output, program, root, run, shown};
+use crate::steps::{Problem, command, files_in, need, output, program, root, run, shown};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-/// How long the stage runs each target, seconds.
-const SECONDS: &str = "60";
+/// How long the stage runs each target, seconds; `PACELINE_FUZZ_SECONDS` changes it.
+const SECONDS: &str = "20";
 
 /// Test executables with fuzz targets, as crate and name.
 const EXECUTABLES: [(&str, &str); 4] =
-    [("paceline-lab", "it"), ("paceline-wire", "it"), ("paceline-live", "fuzz"), ("paceline-explain", "it")];
+    [("paceline-lab", "it"), ("paceline-wire", "it"), ("paceline-live", "it"), ("paceline-explain", "it")];
 
-/// Runs the tests of every fuzz target for a minute, all at the same time, so that each has a share of the processors.
-pub fn without_fuzzer(packages: &str, features: &str) -> Result<(), Problem> {
-    let build = format!("cargo test --quiet {packages} --features {features} --no-run --message-format=json");
-    let (messages, _) = output(command(&build))?;
+/// Runs the tests of every fuzz target, all at the same time, so that each has a share of the processors. The command builds them.
+pub fn without_fuzzer(build: Command) -> Result<(), Problem> {
+    let (messages, _) = output(build)?;
+    let seconds = std::env::var("PACELINE_FUZZ_SECONDS").unwrap_or_else(|_| SECONDS.to_owned());
     let started = EXECUTABLES.map(|(package, name)| {
         let path = executable(&messages, package, name).ok_or_else(|| format!("no test `{name}` of {package}"))?;
         let mut tests = program(path, "fuzz survive --quiet");
-        tests.current_dir(root().join("crates").join(package)).env("PACELINE_FUZZ_SECONDS", SECONDS);
+        tests.current_dir(root().join("crates").join(package)).env("PACELINE_FUZZ_SECONDS", &seconds);
         // All tests at once, whatever the number of processors.
         tests.env("RUST_TEST_THREADS", "8");
-        eprintln!("\n==> PACELINE_FUZZ_SECONDS={SECONDS} {}", shown(&tests));
+        eprintln!("\n==> PACELINE_FUZZ_SECONDS={seconds} {}", shown(&tests));
         tests.spawn().map_err(|error| format!("`{}` did not start: {error}", shown(&tests)))
     });
     for (started, (package, _)) in started.into_iter().zip(EXECUTABLES) {
@@ -67,10 +68,6 @@ pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
 }
 
 fn targets() -> Result<Vec<String>, String> {
-    let folder = root().join("fuzz/fuzz_targets");
-    let files = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut names: Vec<String> =
-        files.filter_map(|file| file.ok()?.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned)).collect();
-    names.sort();
-    Ok(names)
+    let files = files_in(&root().join("fuzz/fuzz_targets"))?;
+    Ok(files.iter().filter_map(|file| file.file_name()?.to_str()?.strip_suffix(".rs").map(str::to_owned)).collect())
 }

@@ -47,10 +47,11 @@ const TASKS: &[Task] = &[
         run: check::test,
     },
     Task {
-        name: "bench",
-        help: "the tables of docs/explanation/benchmarks.md (--all: the divan benches, too)",
-        run: measure::bench,
+        name: "full",
+        help: "the checks of which .ci/run makes a sample: long calls, random steps and fuzzing, all papers and suites (hours)",
+        run: check::full,
     },
+    Task { name: "bench", help: "the tables of docs/explanation/benchmarks.md", run: measure::bench },
     Task {
         name: "track",
         help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",

@@ -5,14 +5,11 @@ use crate::dist;
 use crate::steps::{Problem, command, program, run, target};
 use std::fs;
 
-/// Prints the machine, the table of the `speed` program, and instructions per packet if valgrind is installed. With `--all`,
-/// also runs the divan benches.
+/// Prints the machine, the table of the `speed` program, and instructions per packet if valgrind is installed.
 pub fn bench(arguments: &[String]) -> Result<(), Problem> {
-    let all = match arguments {
-        [] => false,
-        [flag] if flag == "--all" => true,
-        _ => return Err(Problem::Usage("takes `--all` or nothing".into())),
-    };
+    if !arguments.is_empty() {
+        return Err(Problem::Usage("takes no arguments".into()));
+    }
     let folder = dist::guided()?;
     println!("{}\n", machine());
     run(program(folder.join("speed"), "table"))?;
@@ -20,9 +17,6 @@ pub fn bench(arguments: &[String]) -> Result<(), Problem> {
     match callgrind(&[]) {
         Err(Problem::Missing(advice)) => println!("instructions per packet: not measured. {advice}"),
         counted => counted?,
-    }
-    if all {
-        run(command("cargo bench --quiet --profile dist --package paceline-benches"))?;
     }
     Ok(())
 }

@@ -3,9 +3,8 @@
 //! Each is packaged, unpacked and built alone, without a C compiler. A program outside the workspace then registers a controller
 //! of its own with the unpacked crates.
 
-use crate::steps::{Problem, command, output, root, run, target};
+use crate::steps::{Problem, command, copy, output, root, run, target, write};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// The crates that programs embed. They need no C compiler and no other crate of the workspace.
@@ -39,19 +38,17 @@ pub fn check(_: &str) -> Result<(), Problem> {
 fn consumer() -> Result<(), Problem> {
     let folder = target().join("package-trial");
     let _ = fs::remove_dir_all(&folder);
-    let source = folder.join("src");
-    fs::create_dir_all(&source).map_err(|error| format!("{}: {error}", source.display()))?;
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for name in EMBEDDABLE {
         let mut unpack = command("tar --extract --gzip --directory");
         unpack.arg(&folder).arg("--file").arg(target().join(format!("package/{name}-{VERSION}.crate")));
         run(unpack)?;
     }
     let fill = |text: &str| text.replace("FOLDER", &folder.display().to_string()).replace("VERSION", VERSION);
-    write(&folder.join("Cargo.toml"), &fill(include_str!("../consumer/Cargo.toml")))?;
-    write(&source.join("main.rs"), include_str!("../consumer/main.rs"))?;
+    write(&folder.join("Cargo.toml"), fill(include_str!("../consumer/Cargo.toml")))?;
+    write(&folder.join("src/main.rs"), include_str!("../consumer/main.rs"))?;
     // The versions of the workspace, so that nothing new is fetched.
-    let lock = root().join("Cargo.lock");
-    fs::copy(&lock, folder.join("Cargo.lock")).map_err(|error| format!("{}: {error}", lock.display()))?;
+    copy(&root().join("Cargo.lock"), &folder.join("Cargo.lock"))?;
     let mut build = command("cargo run --quiet --manifest-path");
     build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target().join("package-trial-build"));
     let (printed, _) = output(without_c(build))?;
@@ -121,8 +118,4 @@ pub fn guide() -> Result<String, Problem> {
         }
     }
     Ok(page)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -133,7 +133,13 @@ fn scenarios(list: &Value) -> String {
     for s in entries(list, "scenarios") {
         let name = format!("`{}`", plain(&s["name"]));
         let time = format!("{} s", number(&s["duration_s"]));
-        table.row(&[name, plain(&s["summary"]), number(&s["flows"]), time, plain(&s["source"])]);
+        let case = |label: &Value| {
+            let pairs = label.as_object().into_iter().flatten();
+            pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(" ")
+        };
+        let cases: Vec<String> = s["cases"].as_array().into_iter().flatten().map(case).collect();
+        let cases = if cases.is_empty() { String::new() } else { format!(" [{}]", cases.join(", ")) };
+        table.row(&[name, plain(&s["summary"]) + &cases, number(&s["flows"]), time, plain(&s["source"])]);
     }
     let mut sweeps = Table::new(&["sweep", "what it is", "source"]);
     for s in entries(list, "sweeps") {

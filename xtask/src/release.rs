@@ -6,7 +6,7 @@ use crate::check::check_targets;
 use crate::dist;
 use crate::notices::notices;
 use crate::scoreboard::all_results;
-use crate::steps::{Problem, command, need, output, program, root, run, target};
+use crate::steps::{Problem, command, copy, files_in, need, output, program, root, run, target, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,9 +62,7 @@ pub fn release(arguments: &[String]) -> Result<(), Problem> {
 /// Writes what the archive contains.
 fn fill(content: &Path, binary: &Path) -> Result<(), Problem> {
     let [bin, man, completions] = ["bin", "share/man/man1", "share/completions"].map(|part| content.join(part));
-    for folder in [&bin, &man, &completions] {
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
+    fs::create_dir_all(&man).map_err(|error| format!("{}: {error}", man.display()))?;
     let command_of = |arguments: &str| program(bin.join("paceline"), arguments);
     copy(binary, &bin.join("paceline"))?;
     let mut strip = command("strip --strip-all");
@@ -75,11 +73,10 @@ fn fill(content: &Path, binary: &Path) -> Result<(), Problem> {
     run(pages)?;
     for (shell, file) in SHELLS {
         let (script, _) = output(command_of(&format!("completions {shell}")))?;
-        write(&completions.join(file), &script)?;
+        write(&completions.join(file), script)?;
     }
     FILES.iter().try_for_each(|file| copy(&root().join(file), &content.join(file)))?;
-    write(&content.join("LICENCES-OF-LIBRARIES.txt"), &notices("paceline-cli", "testbed")?)?;
-    Ok(())
+    Ok(write(&content.join("LICENCES-OF-LIBRARIES.txt"), notices("paceline-cli", "testbed")?)?)
 }
 
 /// Packs the results of papers and suites: pages, and JSON for `paceline diff` and `paceline suite --beside`.
@@ -87,9 +84,7 @@ fn pack_results(folder: &Path, parts: [PathBuf; 2]) -> Result<(), Problem> {
     let name = format!("paceline-{}-results", env!("CARGO_PKG_VERSION"));
     for part in parts {
         let to = folder.join(&name).join(part.file_name().unwrap_or_default());
-        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
-        for entry in fs::read_dir(&part).map_err(|error| format!("{}: {error}", part.display()))? {
-            let path = entry.map_err(|error| format!("{}: {error}", part.display()))?.path();
+        for path in files_in(&part)? {
             // A file of lines is the state of an interrupted suite.
             if path.is_file() && path.extension().is_none_or(|end| end != "jsonl") {
                 copy(&path, &to.join(path.file_name().unwrap_or_default()))?;
@@ -118,7 +113,7 @@ fn sum(folder: &Path) -> Result<(), Problem> {
         shell.arg("sha256sum *.tar.gz");
         shell
     }))?;
-    Ok(write(&folder.join("SHA256SUMS"), &sums)?)
+    Ok(write(&folder.join("SHA256SUMS"), sums)?)
 }
 
 /// Checks the sum, unpacks the archive and makes a run with the command, which finds nothing of this repository.
@@ -165,13 +160,4 @@ fn glibc(binary: &Path) -> Result<String, String> {
         newest = newest.max(digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0')));
     }
     Ok(format!("2.{newest}"))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Problem> {
-    fs::copy(from, to).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))?;
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask screenshots`: the images of the playground, of a report and of the watch page.
 
 use crate::playground;
-use crate::steps::{Problem, command, need, root, run};
+use crate::steps::{Problem, command, need, no_arguments, root, run};
 use std::fs;
 
 /// The maximum size of an image.
@@ -19,9 +19,7 @@ const PICTURES: [(&str, &str); 3] = [
 
 /// Writes the images of the playground, of a report of table 1 with two controllers, and of the page of a call.
 pub fn screenshots(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments".into()));
-    }
+    no_arguments(arguments)?;
     need("chromium --version", "Get it from the system's packages: `apt-get install chromium`.")?;
     playground::page()?;
     let folder = root().join("docs/images");

@@ -1,5 +1,6 @@
 //! Runs other programs. Prints each command, and names it in errors.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -84,4 +85,32 @@ pub fn need(line: &str, advice: &str) -> Result<(), Problem> {
         }
         _ => Err(Problem::Missing(format!("`{line}` does not run here. {advice}"))),
     }
+}
+
+/// Checks that a task has no arguments.
+pub fn no_arguments(arguments: &[String]) -> Result<(), Problem> {
+    if arguments.is_empty() { Ok(()) } else { Err(Problem::Usage("takes no arguments".into())) }
+}
+
+/// Writes a file and creates its folder.
+pub fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
+    let done = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
+    done.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Copies a file, or a folder with everything in it, and creates the folder of the copy.
+pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    if from.is_dir() {
+        return files_in(from)?.iter().try_for_each(|path| copy(path, &to.join(path.file_name().unwrap_or_default())));
+    }
+    let done = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::copy(from, to));
+    done.map(|_| ()).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+/// Returns the files and folders in a folder, sorted.
+pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    let mut paths = read().map_err(|error| format!("{}: {error}", folder.display()))?;
+    paths.sort();
+    Ok(paths)
 }

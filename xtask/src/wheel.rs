@@ -3,7 +3,7 @@
 //! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own. The source
 //! distribution is unpacked, and a wheel is built from it.
 
-use crate::steps::{Problem, command, output, program, root, run, target};
+use crate::steps::{Problem, command, files_in, output, program, root, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -104,11 +104,8 @@ fn in_environment(bin: &Path, line: &str) -> Command {
 }
 
 fn only_file(folder: &Path) -> Result<PathBuf, String> {
-    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let files: Vec<PathBuf> =
-        fs::read_dir(folder).map_err(unreadable)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    match files.as_slice() {
-        [file] => Ok(file.clone()),
-        _ => Err(format!("{} contains {} files, not one", folder.display(), files.len())),
-    }
+    let files = files_in(folder)?;
+    <[PathBuf; 1]>::try_from(files)
+        .map(|[file]| file)
+        .map_err(|files| format!("{} contains {} files, not one", folder.display(), files.len()))
 }

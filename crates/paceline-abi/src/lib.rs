@@ -52,8 +52,6 @@ pub const PACELINE_FEEDBACK_NONE: u32 = 2;
 
 /// The receiver estimated maximum bitrate, in `kind` of a message.
 pub const PACELINE_MESSAGE_REMB: u32 = 1;
-/// A measured delay gradient of `gcc-med16`.
-pub const PACELINE_MESSAGE_GRADIENT: u32 = 2;
 /// The report of a NADA receiver.
 pub const PACELINE_MESSAGE_NADA: u32 = 3;
 /// An application-defined message (RFC 3550, section 6.7).
@@ -157,14 +155,8 @@ pub struct PacelineMessage {
     pub subtype: u8,
     /// APP: the name of four ASCII characters, without a zero at the end.
     pub name: [u8; 4],
-    /// REMB: the rate. Gradient and NADA: the incoming rate; 0 while it is unknown.
+    /// REMB: the rate. NADA: the incoming rate.
     pub rate_bps: u64,
-    /// Gradient: the time between the arrivals of two groups.
-    pub arrival_delta_ns: i64,
-    /// Gradient: the time between their departures.
-    pub departure_delta_ns: i64,
-    /// Gradient: the difference of their sizes.
-    pub size_delta_bytes: i64,
     /// NADA: the congestion signal `x_curr`.
     pub signal_ns: i64,
     /// APP: the number of words.

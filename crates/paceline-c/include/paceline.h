@@ -68,9 +68,6 @@
 // The receiver estimated maximum bitrate, in `kind` of a message.
 #define PACELINE_MESSAGE_REMB 1
 
-// A measured delay gradient of `gcc-med16`.
-#define PACELINE_MESSAGE_GRADIENT 2
-
 // The report of a NADA receiver.
 #define PACELINE_MESSAGE_NADA 3
 
@@ -373,14 +370,8 @@ typedef struct PacelineMessage {
   uint8_t subtype;
   // APP: the name of four ASCII characters, without a zero at the end.
   uint8_t name[4];
-  // REMB: the rate. Gradient and NADA: the incoming rate; 0 while it is unknown.
+  // REMB: the rate. NADA: the incoming rate.
   uint64_t rate_bps;
-  // Gradient: the time between the arrivals of two groups.
-  int64_t arrival_delta_ns;
-  // Gradient: the time between their departures.
-  int64_t departure_delta_ns;
-  // Gradient: the difference of their sizes.
-  int64_t size_delta_bytes;
   // NADA: the congestion signal `x_curr`.
   int64_t signal_ns;
   // APP: the number of words.

@@ -47,7 +47,7 @@ pub unsafe extern "C" fn paceline_controller_name(
         let registry = paceline::Registry::standard();
         let Some(entry) = registry.iter().nth(index) else { return Ok(PACELINE_NOTHING) };
         let name = [entry.name().as_bytes(), &[0]].concat();
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         unsafe { copy_out(&name, buffer.cast(), capacity, "buffer") }?;
         Ok(PACELINE_OK)
     })
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn paceline_controller_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_controller_needs(controller: *const c_char, needs: *mut u32) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let name = unsafe { text(controller, "controller") }?;
         let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
         let found = crate::sender::controller(name, &setup, &[])?.0.needs();
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn paceline_controller_parameter(
     parameter: *mut PacelineParameter,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let controller = declared(unsafe { text(controller, "controller") }?)?;
         let Some(found) = controller.parameters.get(index) else { return Ok(PACELINE_NOTHING) };
         let value = PacelineParameter {
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn paceline_controller_signal(
     signal: *mut PacelineSignal,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let signals = signals(unsafe { text(controller, "controller") }?, half)?;
         let Some(found) = signals.get(index) else { return Ok(PACELINE_NOTHING) };
         let value = PacelineSignal { name: found.name.as_ptr(), unit: address(found.unit.as_ref()) };
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn paceline_controller_signal_state(
     name: *mut *const c_char,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let signals = signals(unsafe { text(controller, "controller") }?, half)?;
         let Some(found) = signals.get(index).and_then(|signal| signal.states.get(state)) else {
             return Ok(PACELINE_NOTHING);

@@ -28,7 +28,7 @@ pub use status::{
     PACELINE_OK, PacelineStatus,
 };
 
-use status::{Failure, argument, null};
+use status::{Failure, Object, Status, argument, catch, fail, null};
 use std::ffi::{CStr, c_char};
 
 /// The version of this header. `paceline_version` returns that of the library.
@@ -57,6 +57,66 @@ pub extern "C" fn paceline_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
+/// A type of which C sees the address alone: behind it is an [`Object`] that its `create` function made.
+trait Opaque {
+    type Inner;
+    const NAME: &str;
+}
+
+/// Calls `work` with an object.
+///
+/// # Safety
+/// `object` is null or an object that is in no other call.
+unsafe fn with<O: Opaque, R: Into<Status>>(
+    object: *mut O,
+    work: impl FnOnce(&mut O::Inner) -> Result<R, Failure>,
+) -> PacelineStatus {
+    // SAFETY: the contract of this function.
+    match unsafe { object.cast::<Object<O::Inner>>().as_mut() } {
+        Some(object) => object.with(work),
+        None => fail(null(O::NAME)),
+    }
+}
+
+/// Calls `work` with an object that it does not change.
+///
+/// # Safety
+/// `object` is null or an object that is in no call that changes it.
+unsafe fn with_const<O: Opaque, R: Into<Status>>(
+    object: *const O,
+    work: impl FnOnce(&O::Inner) -> Result<R, Failure>,
+) -> PacelineStatus {
+    // SAFETY: the contract of this function.
+    match unsafe { object.cast::<Object<O::Inner>>().as_ref() } {
+        Some(object) => object.with_const(work),
+        None => fail(null(O::NAME)),
+    }
+}
+
+/// Reads a value of an object, without the cost of an error; `absent` for null and after a defect.
+///
+/// # Safety
+/// `object` is null or an object that is in no other call.
+unsafe fn read<O: Opaque, T>(object: *const O, absent: T, value: impl FnOnce(&O::Inner) -> T) -> T {
+    // SAFETY: the contract of this function.
+    let object = unsafe { object.cast::<Object<O::Inner>>().as_ref() };
+    object.and_then(|object| object.read(value)).unwrap_or(absent)
+}
+
+/// Frees an object.
+///
+/// # Safety
+/// `object` is null or an object that is in no call. It must not be used afterwards.
+unsafe fn destroy<O: Opaque>(object: *mut O) {
+    catch(|| {
+        if !object.is_null() {
+            // SAFETY: its `create` function made it from a box.
+            drop(unsafe { Box::from_raw(object.cast::<Object<O::Inner>>()) });
+        }
+        Ok(())
+    });
+}
+
 /// Reads a text of the caller.
 ///
 /// # Safety
@@ -75,7 +135,7 @@ unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str, Failure> 
 /// # Safety
 /// `settings` is null or points to `count` settings, of which each name is null or ends with a zero.
 unsafe fn settings(settings: *const PacelineSetting, count: usize) -> Result<Vec<(String, f64)>, Failure> {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     let settings = unsafe { slice(settings, count, "settings") }?;
     // SAFETY: as above.
     settings.iter().map(|one| Ok((unsafe { text(one.name, "name") }?.to_owned(), one.value))).collect()

@@ -2,10 +2,8 @@
 
 use crate::PacelineSetting;
 use crate::receiver::{BUFFER_MIN, Receiver};
-use crate::status::{
-    Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null,
-};
-use crate::{copy_out, reference, text, values, writable, write};
+use crate::status::{Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
+use crate::{Opaque, copy_out, read, reference, text, values, with, writable, write};
 use paceline::{MediaKind, RtpArrival};
 use paceline_abi::{PACELINE_NEVER, PacelineLimits};
 use paceline_units::{Ecn, RemoteTime, StreamId};
@@ -16,6 +14,11 @@ use std::ptr;
 /// A receiver. Opaque.
 #[derive(Debug)]
 pub struct PacelineReceiver(#[allow(dead_code, reason = "C sees the address alone")] Object<Receiver>);
+
+impl Opaque for PacelineReceiver {
+    type Inner = Receiver;
+    const NAME: &str = "receiver";
+}
 
 /// A packet as it arrives.
 #[repr(C)]
@@ -59,7 +62,7 @@ pub unsafe extern "C" fn paceline_receiver_create(
     media_ssrc: u32,
     receiver: *mut *mut PacelineReceiver,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { paceline_receiver_create_with(name, limits, own_ssrc, media_ssrc, ptr::null(), 0, receiver) }
 }
 
@@ -80,14 +83,13 @@ pub unsafe extern "C" fn paceline_receiver_create_with(
 ) -> PacelineStatus {
     catch(|| {
         writable(receiver, "receiver")?;
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
         // SAFETY: as above.
         let settings = unsafe { crate::settings(settings, count) }?;
         let object = Object::new(Receiver::new(name, &values::setup(limits)?, &settings, [own_ssrc, media_ssrc])?);
         // SAFETY: as above.
-        unsafe { write(receiver, "receiver", Box::into_raw(object).cast()) }?;
-        Ok(PACELINE_OK)
+        unsafe { write(receiver, "receiver", Box::into_raw(object).cast()) }
     })
 }
 
@@ -97,29 +99,8 @@ pub unsafe extern "C" fn paceline_receiver_create_with(
 /// `receiver` is null or a receiver that is in no call. It must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_destroy(receiver: *mut PacelineReceiver) {
-    let free = || {
-        if !receiver.is_null() {
-            // SAFETY: `paceline_receiver_create` made it from a box, and the caller gives it up.
-            drop(unsafe { Box::from_raw(receiver.cast::<Object<Receiver>>()) });
-        }
-        Ok(PACELINE_OK)
-    };
-    catch(free);
-}
-
-/// Calls `work` with a receiver.
-///
-/// # Safety
-/// `receiver` is null or a receiver that is in no other call.
-pub(crate) unsafe fn with(
-    receiver: *mut PacelineReceiver,
-    work: impl FnOnce(&mut Receiver) -> Result<PacelineStatus, (PacelineStatus, String)>,
-) -> PacelineStatus {
-    // SAFETY: the caller's promise; a receiver is an `Object` (see `paceline_receiver_create`).
-    match unsafe { receiver.cast::<Object<Receiver>>().as_mut() } {
-        Some(object) => object.with(work),
-        None => fail(null("receiver")),
-    }
+    // SAFETY: `paceline_receiver_create` made it, and the caller gives it up.
+    unsafe { crate::destroy(receiver) }
 }
 
 /// Handles a packet that arrives at `now_ns` on the receiver's clock.
@@ -132,7 +113,7 @@ pub unsafe extern "C" fn paceline_receiver_packet(
     now_ns: i64,
     packet: *const PacelineReceivedPacket,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(receiver, |receiver| {
             let now = values::remote_time(now_ns, "now_ns")?;
@@ -154,7 +135,7 @@ pub unsafe extern "C" fn paceline_receiver_packet(
             };
             let arrival = RtpArrival::new(kind, size, ecn).with_stream(StreamId(packet.stream), media);
             receiver.handle_packet(now, &header, &arrival);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -165,11 +146,11 @@ pub unsafe extern "C" fn paceline_receiver_packet(
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineReceiver, now_ns: i64) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(receiver, |receiver| {
             receiver.handle_timeout(values::remote_time(now_ns, "now_ns")?);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -181,11 +162,9 @@ pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineRec
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_next_timeout(receiver: *const PacelineReceiver) -> i64 {
-    // SAFETY: the caller's promise; a receiver is an `Object` (see `paceline_receiver_create`).
-    let object = unsafe { receiver.cast::<Object<Receiver>>().as_ref() };
-    object
-        .and_then(|object| object.read(|receiver| receiver.core.poll_timeout())?)
-        .map_or(PACELINE_NEVER, RemoteTime::as_nanos)
+    // SAFETY: the contract of this function.
+    let due = unsafe { read(receiver, None, |receiver| receiver.core.poll_timeout()) };
+    due.map_or(PACELINE_NEVER, RemoteTime::as_nanos)
 }
 
 /// Writes the next RTCP compound to send to the sender: a receiver report without blocks, then REMB and other messages, or
@@ -201,7 +180,7 @@ pub unsafe extern "C" fn paceline_receiver_poll_rtcp(
     capacity: usize,
     length: *mut usize,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(receiver, |receiver| {
             let now = values::remote_time(now_ns, "now_ns")?;

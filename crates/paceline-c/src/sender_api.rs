@@ -2,8 +2,8 @@
 
 use crate::PacelineSetting;
 use crate::sender::{STREAM, Sender};
-use crate::status::{Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch, fail, null};
-use crate::{reference, slice, text, values, writable, write};
+use crate::status::{Failure, Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
+use crate::{Opaque, read, reference, slice, text, values, with, with_const, writable, write};
 use paceline::{Message, Outgoing, SenderEvent, StreamState};
 use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
 use paceline_abi::{PacelineDecision, PacelineLimits, PacelineProbe};
@@ -14,6 +14,11 @@ use std::ptr;
 /// A sender. Opaque.
 #[derive(Debug)]
 pub struct PacelineSender(#[allow(dead_code, reason = "C sees the address alone")] Object<Sender>);
+
+impl Opaque for PacelineSender {
+    type Inner = Sender;
+    const NAME: &str = "sender";
+}
 
 /// The controller changed its decision: read it with `paceline_sender_snapshot`.
 pub const PACELINE_EVENT_DECISION: u32 = 1;
@@ -105,7 +110,7 @@ pub unsafe extern "C" fn paceline_sender_create(
     limits: *const PacelineLimits,
     sender: *mut *mut PacelineSender,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { paceline_sender_create_with(name, limits, ptr::null(), 0, sender) }
 }
 
@@ -126,14 +131,13 @@ pub unsafe extern "C" fn paceline_sender_create_with(
 ) -> PacelineStatus {
     catch(|| {
         writable(sender, "sender")?;
-        // SAFETY: the caller's promise is that of this function.
+        // SAFETY: the contract of this function.
         let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
         // SAFETY: as above.
         let settings = unsafe { crate::settings(settings, count) }?;
         let object = Object::new(Sender::new(name, &values::setup(limits)?, &settings)?);
         // SAFETY: as above.
-        unsafe { write(sender, "sender", Box::into_raw(object).cast()) }?;
-        Ok(PACELINE_OK)
+        unsafe { write(sender, "sender", Box::into_raw(object).cast()) }
     })
 }
 
@@ -146,13 +150,12 @@ pub unsafe extern "C" fn paceline_sender_copy(
     sender: *const PacelineSender,
     copy: *mut *mut PacelineSender,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with_const(sender, |sender| {
             writable(copy, "copy")?;
             let object = Object::new(sender.clone());
-            write(copy, "copy", Box::into_raw(object).cast())?;
-            Ok(PACELINE_OK)
+            write(copy, "copy", Box::into_raw(object).cast())
         })
     }
 }
@@ -163,44 +166,27 @@ pub unsafe extern "C" fn paceline_sender_copy(
 /// `sender` is null or a sender that is in no call. It must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_destroy(sender: *mut PacelineSender) {
-    let free = || {
-        if !sender.is_null() {
-            // SAFETY: `paceline_sender_create` made it from a box, and the caller gives it up.
-            drop(unsafe { Box::from_raw(sender.cast::<Object<Sender>>()) });
-        }
-        Ok(PACELINE_OK)
-    };
-    catch(free);
+    // SAFETY: `paceline_sender_create` made it, and the caller gives it up.
+    unsafe { crate::destroy(sender) }
 }
 
-/// Calls `work` with a sender.
+/// Calls `work` with a sender at a time, and collects the events.
 ///
 /// # Safety
 /// `sender` is null or a sender that is in no other call.
-pub(crate) unsafe fn with(
+unsafe fn at(
     sender: *mut PacelineSender,
-    work: impl FnOnce(&mut Sender) -> Result<PacelineStatus, (PacelineStatus, String)>,
+    now_ns: i64,
+    work: impl FnOnce(&mut Sender, Time) -> Result<(), Failure>,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
-    match unsafe { sender.cast::<Object<Sender>>().as_mut() } {
-        Some(object) => object.with(work),
-        None => fail(null("sender")),
-    }
-}
-
-/// Calls `work` with a sender that it does not change.
-///
-/// # Safety
-/// `sender` is null or a sender that is in no call that changes it.
-unsafe fn with_const(
-    sender: *const PacelineSender,
-    work: impl FnOnce(&Sender) -> Result<PacelineStatus, (PacelineStatus, String)>,
-) -> PacelineStatus {
-    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
-    match unsafe { sender.cast::<Object<Sender>>().as_ref() } {
-        Some(object) => object.with_const(work),
-        None => fail(null("sender")),
-    }
+    let at_time = |sender: &mut Sender| {
+        let now = values::time(now_ns)?;
+        work(sender, now)?;
+        sender.collect(now);
+        Ok(())
+    };
+    // SAFETY: the contract of this function.
+    unsafe { with(sender, at_time) }
 }
 
 /// Records a packet that leaves without the pacer of this sender, and writes its number to `sequence`, which may be null.
@@ -216,7 +202,7 @@ pub unsafe extern "C" fn paceline_sender_packet_sent(
     kind: u8,
     sequence: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { paceline_sender_probe_sent(sender, now_ns, size_bytes, kind, PACELINE_NO_PROBE, sequence) }
 }
 
@@ -234,13 +220,8 @@ pub unsafe extern "C" fn paceline_sender_rtp_number(
     ssrc: u32,
     rtp_sequence: u16,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
-    unsafe {
-        with(sender, |sender| {
-            sender.handle_rtp_number(sequence, ssrc, rtp_sequence)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    // SAFETY: the contract of this function.
+    unsafe { with(sender, |sender| sender.handle_rtp_number(sequence, ssrc, rtp_sequence)) }
 }
 
 /// Records a packet that leaves without the pacer of this sender, as `paceline_sender_packet_sent` does, as a part of the probe cluster
@@ -257,7 +238,7 @@ pub unsafe extern "C" fn paceline_sender_probe_sent(
     probe: i32,
     sequence: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
@@ -275,7 +256,7 @@ pub unsafe extern "C" fn paceline_sender_probe_sent(
             if !sequence.is_null() {
                 write(sequence, "sequence", number)?;
             }
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -290,7 +271,7 @@ pub unsafe extern "C" fn paceline_sender_poll_probe(
     sender: *mut PacelineSender,
     probe: *mut PacelineProbe,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             writable(probe, "probe")?;
@@ -320,17 +301,16 @@ pub unsafe extern "C" fn paceline_sender_encoder(
     max_bps: u64,
     queued_bytes: u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
-            let (now, bounds) = (values::time(now_ns)?, values::bounds(min_bps, max_bps)?);
+        at(sender, now_ns, |sender, now| {
+            let bounds = values::bounds(min_bps, max_bps)?;
             sender.core.set_stream_limits(now, STREAM, bounds.min, bounds.max);
             let mut state = StreamState::new(STREAM, DataSize::from_bytes(queued_bytes));
             (state.min, state.max) = (bounds.min, bounds.max);
             sender.core.handle_stream(now, &state);
             sender.core.settle();
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -345,7 +325,7 @@ pub unsafe extern "C" fn paceline_sender_poll_discarded(
     sender: *mut PacelineSender,
     token: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             writable(token, "token")?;
@@ -362,7 +342,7 @@ pub unsafe extern "C" fn paceline_sender_poll_discarded(
 /// Each pointer is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_poll_event(sender: *mut PacelineSender, event: *mut u32) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             writable(event, "event")?;
@@ -402,7 +382,7 @@ pub unsafe extern "C" fn paceline_sender_push_frame(
     min_bps: u64,
     max_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             let now = values::time(now_ns)?;
@@ -413,8 +393,7 @@ pub unsafe extern "C" fn paceline_sender_push_frame(
             }
             let sized = packets.iter().map(|packet| Ok((packet.token, values::packet_size(packet.size_bytes)?)));
             let packets: Vec<_> = sized.collect::<Result<_, _>>()?;
-            sender.push_frame(now, &packets, key != 0, range)?;
-            Ok(PACELINE_OK)
+            sender.push_frame(now, &packets, key != 0, range)
         })
     }
 }
@@ -431,7 +410,7 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
     now_ns: i64,
     packet: *mut PacelinePacket,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             let now = values::time(now_ns)?;
@@ -464,12 +443,12 @@ pub unsafe extern "C" fn paceline_sender_feedback(
     arrivals: *const PacelineArrival,
     count: usize,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             let now = values::time(now_ns)?;
             let arrivals = slice(arrivals, count, "arrivals")?;
-            let valid = |packet: &PacelineArrival| -> Result<_, (PacelineStatus, String)> {
+            let valid = |packet: &PacelineArrival| -> Result<_, Failure> {
                 let arrival = match packet.arrived {
                     0 => None,
                     _ => Some(values::remote_time(packet.arrival_ns, "arrival_ns")?),
@@ -477,8 +456,7 @@ pub unsafe extern "C" fn paceline_sender_feedback(
                 Ok((packet.sequence, arrival, values::ecn(packet.ecn)?))
             };
             let packets: Vec<_> = arrivals.iter().map(valid).collect::<Result<_, _>>()?;
-            sender.handle_feedback(now, packets.into_iter())?;
-            Ok(PACELINE_OK)
+            sender.handle_feedback(now, packets.into_iter())
         })
     }
 }
@@ -497,12 +475,11 @@ pub unsafe extern "C" fn paceline_sender_rtcp(
     bytes: *const u8,
     length: usize,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
             let now = values::time(now_ns)?;
-            sender.handle_rtcp(now, slice(bytes, length, "bytes")?)?;
-            Ok(PACELINE_OK)
+            sender.handle_rtcp(now, slice(bytes, length, "bytes")?)
         })
     }
 }
@@ -513,13 +490,11 @@ pub unsafe extern "C" fn paceline_sender_rtcp(
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_rtt(sender: *mut PacelineSender, now_ns: i64, rtt_ns: i64) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
+        at(sender, now_ns, |sender, now| {
             sender.core.handle_rtt(now, values::rtt(rtt_ns)?);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -534,14 +509,12 @@ pub unsafe extern "C" fn paceline_sender_loss(
     now_ns: i64,
     fraction: f64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
+        at(sender, now_ns, |sender, now| {
             let valid = Fraction::new(fraction).ok_or_else(|| argument("`fraction` must be from 0 to 1"))?;
-            let now = values::time(now_ns)?;
             sender.core.handle_loss(now, valid);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -556,13 +529,11 @@ pub unsafe extern "C" fn paceline_sender_remb(
     now_ns: i64,
     rate_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
+        at(sender, now_ns, |sender, now| {
             sender.core.handle_message(now, &Message::Remb(values::rate(rate_bps, "rate_bps")?));
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -578,14 +549,12 @@ pub unsafe extern "C" fn paceline_sender_bounds(
     min_bps: u64,
     max_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
+        at(sender, now_ns, |sender, now| {
             let bounds = values::bounds(min_bps, max_bps)?;
-            let now = values::time(now_ns)?;
             sender.core.set_bounds(now, &bounds);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -601,14 +570,12 @@ pub unsafe extern "C" fn paceline_sender_route_change(
     now_ns: i64,
     limits: *const PacelineLimits,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
+        at(sender, now_ns, |sender, now| {
             let setup = values::setup(reference(limits, "limits")?)?;
-            let now = values::time(now_ns)?;
             sender.core.handle_route_change(now, &setup);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -624,13 +591,11 @@ pub unsafe extern "C" fn paceline_sender_availability(
     now_ns: i64,
     available: u8,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
+        at(sender, now_ns, |sender, now| {
             sender.core.set_available(now, available != 0);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -641,25 +606,13 @@ pub unsafe extern "C" fn paceline_sender_availability(
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_on_timeout(sender: *mut PacelineSender, now_ns: i64) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
+        at(sender, now_ns, |sender, now| {
             sender.core.handle_timeout(now);
-            sender.collect(now);
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
-}
-
-/// Reads a value of a sender, without the cost of an error; `absent` for null and after a defect.
-///
-/// # Safety
-/// `sender` is null or a sender that is in no other call.
-unsafe fn read<T>(sender: *const PacelineSender, absent: T, value: impl FnOnce(&Sender) -> T) -> T {
-    // SAFETY: the caller's promise; a sender is an `Object` (see `paceline_sender_create`).
-    let object = unsafe { sender.cast::<Object<Sender>>().as_ref() };
-    object.and_then(|object| object.read(value)).unwrap_or(absent)
 }
 
 /// Returns the time at which to call `paceline_sender_on_timeout` and then `paceline_sender_poll_packet`; it may be in the past.
@@ -669,7 +622,7 @@ unsafe fn read<T>(sender: *const PacelineSender, absent: T, value: impl FnOnce(&
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSender) -> i64 {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { read(sender, PACELINE_NEVER, |sender| sender.core.poll_timeout().map_or(PACELINE_NEVER, Time::as_nanos)) }
 }
 
@@ -679,7 +632,7 @@ pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSen
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -> u64 {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { read(sender, 0, |sender| sender.core.target().as_bps()) }
 }
 
@@ -689,7 +642,7 @@ pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -> u64 {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe { read(sender, 0, |sender| sender.core.decision().pacing.as_bps()) }
 }
 
@@ -702,7 +655,7 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
     sender: *const PacelineSender,
     snapshot: *mut PacelineSnapshot,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
         with_const(sender, |sender| {
             let (core, flight) = (&sender.core, sender.core.flight());
@@ -718,8 +671,7 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
                 packets_arrived,
                 packets_lost,
             };
-            write(snapshot, "snapshot", value)?;
-            Ok(PACELINE_OK)
+            write(snapshot, "snapshot", value)
         })
     }
 }

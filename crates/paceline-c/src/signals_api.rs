@@ -1,7 +1,7 @@
 //! The functions that read the signals of senders and receivers.
 
-use crate::status::{PACELINE_OK, PacelineStatus};
-use crate::{PacelineReceiver, PacelineSender, receiver_api, sender_api};
+use crate::status::PacelineStatus;
+use crate::{PacelineReceiver, PacelineSender, with};
 
 /// Collects the signals of the send half from now on. Without this call they cost nothing.
 ///
@@ -9,11 +9,11 @@ use crate::{PacelineReceiver, PacelineSender, receiver_api, sender_api};
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_enable_signals(sender: *mut PacelineSender) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        sender_api::with(sender, |sender| {
+        with(sender, |sender| {
             sender.core.enable_signals();
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -30,13 +30,8 @@ pub unsafe extern "C" fn paceline_sender_signals(
     values: *mut f64,
     capacity: usize,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
-    unsafe {
-        sender_api::with(sender, |sender| {
-            sender.signals.write(values, capacity)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    // SAFETY: the contract of this function.
+    unsafe { with(sender, |sender| sender.signals.write(values, capacity)) }
 }
 
 /// Collects the signals of the receive half from now on. Without this call they cost nothing.
@@ -45,11 +40,11 @@ pub unsafe extern "C" fn paceline_sender_signals(
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_enable_signals(receiver: *mut PacelineReceiver) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
+    // SAFETY: the contract of this function.
     unsafe {
-        receiver_api::with(receiver, |receiver| {
+        with(receiver, |receiver| {
             receiver.core.enable_signals();
-            Ok(PACELINE_OK)
+            Ok(())
         })
     }
 }
@@ -64,11 +59,6 @@ pub unsafe extern "C" fn paceline_receiver_signals(
     values: *mut f64,
     capacity: usize,
 ) -> PacelineStatus {
-    // SAFETY: the caller's promise is that of this function.
-    unsafe {
-        receiver_api::with(receiver, |receiver| {
-            receiver.signals.write(values, capacity)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    // SAFETY: the contract of this function.
+    unsafe { with(receiver, |receiver| receiver.signals.write(values, capacity)) }
 }

@@ -56,10 +56,25 @@ pub(crate) fn null(name: &str) -> Failure {
     (PACELINE_ERROR_NULL, format!("`{name}` must not be null"))
 }
 
+/// What a function returns that succeeded: `PACELINE_OK`, unless it says otherwise.
+pub(crate) struct Status(PacelineStatus);
+
+impl From<()> for Status {
+    fn from((): ()) -> Self {
+        Self(PACELINE_OK)
+    }
+}
+
+impl From<PacelineStatus> for Status {
+    fn from(status: PacelineStatus) -> Self {
+        Self(status)
+    }
+}
+
 /// Calls `work`, and turns a panic into an error.
-pub(crate) fn catch(work: impl FnOnce() -> Result<PacelineStatus, Failure>) -> PacelineStatus {
+pub(crate) fn catch<R: Into<Status>>(work: impl FnOnce() -> Result<R, Failure>) -> PacelineStatus {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(status)) => status,
+        Ok(Ok(status)) => status.into().0,
         Ok(Err(failure)) => fail(failure),
         Err(_) => fail(defect()),
     }
@@ -82,7 +97,7 @@ impl<T> Object<T> {
     }
 
     /// Calls `work`. A panic leaves `busy` set.
-    pub fn with(&mut self, work: impl FnOnce(&mut T) -> Result<PacelineStatus, Failure>) -> PacelineStatus {
+    pub fn with<R: Into<Status>>(&mut self, work: impl FnOnce(&mut T) -> Result<R, Failure>) -> PacelineStatus {
         if self.busy {
             return fail(defect());
         }
@@ -93,7 +108,7 @@ impl<T> Object<T> {
     }
 
     /// Calls `work`, which changes nothing.
-    pub fn with_const(&self, work: impl FnOnce(&T) -> Result<PacelineStatus, Failure>) -> PacelineStatus {
+    pub fn with_const<R: Into<Status>>(&self, work: impl FnOnce(&T) -> Result<R, Failure>) -> PacelineStatus {
         if self.busy { fail(defect()) } else { catch(|| work(&self.inner)) }
     }
 
@@ -103,7 +118,7 @@ impl<T> Object<T> {
         if !self.busy {
             catch(|| {
                 result = Some(value(&self.inner));
-                Ok(PACELINE_OK)
+                Ok(())
             });
         }
         result
@@ -120,10 +135,10 @@ mod tests {
         let add = |pair: &mut (i32, i32)| {
             pair.0 += 1;
             pair.1 += 1;
-            Ok(PACELINE_OK)
+            Ok(())
         };
         assert_eq!((object.with(add), object.read(|pair| *pair)), (PACELINE_OK, Some((2, 2))));
-        let panics = |pair: &mut (i32, i32)| {
+        let panics = |pair: &mut (i32, i32)| -> Result<(), Failure> {
             pair.0 += 1;
             panic!("in the middle of a change")
         };
@@ -136,7 +151,7 @@ mod tests {
     #[test]
     fn errors_leave_an_object_usable() {
         let mut object = Object::new(1);
-        assert_eq!(object.with(|_| Err(argument("invalid"))), PACELINE_ERROR_ARGUMENT);
+        assert_eq!(object.with(|_| Err::<(), _>(argument("invalid"))), PACELINE_ERROR_ARGUMENT);
         assert_eq!(object.read(|value| *value), Some(1));
         assert_eq!(object.read(|_| -> i32 { panic!("while reading") }), None);
     }

@@ -9,8 +9,6 @@ pub enum Continues {
     Again,
     /// The same command with `--resume`.
     Resume,
-    /// It starts anew; finished runs can be drawn.
-    Anew,
 }
 
 /// Prints a message when the process is interrupted, before it ends.
@@ -26,9 +24,8 @@ fn message(out: Option<&Path>, continues: Continues) -> String {
     match continues {
         Continues::Again => format!("interrupted: finished runs are in {dir}; the same command continues"),
         Continues::Resume => {
-            format!("interrupted: finished jobs are in {dir}; the same command with --resume continues")
+            format!("interrupted: finished runs are in {dir}; the same command with --resume continues")
         }
-        Continues::Anew => format!("interrupted: finished runs are in {dir}; `paceline report {dir}` draws them"),
     }
 }
 
@@ -59,6 +56,5 @@ mod tests {
         let dir = Some(Path::new("results"));
         assert!(message(dir, Continues::Resume).ends_with("are in results; the same command with --resume continues"));
         assert!(message(dir, Continues::Again).ends_with("the same command continues"));
-        assert!(message(dir, Continues::Anew).ends_with("`paceline report results` draws them"));
     }
 }

@@ -30,13 +30,14 @@ pub mod view;
 pub mod worlds;
 
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
+pub use commands::reproduce::text as reproduction_text;
 pub use commands::run::{group_view, view as runs_view};
 pub use commands::suite::{view as suites_view, write as write_suites};
 pub use commands::sweep::view as sweep_view;
 pub use environment::environment;
 pub use output::Cited;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::Selection;
 use miette::{Result, miette};
 use repeat::Repeat;
@@ -47,6 +48,40 @@ use std::sync::OnceLock;
 
 /// The longest line of the help.
 const HELP_WIDTH: usize = 100;
+
+/// Help of the controllers of `compare`.
+const COMPARED: &str = "Controllers for every media flow: names (see `paceline list controllers`), the oracles `ideal` and `causal`, \
+                        which know the path, or `all`. The first is the baseline";
+
+/// The commands in the order of the help.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Everyday", &["new", "run", "compare", "report", "list", "play"]),
+    ("Real networks", &["link", "call", "send", "recv", "validate", "explain", "fit"]),
+    ("Research", &["suite", "reproduce", "sweep", "search", "calibrate", "diff"]),
+    ("Tools", &["trace", "schema", "completions", "man", "help"]),
+];
+
+/// Returns the command line, with its commands in groups.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    command.build();
+    let mut groups = String::new();
+    for (group, names) in GROUPS {
+        groups += &format!("{}\n", output::bold(&format!("{group}:")));
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let width = output::width().min(HELP_WIDTH).saturating_sub(14);
+            for (n, line) in output::wrap_to(&about, width).iter().enumerate() {
+                groups += &format!("  {:11} {line}\n", if n == 0 { command.get_name() } else { "" });
+            }
+        }
+        groups += "\n";
+    }
+    let options = output::bold("Options:");
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{options}\n{{options}}{{after-help}}");
+    Arguments::command().help_template(template)
+}
 
 /// The command line.
 #[derive(Parser)]
@@ -74,6 +109,7 @@ enum Command {
     ))]
     Call(commands::call::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
+    #[command(mut_arg("controllers", |names| names.required(true).help(COMPARED)))]
     Compare(commands::compare::Arguments),
     /// Explains why the rate of a call fell, from a capture, a dump or a log of it.
     Explain(commands::explain::Arguments),
@@ -192,9 +228,10 @@ pub fn run(words: &[OsString]) -> ExitCode {
     }
     // An error means that the caller has its own style of reports.
     let _ = miette::set_hook(Box::new(|_| Box::new(report_handler())));
-    let arguments = Arguments::try_parse_from(words).map_err(|error| {
+    let parsed = command().try_get_matches_from(words).and_then(|found| Arguments::from_arg_matches(&found));
+    let arguments = parsed.map_err(|error| {
         let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        usage::usage_error(&error, &words)
+        usage::usage_error(&error, &words, &Arguments::command())
     });
     let run = |arguments: Arguments| {
         let Some(command) = arguments.command else { return commands::welcome() };

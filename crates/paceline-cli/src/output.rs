@@ -3,6 +3,8 @@
 use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
 use paceline_netsim::records::Environment;
+use paceline_report::check_text::CheckLine;
+use paceline_results::Verdict;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
@@ -80,6 +82,21 @@ pub fn middling(text: &str) -> String {
 /// Returns a text in red.
 pub fn bad(text: &str) -> String {
     in_colour(anstyle::AnsiColor::Red, text)
+}
+
+/// Returns the text of a judgement, or of a part of it, in the colour of its verdict.
+pub fn in_colour_of(verdict: Verdict, text: impl ToString) -> String {
+    let colour = match verdict {
+        Verdict::Holds => good,
+        Verdict::Undecided => middling,
+        Verdict::Fails => bad,
+    };
+    colour(&text.to_string())
+}
+
+/// Returns a checked value in one line.
+pub fn check_line(line: &CheckLine) -> String {
+    format!("{}: {}", line.text, in_colour_of(line.judgement.verdict, line.judgement))
 }
 
 fn in_colour(colour: anstyle::AnsiColor, text: &str) -> String {

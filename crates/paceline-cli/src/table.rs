@@ -196,11 +196,6 @@ pub fn digits_text(value: Option<f64>, kind: MetricKind) -> String {
     value.map_or_else(|| MISSING.to_owned(), |v| kind.digits(v))
 }
 
-/// Returns `pass` in green or `fail` in red.
-pub fn pass_text(passed: bool) -> String {
-    if passed { output::good("pass") } else { output::bad("fail") }
-}
-
 /// Returns one block character for each value, scaled from 0 to `top`.
 pub fn sparkline(values: &[f64], top: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,10 +1,11 @@
 //! Errors of the command line, in the form of all other errors, with hints for usual mistakes.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use miette::{Report, miette};
 
 /// Converts an error of the command line. Requests for help or the version are printed, and end the process.
-pub fn usage_error(error: &clap::Error, words: &[String]) -> Report {
+pub fn usage_error(error: &clap::Error, words: &[String], command: &Command) -> Report {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -14,7 +15,7 @@ pub fn usage_error(error: &clap::Error, words: &[String]) -> Report {
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message: Vec<&str> = message.trim_start_matches("error: ").split_whitespace().collect();
-    let hint = hint(error, words).into_iter();
+    let hint = hint(error, words, command).into_iter();
     let rest = rest.split("\n\n").map(|part| part.trim().trim_start_matches("tip: ").to_owned());
     let rest = rest.filter(|part| !part.is_empty() && !part.starts_with("to pass"));
     let help: Vec<String> = hint.chain(rest).collect();
@@ -22,21 +23,63 @@ pub fn usage_error(error: &clap::Error, words: &[String]) -> Report {
 }
 
 /// Returns a hint for a usual mistake.
-fn hint(error: &clap::Error, words: &[String]) -> Option<String> {
-    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return None;
+fn hint(error: &clap::Error, words: &[String], command: &Command) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let of_word = |word: &str| COMMANDS.iter().find(|(known, _)| *known == word).map(|(_, hint)| (*hint).to_owned());
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => return of_word(text(ContextKind::InvalidSubcommand)?),
+        ErrorKind::ValueValidation if text(ContextKind::InvalidArg)?.starts_with("--controllers") => {
+            return list_hint(words, None);
+        }
+        ErrorKind::UnknownArgument => {}
+        _ => return None,
     }
+    let argument = text(ContextKind::InvalidArg)?;
     // The value may follow in the same word or in the next.
     let place = words.iter().position(|word| word == argument || word.starts_with(&format!("{argument}=")))?;
     if !argument.starts_with('-') {
-        return list_hint(&words[..=place]);
+        return list_hint(words, Some(argument));
     }
-    let key = SCENARIO_KEYS.iter().find(|(option, _)| option == argument).map(|(_, key)| key)?;
+    let verb = words.iter().skip(1).find(|word| !word.starts_with('-')).map_or("", String::as_str);
+    let has = |option: &&str| {
+        let arguments = command.find_subcommand(verb).into_iter().flat_map(Command::get_arguments);
+        arguments.filter_map(|known| known.get_long()).any(|long| option.strip_prefix("--") == Some(long))
+    };
+    let other = SYNONYMS.iter().find(|(word, _)| *word == argument).map(|(_, option)| *option).filter(has);
+    if let Some(option) = other {
+        return Some(format!("write `{option}`"));
+    }
+    let Some((_, key)) = SCENARIO_KEYS.iter().find(|(option, _)| *option == argument).filter(|_| has(&"--set")) else {
+        return of_word(argument);
+    };
     let own = words[place].split_once('=').map(|(_, value)| value);
     let value = own.or_else(|| words.get(place + 1).map(String::as_str)).filter(|value| !value.starts_with('-'));
     Some(format!("write `--set {key}={}`: a value of the scenario", value.unwrap_or("VALUE")))
 }
+
+/// Words that people write as commands, and what serves them.
+const COMMANDS: [(&str, &str); 4] = [
+    ("leaderboard", "`paceline suite all --controllers all --out DIR` writes the leaderboard, DIR/leaderboard.md"),
+    ("version", "`paceline --version` prints the version"),
+    ("-v", "`paceline -V` prints the version; `--json` prints every value of a result"),
+    ("bench", "`paceline suite` judges controllers; `paceline list suites` names the suites"),
+];
+
+/// Options of other programs, and those of this one that mean the same.
+const SYNONYMS: [(&str, &str); 9] = [
+    ("--seeds", "--repeats"),
+    ("--runs", "--repeats"),
+    ("--count", "--repeats"),
+    ("--parallel", "--jobs"),
+    ("--at-once", "--jobs"),
+    ("--within", "--time-limit"),
+    ("--output", "--out"),
+    ("--output-dir", "--out"),
+    ("--continue", "--resume"),
+];
 
 /// Values of scenarios that people write as options.
 const SCENARIO_KEYS: [(&str, &str); 6] = [
@@ -48,10 +91,13 @@ const SCENARIO_KEYS: [(&str, &str); 6] = [
     ("--delay", "path.forward.delay"),
 ];
 
-/// Returns the hint for a list of controllers that is written with blanks.
-fn list_hint(words: &[String]) -> Option<String> {
-    let option = words.iter().rposition(|word| word.starts_with('-'))?;
-    let is_list = matches!(words[option].as_str(), "--controllers" | "--controller");
-    let names = &words[option + 1..];
-    (is_list && names.len() > 1).then(|| format!("write the list with commas: `--controllers {}`", names.join(",")))
+/// Returns the hint for a list of controllers that is written with blanks, one of which is `name`.
+fn list_hint(words: &[String], name: Option<&str>) -> Option<String> {
+    let option = words.iter().position(|word| matches!(word.as_str(), "--controllers" | "--controller"))?;
+    let written: Vec<&str> =
+        words[option + 1..].iter().map(String::as_str).take_while(|word| !word.starts_with('-')).collect();
+    let names = written.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let names: Vec<&str> = names.collect();
+    let is_list = !names.is_empty() && name.is_none_or(|name| written[1..].contains(&name));
+    is_list.then(|| format!("write the list with commas and without blanks: `--controllers {}`", names.join(",")))
 }

@@ -4,7 +4,7 @@
 //! less of the flow, although the queue stands, it serves other packets in between.
 
 use crate::episodes::Episode;
-use crate::facts::Facts;
+use crate::facts::{Facts, floor};
 use crate::model::{Flow, Quantity};
 use crate::packets::BIN;
 use paceline_units::{Time, TimeDelta};
@@ -34,11 +34,6 @@ const LEFT_OUT: f64 = 0.1;
 /// Intervals of packet series, 4 s, in which the floor of the delays is looked for. A path has a floor to which the delays of many
 /// intervals return; a queue that stands has none. Assumed: a controller drains its own queue once in that time.
 const FLOOR: usize = 40;
-/// From the first to the second of these shares of the delays, a floor rises by at most [`FLOOR_SPREAD`], s. Assumed: the least delay may
-/// be a single early packet, and jitter of a path without a queue is of that size.
-const FLOOR_SHARES: (f64, f64) = (0.03, 0.2);
-const FLOOR_SPREAD: f64 = 0.004;
-
 /// Statistics do not say when a round-trip time was measured within an interval of 1 s: longer queues, and queues that grow or
 /// drain faster than this, are left out. Assumed: half an interval, and a third.
 const LONGEST: f64 = 0.5;
@@ -90,15 +85,6 @@ fn by_packets(flow: &Flow, (from, to): (Time, Time), base: f64) -> Option<Vec<f6
         stands.then(|| received.mean(start, end)).flatten()
     });
     Some(carried.collect())
-}
-
-/// Returns the delay of the path, if these delays return to it.
-pub fn floor(delay: &[(Time, f64)]) -> Option<f64> {
-    let mut values: Vec<f64> = delay.iter().map(|(_, value)| *value).collect();
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
-    let (least, near) = (at(FLOOR_SHARES.0)?, at(FLOOR_SHARES.1)?);
-    (near - least <= FLOOR_SPREAD).then_some(least)
 }
 
 /// With statistics, what was carried follows from what was sent: a queue grows by the part of it that was not carried.

@@ -7,47 +7,52 @@ use paceline_units::{Time, TimeDelta};
 /// The time before a drop in which its cause is looked for. Assumed: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
 /// Series of packets may show a cause this much later than its effect. Assumed: an interval for each end, and one for the grid of rates.
-const SEEN: TimeDelta = TimeDelta::from_millis(300);
+const VISIBLE_AFTER: TimeDelta = TimeDelta::from_millis(300);
 /// The longest time after a gap of packets or reports in which the rate reacts to it. Assumed: two reports of 1 s and a round trip.
 pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
 /// The time before that, for comparison. Assumed: several reports of 1 s.
-const CALM: TimeDelta = TimeDelta::from_millis(3000);
+const BASELINE: TimeDelta = TimeDelta::from_millis(3000);
 
 /// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
 /// and as a share of its step. Assumed: most queues are shorter, and jitter of a path is a few milliseconds.
-const LONG: TimeDelta = TimeDelta::from_secs(15);
+const PATH_HISTORY: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
 /// Assumed: a round-trip time is back near the base at this share of its rise. A queue of seconds is not, one report later.
-const BACK: f64 = 0.35;
+const RECOVERED_SHARE: f64 = 0.35;
 /// The time before an episode in which a queue may have stood. Assumed: controllers drain their own queue in less.
-const STOOD: TimeDelta = TimeDelta::from_secs(3);
+const QUEUE_HISTORY: TimeDelta = TimeDelta::from_secs(3);
 
 /// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
 /// (`send_side_bandwidth_estimation.cc`).
 pub const LOSS: f64 = 0.02;
 /// Packets without which a share of losses says nothing. Assumed: two may be the losses of any path.
-pub const LOST_LEAST: f64 = 3.0;
+pub const LOST_MIN: f64 = 3.0;
 /// Assumed: of this number of lost packets on, it shows whether they come at once.
-const LOST_MANY: f64 = 10.0;
+const BURST_MIN: f64 = 10.0;
 /// Assumed: a smaller share is loss if it is so many times the usual one. SCReAM and NADA react to single losses.
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
 
 /// Assumed: near the peak is a delay of at least this share of it. A queue drops at its peak, and is seen an interval later.
-const AT_PEAK: f64 = 0.4;
+const PEAK_SHARE: f64 = 0.4;
 /// Assumed: losses without a queue go on after it, for longer than a queue needs to drain.
-const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
-/// Assumed: losses of a queue are that much more frequent near the peak than elsewhere. Fewer packets elsewhere say nothing of a share.
-const MORE: f64 = 2.0;
-const PACKETS_ELSEWHERE: f64 = 30.0;
+const LOSS_TAIL: TimeDelta = TimeDelta::from_secs(6);
+/// Assumed: losses of a queue are this many times as frequent near the peak as elsewhere. Fewer packets elsewhere show no share.
+const PEAK_LOSS_FACTOR: f64 = 2.0;
+const SAMPLE_MIN: f64 = 30.0;
 
 /// Assumed: what holds a plateau lasts for at least this share of it.
-const HELD: f64 = 0.5;
+const PLATEAU_SHARE: f64 = 0.5;
 /// Assumed: an estimate this many times the target does not limit it. Headers take less.
-const SPARE: f64 = 1.15;
+const SPARE_FACTOR: f64 = 1.15;
 /// Assumed: an estimate that falls by less has no part in the fall of the target, and one that varies more limits at times.
-const STEADY: f64 = 0.9;
+const STEADY_SHARE: f64 = 0.9;
+
+/// From the first to the second of these shares of the delays, a floor rises by at most [`FLOOR_SPREAD`], s. Assumed: the least delay may
+/// be a single early packet, and jitter of a path without a queue is of that size.
+const FLOOR_SHARES: (f64, f64) = (0.03, 0.2);
+const FLOOR_SPREAD: f64 = 0.004;
 
 /// Lost and sent packets near the peak of the delay, and elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,13 +66,13 @@ pub struct LossesByQueue {
 impl LossesByQueue {
     /// Returns whether nothing was lost without the queue, of enough packets.
     pub fn has_none_elsewhere(&self) -> bool {
-        self.elsewhere.1 >= PACKETS_ELSEWHERE && self.elsewhere.0 == 0.0
+        self.elsewhere.1 >= SAMPLE_MIN && self.elsewhere.0 == 0.0
     }
 
     /// Returns whether losses near the peak are less than twice as frequent as elsewhere.
     pub fn is_random(&self) -> bool {
         let share = |(lost, sent): (f64, f64)| lost / f64::max(sent, 1.0);
-        self.elsewhere.1 >= PACKETS_ELSEWHERE && share(self.at_peak) < MORE * share(self.elsewhere)
+        self.elsewhere.1 >= SAMPLE_MIN && share(self.at_peak) < PEAK_LOSS_FACTOR * share(self.elsewhere)
     }
 }
 
@@ -112,7 +117,7 @@ impl Facts<'_> {
             // What ends a plateau does not hold it.
             return (self.episode.start, self.episode.start.max(self.episode.end - before));
         }
-        let after = if coarse { samples } else { SEEN };
+        let after = if coarse { samples } else { VISIBLE_AFTER };
         (self.episode.start - before, self.episode.end + after)
     }
 
@@ -136,7 +141,7 @@ impl Facts<'_> {
             EpisodeKind::Plateau => series.quantile(from, to, 0.5),
             _ => series.max(from, to),
         };
-        let calm = from - CALM;
+        let calm = from - BASELINE;
         let end = self.episode.end;
         let (after_from, after_to) = (end + TimeDelta::from_secs(1), end + TimeDelta::from_secs(4));
         if let (Some(low), Some(high)) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh)) {
@@ -182,8 +187,8 @@ impl Facts<'_> {
         let mut shares: Vec<f64> = seconds.map(|(share, _)| share).collect();
         shares.sort_by(f64::total_cmp);
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
-        let is_much = share >= LOSS && lost >= LOST_LEAST;
-        let is_more = share >= LOSS_SMALL && lost > LOST_LEAST && share >= LOSS_TIMES * usual && to > from;
+        let is_much = share >= LOSS && lost >= LOST_MIN;
+        let is_more = share >= LOSS_SMALL && lost > LOST_MIN && share >= LOSS_TIMES * usual && to > from;
         (is_much || is_more).then_some((share, lost))
     }
 
@@ -192,7 +197,7 @@ impl Facts<'_> {
     pub fn losses_last(&self) -> bool {
         let (from, to) = self.window();
         let Some((_, lost)) = self.loss_within(from, to) else { return true };
-        if self.episode.kind != EpisodeKind::Plateau || lost < LOST_MANY {
+        if self.episode.kind != EpisodeKind::Plateau || lost < BURST_MIN {
             return true;
         }
         let tenth = (to - from).scale(0.1);
@@ -209,9 +214,9 @@ impl Facts<'_> {
         let (losses, sent, high) = (losses?, sent?, high?);
         let step = crate::packets::BIN;
         let mut all = LossesByQueue { at_peak: (0.0, 0.0), elsewhere: (0.0, 0.0) };
-        for (at, lost) in losses.within(from, to + LOSSES_GO_ON) {
+        for (at, lost) in losses.within(from, to + LOSS_TAIL) {
             let around = high.max(*at - step * 2, *at + step * 3);
-            let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * delays.spike);
+            let is_peak = around.is_some_and(|value| value - delays.base >= PEAK_SHARE * delays.spike);
             let counts = if is_peak { &mut all.at_peak } else { &mut all.elsewhere };
             *counts = (counts.0 + lost, counts.1 + sent.at(*at).unwrap_or(0.0));
         }
@@ -245,7 +250,7 @@ impl Facts<'_> {
         let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
         // A gap within a plateau does not hold it.
         let least = match self.episode.kind {
-            EpisodeKind::Plateau => (self.episode.end - self.episode.start).scale(HELD),
+            EpisodeKind::Plateau => (self.episode.end - self.episode.start).scale(PLATEAU_SHARE),
             _ => TimeDelta::ZERO,
         };
         let gaps = runs.map(|run| (run[0].0, run[run.len() - 1].0 + step));
@@ -258,7 +263,7 @@ impl Facts<'_> {
     fn base(&self, low: &Series, from: Time) -> Option<f64> {
         // Statistics have few samples.
         let scale = if self.is_coarse() { 3 } else { 1 };
-        let (calm, long) = (from - CALM * scale, from - LONG * scale);
+        let (calm, long) = (from - BASELINE * scale, from - PATH_HISTORY * scale);
         let recent = low.quantile(calm, from, 0.1)?;
         let long = low.quantile(long, from, 0.05)?;
         let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
@@ -267,7 +272,7 @@ impl Facts<'_> {
             return Some(recent);
         }
         // A step just before: the delays of many intervals return to the new floor.
-        let floor = crate::carried::floor(low.within(self.episode.start - CALM, self.episode.start));
+        let floor = floor(low.within(self.episode.start - BASELINE, self.episode.start));
         Some(floor.filter(|_| !self.is_coarse()).unwrap_or(long))
     }
 
@@ -280,7 +285,7 @@ impl Facts<'_> {
         let (at, most) = points.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
         let (before, after) = (points.get(at.checked_sub(1)?)?, points.get(at + 1)?);
         let rise = most.1 - delays.base;
-        let near = |point: &(Time, f64)| point.1 - delays.base <= BACK * rise;
+        let near = |point: &(Time, f64)| point.1 - delays.base <= RECOVERED_SHARE * rise;
         (near(before) && near(after)).then_some(rise)
     }
 
@@ -288,7 +293,7 @@ impl Facts<'_> {
     pub fn stood(&self, base: f64) -> Option<f64> {
         let (coarse, start) = (self.is_coarse(), self.episode.start);
         let delay = self.flow.get(Quantity::DelayLow).or_else(|| self.flow.get(Quantity::RoundTrip))?;
-        let points = delay.within(start - STOOD * if coarse { 2 } else { 1 }, start);
+        let points = delay.within(start - QUEUE_HISTORY * if coarse { 2 } else { 1 }, start);
         // A single lower delay does not show that a queue drains.
         let low = 0.8 * points.first()?.1;
         let drains = points.iter().rev().take(2).all(|(_, value)| *value < low);
@@ -303,14 +308,23 @@ impl Facts<'_> {
         let (from, to) = self.window();
         let (quantity, _) = self.flow.rate()?;
         let estimate = self.flow.get(Quantity::Estimate).filter(|_| quantity == Quantity::Target)?;
-        let steady = estimate.min(from, to)? >= STEADY * estimate.max(from, to)?;
-        estimate.quantile(from, to, 0.5).filter(|bps| steady && *bps >= SPARE * self.episode.to)
+        let steady = estimate.min(from, to)? >= STEADY_SHARE * estimate.max(from, to)?;
+        estimate.quantile(from, to, 0.5).filter(|bps| steady && *bps >= SPARE_FACTOR * self.episode.to)
     }
 
     /// Returns the mean sent rate of a span.
     pub fn sent(&self, from: Time, to: Time) -> Option<f64> {
         self.flow.get(Quantity::SentRate)?.mean(from, to)
     }
+}
+
+/// Returns the delay of the path, if these delays return to it.
+pub fn floor(delay: &[(Time, f64)]) -> Option<f64> {
+    let mut values: Vec<f64> = delay.iter().map(|(_, value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
+    let (least, near) = (at(FLOOR_SHARES.0)?, at(FLOOR_SHARES.1)?);
+    (near - least <= FLOOR_SPREAD).then_some(least)
 }
 
 #[cfg(test)]

@@ -55,6 +55,36 @@ pub const METRICS: &[&str] = &[
     "totalPacketSendDelay",
 ];
 
+/// A part of the statistics of a connection, as a reader found it.
+pub enum Sample<'a> {
+    /// The values of an object of this type by metric, at a time in ms since 1970.
+    Object {
+        /// Its id.
+        id: &'a str,
+        /// Its type.
+        kind: &'a str,
+        /// The time of its report.
+        at_ms: f64,
+        /// The values.
+        values: &'a Map<String, Value>,
+    },
+    /// An object is gone.
+    Removed {
+        /// Its id.
+        id: &'a str,
+    },
+    /// The session set an upper limit, bit/s.
+    Cap {
+        /// The time, ms since 1970.
+        at_ms: f64,
+        /// The limit.
+        bps: f64,
+    },
+}
+
+/// Receives the name of a connection and a sample of it, besides the [`Call`].
+pub type Tee<'a> = dyn FnMut(&str, &Sample<'_>) + 'a;
+
 /// Accumulates samples.
 #[derive(Default)]
 pub struct Statistics {
@@ -64,7 +94,6 @@ pub struct Statistics {
     sent: Direction,
     received: Direction,
     selected: Option<String>,
-    samples: u64,
     /// Samples of the object that has most.
     most_samples: u64,
     left_out: bool,
@@ -101,13 +130,20 @@ struct Direction {
 }
 
 impl Statistics {
-    /// Returns the number of samples of objects that were used.
-    pub fn samples(&self) -> u64 {
-        self.samples
+    /// Adds a sample.
+    pub fn add(&mut self, sample: &Sample<'_>) {
+        match *sample {
+            Sample::Object { id, kind, at_ms, values } => self.add_object(id, kind, at_ms, values),
+            Sample::Removed { id } => drop(self.objects.remove(id)),
+            Sample::Cap { at_ms, bps } => {
+                // Before the first sample it has no time.
+                let at = self.origin_ms.map_or(0.0, |origin| ((at_ms - origin) / 1e3).max(0.0));
+                self.sent.marks.push((at, MarkKind::CapSet(bps)));
+            }
+        }
     }
 
-    /// Adds a sample of one object. `at_ms`: the time of its report, ms since 1970.
-    pub fn add(&mut self, id: &str, kind: &str, at_ms: f64, values: &Map<String, Value>) {
+    fn add_object(&mut self, id: &str, kind: &str, at_ms: f64, values: &Map<String, Value>) {
         let wanted = matches!(
             kind,
             "outbound-rtp" | "inbound-rtp" | "remote-inbound-rtp" | "candidate-pair" | "transport" | "media-source"
@@ -125,7 +161,6 @@ impl Statistics {
             self.left_out |= at > 0.0;
             return;
         }
-        self.samples += 1;
         self.end_ms = self.end_ms.max(at_ms);
         let numbers: BTreeMap<String, f64> = values
             .iter()
@@ -192,17 +227,6 @@ impl Statistics {
         object.samples += 1;
         self.most_samples = self.most_samples.max(object.samples);
         object.values = numbers;
-    }
-
-    /// An object is gone.
-    pub fn remove(&mut self, id: &str) {
-        self.objects.remove(id);
-    }
-
-    /// The session sets an upper limit, bit/s, at `at_ms`; without a time before the first sample.
-    pub fn cap(&mut self, at_ms: f64, bps: f64) {
-        let at = self.origin_ms.map_or(0.0, |origin| ((at_ms - origin) / 1e3).max(0.0));
-        self.sent.marks.push((at, MarkKind::CapSet(bps)));
     }
 
     /// Returns the flows, and adds notes to them.

@@ -3,9 +3,7 @@
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
 //! it records comes from its own packets and their feedback.
 
-use paceline::{
-    Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Parameters, SendHalf, Setup,
-};
+use paceline::{Config, Controller, Decision, Entry, Event, FeedbackRequirement, Parameters, SendHalf, Setup};
 use paceline::{PacketReport, Signals};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,12 +86,12 @@ pub(super) struct AgentState {
     target: AtomicU64,
     /// Whether the target is newer than the last timeout.
     is_new: AtomicBool,
-    observed: Mutex<Observed>,
+    observed: Mutex<Observation>,
 }
 
-/// The observations of the sender. Sums are of the current step.
+/// What a sender observes of its own packets and their feedback, step by step. Sums are of the current step.
 #[derive(Clone, Copy, Debug, Default)]
-struct Observed {
+pub struct Observation {
     target: Rate,
     sent: DataSize,
     received: DataSize,
@@ -109,10 +107,78 @@ struct Observed {
     last_feedback: Time,
 }
 
+impl Observation {
+    /// Creates the observation of a flow that starts at `begin` with this target.
+    pub fn new(begin: Time, target: Rate) -> Self {
+        Self { target, last_feedback: begin, ..Self::default() }
+    }
+
+    /// Sets the target in force.
+    pub fn set_target(&mut self, target: Rate) {
+        self.target = target;
+    }
+
+    /// Adds a packet that left the pacer.
+    pub fn handle_sent(&mut self, size: DataSize) {
+        self.sent += size;
+    }
+
+    /// Adds the packets of a feedback message.
+    pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport]) {
+        let mut newest = None;
+        for PacketReport { sent, size, arrival, .. } in packets {
+            let Some(arrival) = arrival else {
+                self.lost += 1;
+                continue;
+            };
+            let delay = arrival.as_nanos() - sent.as_nanos();
+            self.smallest = Some(self.smallest.map_or(delay, |smallest| smallest.min(delay)));
+            self.delays += i128::from(delay);
+            self.arrived += 1;
+            self.received += *size;
+            newest = newest.max(Some(*sent));
+        }
+        if let Some(sent) = newest {
+            let rtt = now - sent;
+            self.rtt = Some(rtt);
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        if !packets.is_empty() {
+            self.last_feedback = now;
+        }
+    }
+
+    /// Returns the step that ends at `now`, in the order of [`FEATURES`], and begins the next.
+    pub fn observe(&mut self, now: Time, step: TimeDelta) -> [f32; FEATURES.len()] {
+        if self.arrived > 0 {
+            let mean = (self.delays / i128::from(self.arrived)) as i64;
+            let smallest = self.smallest.unwrap_or(mean);
+            self.queuing = TimeDelta::from_nanos(mean - smallest);
+        }
+        let reported = self.arrived + self.lost;
+        let loss = if reported == 0 { 0.0 } else { f64::from(self.lost) / f64::from(reported) };
+        let mbps = |rate: Rate| rate.as_bps_f64() / 1e6;
+        let seconds = |time: Option<TimeDelta>| time.map_or(0.0, TimeDelta::as_secs_f64);
+        let features = [
+            mbps(self.target),
+            mbps(Rate::from_size_and_time(self.sent, step)),
+            mbps(Rate::from_size_and_time(self.received, step)),
+            self.queuing.as_secs_f64(),
+            seconds(self.rtt),
+            seconds(self.rtt_min),
+            loss,
+            (now - self.last_feedback).min(SILENCE_MAX).as_secs_f64(),
+        ];
+        (self.sent, self.received) = (DataSize::ZERO, DataSize::ZERO);
+        (self.arrived, self.lost, self.delays) = (0, 0, 0);
+        features.map(|feature| feature as f32)
+    }
+}
+
 impl AgentState {
     /// Creates the state of a flow that starts at `begin` with this target.
     pub fn new(begin: Time, start: Rate) -> Arc<Self> {
-        let observed = Mutex::new(Observed { target: start, last_feedback: begin, ..Observed::default() });
+        let observed = Mutex::new(Observation::new(begin, start));
         Arc::new(Self { target: AtomicU64::new(start.as_bps()), is_new: AtomicBool::new(false), observed })
     }
 
@@ -122,39 +188,8 @@ impl AgentState {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
-    /// Records the decision that the guard made of the target.
-    pub fn on_decision(&self, target: Rate) {
-        self.observed().target = target;
-    }
-
-    /// Writes the step that ends at `now` into `out`, in the order of [`FEATURES`], and begins the next.
-    pub fn observe(&self, now: Time, step: TimeDelta, out: &mut [f32]) {
-        let mut observed = self.observed();
-        if observed.arrived > 0 {
-            let mean = (observed.delays / i128::from(observed.arrived)) as i64;
-            let smallest = observed.smallest.unwrap_or(mean);
-            observed.queuing = TimeDelta::from_nanos(mean - smallest);
-        }
-        let reported = observed.arrived + observed.lost;
-        let loss = if reported == 0 { 0.0 } else { f64::from(observed.lost) / f64::from(reported) };
-        let mbps = |rate: Rate| rate.as_bps_f64() / 1e6;
-        let seconds = |time: Option<TimeDelta>| time.map_or(0.0, TimeDelta::as_secs_f64);
-        let features = [
-            mbps(observed.target),
-            mbps(Rate::from_size_and_time(observed.sent, step)),
-            mbps(Rate::from_size_and_time(observed.received, step)),
-            observed.queuing.as_secs_f64(),
-            seconds(observed.rtt),
-            seconds(observed.rtt_min),
-            loss,
-            (now - observed.last_feedback).min(SILENCE_MAX).as_secs_f64(),
-        ];
-        out.iter_mut().zip(features).for_each(|(out, feature)| *out = feature as f32);
-        (observed.sent, observed.received) = (DataSize::ZERO, DataSize::ZERO);
-        (observed.arrived, observed.lost, observed.delays) = (0, 0, 0);
-    }
-
-    fn observed(&self) -> MutexGuard<'_, Observed> {
+    /// Returns the observations of the sender.
+    pub fn observed(&self) -> MutexGuard<'_, Observation> {
         self.observed.lock().expect("nothing panics while it holds this")
     }
 }
@@ -181,8 +216,8 @@ impl Config for Agent {
 impl SendHalf for Agent {
     fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
         match *event {
-            Event::Sent(packet) => self.0.observed().sent += packet.size,
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
+            Event::Sent(packet) => self.0.observed().handle_sent(packet.size),
+            Event::Feedback(feedback) => self.0.observed().handle_feedback(now, feedback.packets),
             Event::Timeout => self.0.is_new.store(false, Ordering::Relaxed),
             _ => {}
         }
@@ -196,33 +231,6 @@ impl SendHalf for Agent {
     fn decision(&self) -> Decision {
         let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
         Decision::new(target).with_pacing(target.scale(PACING_FACTOR))
-    }
-}
-
-impl Agent {
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        let observed = &mut *self.0.observed();
-        let mut newest = None;
-        for PacketReport { sent, size, arrival, .. } in feedback.packets {
-            let Some(arrival) = arrival else {
-                observed.lost += 1;
-                continue;
-            };
-            let delay = arrival.as_nanos() - sent.as_nanos();
-            observed.smallest = Some(observed.smallest.map_or(delay, |smallest| smallest.min(delay)));
-            observed.delays += i128::from(delay);
-            observed.arrived += 1;
-            observed.received += *size;
-            newest = newest.max(Some(*sent));
-        }
-        if let Some(sent) = newest {
-            let rtt = now - sent;
-            observed.rtt = Some(rtt);
-            observed.rtt_min = Some(observed.rtt_min.map_or(rtt, |min| min.min(rtt)));
-        }
-        if !feedback.packets.is_empty() {
-            observed.last_feedback = now;
-        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::agent::FEATURES;
 use super::episode::Episode;
+use super::error::GymError;
 use super::ground_truth::{TRUTHS, Truth};
+use super::reward::Reward;
 use super::task_sampler::TaskDistribution;
-use super::{GymError, Reward};
 use paceline::Registry;
 use paceline_units::{RandomStream, RandomStreams};
 use rayon::prelude::*;
@@ -134,21 +135,29 @@ impl Gym {
         check_length("rewards", out.rewards.len(), n)?;
         check_length("ends", out.truncated.len(), n)?;
         check_length("truths", out.truths.len(), n * TRUTHS.len())?;
-        let one = |((((environment, input), observation), (reward, truncated)), truth)| {
-            act(environment, input, tasks, registry, Output { observation, reward, truncated, truth })
+        let one = |(environment, (input, output)): (&mut Environment, (&I, Output<'_>))| {
+            act(environment, input, tasks, registry, output)
         };
+        let parts = environments.iter_mut().zip(inputs.iter().zip(out.split(width)));
         match pool {
-            None => {
-                let parts = environments.iter_mut().zip(inputs).zip(out.observations.chunks_mut(width));
-                let parts = parts.zip(out.rewards.iter_mut().zip(out.truncated));
-                parts.zip(out.truths.chunks_mut(TRUTHS.len())).try_for_each(one)
+            None => { parts }.try_for_each(one),
+            Some(pool) => {
+                let parts: Vec<_> = parts.collect();
+                pool.install(|| parts.into_par_iter().map(one).reduce(|| Ok(()), Result::and))
             }
-            Some(pool) => pool.install(|| {
-                let parts = environments.par_iter_mut().zip(inputs).zip(out.observations.par_chunks_mut(width));
-                let parts = parts.zip(out.rewards.par_iter_mut().zip(out.truncated));
-                parts.zip(out.truths.par_chunks_mut(TRUTHS.len())).map(one).reduce(|| Ok(()), Result::and)
-            }),
         }
+    }
+}
+
+impl<'a> Outputs<'a> {
+    /// Splits the buffers by environment; `width` is the length of an observation.
+    fn split(self, width: usize) -> impl Iterator<Item = Output<'a>> {
+        let mut truths = self.truths.chunks_mut(TRUTHS.len());
+        let mut observations = self.observations.chunks_mut(width);
+        let rewards = self.rewards.iter_mut().zip(self.truncated);
+        rewards.map_while(move |(reward, truncated)| {
+            Some(Output { observation: observations.next()?, reward, truncated, truth: truths.next()? })
+        })
     }
 }
 

@@ -1,8 +1,9 @@
 //! One run, in steps.
 
 use super::agent::{self, ActionSpace, AgentState, FEATURES};
+use super::error::GymError;
 use super::ground_truth::{GroundTruth, Truth};
-use super::{GymError, Reward};
+use super::reward::Reward;
 use paceline::Registry;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::plan::{ControllerPlan, Plan};
@@ -154,7 +155,7 @@ impl<O: EventObserver> Episode<O> {
         let decided = truth.take_target();
         self.truth = truth.take(from, to);
         if let Some((agent, target)) = self.agent.as_ref().zip(decided) {
-            agent.on_decision(target);
+            agent.observed().set_target(target);
         }
         Ok(reward.evaluate(&self.truth))
     }
@@ -173,7 +174,7 @@ impl<O: EventObserver> Episode<O> {
     pub fn observe(&self, out: &mut [f32]) {
         debug_assert_eq!(out.len(), FEATURES.len());
         match &self.agent {
-            Some(agent) => agent.observe(self.now, self.step, out),
+            Some(agent) => out.copy_from_slice(&agent.observed().observe(self.now, self.step)),
             None => out.fill(0.0),
         }
     }

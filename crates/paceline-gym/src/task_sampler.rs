@@ -2,7 +2,8 @@
 
 use super::agent::ActionSpace;
 use super::episode::{Episode, Policy, STEP};
-use super::{GymError, Reward};
+use super::error::GymError;
+use super::reward::Reward;
 use paceline::Registry;
 use paceline_netsim::plan::Plan;
 use paceline_scenario::{Changes, Origin, Override, load};

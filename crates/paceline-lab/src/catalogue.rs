@@ -75,15 +75,46 @@ pub struct Entry {
 pub enum Details {
     None {},
     Controller(ControllerDetails),
-    Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
-    Sweep { source: String, axes: Vec<Axis> },
-    Suite { source: String, scenarios: usize },
-    Table { source: String, values: usize },
-    Preset { source: String },
-    Keys { keys: Vec<Key> },
-    Metric { unit: &'static str, kind: &'static str, better: Better, tolerance: Tolerance },
-    MetricInPython { unit: &'static str, kind: &'static str },
-    Tcp { key: &'static str },
+    Scenario {
+        source: String,
+        duration_s: f64,
+        flows: usize,
+        cases: Vec<Label>,
+    },
+    Sweep {
+        source: String,
+        axes: Vec<Axis>,
+    },
+    Suite {
+        source: String,
+        scenarios: usize,
+    },
+    Table {
+        source: String,
+        values: usize,
+    },
+    Preset {
+        source: String,
+        /// The forward hop of a path, as its file writes it: key and value.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        hop: BTreeMap<String, String>,
+    },
+    Keys {
+        keys: Vec<Key>,
+    },
+    Metric {
+        unit: &'static str,
+        kind: &'static str,
+        better: Better,
+        tolerance: Tolerance,
+    },
+    MetricInPython {
+        unit: &'static str,
+        kind: &'static str,
+    },
+    Tcp {
+        key: &'static str,
+    },
 }
 
 /// What is known of a controller; `list controllers NAME --json` prints it.
@@ -291,7 +322,7 @@ fn sources() -> Vec<Entry> {
     let preset = |preset: paceline_scenario::SourcePreset| Entry {
         name: preset.name.to_owned(),
         summary: preset.title,
-        details: Details::Preset { source: preset.origin },
+        details: Details::Preset { source: preset.origin, hop: BTreeMap::new() },
     };
     let mut sources: Vec<Entry> = SOURCES.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect();
     sources.extend(source_presets().into_iter().map(preset));
@@ -302,7 +333,7 @@ fn paths() -> Vec<Entry> {
     let entry = |preset: paceline_scenario::PathPreset| Entry {
         name: preset.name,
         summary: preset.title,
-        details: Details::Preset { source: preset.source },
+        details: Details::Preset { source: preset.source, hop: preset.keys.into_iter().collect() },
     };
     path_presets().into_iter().map(entry).collect()
 }
@@ -310,16 +341,14 @@ fn paths() -> Vec<Entry> {
 fn scenario(id: &str, registry: &Registry) -> Entry {
     match Catalogue.find(id).and_then(|origin| load(&origin, &Changes::default(), registries(registry))) {
         Ok(scenario) => {
-            let cases: Vec<String> = scenario.cases.iter().map(Label::to_string).collect();
             let plan = scenario.plan;
-            let summary = if cases.is_empty() { plan.title } else { format!("{} [{}]", plan.title, cases.join(", ")) };
             let details = Details::Scenario {
                 source: plan.source,
                 duration_s: plan.duration.as_secs_f64(),
                 flows: plan.flows.len(),
                 cases: scenario.cases,
             };
-            entry(id, summary, details)
+            entry(id, plan.title, details)
         }
         Err(problem) => broken(id, &problem),
     }

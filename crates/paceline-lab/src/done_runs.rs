@@ -1,4 +1,4 @@
-//! The finished runs of a suite in a folder of results, so that an interrupted suite can continue.
+//! The finished runs of suites and reproductions in a folder of results, so that an interrupted one can continue.
 //!
 //! A run is stored when it ends, so a kill loses the runs in progress alone. Its identity is the hash of the resolved scenario,
 //! the world, the seed and the version of the program; so a changed scenario or another version is run again, and a stored run
@@ -53,6 +53,6 @@ impl DoneRuns {
 }
 
 /// Returns whether a controller is a program or a library of the user.
-fn is_external(scenario: &Scenario) -> bool {
+pub(crate) fn is_external(scenario: &Scenario) -> bool {
     scenario.plan.flows.iter().filter_map(|flow| flow.media()).any(|media| media.controller.name.contains(':'))
 }

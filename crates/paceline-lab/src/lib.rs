@@ -49,6 +49,8 @@ mod run_result;
 #[cfg(feature = "storage")]
 pub mod storage;
 #[cfg(feature = "storage")]
+mod stored_run;
+#[cfg(feature = "storage")]
 pub mod suite;
 #[cfg(feature = "storage")]
 pub mod sweep;

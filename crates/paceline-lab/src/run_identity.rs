@@ -1,9 +1,10 @@
 //! The identity of a run in stored results: hashes of its inputs, and the names of its quantities.
 
 use crate::metrics::{METRICS, WindowResult};
+use crate::run::RunResult;
 use paceline_netsim::plan::{ControllerPlan, FlowKind, Plan};
 use paceline_netsim::records::Label;
-use paceline_results::database::{MeasuredRun, QuantityKey, run_inputs};
+use paceline_results::database::{MeasuredRun, QuantityKey, code, run_inputs};
 use paceline_scenario::{Quantity, Scenario};
 use std::fmt::{self, Write};
 
@@ -90,24 +91,48 @@ pub(crate) fn changes(case: &Label, settings: impl IntoIterator<Item = String>) 
 /// Returns a run of this scenario with its values of [`Scenario::quantities`].
 pub(crate) fn measured_run(
     scenario: &Scenario,
-    (world, seed): (&str, u64),
+    run: (&str, u64),
     trace_hash: &str,
     values: &[Option<f64>],
 ) -> MeasuredRun {
-    let hashes = ScenarioHashes::of(scenario);
     let keys = scenario.quantities().map(|quantity| quantity_key(scenario, quantity));
+    let values = keys.zip(values.iter().copied()).collect();
+    measured(scenario, &ScenarioHashes::of(scenario), run, (trace_hash, values))
+}
+
+/// Returns runs of this scenario with every metric of the whole run. `settings` are the changes by `--set`, `code` is the program.
+pub fn whole_runs<'a>(
+    scenario: &'a Scenario,
+    (settings, code): (&'a [String], &'a str),
+    runs: &'a [RunResult],
+) -> impl Iterator<Item = MeasuredRun> + 'a {
+    let hashes = ScenarioHashes::of(scenario);
+    runs.iter().map(move |run| {
+        let values = whole_values(scenario, &run.whole);
+        let measured = measured(scenario, &hashes, (&run.world, run.seed), (&run.trace_hash, values));
+        let changes = changes(&scenario.plan.case, settings.iter().cloned());
+        MeasuredRun { changes, code: code.to_owned(), ..measured }
+    })
+}
+
+fn measured(
+    scenario: &Scenario,
+    hashes: &ScenarioHashes,
+    (world, seed): (&str, u64),
+    (trace_hash, values): (&str, Vec<(QuantityKey, Option<f64>)>),
+) -> MeasuredRun {
     MeasuredRun {
         inputs: hashes.inputs(world, seed),
         scenario: scenario.plan.id.clone(),
-        scenario_hash: hashes.scenario,
+        scenario_hash: hashes.scenario.clone(),
         controllers: controllers(scenario),
         changes: changes(&scenario.plan.case, []),
         world: world.to_owned(),
         seed,
-        code: VERSION.to_owned(),
+        code: code(VERSION, None),
         trace_hash: trace_hash.to_owned(),
         duration_s: scenario.plan.duration.as_secs_f64(),
-        values: keys.zip(values.iter().copied()).collect(),
+        values,
     }
 }
 

@@ -1,14 +1,17 @@
 //! Storing a set of runs: the events and the result of each, and the group that comparisons and reports read.
 
+use crate::done_runs::is_external;
 use crate::group::{Provenance, group_of};
 use crate::run::{Runner, RunsResult, summarise};
 use crate::run_identity::{ScenarioHashes, changes, whole_values};
+use crate::stored_run;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::{Environment, EventObserver, RunHeader};
 use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// What a set of runs is made from, besides the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,19 @@ impl Inputs {
     }
 }
 
+/// Whether an interrupted set of runs can continue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// Stores no more than the events and the result.
+    #[default]
+    Never,
+    /// Every run is made, and can be read later.
+    Later,
+    /// Stored runs of the same inputs are read in place of being made. Runs of external controllers are made again, because their
+    /// programs may have changed.
+    Now,
+}
+
 /// Makes runs one after the other, each with an observer from `attach`, such as a packet capture, which `detach` closes.
 /// If there is a store, it receives the events and the result of each run and the group of all.
 ///
@@ -56,13 +72,36 @@ pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>
     scenario: &Scenario,
     seeds: &[u64],
     (store, inputs): (Option<&Store>, Inputs),
+    attach: impl FnMut(&RunHeader) -> Result<O, E>,
+    detach: impl FnMut(O) -> Result<(), E>,
+) -> Result<RunsResult, E> {
+    run_or_resume(runner, scenario, seeds, (store, inputs, Resume::Never), attach, detach)
+}
+
+/// Makes runs as [`run_and_store`], except those that `resume` finds in the store, which need no observer.
+///
+/// # Errors
+/// Those of [`run_and_store`].
+pub fn run_or_resume<O: EventObserver, E: From<BackendError> + From<StoreError>>(
+    runner: &Runner<'_>,
+    scenario: &Scenario,
+    seeds: &[u64],
+    (store, inputs, resume): (Option<&Store>, Inputs, Resume),
     mut attach: impl FnMut(&RunHeader) -> Result<O, E>,
     mut detach: impl FnMut(O) -> Result<(), E>,
 ) -> Result<RunsResult, E> {
+    let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let reads = resume == Resume::Now && !is_external(scenario);
     let (mut runs, mut folders) = (Vec::new(), Vec::new());
     let manifest = inputs.manifest(scenario, runner.registry);
     for seed in seeds {
         let header = scenario.plan.header(runner.registry, runner.world.name(), *seed);
+        let stored = store.filter(|_| reads).map(|store| store.find(&header, &manifest)).transpose()?.flatten();
+        if let Some((folder, run)) = stored.and_then(|(_, folder)| stored_run::read(&folder).map(|run| (folder, run))) {
+            folders.extend(name(&folder));
+            runs.push(run);
+            continue;
+        }
         let (result, (stored, attached)) = runner.retry_if_disturbed(|| -> Result<_, E> {
             let stored = store.map(|store| store.run(&header, manifest.clone())).transpose()?;
             let mut stored = stored.map(|stored| stored.in_parts(runner.world.real_time()));
@@ -70,10 +109,13 @@ pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>
             let result = runner.run(scenario, *seed, Some(&mut (&mut stored, &mut attached)))?;
             Ok((result, (stored, attached)))
         })?;
-        if let Some(stored) = stored {
+        if let Some(mut stored) = stored {
+            if resume != Resume::Never {
+                stored.on_attachment(stored_run::FILE, &stored_run::text(&result));
+            }
             let document = serde_json::to_value(&result).expect("names and numbers become JSON");
             let folder = stored.finish(&document, whole_values(scenario, &result.whole))?;
-            folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+            folders.extend(name(&folder));
         }
         detach(attached)?;
         runs.push(result);

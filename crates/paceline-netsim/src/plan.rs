@@ -349,6 +349,23 @@ impl StreamPlan {
         times.chain([self.stop]).collect::<BTreeSet<_>>().into_iter()
     }
 
+    /// Returns the times from `from` to `to` in which it is active: it neither pauses nor is muted, and has not ended.
+    pub fn active_times(&self, from: Time, to: Time) -> Vec<(Time, Time)> {
+        let is_active = |at: Time| !self.max_at(at).is_zero() && !*self.muted.at(at);
+        let mut active: Vec<(Time, Time)> = Vec::new();
+        let changes: Vec<Time> = self.changes().filter(|at| from < *at && *at < to).chain([to]).collect();
+        let mut begin = from;
+        for end in changes {
+            match active.last_mut() {
+                _ if begin >= end || !is_active(begin) => {}
+                Some(last) if last.1 == begin => last.1 = end,
+                _ => active.push((begin, end)),
+            }
+            begin = end;
+        }
+        active
+    }
+
     /// Returns the mean of that rate from `from` to `to`.
     pub fn mean_max(&self, from: Time, to: Time) -> Rate {
         if self.is_steady() {

@@ -29,7 +29,7 @@ pub fn with_runner<T>(
     let backend = worlds::open_with(backend, stop.control()).ok_or_else(|| unknown(backend))??;
     let started = Instant::now();
     let clock = || started.elapsed().as_secs_f64();
-    let runner = Runner { world: &*backend, registry, clock: &clock, ticked: &|| () };
+    let runner = Runner { world: &*backend, registry, clock: &clock, ticked: &|| stop.tick() };
     work(&runner).map_err(|failure| match failure {
         Failure::Backend(error) => raised(&error, repeat).map_or(Failure::Backend(error), Failure::Raised),
         other => other,

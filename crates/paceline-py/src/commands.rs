@@ -3,9 +3,11 @@
 use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::packets::Column;
 use crate::recording::{Making, RecordedRuns, RunsData, both, json};
 use crate::request::{Request, registry, registry_with};
-use crate::stop::interruptible;
+use crate::rows::Rows;
+use crate::stop::{Progress, interruptible, interruptible_with};
 use paceline::Registry;
 use paceline_cli::Cited;
 use paceline_lab::judge::Experiment;
@@ -29,18 +31,20 @@ pub fn command(py: Python<'_>, words: Vec<OsString>, program: Vec<OsString>) -> 
 
 /// Makes runs, each with its series and packets.
 #[pyfunction]
-#[pyo3(signature = (request, controller, making, controllers))]
+#[pyo3(signature = (request, controller, making, controllers, progress))]
 pub fn runs(
     py: Python<'_>,
     request: Request,
     controller: Option<String>,
     making: Making,
     controllers: Vec<Registered>,
+    progress: Progress,
 ) -> PyResult<RunsData> {
     let registry = registry_with(py, controllers, &controller)?;
-    let made = interruptible(py, |stop| {
+    let made = interruptible_with(py, progress, |stop| {
         let controller = controller.as_deref();
         let scenario = request.scenario(controller, &registry)?;
+        stop.expect(making.seconds(&scenario));
         making.runs(&request, controller, scenario, (&registry, stop))
     })?;
     made.into_data(py, &registry)
@@ -55,11 +59,13 @@ pub struct ComparisonData {
     html: String,
     /// By controller, the baseline first.
     controllers: Vec<RunsData>,
+    /// The table of results.
+    rows: Vec<Column>,
 }
 
 /// Makes runs on the same seeds under each controller, and compares each with the first. `command` is the call.
 #[pyfunction]
-#[pyo3(signature = (request, names, making, controllers, command))]
+#[pyo3(signature = (request, names, making, controllers, command, progress))]
 pub fn compare(
     py: Python<'_>,
     request: Request,
@@ -67,11 +73,13 @@ pub fn compare(
     making: Making,
     controllers: Vec<Registered>,
     command: String,
+    progress: Progress,
 ) -> PyResult<ComparisonData> {
     let registry = registry_with(py, controllers, &names)?;
-    let (comparison, text, html, made) = interruptible(py, |stop| {
+    let (comparison, text, html, made) = interruptible_with(py, progress, |stop| {
         let scenarios: Vec<Scenario> =
             names.iter().map(|name| request.scenario(Some(name), &registry)).collect::<Result<_, _>>()?;
+        stop.expect(scenarios.iter().map(|scenario| making.seconds(scenario)).sum());
         let made = |(name, scenario): (&String, &Scenario)| {
             making.runs(&request, Some(name), scenario.clone(), (&registry, stop))
         };
@@ -87,13 +95,26 @@ pub fn compare(
         Ok((comparison, text, html, made))
     })?;
     let document = json(&Cited::new(&comparison))?;
+    let mut rows = Rows::new(&["controller"]);
+    names.iter().zip(&made).for_each(|(name, runs)| runs.add_rows(&mut rows, &[name]));
+    let rows = rows.columns(py);
     let controllers = made.into_iter().map(|runs| runs.into_data(py, &registry)).collect::<PyResult<_>>()?;
-    Ok(ComparisonData { document, text, html, controllers })
+    Ok(ComparisonData { document, text, html, controllers, rows })
+}
+
+/// A reproduction as Python receives it.
+#[derive(IntoPyObject)]
+pub struct ReproductionData {
+    /// The JSON document of `reproduce --json`.
+    document: String,
+    text: String,
+    /// The table of results.
+    rows: Vec<Column>,
 }
 
 /// Gives a verdict on each published value and claim of these experiments.
 #[pyfunction]
-#[pyo3(signature = (requests, controller, seeds, controllers, world))]
+#[pyo3(signature = (requests, controller, seeds, controllers, world, progress))]
 pub fn reproduce(
     py: Python<'_>,
     requests: Vec<Request>,
@@ -101,10 +122,11 @@ pub fn reproduce(
     seeds: Option<u64>,
     controllers: Vec<Registered>,
     world: &str,
-) -> PyResult<String> {
+    progress: Progress,
+) -> PyResult<ReproductionData> {
     let registry = registry_with(py, controllers, &controller)?;
     let controller = controller.as_deref();
-    interruptible(py, |stop| {
+    let verdicts = interruptible_with(py, progress, |stop| {
         let origin = |request: &Request| -> Result<_, Failure> {
             let is_table = !request.is_text() && Catalogue.formula_tables().any(|id| id == request.name);
             let origin = if is_table { Catalogue.find_formula_table(&request.name)? } else { request.origin()? };
@@ -117,10 +139,13 @@ pub fn reproduce(
             _ => Repeat { call: None, controller },
         };
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-        let verdicts =
-            with_runner(world, (&registry, stop), repeat, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
-        Ok(serde_json::to_string(&Cited::new(&verdicts))?)
-    })
+        let announce = |seconds| stop.expect(seconds as u64);
+        with_runner(world, (&registry, stop), repeat, |runner| Ok(targets.verdicts(runner, seeds, &announce)?))
+    })?;
+    let mut rows = Rows::default();
+    verdicts.runs.iter().for_each(|run| rows.add(&[], run));
+    let text = anstream::adapter::strip_str(&paceline_cli::reproduction_text(&verdicts.report)).to_string();
+    Ok(ReproductionData { document: json(&Cited::new(&verdicts))?, text, rows: rows.columns(py) })
 }
 
 /// Gives a verdict on the cells of these experiments with other values of assumed constants, as id and value. Without a number of

@@ -4,13 +4,15 @@ use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::request::{Request, check_controller, registry};
 use crate::stop::interruptible;
+use crate::types;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use paceline::Registry;
 use paceline_gym::{
-    self, FEATURES, GymError, Outputs, Policy, Quantity, Range, Reward, TRUTHS, TaskDistribution, TaskSpec,
+    self, ActionSpace, FEATURES, GymError, Observation, Outputs, Policy, Quantity, Range, Reward, TRUTHS,
+    TaskDistribution, TaskSpec,
 };
-use paceline_units::TimeDelta;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -133,6 +135,55 @@ impl Gym {
             truncated.into_pyarray(py),
             truths.into_pyarray(py),
         ))
+    }
+}
+
+/// Computes the observations of a policy that is a controller.
+#[pyclass(module = "paceline._paceline")]
+#[derive(Clone)]
+pub struct Observer {
+    observation: Observation,
+    space: ActionSpace,
+    step: TimeDelta,
+}
+
+#[pymethods]
+impl Observer {
+    /// `rates_bps` are the start, the minimum and the maximum of the target.
+    #[new]
+    fn new(begin_s: f64, rates_bps: (u64, u64, u64), step_s: f64) -> Self {
+        let (start, min, max) = rates_bps;
+        Self {
+            observation: Observation::new(Time::from_secs_f64(begin_s), Rate::from_bps(start)),
+            space: ActionSpace { min: Rate::from_bps(min), max: Rate::from_bps(max) },
+            step: TimeDelta::from_secs_f64(step_s),
+        }
+    }
+
+    /// Adds a packet of this size that left the pacer.
+    fn handle_sent(&mut self, size: u64) {
+        self.observation.handle_sent(DataSize::from_bytes(size));
+    }
+
+    /// Adds the packets of a feedback message.
+    fn handle_feedback(&mut self, now_s: f64, feedback: &types::Feedback) {
+        self.observation.handle_feedback(Time::from_secs_f64(now_s), &feedback.packets);
+    }
+
+    /// Returns the features of the step that ends now, and begins the next.
+    fn observe<'py>(&mut self, py: Python<'py>, now_s: f64) -> Bound<'py, PyArray1<f32>> {
+        PyArray1::from_slice(py, &self.observation.observe(Time::from_secs_f64(now_s), self.step))
+    }
+
+    /// Returns the rate of an action, bit/s, which is the target from now on.
+    fn act(&mut self, action: f32) -> u64 {
+        let target = self.space.rate(action);
+        self.observation.set_target(target);
+        target.as_bps()
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        self.clone()
     }
 }
 

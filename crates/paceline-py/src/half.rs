@@ -60,9 +60,12 @@ impl Debug for Maker {
     }
 }
 
-/// Returns which of these methods an object's class defines, other than the base class of this name.
+/// Returns which of these methods an object's class defines, other than the base class of this name. Warns of methods whose
+/// names resemble theirs.
 pub fn defined<const N: usize>(half: &Bound<'_, PyAny>, base: &str, methods: [&str; N]) -> PyResult<[bool; N]> {
-    let (class, base) = (half.get_type(), half.py().import("paceline.controllers")?.getattr(base)?);
+    let module = half.py().import("paceline.controllers")?;
+    let (class, base) = (half.get_type(), module.getattr(base)?);
+    module.call_method1("warn_of_unknown_methods", (&class, &base))?;
     let mut defined = [false; N];
     for (defined, method) in defined.iter_mut().zip(methods) {
         *defined = class.hasattr(method)? && !class.getattr(method)?.is(&base.getattr(method)?);

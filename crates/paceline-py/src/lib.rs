@@ -20,6 +20,7 @@ mod plot;
 mod receive;
 mod recording;
 mod request;
+mod rows;
 mod send;
 mod series;
 mod stop;
@@ -36,13 +37,13 @@ mod _paceline {
     #[pymodule_export]
     use crate::commands::{cases, catalogue, command, compare, constants, edited, find, reproduce, runs, trial};
     #[pymodule_export]
-    use crate::gym::{Gym, evaluate, quantities};
+    use crate::gym::{Gym, Observer, evaluate, quantities};
     #[pymodule_export]
-    use crate::load::{load, replay};
+    use crate::load::{load, replay, rows};
     #[pymodule_export]
     use crate::plot::svg;
     #[pymodule_export]
-    use crate::suite::{FinishedSuites, merge_suites, suite_jobs, suites};
+    use crate::suite::{FinishedSuites, SuiteRuns, suite_job};
     #[pymodule_export]
     use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]

@@ -4,12 +4,17 @@ use crate::errors::Failure;
 use crate::packets::{Column as PacketColumn, PacketRecorder};
 use crate::recording::{Column, both, columns};
 use crate::request::registry;
+use crate::rows::Rows;
 use crate::series::SeriesRecorder;
 use crate::{controller::Registered, sweep::FinishedSweep};
+use paceline_lab::suite::Suite;
 use paceline_netsim::records::Summary;
 use paceline_report::Results;
+use paceline_results::database::Database;
 use paceline_results::files::read_json;
-use paceline_results::{Group, RUNS, SCOREBOARD_FILE, Store, tables::RunTables};
+use paceline_results::{
+    Group, RUNS, SCOREBOARD_FILE, SUITES_FILE, Store, SuiteReport, SuitesReport, tables::RunTables,
+};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +27,8 @@ pub struct StoredData {
     /// The JSON document of each comparison, and its views as text and as HTML.
     comparisons: Vec<(String, String, String)>,
     sweep: Option<FinishedSweep>,
+    /// The JSON document of suites, and its views as text and as HTML.
+    suites: Option<(String, String, String)>,
     /// The JSON document of `reproduce --out`.
     scoreboard: Option<String>,
 }
@@ -62,6 +69,14 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
             return Ok(data);
         }
     }
+    let suites = dir.join(SUITES_FILE);
+    if suites.is_file() {
+        let report = SuitesReport::read(&suites)?;
+        let named: Vec<Suite> = report.suites.iter().map(described).collect();
+        let (text, html) = both(&paceline_cli::suites_view(&named, &report));
+        data.suites = Some((serde_json::to_string(&report)?, text, html));
+        return Ok(data);
+    }
     let results = Results::open(dir)?;
     for run in &results.runs {
         let group = results.groups.iter().find_map(|group| of_run(group, &run.stored.directory));
@@ -87,6 +102,23 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
     Ok(data)
 }
 
+/// Returns a suite of the catalogue with the verdicts that it expects, or the suite of a report.
+fn described(report: &SuiteReport) -> Suite {
+    let SuiteReport { id, title, source, family, repeats, .. } = report.clone();
+    let own = Suite {
+        id,
+        title,
+        source,
+        family,
+        repeats,
+        scenarios: Vec::new(),
+        settings: Vec::new(),
+        expected: None,
+        expected_file: None,
+    };
+    Suite::find(&report.id).unwrap_or(own)
+}
+
 /// Returns the group as if it consisted of the run in this folder; `None` if it does not contain it. What is judged by all runs is
 /// left out.
 fn of_run(group: &Group, directory: &str) -> Option<Group> {
@@ -102,6 +134,24 @@ fn of_run(group: &Group, directory: &str) -> Option<Group> {
         per_run: vec![group.per_run[index].clone()],
         ..group.clone()
     })
+}
+
+/// Returns the table of results of a folder: of every run, or of the runs with these folders.
+#[pyfunction]
+#[pyo3(signature = (dir, directories))]
+pub fn rows(py: Python<'_>, dir: PathBuf, directories: Option<Vec<String>>) -> PyResult<Vec<PacketColumn>> {
+    let rows = py.detach(|| -> Result<Rows, Failure> {
+        let mut rows = Rows::default();
+        let database = Database::open(&dir)?;
+        database.each_run(|run, folder| {
+            let is_wanted = |names: &Vec<String>| folder.is_some_and(|own| names.iter().any(|name| name == own));
+            if directories.as_ref().is_none_or(is_wanted) {
+                rows.add(&[], &run);
+            }
+        })?;
+        Ok(rows)
+    })?;
+    Ok(rows.columns(py))
 }
 
 /// The series of a stored run, or its packets.

@@ -91,7 +91,8 @@ impl PacketRecorder {
     }
 }
 
-fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
+/// Converts values to a numpy array, which owns them.
+pub fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
     PyArray1::from_vec(py, values).into_any().unbind()
 }
 

@@ -4,15 +4,18 @@ use crate::backend::with_runner;
 use crate::errors::Failure;
 use crate::packets::{Column as PacketColumn, PacketRecorder};
 use crate::request::Request;
+use crate::rows::Rows;
 use crate::series::{Series, SeriesRecorder};
 use crate::stop::Stop;
 use numpy::PyArray1;
 use paceline::Registry;
 use paceline_cli::{Cited, runs_view, view::View};
 use paceline_lab::run::{Runner, RunsResult, summarise};
+use paceline_lab::run_identity::whole_runs;
 use paceline_lab::storage::{Inputs, run_and_store};
 use paceline_netsim::records::RunHeader;
 use paceline_results::Store;
+use paceline_results::database::code;
 use paceline_scenario::Scenario;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -37,6 +40,9 @@ type Recorder = (Option<SeriesRecorder>, Option<PacketRecorder>);
 pub struct RecordedRuns {
     pub scenario: Scenario,
     pub result: RunsResult,
+    /// The changes by `set`, and the program.
+    changes: Vec<String>,
+    code: String,
     recorders: Vec<Recorder>,
 }
 
@@ -67,12 +73,19 @@ pub struct RunsData {
     description: String,
     controllers: Vec<String>,
     runs: Vec<RunData>,
+    /// The table of results.
+    rows: Vec<PacketColumn>,
 }
 
 impl Making {
     /// Returns the seeds; those of the scenario if none were given.
     pub fn seeds(&self, scenario: &Scenario) -> Vec<u64> {
         self.seeds.clone().unwrap_or_else(|| (1..=u64::from(scenario.repeats)).collect())
+    }
+
+    /// Returns the seconds of all runs of this scenario.
+    pub fn seconds(&self, scenario: &Scenario) -> u64 {
+        (scenario.plan.duration.as_secs_f64() * self.seeds(scenario).len() as f64) as u64
     }
 
     /// Returns the folder for results.
@@ -92,11 +105,12 @@ impl Making {
         scenario: Scenario,
         (registry, stop): (&Registry, &Stop),
     ) -> Result<RecordedRuns, Failure> {
-        let inputs = request.inputs()?;
+        let (inputs, changes) = (request.inputs()?, request.typed_changes());
+        let code = code(env!("CARGO_PKG_VERSION"), inputs.environment.commit.as_deref());
         let repeat = request.repeat(controller);
         let made =
             with_runner(&self.world, (registry, stop), repeat, |runner| self.on_runner(runner, &scenario, inputs));
-        made.map(|(result, recorders)| RecordedRuns { scenario, result, recorders })
+        made.map(|(result, recorders)| RecordedRuns { scenario, result, changes, code, recorders })
     }
 
     fn on_runner(
@@ -124,7 +138,9 @@ impl Making {
 impl RecordedRuns {
     /// Converts documents to JSON, views to text and HTML, and what was recorded to numpy arrays.
     pub fn into_data(self, py: Python<'_>, registry: &Registry) -> PyResult<RunsData> {
-        let Self { scenario, result, recorders } = self;
+        let mut rows = Rows::default();
+        self.add_rows(&mut rows, &[]);
+        let Self { scenario, result, recorders, .. } = self;
         let views = scenario.plan.describe(registry);
         let (text, html) = both(&runs_view(&scenario, &result));
         let document = json(&Cited::new(&result))?;
@@ -149,7 +165,13 @@ impl RecordedRuns {
             description: json(&views)?,
             controllers: scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect(),
             runs: runs.collect::<PyResult<_>>()?,
+            rows: rows.columns(py),
         })
+    }
+
+    /// Adds the values of the runs to a table of results.
+    pub fn add_rows(&self, rows: &mut Rows, own: &[&str]) {
+        whole_runs(&self.scenario, (&self.changes, &self.code), &self.result.runs).for_each(|run| rows.add(own, &run));
     }
 }
 

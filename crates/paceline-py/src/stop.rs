@@ -5,6 +5,7 @@ use paceline_netsim::link_control::LinkControl;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,22 +14,49 @@ use std::time::Duration;
 /// Interval at which the waiting thread checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A request to end work early. Simulated runs check it between steps; those in real time end by the same control.
+/// Called with the units of work that are done, and with their total.
+pub type Progress = Option<Py<PyAny>>;
+
+/// A request to end work early, and the progress of the work. Simulated runs check the request between steps; those in real time
+/// end by the same control.
 #[derive(Default)]
-pub struct Stop(LinkControl);
+pub struct Stop {
+    control: LinkControl,
+    done: AtomicU64,
+    total: AtomicU64,
+}
 
 impl Stop {
     /// Requests the end.
     pub fn request(&self) {
-        self.0.stop();
+        self.control.stop();
     }
     /// Returns whether the end was requested.
     pub fn is_requested(&self) -> bool {
-        self.0.is_stopped()
+        self.control.is_stopped()
     }
     /// Returns the control of runs in real time.
     pub fn control(&self) -> &LinkControl {
-        &self.0
+        &self.control
+    }
+    /// Adds units of work to the total.
+    pub fn expect(&self, units: u64) {
+        self.total.fetch_add(units, Ordering::Relaxed);
+    }
+    /// Counts a finished unit.
+    pub fn tick(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+    fn show(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
+        let total = self.total.load(Ordering::Relaxed);
+        match progress {
+            Some(show) if total > 0 => show.call1(py, (self.done.load(Ordering::Relaxed).min(total), total)).map(drop),
+            _ => Ok(()),
+        }
+    }
+    /// The last second of a run is not counted.
+    fn finish(&self) {
+        self.done.store(u64::MAX, Ordering::Relaxed);
     }
 }
 
@@ -54,8 +82,27 @@ fn shared() -> Result<&'static ThreadPool, Failure> {
     Ok(shared.insert((process, Box::leak(Box::new(made)))).1)
 }
 
+/// Calls `work` on this number of threads of its own; `None`: on the current ones.
+pub fn on_threads<T: Send>(
+    threads: Option<usize>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let Some(threads) = threads else { return work() };
+    let pool = pool(Some(threads)).map_err(|e| Failure::Argument(format!("cannot start {threads} threads: {e}")))?;
+    pool.install(work)
+}
+
 /// Calls `work` on the package's threads, without the GIL. A signal ends the work and raises its exception.
 pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> Result<T, Failure> + Send) -> PyResult<T> {
+    interruptible_with(py, None, work)
+}
+
+/// As [`interruptible`], and shows the progress.
+pub fn interruptible_with<T: Send>(
+    py: Python<'_>,
+    progress: Progress,
+    work: impl FnOnce(&Stop) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
     let stop = Stop::default();
     let done = py.detach(|| {
         thread::scope(|scope| {
@@ -68,7 +115,7 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> Result
             let mut raised = None;
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(SIGNAL_INTERVAL) {
                 if raised.is_none() {
-                    raised = Python::attach(|py| py.check_signals()).err();
+                    raised = Python::attach(|py| py.check_signals().and_then(|()| stop.show(py, &progress))).err();
                     raised.iter().for_each(|_| stop.request());
                 }
             }
@@ -79,5 +126,8 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> Result
             }
         })
     });
-    Ok(done?)
+    let done = done?;
+    stop.finish();
+    stop.show(py, &progress)?;
+    Ok(done)
 }

@@ -1,17 +1,40 @@
-//! Suites: jobs of one suite under one subject in any process, and their merged results.
+//! Suites: jobs in any process, and the folder that stores their runs.
 
 use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::packets::Column;
 use crate::recording::{both, json};
 use crate::request::{check_controller, registry_with};
-use crate::stop::{Stop, interruptible, pool};
+use crate::rows::Rows;
+use crate::stop::{Progress, Stop, interruptible, interruptible_with, on_threads};
 use paceline::Registry;
-use paceline_lab::suite::{ALL, Subject, Suite, run};
+use paceline_lab::done_runs::DoneRuns;
+use paceline_lab::suite::{ALL, Subject, Suite, SuiteJob, SuiteRun};
 use paceline_lab::yardsticks::Oracle;
-use paceline_results::SuitesReport;
+use paceline_netsim::backend::BackendError;
 use pyo3::prelude::*;
-use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const WORLD: &str = "sim";
+
+/// The runs of suites under controllers.
+#[pyclass(frozen, module = "paceline._paceline")]
+pub struct SuiteRuns {
+    state: Mutex<State>,
+    registry: Registry,
+    /// The argument that names each suite.
+    names: Vec<String>,
+}
+
+struct State {
+    runs: paceline_lab::suite::SuiteRuns,
+    /// The folder and its finished runs.
+    out: Option<(PathBuf, DoneRuns)>,
+    /// The jobs that were handed out.
+    jobs: Vec<SuiteJob>,
+}
 
 /// The results of suites.
 #[pyclass(frozen, module = "paceline._paceline")]
@@ -25,12 +48,15 @@ pub struct FinishedSuites {
     /// The same as HTML.
     #[pyo3(get)]
     html: String,
+    rows: Rows,
 }
 
+#[pymethods]
 impl FinishedSuites {
-    fn new(suites: &[Suite], report: &SuitesReport) -> PyResult<Self> {
-        let (text, html) = both(&paceline_cli::suites_view(suites, report));
-        Ok(Self { document: json(report)?, text, html })
+    /// Returns the columns of the table of results.
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> Vec<Column> {
+        self.rows.columns(py)
     }
 }
 
@@ -44,63 +70,148 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>, Failu
     Ok(Subject::named(names, registry))
 }
 
-/// Returns the jobs: each suite under each controller. Jobs of other processes run them one by one.
-#[pyfunction]
-pub fn suite_jobs(
-    py: Python<'_>,
-    names: Vec<String>,
-    controllers: Vec<String>,
-    registered: Vec<Registered>,
-) -> PyResult<Vec<(String, String)>> {
-    let registry = registry_with(py, registered, &controllers)?;
-    let subjects = subjects(&controllers, &registry)?;
-    let (mut seen, mut jobs) = (BTreeSet::new(), Vec::new());
-    for given in &names {
-        for suite in Suite::find_all(core::slice::from_ref(given)).map_err(Failure::from)? {
-            // A suite of a file is found by the name of the file alone.
-            let name = if given == ALL { &suite.id } else { given };
-            if seen.insert(suite.id.clone()) {
-                jobs.extend(subjects.iter().map(|subject| (name.clone(), subject.name.clone())));
-            }
-        }
-    }
-    Ok(jobs)
-}
+/// A job of a worker: its number, suite, controller, index of the scenario, and seeds.
+type Job = (usize, String, String, usize, Vec<u64>);
 
-/// Runs suites under controllers on local threads.
-#[pyfunction]
-#[pyo3(signature = (names, controllers, repeats, registered, threads))]
-pub fn suites(
-    py: Python<'_>,
-    names: Vec<String>,
-    controllers: Vec<String>,
-    repeats: Option<u64>,
-    registered: Vec<Registered>,
-    threads: Option<usize>,
-) -> PyResult<FinishedSuites> {
-    let registry = registry_with(py, registered, &controllers)?;
-    let suites = Suite::find_all(&names).map_err(Failure::from)?;
-    let subjects = subjects(&controllers, &registry)?;
-    let report = interruptible(py, |stop: &Stop| {
-        with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
-            let make = || -> Result<SuitesReport, Failure> { Ok(run(runner, &suites, &subjects, repeats, &|_| ())??) };
-            match threads {
-                None => make(),
-                Some(threads) => {
-                    let pool = pool(Some(threads))
-                        .map_err(|e| Failure::Argument(format!("cannot start {threads} threads: {e}")))?;
-                    pool.install(make)
+#[pymethods]
+impl SuiteRuns {
+    /// Loads suites under controllers, and reads the finished runs of a folder.
+    #[new]
+    #[pyo3(signature = (names, controllers, seeds, registered, out, resume))]
+    fn new(
+        py: Python<'_>,
+        names: Vec<String>,
+        controllers: Vec<String>,
+        seeds: Option<Vec<u64>>,
+        registered: Vec<Registered>,
+        out: Option<PathBuf>,
+        resume: bool,
+    ) -> PyResult<Self> {
+        let own: Vec<String> = registered.iter().map(|controller| controller.name.clone()).collect();
+        let registry = registry_with(py, registered, &controllers)?;
+        let (mut suites, mut arguments) = (Vec::<Suite>::new(), Vec::new());
+        for given in &names {
+            for suite in Suite::find_all(core::slice::from_ref(given)).map_err(Failure::from)? {
+                if suites.iter().all(|other| other.id != suite.id) {
+                    // A suite of a file is found by the name of the file alone.
+                    arguments.push(if given == ALL { suite.id.clone() } else { given.clone() });
+                    suites.push(suite);
                 }
             }
+        }
+        let subjects = subjects(&controllers, &registry)?;
+        let loaded = py.detach(|| paceline_lab::suite::SuiteRuns::load(suites, subjects, seeds.as_deref(), &registry));
+        let mut runs = loaded.map_err(Failure::from)?;
+        let Some(folder) = out else {
+            return Ok(Self {
+                state: Mutex::new(State { runs, out: None, jobs: Vec::new() }),
+                registry,
+                names: arguments,
+            });
+        };
+        let done = DoneRuns::open(&folder).map_err(Failure::from)?;
+        if done.count() > 0 && !resume {
+            let (place, count) = (folder.display(), done.count());
+            let message =
+                format!("`{place}` holds {count} finished runs; resume=True uses them, and a new folder starts again");
+            return Err(Failure::Argument(message).into());
+        }
+        interruptible(py, |stop| {
+            runs.restore(WORLD, &done)?;
+            with_runner(WORLD, (&registry, stop), Repeat::default(), |runner| {
+                for (index, subject) in runs.subjects().iter().enumerate().filter(|(_, of)| own.contains(&of.name)) {
+                    if !runs.is_repeatable(runner, index)? {
+                        let (place, name) = (folder.display(), &subject.name);
+                        let message =
+                            format!("`{place}` holds runs of other code of the controller `{name}`; name a new folder");
+                        return Err(Failure::Argument(message));
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        let state = State { runs, out: Some((folder, done)), jobs: Vec::new() };
+        Ok(Self { state: Mutex::new(state), registry, names: arguments })
+    }
+
+    /// Makes the missing runs on local threads; `None`: one for each core.
+    #[pyo3(signature = (threads, progress))]
+    fn run(&self, py: Python<'_>, threads: Option<usize>, progress: Progress) -> PyResult<()> {
+        interruptible_with(py, progress, |stop: &Stop| {
+            with_runner(WORLD, (&self.registry, stop), Repeat::default(), |runner| {
+                let State { runs, out, .. } = &mut *self.state();
+                let done = out.as_ref().map(|(_, done)| done);
+                on_threads(threads, || Ok(runs.run(runner, done, &|seconds| stop.expect(seconds as u64))?))
+            })
         })
-    })?;
-    FinishedSuites::new(&suites, &report)
+    }
+
+    /// Returns the missing runs as jobs for this number of workers.
+    #[pyo3(signature = (workers, batch))]
+    fn jobs(&self, workers: usize, batch: Option<usize>) -> Vec<Job> {
+        let State { runs, jobs, .. } = &mut *self.state();
+        *jobs = runs.jobs(workers, batch);
+        let of = |(number, job): (usize, &SuiteJob)| {
+            let SuiteJob { suite, subject, scenario, seeds } = job;
+            (number, self.names[*suite].clone(), runs.subjects()[*subject].name.clone(), *scenario, seeds.clone())
+        };
+        jobs.iter().enumerate().map(of).collect()
+    }
+
+    /// Adds and stores the runs of a job, given as JSON.
+    fn add(&self, py: Python<'_>, job: usize, runs: &str) -> PyResult<()> {
+        let finished: Vec<SuiteRun> = serde_json::from_str(runs).map_err(Failure::from)?;
+        Ok(py.detach(|| {
+            let State { runs, out, jobs } = &mut *self.state();
+            runs.add(&jobs[job], finished, (WORLD, out.as_ref().map(|(_, done)| done))).map_err(Failure::from)
+        })?)
+    }
+
+    /// Returns the results, and writes them into the folder. All runs must be finished.
+    fn finish(&self, py: Python<'_>) -> PyResult<FinishedSuites> {
+        let State { runs, out, .. } = &mut *self.state();
+        let report = py.detach(|| runs.report(WORLD));
+        if let Some((folder, _)) = out {
+            let write = py.detach(|| paceline_cli::write_suites(folder, &report));
+            write.map_err(|error| Failure::Backend(BackendError::Broken { cause: error.to_string() }))?;
+        }
+        let mut rows = Rows::new(&["suite", "controller"]);
+        runs.measured(WORLD).for_each(|(suite, subject, run)| rows.add(&[&suite.id, &subject.name], &run));
+        let (text, html) = both(&paceline_cli::suites_view(runs.suites(), &report));
+        Ok(FinishedSuites { document: json(&report)?, text, html, rows })
+    }
+
+    /// Closes the folder.
+    fn close(&self) {
+        self.state().out = None;
+    }
 }
 
-/// Merges documents of the same suites under different controllers, in their order.
+impl SuiteRuns {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the runs of a job and returns them as JSON: every case of a scenario of a suite under a controller.
 #[pyfunction]
-pub fn merge_suites(names: Vec<String>, documents: Vec<String>) -> PyResult<FinishedSuites> {
-    let suites = Suite::find_all(&names).map_err(Failure::from)?;
-    let parts = documents.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<SuitesReport>, _>>();
-    FinishedSuites::new(&suites, &SuitesReport::merge(parts.map_err(Failure::from)?))
+pub fn suite_job(
+    py: Python<'_>,
+    suite: &str,
+    controller: String,
+    scenario: usize,
+    seeds: Vec<u64>,
+    registered: Vec<Registered>,
+) -> PyResult<String> {
+    let names = [controller];
+    let registry = registry_with(py, registered, &names)?;
+    let suite = Suite::find(suite).map_err(Failure::from)?;
+    let subjects = subjects(&names, &registry)?;
+    let job = SuiteJob { suite: 0, subject: 0, scenario, seeds };
+    let runs = interruptible(py, |stop| {
+        with_runner(WORLD, (&registry, stop), Repeat::default(), |runner| {
+            Ok(paceline_lab::suite::SuiteRuns::run_job(runner, &suite, &subjects[0], &job)??)
+        })
+    })?;
+    json(&runs)
 }

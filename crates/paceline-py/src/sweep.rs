@@ -3,13 +3,16 @@
 use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::packets::Column;
 use crate::recording::{Making, RunsData, both, json};
 use crate::request::{Request, registry};
-use crate::stop::{Stop, interruptible, pool};
+use crate::rows::Rows;
+use crate::stop::{Progress, Stop, interruptible, interruptible_with, on_threads};
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, REPEATS, SweepError, SweepFolder};
 use paceline_results::SweepResult;
+use paceline_results::database::MeasuredRun;
 use paceline_scenario::Catalogue;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,44 +49,46 @@ pub struct FinishedSweep {
     /// The same as HTML.
     #[pyo3(get)]
     html: String,
+    /// The rows of a sweep in memory; those of a folder are read from it.
+    rows: Rows,
 }
 
 impl Sweep {
-    /// Calls `work` with a runner, on this number of threads; `None`: one for each core.
+    /// Calls `work` with a runner, on this number of threads; `None`: one for each core. The progress is counted in jobs.
     fn with_runner<T: Send>(
         &self,
         py: Python<'_>,
-        threads: Option<usize>,
-        work: impl FnOnce(&Runner<'_>) -> Result<T, SweepError> + Send,
+        (threads, progress): (Option<usize>, Progress),
+        work: impl FnOnce(&Runner<'_>, &Stop) -> Result<T, SweepError> + Send,
     ) -> PyResult<T> {
-        interruptible(py, |stop: &Stop| {
-            with_runner(&self.world, (&self.registry, stop), Repeat::default(), |runner| match threads {
-                None => Ok(work(runner)?),
-                Some(threads) => {
-                    let pool = pool(Some(threads))
-                        .map_err(|e| Failure::Argument(format!("cannot start {threads} threads: {e}")))?;
-                    Ok(pool.install(|| work(runner))?)
-                }
+        interruptible_with(py, progress, |stop: &Stop| {
+            with_runner(&self.world, (&self.registry, stop), Repeat::default(), |runner| {
+                let Runner { world, registry, clock, .. } = *runner;
+                let runner = Runner { world, registry, clock, ticked: &|| () };
+                on_threads(threads, || Ok(work(&runner, stop)?))
             })
         })
     }
 
     /// Returns the result as Python receives it.
-    fn finished(&self, result: SweepResult) -> PyResult<FinishedSweep> {
-        FinishedSweep::new(&self.sweep, result)
+    fn finished(&self, result: SweepResult, rows: &[JobRow]) -> PyResult<FinishedSweep> {
+        let runs = self.sweep.measured(rows, &self.world, &self.registry).map_err(Failure::from)?;
+        FinishedSweep::new(&self.sweep, result, &runs)
     }
 }
 
 impl FinishedSweep {
-    fn new(sweep: &paceline_lab::sweep::Sweep, result: SweepResult) -> PyResult<Self> {
+    fn new(sweep: &paceline_lab::sweep::Sweep, result: SweepResult, runs: &[MeasuredRun]) -> PyResult<Self> {
         let (text, html) = both(&paceline_cli::sweep_view(sweep, &result));
-        Ok(Self { document: json(&result)?, source: sweep.origin().text.clone(), text, html, result })
+        let mut rows = Rows::default();
+        runs.iter().for_each(|run| rows.add(&[], run));
+        Ok(Self { rows, document: json(&result)?, source: sweep.origin().text.clone(), text, html, result })
     }
 
     /// Reads a folder.
     pub fn read(py: Python<'_>, dir: &Path, registry: Registry) -> PyResult<Self> {
         let (sweep, result) = py.detach(|| SweepFolder::read(dir, &registry)).map_err(Failure::from)?;
-        Self::new(&sweep, result)
+        Self::new(&sweep, result, &[])
     }
 }
 
@@ -135,13 +140,17 @@ impl Sweep {
 
     /// Runs a range of jobs and returns their rows, in order, as JSON. They depend only on the sweep and the version.
     fn batch(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<String> {
-        let rows = self.with_runner(py, None, |runner| self.sweep.batch(runner, first..end))?;
+        let rows = self.with_runner(py, (None, None), |runner, _| self.sweep.batch(runner, first..end))?;
         Ok(serde_json::to_string(&rows).map_err(Failure::from)?)
     }
 
     /// Runs every job on local threads, in memory.
-    fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<FinishedSweep> {
-        self.finished(self.with_runner(py, threads, |runner| self.sweep.run(runner, &|| ()))?)
+    fn run(&self, py: Python<'_>, threads: Option<usize>, progress: Progress) -> PyResult<FinishedSweep> {
+        let rows = self.with_runner(py, (threads, progress), |runner, stop| {
+            stop.expect(self.sweep.jobs());
+            self.sweep.rows(runner, &|| stop.tick())
+        })?;
+        self.finished(self.sweep.result(&rows), &rows)
     }
 
     /// Creates a folder for the sweep, or resumes one.
@@ -154,19 +163,29 @@ impl Sweep {
     /// Checks that the folder's rows were made with the same code.
     fn verify(&self, py: Python<'_>, folder: &Folder) -> PyResult<()> {
         let folder = folder.get()?;
-        self.with_runner(py, None, |runner| self.sweep.verify(runner, &folder))
+        self.with_runner(py, (None, None), |runner, _| self.sweep.verify(runner, &folder))
     }
 
     /// Runs every job that is missing in the folder, on local threads.
-    fn run_into(&self, py: Python<'_>, folder: &Folder, threads: Option<usize>) -> PyResult<FinishedSweep> {
+    fn run_into(
+        &self,
+        py: Python<'_>,
+        folder: &Folder,
+        threads: Option<usize>,
+        progress: Progress,
+    ) -> PyResult<FinishedSweep> {
         let folder = folder.get()?;
-        self.finished(self.with_runner(py, threads, |runner| self.sweep.run_into(runner, &folder, &|| ()))?)
+        let made = self.with_runner(py, (threads, progress), |runner, stop| {
+            stop.expect(folder.jobs() - folder.done_jobs());
+            self.sweep.run_into(runner, &folder, &|| stop.tick())
+        })?;
+        self.finished(made, &[])
     }
 
     /// Computes the result from the folder's rows, which must be complete.
     fn merge(&self, py: Python<'_>, folder: &Folder) -> PyResult<FinishedSweep> {
         let folder = folder.get()?;
-        self.finished(py.detach(|| folder.merge(&self.sweep)).map_err(Failure::from)?)
+        self.finished(py.detach(|| folder.merge(&self.sweep)).map_err(Failure::from)?, &[])
     }
 
     /// Makes the runs behind a measure at a point, each with its series and packets.
@@ -183,6 +202,15 @@ impl Sweep {
         let refined = self.sweep.refined(&finished.result, &self.registry).map_err(Failure::from)?;
         let (registry, world) = (&self.registry, &self.world);
         Ok(refined.map(|sweep| Self { sweep, registry: Arc::clone(registry), world: world.clone() }))
+    }
+}
+
+#[pymethods]
+impl FinishedSweep {
+    /// Returns the columns of the table of results, for a sweep in memory.
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> Vec<Column> {
+        self.rows.columns(py)
     }
 }
 

@@ -238,11 +238,11 @@ impl From<&paceline::QueuedFrame> for QueuedFrame {
 /// A message of a receive half. Fields that its kind does not have are `None`.
 #[pyclass(frozen, get_all, module = "paceline")]
 pub struct Message {
-    /// `remb`, `gradient` or `nada`.
+    /// `remb` or `nada`.
     pub kind: &'static str,
     /// REMB: the estimated maximum. Other kinds: the receive rate.
     pub rate_bps: u64,
-    /// `gradient`: the one-way delay gradient. `nada`: the composite congestion signal.
+    /// `nada`: the composite congestion signal.
     pub signal_ms: Option<f64>,
     /// `nada`: `ramp-up` or `gradual`.
     pub mode: Option<&'static str>,
@@ -253,9 +253,6 @@ impl Message {
     pub fn of(message: &paceline::Message) -> Option<Self> {
         let (kind, rate_bps, signal_ms, mode) = match message {
             paceline::Message::Remb(rate) => ("remb", rate.as_bps(), None, None),
-            paceline::Message::Gradient(report) => {
-                ("gradient", report.incoming.as_bps(), Some(report.step.gradient_ms()), None)
-            }
             paceline::Message::Nada(report) => {
                 let mode = NadaMode::NAMES[report.mode as usize];
                 ("nada", report.incoming.as_bps(), Some(report.signal.as_millis_f64()), Some(mode))
@@ -269,7 +266,7 @@ impl Message {
 /// One feedback message: the packets that it reports as received or lost, in order of sequence. Each array is made on access.
 #[pyclass(frozen, module = "paceline")]
 pub struct Feedback {
-    packets: Vec<PacketReport>,
+    pub packets: Vec<PacketReport>,
     /// Bytes that are neither acknowledged nor lost after this message.
     #[pyo3(get)]
     pub outstanding_bytes: u64,

@@ -6,13 +6,14 @@
 //! DIR/results.sqlite --------------------------validations---------------'
 //! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
-//! DIR/suites.json ----------------------bound_text---------suites----------------> suites.html
+//! DIR/suites.json ----------------------check_text---------suites----------------> suites.html
 //! ```
 //!
 //! A [`figure::Figure`] contains everything that a plot shows; the output modules do not read events. A report needs only the
 //! files of `--out DIR`.
 
 pub mod cells;
+pub mod check_text;
 pub mod error;
 pub mod figure;
 pub mod figure_groups;

@@ -2,14 +2,13 @@
 //! `scoreboard.json`, has no script and loads nothing.
 
 use crate::cells::{self, CellText};
+use crate::check_text::cell_verdict;
 use crate::error::ReportError;
 use crate::page::write_page;
 use crate::policy::policy;
 use askama::Template;
 use paceline_netsim::records::MetricCatalogue;
-use paceline_results::{
-    Assumed, Cell, Counts, ExperimentReport, PaperCounts, SCOREBOARD_FILE, Scoreboard, Verdict, papers,
-};
+use paceline_results::{Assumed, Cell, Counts, ExperimentReport, PaperCounts, SCOREBOARD_FILE, Scoreboard, papers};
 use std::path::Path;
 
 /// Default name of the page in its folder.
@@ -221,12 +220,7 @@ impl<'a> CellView<'a> {
         Self {
             cell,
             anchor,
-            sign: match cell.verdict {
-                Verdict::Reproduced => '✓',
-                Verdict::Direction => '≈',
-                Verdict::Not => '✗',
-                Verdict::NotRun => '·',
-            },
+            sign: cell.verdict.mark(),
             what,
             case,
             window,
@@ -264,6 +258,6 @@ impl<'a> CellView<'a> {
             Some(_) => "; a constant was fitted to it",
             None => "",
         };
-        format!("{text}: {}{given}", self.cell.verdict.name())
+        format!("{text}: {}{given}", cell_verdict(self.cell))
     }
 }

@@ -1,8 +1,9 @@
 //! Formats gaps between two worlds for the terminal and the pages.
 
+use crate::check_text::summary_text;
 use paceline_netsim::records::HostStats;
 use paceline_netsim::records::MetricKind;
-use paceline_results::{ComparedMetric, Validation, ValidationVerdict};
+use paceline_results::{ComparedMetric, Validation};
 
 /// Largest number of flows in the table; the JSON document has all.
 const FLOWS_SHOWN: usize = 6;
@@ -28,11 +29,7 @@ fn row(measured: &ComparedMetric) -> [String; 5] {
     let kind = measured.kind();
     let of = measured.hop.as_ref().or(measured.flow.as_ref());
     let dash = || "–".to_owned();
-    let mean = |world: usize| match measured.worlds[world] {
-        None => dash(),
-        Some(s) if s.n > 1 => format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95)),
-        Some(s) => kind.show(s.mean),
-    };
+    let mean = |world: usize| measured.worlds[world].map_or_else(dash, |s| summary_text(&s, |v| kind.show(v)));
     let difference = measured.difference.as_ref();
     [
         of.map_or_else(|| measured.metric.clone(), |of| format!("{} of {of}", measured.metric)),
@@ -56,23 +53,6 @@ pub fn between_seeds(validation: &Validation) -> Option<String> {
     let [first, second] = validation.queue_delay.as_ref()?.between_seeds;
     let [in_first, in_second] = &validation.worlds;
     Some(format!("mean distance between two seeds: {:.3} in {in_first}, {:.3} in {in_second}", first?, second?))
-}
-
-/// Describes a verdict in one line.
-pub fn verdict(verdict: &ValidationVerdict) -> String {
-    let kind = verdict.kind();
-    let what = format!("{} of {}", verdict.metric, verdict.hop);
-    let Some(difference) = verdict.difference else {
-        return format!("fail  {what}: a run in one backend has no value");
-    };
-    let (mark, and) = match (verdict.within, verdict.sure) {
-        (true, Some(false)) => ("pass", ", but the 95 % interval extends outside the tolerance: use more --repeats"),
-        (true, _) => ("pass", ""),
-        (false, Some(false)) => ("fail", ", but the 95 % interval extends into the tolerance: use more --repeats"),
-        (false, _) => ("fail", ""),
-    };
-    let (difference, tolerance) = (kind.show_difference(difference), kind.show_size(verdict.tolerance));
-    format!("{mark}  {what}: {difference}, tolerance ± {tolerance}{and}")
 }
 
 /// Describes the host statistics of each world in one line, with one more line per disturbed run.

@@ -1,6 +1,6 @@
 //! The documents of a reproduction: cells, experiments, counts.
 
-use crate::{StoreError, files};
+use crate::{Judgement, StoreError, Verdict, files};
 use paceline_netsim::records::{Label, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,8 +108,14 @@ pub struct Cell {
     pub fitted: Option<String>,
     /// The claim that it supports; for a bound, its id.
     pub claim: Option<String>,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The verdict in the words of reproductions.
+    pub verdict: CellVerdict,
+    /// The verdict on the measured value alone; `None` if no run was made.
+    #[serde(default)]
+    pub check: Option<Verdict>,
+    /// See [`Judgement::further_runs`].
+    #[serde(default)]
+    pub further_runs: Option<u64>,
     /// Explanation, where it is not reproduced.
     pub note: Option<String>,
     /// The cell in another world, where the two are compared.
@@ -151,7 +157,7 @@ pub struct OtherWorldCell {
     /// Number of runs.
     pub n: usize,
     /// The verdict in that world.
-    pub verdict: Verdict,
+    pub verdict: CellVerdict,
 }
 
 /// A cell with changes to the scenario.
@@ -164,7 +170,7 @@ pub struct ChangeResult {
     /// Half-width of its 95 % interval.
     pub ci95: Option<f64>,
     /// The verdict; `None` if it was not run.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<CellVerdict>,
 }
 
 /// The denominator of a ratio.
@@ -196,7 +202,7 @@ pub struct VerdictCounts {
     pub cells: usize,
     /// Reproduced.
     pub reproduced: usize,
-    /// Not reproduced, but the claim passes.
+    /// Not reproduced, but the claim holds.
     pub direction: usize,
     /// Neither.
     pub not: usize,
@@ -221,13 +227,13 @@ pub struct VerdictSummary {
     pub published: VerdictCounts,
     /// Those of them that the null sender does not reproduce.
     pub published_without_null: VerdictCounts,
-    /// Claims. A claim passes if all bounds with its id pass.
+    /// Claims. A claim holds if all bounds with its id do.
     pub claims: usize,
-    /// Claims that pass.
+    /// Claims that hold.
     pub claims_held: usize,
-    /// Claims that do not pass with the null sender.
+    /// Claims that do not hold with the null sender.
     pub claims_without_null: usize,
-    /// Those of them that pass.
+    /// Those of them that hold.
     pub claims_held_without_null: usize,
 }
 
@@ -240,6 +246,11 @@ impl Report {
 }
 
 impl ExperimentReport {
+    /// Returns whether a claim fails. One that is undecided does not.
+    pub fn fails(&self) -> bool {
+        self.cells.iter().any(|cell| cell.published.is_none() && cell.check == Some(Verdict::Fails))
+    }
+
     /// Returns its paper: the id up to the slash.
     pub fn paper(&self) -> &str {
         self.id.split_once('/').map_or(&self.id, |(paper, _)| paper)
@@ -288,10 +299,7 @@ impl Cell {
     /// Describes the measured quantity: metric, statistic and denominator.
     pub fn quantity(&self) -> String {
         let stream = self.stream.as_ref().map_or(String::new(), |stream| format!(" of stream {stream}"));
-        let metric = match self.runs {
-            Statistic::Mean => format!("{}{stream}", self.metric),
-            extreme => format!("{} {}{stream}", extreme.name(), self.metric),
-        };
+        let metric = self.runs.qualify(&self.metric) + &stream;
         if let Some(each) = &self.each {
             return each.describe(&metric);
         }
@@ -323,7 +331,7 @@ impl Cell {
         let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
         let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
         let does = match moved.verdict {
-            Some(Verdict::Reproduced) => "moved",
+            Some(CellVerdict::Reproduced) => "moved",
             Some(_) => "not moved",
             None => "has no value any more, so it is not moved",
         };
@@ -338,6 +346,11 @@ impl Cell {
         !self.null_reproduces && self.fitted.is_none()
     }
 
+    /// Returns the judgement of the measured value; `None` if no run was made.
+    pub fn judgement(&self) -> Option<Judgement> {
+        Some(Judgement { verdict: self.check?, further_runs: self.further_runs })
+    }
+
     /// Returns the measured mean and interval.
     pub fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
@@ -349,10 +362,14 @@ impl Cell {
 pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> VerdictSummary {
     let mut counts = VerdictSummary::default();
     for report in reports {
-        // By claim: whether it passes, and whether it passes with the null sender.
+        // By claim: whether it holds, and whether it holds with the null sender.
         let mut claims: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
-        let not_run: BTreeSet<&str> =
-            report.cells.iter().filter(|c| c.verdict == Verdict::NotRun).filter_map(|c| c.claim.as_deref()).collect();
+        let not_run: BTreeSet<&str> = report
+            .cells
+            .iter()
+            .filter(|c| c.verdict == CellVerdict::NotRun)
+            .filter_map(|c| c.claim.as_deref())
+            .collect();
         for cell in &report.cells {
             counts.all.count(cell.verdict);
             if cell.is_evidence() {
@@ -367,7 +384,7 @@ pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport
                 }
                 (None, Some(id)) => {
                     let claim = claims.entry(id).or_insert((true, true));
-                    claim.0 &= cell.verdict == Verdict::Reproduced;
+                    claim.0 &= cell.verdict == CellVerdict::Reproduced;
                     claim.1 &= cell.null_reproduces;
                 }
                 (None, None) => {}
@@ -385,13 +402,13 @@ pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport
 }
 
 impl VerdictCounts {
-    fn count(&mut self, verdict: Verdict) {
-        self.cells += usize::from(verdict != Verdict::NotRun);
+    fn count(&mut self, verdict: CellVerdict) {
+        self.cells += usize::from(verdict != CellVerdict::NotRun);
         *match verdict {
-            Verdict::Reproduced => &mut self.reproduced,
-            Verdict::Direction => &mut self.direction,
-            Verdict::Not => &mut self.not,
-            Verdict::NotRun => &mut self.not_run,
+            CellVerdict::Reproduced => &mut self.reproduced,
+            CellVerdict::Direction => &mut self.direction,
+            CellVerdict::Not => &mut self.not,
+            CellVerdict::NotRun => &mut self.not_run,
         } += 1;
     }
 }
@@ -399,11 +416,10 @@ impl VerdictCounts {
 /// The verdict on a published value or a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// For a published value: its distance to the measured mean and the half-width of the 95 % interval are within the
-    /// tolerance. For a bound: the mean is within it.
+pub enum CellVerdict {
+    /// The check of the published value or bound holds.
     Reproduced,
-    /// Not reproduced, but the claim that the value supports passes.
+    /// It does not, but the claim that the value supports holds.
     Direction,
     /// Neither.
     Not,
@@ -413,7 +429,17 @@ pub enum Verdict {
     NotRun,
 }
 
-impl Verdict {
+impl CellVerdict {
+    /// Returns its mark in tables.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Reproduced => '✓',
+            Self::Direction => '≈',
+            Self::Not => '✗',
+            Self::NotRun => '·',
+        }
+    }
+
     /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {

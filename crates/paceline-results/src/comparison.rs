@@ -1,8 +1,10 @@
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
+use crate::{Judgement, Verdict};
 use paceline_netsim::records::json::{finite_or_null, or_infinite};
 use paceline_netsim::records::{Better, Label, Summary};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Controllers on one scenario, side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,39 +84,32 @@ pub struct ComparedDifference {
     /// (Bonferroni); infinite for one seed, written as null.
     #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub interval: f64,
-    /// What it means.
-    pub verdict: DifferenceVerdict,
+    /// The smallest difference that matters to a choice.
+    pub margin: f64,
+    /// Whether it improves the metric; `None` for no difference, and if the metric does not say which values are better.
+    pub better: Option<bool>,
+    /// Whether it differs by an amount that matters: [`Check::Difference`](crate::Check::Difference).
+    #[serde(flatten)]
+    pub judgement: Judgement,
 }
 
-/// What a difference means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DifferenceVerdict {
-    /// The controller is better than the baseline.
-    Better,
-    /// It is worse.
-    Worse,
-    /// It differs, and the metric does not say which value is better.
-    Different,
-    /// The interval contains 0.
-    NotSignificant,
-    /// All values are equal.
-    Equal,
-    /// One seed gives no interval.
-    OneSeed,
-}
-
-impl DifferenceVerdict {
-    /// Returns the words for readers.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Different => "different",
-            Self::NotSignificant => "no significant difference",
-            Self::Equal => "equal",
-            Self::OneSeed => "one seed: no interval",
+/// Writes `better`, `worse` or `different` for a difference that matters, `equal` if there is none, or `undecided, 6 more runs`.
+impl fmt::Display for ComparedDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.judgement.verdict, self.better) {
+            (Verdict::Holds, Some(true)) => f.pad("better"),
+            (Verdict::Holds, Some(false)) => f.pad("worse"),
+            (Verdict::Holds, None) => f.pad("different"),
+            (Verdict::Fails, _) => f.pad("equal"),
+            (Verdict::Undecided, _) => write!(f, "{}", self.judgement),
         }
+    }
+}
+
+impl ComparedDifference {
+    /// Returns whether a difference that matters improves the metric; `None` without one, and if the metric does not say.
+    pub fn improves(&self) -> Option<bool> {
+        self.better.filter(|_| self.judgement.verdict == Verdict::Holds)
     }
 }
 

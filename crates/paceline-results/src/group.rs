@@ -1,7 +1,6 @@
 //! A group: the summary of several runs of one scenario, which comparisons and reports read instead of rows.
 
-use crate::EachWindow;
-use crate::{Assumed, Cell};
+use crate::{Assumed, Cell, EachWindow, Judgement};
 use paceline_netsim::records::{Label, Paired, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,7 +34,7 @@ pub struct Group {
     pub summary: BTreeMap<String, Summary>,
     /// The verdict on every published value and bound that only depends on these runs.
     pub cells: Vec<Cell>,
-    /// Every bound, and whether it passes.
+    /// Every bound, and its verdict.
     pub assertions: Vec<Assertion>,
     /// Assumed constants, which no source gives.
     pub assumed: Vec<Assumed>,
@@ -66,7 +65,7 @@ pub struct Differences {
     /// Metrics with a value in each of these runs. The intervals are not corrected for multiple comparisons.
     pub metrics_compared: usize,
     /// Metrics whose interval excludes 0.
-    pub told_apart: usize,
+    pub significant: usize,
     /// The difference of each metric to the baseline.
     pub metrics: BTreeMap<String, Paired>,
 }
@@ -86,7 +85,7 @@ impl Differences {
             seeds: pairs.len(),
             same_runs: pairs.iter().filter(|(from, to)| from.trace_hash == to.trace_hash).count(),
             metrics_compared: metrics.len(),
-            told_apart: metrics.values().filter(|d| d.apart == Some(true)).count(),
+            significant: metrics.values().filter(|d| d.significant == Some(true)).count(),
             metrics,
         }
     }
@@ -119,8 +118,13 @@ pub struct Assertion {
     pub bounds: (f64, f64),
     /// The measured statistic; `None` if a run has no value.
     pub measured: Option<f64>,
-    /// Whether the measured value is within the bounds.
+    /// Half-width of its 95 % interval; `None` without an interval.
+    pub ci95: Option<f64>,
+    /// Whether the verdict is `holds`.
     pub holds: bool,
+    /// The verdict.
+    #[serde(flatten)]
+    pub judgement: Judgement,
 }
 
 #[cfg(test)]
@@ -145,9 +149,9 @@ mod tests {
         ];
         let found = Differences::between(&baseline, &runs);
         // Seed 3 has no counterpart; freezes have no value in one run.
-        assert_eq!((found.seeds, found.same_runs, found.metrics_compared, found.told_apart), (2, 1, 2, 1));
-        assert!((found.metrics["jain"].mean - 0.1).abs() < 1e-12 && found.metrics["jain"].apart == Some(true));
-        assert_eq!((found.metrics["loss_ratio"].mean, found.metrics["loss_ratio"].apart), (0.0, Some(false)));
+        assert_eq!((found.seeds, found.same_runs, found.metrics_compared, found.significant), (2, 1, 2, 1));
+        assert!((found.metrics["jain"].mean - 0.1).abs() < 1e-12 && found.metrics["jain"].significant == Some(true));
+        assert_eq!((found.metrics["loss_ratio"].mean, found.metrics["loss_ratio"].significant), (0.0, Some(false)));
         assert!(!found.metrics.contains_key("freeze_duration_s"));
         let nothing = Differences::between(&baseline, &[]);
         assert_eq!((nothing.seeds, nothing.metrics_compared), (0, 0));

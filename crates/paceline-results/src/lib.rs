@@ -30,6 +30,7 @@
 #![cfg_attr(not(feature = "tables"), allow(dead_code, unused_imports))]
 
 mod cells;
+pub mod check;
 mod comparison;
 #[cfg(feature = "tables")]
 pub mod database;
@@ -53,10 +54,11 @@ pub mod tables;
 pub mod validation;
 
 pub use cells::{
-    Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell, Report,
-    SCOREBOARD_FILE, Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
+    Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell,
+    Report, SCOREBOARD_FILE, Scoreboard, VerdictCounts, VerdictSummary, count_verdicts,
 };
-pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Subject};
+pub use check::{Check, Judgement, Verdict};
+pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
@@ -71,7 +73,7 @@ pub use suite::{
     SuitesReport, TestResult, ValueFormat,
 };
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
-pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationVerdict, Validations};
+pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationCheck, Validations};
 
 #[cfg(all(test, feature = "tables"))]
 mod tests;

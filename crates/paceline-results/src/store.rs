@@ -1,7 +1,7 @@
 //! A folder of results.
 
 use crate::database::{
-    Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, read_documents, run_inputs,
+    Database, DocumentKind, MeasuredRun, QuantityKey, RunFolder, RunRow, code, read_documents, run_inputs,
 };
 use crate::files::{self, Left, Temporary};
 use crate::names::{free_name, is_plain_name};
@@ -11,6 +11,7 @@ use crate::stored::{About, RUNS, RunInputs, StoredRun};
 use crate::{ComparisonTable, Group, StoreError, Validation};
 use paceline_netsim::records::RunHeader;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,18 +102,19 @@ impl Store {
             validations: read_documents(&database, DocumentKind::Validation)?,
             ..Contents::default()
         };
-        let newest = |row: &RunRow| {
-            let same = |other: &&RunRow| {
-                let key = |row: &RunRow| (row.run.scenario.clone(), row.run.world.clone(), row.run.changes.clone());
-                key(row) == key(other)
-            };
-            rows.iter().filter(same).max_by_key(|other| other.stored).expect("it is one of them").run.clone()
-        };
+        let key = |row: &RunRow| (row.run.scenario.clone(), row.run.world.clone(), row.run.changes.clone());
+        let mut newest: BTreeMap<_, &RunRow> = BTreeMap::new();
+        for row in &rows {
+            let known = newest.entry(key(row)).or_insert(row);
+            if known.stored <= row.stored {
+                *known = row;
+            }
+        }
         let mut left_out: Vec<(String, Vec<String>)> = Vec::new();
         let mut hidden: Vec<(String, Vec<String>)> = Vec::new();
         for row in &rows {
             let folder = row.folder.as_ref().expect("only runs with folders were read");
-            let newest = newest(row);
+            let newest = &newest[&key(row)].run;
             if (&newest.scenario_hash, &newest.code) != (&row.run.scenario_hash, &row.run.code) {
                 hidden.push((row.run.scenario.clone(), row.run.changes.clone()));
                 match left_out.iter_mut().find(|(scenario, _)| *scenario == row.run.scenario) {
@@ -180,6 +182,14 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub fn result(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<Value>, StoreError> {
+        Ok(self.find(header, inputs)?.map(|(document, _)| document))
+    }
+
+    /// As [`Store::result`], with the folder of the run.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn find(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<(Value, PathBuf)>, StoreError> {
         let database = &self.folder.database;
         let rows = database.read(|transaction| database.run_folders(transaction))?;
         let key = (&*header.scenario, &*header.world, &*header.controllers, &*inputs.changes, header.seed);
@@ -193,7 +203,8 @@ impl Store {
         if !complete || !about.inputs.is_same(inputs) {
             return Ok(None);
         }
-        serde_json::from_str(&folder.document).map(Some).map_err(parse)
+        let document = serde_json::from_str(&folder.document).map_err(parse)?;
+        Ok(Some((document, place)))
     }
 
     /// Stores the summary of several runs. It replaces an earlier group of the same scenario, world, controllers, case and changes.
@@ -413,10 +424,6 @@ impl RunRow {
 /// Returns the columns of a run with a folder.
 pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey, Option<f64>)>) -> MeasuredRun {
     let (run, inputs) = (&about.run, &about.inputs);
-    let code = match &inputs.commit {
-        Some(commit) => format!("{} {commit}", inputs.version),
-        None => inputs.version.clone(),
-    };
     MeasuredRun {
         inputs: run_inputs(&inputs.plan_hash, &run.world, run.seed, &inputs.version),
         scenario: run.scenario.clone(),
@@ -425,7 +432,7 @@ pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey
         changes: run.changes.clone(),
         world: run.world.clone(),
         seed: run.seed,
-        code,
+        code: code(&inputs.version, inputs.commit.as_deref()),
         trace_hash: trace_hash.to_owned(),
         duration_s: inputs.setting.as_ref().map_or(0.0, |setting| setting.duration_s),
         values,

@@ -1,5 +1,6 @@
-//! The document of suites: which controller passes which bound of which test.
+//! The document of suites: the verdict on each bound of each test under each controller.
 
+use crate::check::{Judgement, Verdict};
 use crate::error::StoreError;
 use crate::files::read_json;
 use paceline_netsim::records::{Label, Summary};
@@ -71,22 +72,6 @@ impl SuitesReport {
             }
         }
     }
-
-    /// Joins the results of the same suites under different subjects: the rows of each suite in the order of the parts. Suites that a
-    /// later part has alone follow.
-    pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut merged = Self::default();
-        for suite in parts.into_iter().flat_map(|part| part.suites) {
-            match merged.suites.iter_mut().find(|known| known.id == suite.id) {
-                Some(known) => {
-                    known.rows.extend(suite.rows);
-                    known.changed.extend(suite.changed);
-                }
-                None => merged.suites.push(suite),
-            }
-        }
-        merged
-    }
 }
 
 /// The results of one suite.
@@ -100,8 +85,11 @@ pub struct SuiteReport {
     pub source: String,
     /// The kind of paths.
     pub family: String,
-    /// Runs of each test under each controller, on seeds from 1.
+    /// Runs of each test under each controller.
     pub repeats: u64,
+    /// Their seeds; empty: those from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
     /// The tests: each case of each scenario.
     pub tests: Vec<SuiteTest>,
     /// The results of each controller.
@@ -128,7 +116,7 @@ pub struct SuiteTest {
 /// A bound of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteBound {
-    /// Its name. Bounds of a test with one name pass or fail together.
+    /// Its name. Bounds of a test with one name have one verdict.
     pub id: String,
     /// The measured quantity in words.
     pub quantity: String,
@@ -191,6 +179,9 @@ pub struct SuiteRow {
 pub struct TestResult {
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
+    /// The score of each run, in the order of the seeds; empty if a run has none.
+    #[serde(default)]
+    pub scores: Vec<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
@@ -208,8 +199,11 @@ pub struct BoundResult {
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval; `None` for one run.
     pub ci95: Option<f64>,
-    /// Whether the bound holds with the whole interval.
+    /// Whether the verdict is `holds`.
     pub pass: bool,
+    /// The verdict.
+    #[serde(flatten)]
+    pub judgement: Judgement,
 }
 
 /// A verdict that differs from the expected one.
@@ -219,8 +213,8 @@ pub struct ChangedVerdict {
     pub controller: String,
     /// The test and the name of the bound.
     pub bound: String,
-    /// Whether it passes now.
-    pub pass: bool,
+    /// The verdict now; `None` if the suite has no such bound any more.
+    pub verdict: Option<Verdict>,
 }
 
 /// Numbers of bounds, by name, and of those that hold.
@@ -277,10 +271,10 @@ impl SuiteTest {
         self.bound_ids().map(|id| format!("{}: {id}", self.name()))
     }
 
-    /// Returns whether all bounds of this name hold.
-    pub fn passes(&self, id: &str, result: &TestResult) -> bool {
+    /// Returns the verdict on all bounds of this name together.
+    pub fn verdict(&self, id: &str, result: &TestResult) -> Verdict {
         let of_id = self.bounds.iter().zip(&result.bounds).filter(|(bound, _)| bound.id == id);
-        of_id.into_iter().all(|(_, result)| result.pass)
+        Verdict::all(of_id.map(|(_, result)| result.judgement.verdict))
     }
 
     /// Counts the bounds that hold, by name. None are counted if the test was not made.
@@ -288,7 +282,7 @@ impl SuiteTest {
         if result.bounds.is_empty() {
             return Held::default();
         }
-        let one = |id: &str| Held { held: usize::from(self.passes(id, result)), all: 1 };
+        let one = |id: &str| Held { held: usize::from(self.verdict(id, result) == Verdict::Holds), all: 1 };
         self.bound_ids().map(one).sum()
     }
 }
@@ -299,14 +293,24 @@ impl SuiteReport {
         self.tests.iter().zip(&row.results).map(|(test, result)| test.held(result)).sum()
     }
 
-    /// Returns the name of every bound that fails under a controller: test, and name of the bound.
-    pub fn fails(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
+    /// Returns the name of every bound under a controller, test and name of the bound, with its verdict. Tests that were not made have
+    /// none.
+    pub fn verdicts(&self, row: &SuiteRow) -> impl Iterator<Item = (String, Verdict)> {
         let of_test = |(test, result): (&SuiteTest, &TestResult)| {
-            let made = !result.bounds.is_empty();
-            let failed = test.bound_ids().filter(|id| made && !test.passes(id, result));
-            failed.map(|id| format!("{}: {id}", test.name())).collect::<Vec<_>>()
+            let ids = test.bound_ids().filter(|_| !result.bounds.is_empty());
+            ids.map(|id| (format!("{}: {id}", test.name()), test.verdict(id, result))).collect::<Vec<_>>()
         };
         self.tests.iter().zip(&row.results).flat_map(of_test)
+    }
+
+    /// Returns the name of every bound that does not hold under a controller.
+    pub fn unmet(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
+        self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
+    }
+
+    /// Returns the mean score of each test of a row that has one.
+    pub fn scores(&self, row: &SuiteRow) -> impl Iterator<Item = f64> {
+        row.results.iter().filter_map(|result| Some(Summary::from_values(&result.scores)?.mean))
     }
 
     /// Returns the mean over the tests of a result.

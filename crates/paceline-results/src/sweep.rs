@@ -1,5 +1,6 @@
 //! The result of a sweep, as `sweep --json` prints it.
 
+use crate::Verdict;
 use paceline_netsim::records::{Label, Paired, Summary};
 use paceline_units::RandomStreams;
 use serde::Serialize;
@@ -159,7 +160,7 @@ pub struct OrderingClaim {
     /// Where it is less: mean and number of the sums.
     pub less: (f64, usize),
     /// Whether the mean is larger where the first key is larger.
-    pub holds: bool,
+    pub verdict: Verdict,
 }
 
 /// The effect of a constant.

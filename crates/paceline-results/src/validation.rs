@@ -1,5 +1,6 @@
 //! Differences between two worlds on one scenario, as `validate --json` prints them.
 
+use crate::check::{Judgement, Verdict};
 use paceline_netsim::records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +60,7 @@ pub struct Validation {
     /// The distributions of queuing delay; `None` if no packet crossed the bottleneck in one of the worlds.
     pub queue_delay: Option<QueueDelay>,
     /// Whether the differences are within their tolerances.
-    pub verdicts: Vec<ValidationVerdict>,
+    pub verdicts: Vec<ValidationCheck>,
     /// The runs of each world, in the order of the seeds.
     pub runs: [Vec<ComparedRun>; 2],
 }
@@ -114,26 +115,26 @@ pub struct ComparedRun {
 
 /// Whether a difference is within its tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ValidationVerdict {
+pub struct ValidationCheck {
     /// The hop.
     pub hop: String,
     /// The metric.
     pub metric: String,
-    /// Mean of the differences, second world minus first, in the metric's unit; `None` if a run has no value, which is never
-    /// within the tolerance.
+    /// Mean of the differences, second world minus first, in the metric's unit; `None` if a run has no value, which fails.
     pub difference: Option<f64>,
+    /// Half-width of its 95 % interval; `None` for one seed.
+    pub ci95: Option<f64>,
     /// The tolerance, in the metric's unit.
     pub tolerance: f64,
-    /// Whether the difference is within the tolerance.
-    pub within: bool,
-    /// Whether the whole 95 % interval is on the same side of the tolerance; `None` without an interval.
-    pub sure: Option<bool>,
+    /// The verdict.
+    #[serde(flatten)]
+    pub judgement: Judgement,
 }
 
 impl Validation {
-    /// Returns whether every difference is within its tolerance.
-    pub fn is_within(&self) -> bool {
-        self.verdicts.iter().all(|verdict| verdict.within)
+    /// Returns the verdict on all differences together.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::all(self.verdicts.iter().map(|check| check.judgement.verdict))
     }
 }
 
@@ -144,7 +145,7 @@ impl ComparedMetric {
     }
 }
 
-impl ValidationVerdict {
+impl ValidationCheck {
     /// Returns the kind of its metric.
     pub fn kind(&self) -> MetricKind {
         kind(&self.metric)

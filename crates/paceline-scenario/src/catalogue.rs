@@ -70,7 +70,21 @@ impl Catalogue {
             return Err(error.help(format!("`paceline suite {name}` runs it")));
         }
         if name.ends_with(".toml") || Path::new(name).is_file() {
-            return Self::file(name, "scenario");
+            let origin = Self::file(name, "scenario")?;
+            if !name.ends_with(".toml") && is_trace(&origin.text) {
+                let error = ScenarioError::of(name, "", format!("{name} is a capacity trace, not a scenario"));
+                let set = format!("--set 'path.forward.capacity={{ trace = \"{name}\" }}'");
+                return Err(error.help(format!("`paceline new call.toml` writes a scenario, and `paceline run call.toml {set}` runs it over the trace")));
+            }
+            return Ok(origin);
+        }
+        let of_paper = |id: &&str| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        let experiments: Vec<String> = self.ids().filter(of_paper).map(|id| format!("`{id}`")).collect();
+        if !experiments.is_empty() {
+            let error = ScenarioError::of(name, "", format!("`{name}` is a group of scenarios, not a scenario"));
+            let list = experiments.join(", ");
+            return Err(error
+                .help(format!("name one: {list}; `paceline reproduce {name}` judges all by their published values")));
         }
         if self.formula_tables().any(|id| id == name) {
             let error = ScenarioError::of(name, "", format!("there is no scenario `{name}`"));
@@ -81,7 +95,20 @@ impl Catalogue {
 
     /// Returns the sweep with this id, or in this file.
     pub fn find_sweep(self, name: &str) -> Result<Origin, ScenarioError> {
-        self.shipped(name, SWEEP, "sweep", self.sweeps())
+        let is_scenario = |text: &str| {
+            let table = text.parse::<toml::Table>().unwrap_or_default();
+            !table.contains_key("measure") && (table.contains_key("flow") || table.contains_key("path"))
+        };
+        let is_shipped_scenario = self.ids().any(|id| id == name) && !self.sweeps().any(|id| id == name);
+        let found = match is_shipped_scenario {
+            true => self.find(name)?,
+            false => self.shipped(name, SWEEP, "sweep", self.sweeps())?,
+        };
+        if is_shipped_scenario || is_scenario(&found.text) {
+            let error = ScenarioError::of(name, "", format!("{name} is a scenario, not a sweep"));
+            return Err(error.help(format!("`paceline run {name}` runs it; a sweep names scenarios in its measures")));
+        }
+        Ok(found)
     }
 
     /// Returns the table of a formula with this id, or in this file.
@@ -121,8 +148,12 @@ impl Catalogue {
         if name.ends_with(".toml") {
             return Self::file(name, kind);
         }
-        let last = ids.iter().copied().find(|id| id.rsplit('/').next() == Some(name));
-        let near = last.or_else(|| nearest(name, ids)).map(|near| format!("did you mean `{near}`? "));
+        let same = ids.iter().filter(|id| id.rsplit('/').next() == Some(name));
+        let same = same.map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" or ");
+        let near = match same.is_empty() {
+            true => nearest(name, ids).map(|near| format!("did you mean `{near}`? ")),
+            false => Some(format!("did you mean {same}? ")),
+        };
         let list = format!("`paceline list {kind}s` shows all; a file's name must end in {ending}");
         let error = ScenarioError::of(name, "", format!("there is no {kind} `{name}`"));
         Err(error.help(format!("{}{list}", near.unwrap_or_default())))
@@ -177,6 +208,12 @@ pub fn is_scenario(file: &str) -> bool {
         || is_formula_table(file)
         || file.rsplit('/').next() == Some("constants.toml");
     file.ends_with(".toml") && !other
+}
+
+/// Returns whether a text is that of a mahimahi trace: a time in milliseconds in each line.
+fn is_trace(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| line.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the hint for a table of a formula in place of a scenario.

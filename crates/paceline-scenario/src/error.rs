@@ -84,8 +84,17 @@ impl ScenarioError {
 
 /// Returns the name in `known` that resembles `name` most, if any does.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    similar(name, known).first().copied()
+}
+
+/// Returns the names in `known` that resemble `name`, the most similar first.
+fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name.to_lowercase(), &k.to_lowercase()), k));
-    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
+    let mut scored: Vec<_> = scored.filter(|(score, _)| *score > 0.75).collect();
+    // Of equally similar names the last, as ids with a number have it.
+    scored.reverse();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().map(|(_, k)| k).collect()
 }
 
 /// Returns the hint for an unknown controller.
@@ -93,7 +102,7 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
     if name.starts_with("exec:") || name.starts_with("lib:") {
         return "a file starts a program or loads a library only with the option --allow-exec".to_owned();
     }
-    let near = suggestion(name, known);
+    let near = format!("{}; `paceline list controllers` shows all", suggestion(name, known).trim_end_matches('.'));
     // A browser's own controllers exist only in the browser.
     let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
     if of_browsers {
@@ -103,11 +112,18 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the hint for any unknown name: the most similar known name, and the list of known names.
+/// More names than this are no list to read.
+const LISTED: usize = 12;
+
+/// Returns the hint for any unknown name: the most similar known names, and the list of known names if it is short.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
-    let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
-    match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? Known: {}", list()),
-        None => format!("known: {}", list()),
+    let list = |names: &[&str]| names.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    let near = similar(name, known.iter().copied());
+    match (near.first(), known.len()) {
+        (_, 0) => "there are none".to_owned(),
+        (Some(near), ..=LISTED) => format!("did you mean `{near}`? Known: {}", list(known)),
+        (Some(first), _) if near.len() == 1 => format!("did you mean `{first}`?"),
+        (Some(first), _) => format!("did you mean `{first}`? Similar: {}", list(&near[1..near.len().min(3)])),
+        (None, _) => format!("known: {}", list(known)),
     }
 }

@@ -7,6 +7,7 @@ use super::error::{ScenarioError, suggestion};
 use super::text_span::{HasTextSpan, Sources};
 use super::tree::{Entries, Node, Value, keep_from_layer, overlay};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A path preset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +18,16 @@ pub struct PathPreset {
     pub title: String,
     /// The sources of its numbers.
     pub source: String,
+    /// The keys of its forward hop, as the file writes them: key and value.
+    pub keys: Vec<(String, String)>,
 }
 
 #[derive(Deserialize)]
 struct PresetFile {
     title: String,
     source: String,
+    #[serde(flatten)]
+    hops: BTreeMap<String, toml::Table>,
 }
 
 /// The forward and the reverse hop of each direction.
@@ -34,11 +39,13 @@ const DIRECTIONS: [(&str, [&str; 2]); 2] = [("up", ["up", "down"]), ("down", ["d
 /// A shipped file is no preset.
 pub fn path_presets() -> Vec<PathPreset> {
     let of_file = |(file, text): (&str, &str)| {
-        let PresetFile { title, source } = toml::from_str(text).expect("a shipped preset has a title and a source");
+        let file_text: PresetFile = toml::from_str(text).expect("a shipped preset has a title and a source");
+        let PresetFile { title, source, hops } = file_text;
         let name = name_of(file);
-        DIRECTIONS.map(|(direction, _)| {
+        DIRECTIONS.map(|(direction, [forward, _])| {
             let title = format!("{title}, {}", if direction == "up" { "from the user" } else { "to the user" });
-            PathPreset { name: format!("{name}-{direction}"), title, source: source.clone() }
+            let keys = hops.get(forward).into_iter().flatten().map(|(key, value)| (key.clone(), value.to_string()));
+            PathPreset { name: format!("{name}-{direction}"), title, source: source.clone(), keys: keys.collect() }
         })
     };
     path_preset_texts().flat_map(of_file).collect()
@@ -78,7 +85,7 @@ pub(crate) fn apply<'a>(root: &mut Node, sources: &mut Sources<'a>) -> Result<Op
     keep_from_layer(&mut own, at.source());
     overlay(&mut merged, own);
     path.1.value = Value::Table(merged);
-    let PresetFile { title, source } = parse_header(file, text)?;
+    let PresetFile { title, source, .. } = parse_header(file, text)?;
     Ok(Some(format!("path {name}: {title}; {source}")))
 }
 

@@ -1,5 +1,5 @@
 //! Application-defined packets (APP; RFC 3550, section 6.7): a subtype, a name of four characters, and 32-bit words of data.
-//! This crate reads two names, both with subtype 0. It returns the data of other names unchanged.
+//! This crate reads the name `NADA` with subtype 0. It returns the data of other names unchanged.
 //!
 //! `NADA` carries the feedback of RFC 8698, section 5.3, whose 48 bits two words hold:
 //!
@@ -11,19 +11,8 @@
 //! ```
 //!
 //! `m` is the mode (`rmode`: 0 accelerated ramp-up, 1 gradual update). The reserved bits are written as zero and ignored.
-//!
-//! `GCCM` carries the measurements of a receiver whose sender computes the estimate: the inter-group delay variation and the
-//! incoming rate:
-//!
-//! ```text
-//! |       d_m = (t_i - t_{i-1}) - (T_i - T_{i-1}), signed, us     |
-//! |       T_i - T_{i-1}, us                                       |
-//! |       L_i - L_{i-1}, signed, bytes                            |
-//! |       R, bit/s; 0 while it is unknown                         |
-//! ```
-//!
-//! Neither contains a time, so a receiver writes them after a report. A value outside the range of its field is written as
-//! the nearest value in range.
+//! There is no time in it, so a receiver writes it after a report. A value outside the range of its field is written as the
+//! nearest value in range.
 
 use crate::bytes::{be16, be32, put};
 use crate::compound_writer::{APPLICATION, CompoundWriter};
@@ -32,8 +21,6 @@ use paceline_units::{Rate, TimeDelta};
 
 const NADA: [u8; 4] = *b"NADA";
 const NADA_LEN: usize = 8;
-const STEP: [u8; 4] = *b"GCCM";
-const STEP_LEN: usize = 16;
 
 /// The unit of `x_curr`.
 const SIGNAL_UNIT: TimeDelta = TimeDelta::from_micros(100);
@@ -50,48 +37,16 @@ pub struct NadaFeedback {
     pub rate: Rate,
 }
 
-/// The difference between two successive groups of packets, measured by a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupStep {
-    /// `d_m`, the inter-group delay variation: arrival spacing minus departure spacing.
-    pub gradient: TimeDelta,
-    /// `T_i - T_{i-1}`, the departure spacing.
-    pub departure: TimeDelta,
-    /// `L_i - L_{i-1}`, the difference of the group sizes in bytes.
-    pub size: i32,
-    /// `R`, the receiving rate; zero while it is unknown.
-    pub rate: Rate,
-}
-
-/// The data of an APP packet whose name this crate reads.
-pub(crate) enum AppMessage {
-    Nada(NadaFeedback),
-    GroupStep(GroupStep),
-}
-
 /// Reads the data of an APP packet; `None` for another name. `subtype` is the five-bit field that other packet types use as a
 /// count.
-pub(crate) fn read(subtype: u8, name: [u8; 4], data: &[u8]) -> Result<Option<AppMessage>, WireError> {
-    match (subtype, name) {
-        (0, NADA) => {
-            let b: &[u8; NADA_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
-            let first = be16(b, 0);
-            let signal = SIGNAL_UNIT * i64::from(first & !GRADUAL);
-            let feedback = NadaFeedback { gradual: first & GRADUAL != 0, signal, rate: rate(be32(b, 4)) };
-            Ok(Some(AppMessage::Nada(feedback)))
-        }
-        (0, STEP) => {
-            let b: &[u8; STEP_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
-            let step = GroupStep {
-                gradient: TimeDelta::from_micros((be32(b, 0) as i32).into()),
-                departure: TimeDelta::from_micros(be32(b, 4).into()),
-                size: be32(b, 8) as i32,
-                rate: rate(be32(b, 12)),
-            };
-            Ok(Some(AppMessage::GroupStep(step)))
-        }
-        _ => Ok(None),
+pub(crate) fn read(subtype: u8, name: [u8; 4], data: &[u8]) -> Result<Option<NadaFeedback>, WireError> {
+    if (subtype, name) != (0, NADA) {
+        return Ok(None);
     }
+    let b: &[u8; NADA_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
+    let first = be16(b, 0);
+    let signal = SIGNAL_UNIT * i64::from(first & !GRADUAL);
+    Ok(Some(NadaFeedback { gradual: first & GRADUAL != 0, signal, rate: Rate::from_bps(be32(b, 4).into()) }))
 }
 
 impl CompoundWriter<'_> {
@@ -107,23 +62,13 @@ impl CompoundWriter<'_> {
     /// Writes NADA feedback.
     pub fn nada(&mut self, ssrc: u32, feedback: &NadaFeedback) -> Result<(), WriteError> {
         let data = self.application(ssrc, 0, NADA, NADA_LEN)?;
-        let signal = in_units(feedback.signal, SIGNAL_UNIT).clamp(0, i64::from(!GRADUAL)) as u16;
+        // To the nearest unit, halves up.
+        let units = (feedback.signal + SIGNAL_UNIT / 2).as_nanos().div_euclid(SIGNAL_UNIT.as_nanos());
+        let signal = units.clamp(0, i64::from(!GRADUAL)) as u16;
+        let rate = u32::try_from(feedback.rate.as_bps()).unwrap_or(u32::MAX);
         put(data, 0, (signal | if feedback.gradual { GRADUAL } else { 0 }).to_be_bytes());
         put(data, 2, [0; 2]);
-        put(data, 4, bps(feedback.rate).to_be_bytes());
-        Ok(())
-    }
-
-    /// Writes the difference between two groups of packets.
-    pub fn group_step(&mut self, ssrc: u32, step: &GroupStep) -> Result<(), WriteError> {
-        const MICROSECOND: TimeDelta = TimeDelta::from_micros(1);
-        let gradient = in_units(step.gradient, MICROSECOND).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-        let departure = in_units(step.departure, MICROSECOND).clamp(0, u32::MAX.into()) as u32;
-        let data = self.application(ssrc, 0, STEP, STEP_LEN)?;
-        put(data, 0, gradient.to_be_bytes());
-        put(data, 4, departure.to_be_bytes());
-        put(data, 8, step.size.to_be_bytes());
-        put(data, 12, bps(step.rate).to_be_bytes());
+        put(data, 4, rate.to_be_bytes());
         Ok(())
     }
 
@@ -134,17 +79,4 @@ impl CompoundWriter<'_> {
         put(head, 4, name);
         Ok(data)
     }
-}
-
-/// Rounds to the nearest unit, halves up.
-fn in_units(span: TimeDelta, unit: TimeDelta) -> i64 {
-    (span + unit / 2).as_nanos().div_euclid(unit.as_nanos())
-}
-
-fn rate(bps: u32) -> Rate {
-    Rate::from_bps(bps.into())
-}
-
-fn bps(rate: Rate) -> u32 {
-    rate.as_bps().try_into().unwrap_or(u32::MAX)
 }

@@ -51,7 +51,7 @@ pub mod ulpfec;
 mod vp8;
 mod xr;
 
-pub use app::{GroupStep, NadaFeedback};
+pub use app::NadaFeedback;
 pub use ccfb::{ArrivalOffset, CongestionBlock, CongestionBlocks, CongestionFeedback, Reception, Receptions};
 pub use compound_writer::CompoundWriter;
 pub use error::{WireError, WriteError};

@@ -6,7 +6,7 @@
 //! The crate `rtcp-types` is used only in tests, with `rtc-rtcp`. It reads padding as content, finds a malformed transport
 //! feedback only while iterating, and allocates to read an SDES and to write reports.
 
-use crate::app::{AppMessage, GroupStep, NadaFeedback};
+use crate::app::NadaFeedback;
 use crate::bytes::{be16, be32, be64, records};
 use crate::ccfb::CongestionFeedback;
 use crate::compound_writer::{
@@ -77,13 +77,6 @@ pub enum Rtcp<'a> {
         ssrc: u32,
         /// The feedback.
         feedback: NadaFeedback,
-    },
-    /// The difference between two groups of packets, in an APP packet.
-    GroupStep {
-        /// The SSRC of the receiver.
-        ssrc: u32,
-        /// The difference.
-        step: GroupStep,
     },
     /// XR: an extended report.
     Xr {
@@ -249,8 +242,7 @@ impl<'a> RawPacket<'a> {
                 let (fixed, data) = body.split_first_chunk::<8>().ok_or(WireError::AppTruncated)?;
                 let (ssrc, subtype, name) = (be32(fixed, 0), self.format, [fixed[4], fixed[5], fixed[6], fixed[7]]);
                 Ok(match app::read(subtype, name, data)? {
-                    Some(AppMessage::Nada(feedback)) => Rtcp::Nada { ssrc, feedback },
-                    Some(AppMessage::GroupStep(step)) => Rtcp::GroupStep { ssrc, step },
+                    Some(feedback) => Rtcp::Nada { ssrc, feedback },
                     None => Rtcp::App { ssrc, subtype, name, data },
                 })
             }

@@ -277,6 +277,7 @@ pub fn is_rtcp(bytes: &[u8]) -> bool {
     matches!(bytes.get(1), Some(192..=223))
 }
 
+#[inline]
 fn one_byte_id(id: u8) -> bool {
     (1..=14).contains(&id)
 }

@@ -32,6 +32,16 @@ impl Controller {
     pub fn from_sender(send: impl SendHalf + 'static) -> Self {
         Self { send: Some(Box::new(send)), receive: None, feedback: None }
     }
+    /// Returns a controller whose send half needs reports on packets, at these intervals.
+    pub(crate) fn from_reports(
+        send: impl SendHalf + 'static,
+        interval: TimeDelta,
+        longest: TimeDelta,
+        ecn: bool,
+    ) -> Self {
+        let feedback = FeedbackRequirement { ecn, interval, longest: longest.max(interval) };
+        Self { feedback: Some(feedback), ..Self::from_sender(send) }
+    }
     /// Returns a controller whose receive half sends all the feedback that the send half needs.
     pub fn from_halves(send: impl SendHalf + 'static, receive: impl ReceiveHalf + 'static) -> Self {
         Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }

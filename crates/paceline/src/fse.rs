@@ -180,12 +180,10 @@ fn distribute(flows: &mut [FlowState], sum: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
     /// Flows 0, 1, … of these priorities and rates in kbit/s.
     fn exchange(coupling: Coupling, flows: &[(f64, u64)]) -> FlowStateExchange {
         let mut exchange = FlowStateExchange::new(coupling);

@@ -263,6 +263,7 @@ impl SendHalf for Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{Drive, at};
     use crate::{Message, Setup, testing};
     use alloc::vec::Vec;
 
@@ -290,9 +291,6 @@ mod tests {
         }
     }
 
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
     fn guard() -> Guard {
         Guard::new(Box::new(ConstantRate { timeouts: Vec::new() }), Rate::from_kbps(50))
     }
@@ -302,13 +300,9 @@ mod tests {
         let mut last = guard.decision().target;
         for ms in (from..to).step_by(100) {
             if guard.poll_timeout().is_some_and(|due| due <= at(ms)) {
-                guard.handle_event(at(ms), &Event::Timeout, &mut Signals::disabled());
+                guard.on(ms, Event::Timeout);
             }
-            guard.handle_event(
-                at(ms),
-                &Event::Sent(&testing::sent(0, PacketKind::Media, 1200)),
-                &mut Signals::disabled(),
-            );
+            guard.on(ms, Event::Sent(&testing::sent(0, PacketKind::Media, 1200)));
             let target = guard.decision().target;
             if target != last {
                 targets.push((ms, target.as_bps()));
@@ -318,8 +312,7 @@ mod tests {
         targets
     }
     fn report(guard: &mut Guard, ms: i64) -> u64 {
-        guard.handle_event(at(ms), &Event::Report(&testing::report(0.0)), &mut Signals::disabled());
-        guard.decision().target.as_bps()
+        guard.on(ms, Event::Report(&testing::report(0.0))).as_bps()
     }
 
     /// A time that goes back, which callers must not pass, does not lower the cap.
@@ -408,11 +401,14 @@ mod tests {
         let nada = crate::Config::halves(&crate::NadaConfig::default(), &setup).send.unwrap();
         let mut guard = Guard::new(nada, Rate::from_kbps(50));
         assert_eq!(send(&mut guard, 0, 3100), [(3000, 500_000)]);
-        guard.handle_event(at(3100), &Event::CoupledRate(Rate::from_kbps(2000)), &mut Signals::disabled());
+        guard.on(3100, Event::CoupledRate(Rate::from_kbps(2000)));
         assert_eq!(guard.calculated_rate(), Some(Rate::from_kbps(2000)));
         assert_eq!(guard.decision().target, Rate::from_kbps(500), "the cap");
-        guard.handle_event(at(3200), &Event::CoupledRate(Rate::from_kbps(400)), &mut Signals::disabled());
-        assert_eq!(guard.decision().target, Rate::from_kbps(400), "a share below the cap");
+        assert_eq!(
+            guard.on(3200, Event::CoupledRate(Rate::from_kbps(400))),
+            Rate::from_kbps(400),
+            "a share below the cap"
+        );
     }
 
     /// A half that has lowered its target, and raises it by a message of the receiver while feedback is missing.
@@ -422,8 +418,7 @@ mod tests {
         let mut guard = Guard::new(Box::new(half), Rate::from_kbps(30));
         send(&mut guard, 0, 3500);
         assert_eq!(guard.decision().target, Rate::from_kbps(250), "below the 500 that the guard allows");
-        guard.handle_event(at(3500), &Event::Message(&Message::Remb(Rate::from_kbps(2000))), &mut Signals::disabled());
-        assert_eq!(guard.decision().target, Rate::from_kbps(500));
+        assert_eq!(guard.on(3500, Event::Message(&Message::Remb(Rate::from_kbps(2000)))), Rate::from_kbps(500));
     }
 
     /// A new maximum counts at once: 300 kbit/s, of which a half is left at the next decrease.
@@ -432,7 +427,7 @@ mod tests {
         let mut guard = guard();
         send(&mut guard, 0, 1000);
         let bounds = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(300)).bounds();
-        guard.handle_event(at(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
+        guard.on(1000, Event::Bounds(&bounds));
         assert_eq!(send(&mut guard, 1000, 3100), [(3000, 150_000)]);
     }
 
@@ -455,11 +450,7 @@ mod tests {
         let mut targets = Vec::new();
         for ms in (0..5000).step_by(100) {
             targets.extend(send(&mut guard, ms, ms + 100));
-            guard.handle_event(
-                at(ms),
-                &Event::Message(&Message::Remb(Rate::from_kbps(2000))),
-                &mut Signals::disabled(),
-            );
+            guard.on(ms, Event::Message(&Message::Remb(Rate::from_kbps(2000))));
         }
         assert_eq!(targets, [(3000, 500_000), (4000, 250_000)]);
     }
@@ -469,11 +460,11 @@ mod tests {
     #[test]
     fn padding_and_pauses_expect_no_feedback() {
         let mut guard = guard();
-        guard.handle_event(at(0), &Event::Sent(&testing::sent(0, PacketKind::Padding, 250)), &mut Signals::disabled());
+        guard.on(0, Event::Sent(&testing::sent(0, PacketKind::Padding, 250)));
         assert_eq!(guard.decrease_due, Time::MAX);
         send(&mut guard, 100, 200);
         for ms in [3100, 4100, 5100] {
-            guard.handle_event(at(ms), &Event::Timeout, &mut Signals::disabled());
+            guard.on(ms, Event::Timeout);
         }
         assert_eq!((guard.decision().target.as_bps(), guard.decrease_due), (500_000, Time::MAX));
         assert_eq!(send(&mut guard, 6000, 9100), [(9000, 250_000)], "sending again without feedback");
@@ -490,9 +481,9 @@ mod tests {
     #[test]
     fn timeouts_of_the_half_are_passed_on() {
         let mut guard = guard();
-        guard.handle_event(at(9000), &Event::Timeout, &mut Signals::disabled());
+        guard.on(9000, Event::Timeout);
         assert_eq!(guard.half.poll_timeout(), Some(at(10_000)), "not before its time");
-        guard.handle_event(at(10_000), &Event::Timeout, &mut Signals::disabled());
+        guard.on(10_000, Event::Timeout);
         assert_eq!(guard.half.poll_timeout(), None);
     }
 }

@@ -94,7 +94,7 @@ pub mod internals {
     }
 }
 
-pub use blocks::{EcnValidation, GroupDelta};
+pub use blocks::EcnValidation;
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;
@@ -110,7 +110,7 @@ pub use gcc::{
 pub use googcc::GoogCcConfig;
 pub use guard::Guard;
 pub use history::{Flight, History};
-pub use message::{AppMessage, GradientReport, Message, MessageKind, NadaMode, NadaReport};
+pub use message::{AppMessage, Message, MessageKind, NadaMode, NadaReport};
 pub use nada::{
     nada2015::Nada2015Config,
     rfc8698::{NadaConfig, NadaSenderConfig},

@@ -1,6 +1,5 @@
 //! The messages from a receive half to its send half.
 
-use crate::blocks::GroupDelta;
 use paceline_units::{Rate, TimeDelta};
 
 /// A message from a receive half to its send half. A half ignores the messages that it does not use.
@@ -9,11 +8,9 @@ use paceline_units::{Rate, TimeDelta};
 pub enum Message {
     /// The receiver estimated maximum bitrate (REMB).
     Remb(Rate),
-    /// A measured gradient, from which the sender estimates the rate.
-    Gradient(GradientReport),
     /// NADA's feedback.
     Nada(NadaReport),
-    /// A message of a controller that is not part of this library.
+    /// A message of one algorithm.
     App(AppMessage),
 }
 
@@ -27,7 +24,6 @@ impl Message {
     pub fn kind(&self) -> MessageKind {
         match self {
             Self::Remb(_) => MessageKind::Remb,
-            Self::Gradient(_) => MessageKind::Gradient,
             Self::Nada(_) => MessageKind::Nada,
             Self::App(_) => MessageKind::App,
         }
@@ -40,8 +36,6 @@ impl Message {
 pub enum MessageKind {
     /// [`Message::Remb`], which other stacks send as well.
     Remb,
-    /// [`Message::Gradient`].
-    Gradient,
     /// [`Message::Nada`].
     Nada,
     /// [`Message::App`].
@@ -60,13 +54,13 @@ pub struct AppMessage {
 impl AppMessage {
     /// The most words of data.
     pub const WORDS_MAX: usize = 16;
-    /// Names, with subtype 0, that [`Message::Nada`] and [`Message::Gradient`] use.
-    pub const RESERVED: [[u8; 4]; 2] = [*b"NADA", *b"GCCM"];
+    /// The name that [`Message::Nada`] uses with subtype 0.
+    pub const RESERVED: [u8; 4] = *b"NADA";
 
     /// Returns a message with this name of four ASCII characters, a subtype below 32, and up to 16 words of data; `None` if a
     /// part is out of range or the name is reserved.
     pub fn new(name: [u8; 4], subtype: u8, data: &[u32]) -> Option<Self> {
-        let is_reserved = subtype == 0 && Self::RESERVED.contains(&name);
+        let is_reserved = subtype == 0 && name == Self::RESERVED;
         if !name.is_ascii() || subtype >= 32 || data.len() > Self::WORDS_MAX || is_reserved {
             return None;
         }
@@ -86,15 +80,6 @@ impl AppMessage {
     pub fn data(&self) -> &[u32] {
         &self.words[..self.len as usize]
     }
-}
-
-/// A gradient and the incoming rate (med16, section II-B).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GradientReport {
-    /// The step between two groups, which contains the gradient `d_m`.
-    pub step: GroupDelta,
-    /// `R`; zero while it is unknown.
-    pub incoming: Rate,
 }
 
 /// The report of a NADA receiver (RFC 8698, section 5.3).

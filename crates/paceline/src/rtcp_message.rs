@@ -1,8 +1,7 @@
 //! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
-use crate::blocks::GroupDelta;
-use crate::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
-use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
+use crate::{AppMessage, Message, NadaMode, NadaReport};
+use paceline_wire::{CompoundWriter, NadaFeedback, Rtcp, WriteError};
 
 /// Writes a message.
 ///
@@ -16,11 +15,6 @@ pub fn write(
 ) -> Result<(), WriteError> {
     match *message {
         Message::Remb(rate) => writer.remb(own_ssrc, rate, streams),
-        Message::Gradient(GradientReport { step, incoming }) => {
-            let GroupDelta { arrival, departure, size } = step;
-            let size = size.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-            writer.group_step(own_ssrc, &GroupStep { gradient: arrival - departure, departure, size, rate: incoming })
-        }
         Message::Nada(NadaReport { mode, signal, incoming }) => {
             writer.nada(own_ssrc, &NadaFeedback { gradual: mode == NadaMode::Gradual, signal, rate: incoming })
         }
@@ -32,7 +26,6 @@ pub fn write(
 pub fn len(message: &Message, streams: usize) -> usize {
     match message {
         Message::Remb(_) => 20 + 4 * streams,
-        Message::Gradient(_) => 12 + 16,
         Message::Nada(_) => 12 + 8,
         Message::App(app) => 12 + 4 * app.data().len(),
     }
@@ -42,10 +35,6 @@ pub fn len(message: &Message, streams: usize) -> usize {
 pub fn read(packet: &Rtcp<'_>) -> Option<Message> {
     match *packet {
         Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),
-        Rtcp::GroupStep { step: GroupStep { gradient, departure, size, rate }, .. } => {
-            let step = GroupDelta { arrival: gradient + departure, departure, size: size.into() };
-            Some(Message::Gradient(GradientReport { step, incoming: rate }))
-        }
         Rtcp::Nada { feedback: NadaFeedback { gradual, signal, rate }, .. } => {
             let mode = if gradual { NadaMode::Gradual } else { NadaMode::RampUp };
             Some(Message::Nada(NadaReport { mode, signal, incoming: rate }))
@@ -71,10 +60,8 @@ mod tests {
     #[test]
     fn messages_survive_a_round_trip() {
         let us = TimeDelta::from_micros;
-        let step = GroupDelta { arrival: us(34_567), departure: us(33_004), size: -1200 };
         let messages = [
             Message::Remb(Rate::from_kbps(1250)),
-            Message::Gradient(GradientReport { step, incoming: Rate::ZERO }),
             Message::Nada(NadaReport { mode: NadaMode::RampUp, signal: us(9_900), incoming: Rate::from_bps(999_999) }),
             Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: us(3_276_700), incoming: Rate::ZERO }),
             Message::App(AppMessage::new(*b"MINE", 31, &[u32::MAX, 0, 7]).unwrap()),

@@ -12,11 +12,16 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Returns all errors. `paceline` is in `folder`.
-pub fn find_errors(pages: &[Page], folder: &Path) -> Result<Vec<String>, String> {
+/// Commands of a build with features, which the profile `release` lacks.
+const WITH_FEATURES: [&str; 4] = ["paceline call ", "paceline link ", "paceline recv ", "paceline send "];
+
+/// Returns all errors.
+pub fn find_errors(pages: &[Page]) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.blocks.iter().any(|b| b.language == "sh")) {
-        wrong.extend(follow(page, folder)?);
+        let mut blocks = page.blocks.iter().filter(|b| b.language == "sh");
+        let needs_features = blocks.any(|block| WITH_FEATURES.iter().any(|command| block.text.contains(command)));
+        wrong.extend(follow(page, &target().join(if needs_features { "debug" } else { "release" }))?);
     }
     Ok(wrong)
 }

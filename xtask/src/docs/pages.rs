@@ -1,6 +1,6 @@
 //! The pages: every Markdown file at the root and in the book, with links, headings and blocks.
 
-use crate::steps::root;
+use crate::steps::{files_in, root};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,12 +90,10 @@ impl Page {
     }
 }
 
-/// The files of a folder whose names end so; with those of the folders in it, if asked for.
+/// Returns the files of a folder with this extension; if `below`, also those of the folders in it.
 pub fn files(folder: &Path, extension: &str, below: bool) -> Result<Vec<PathBuf>, String> {
-    let problem = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(problem)? {
-        let path = entry.map_err(problem)?.path();
+    for path in files_in(folder)? {
         if path.is_dir() && below {
             found.extend(files(&path, extension, true)?);
         } else if path.extension().is_some_and(|e| e == extension) {

@@ -9,7 +9,7 @@ mod pages;
 mod papers;
 mod suites;
 
-use crate::steps::{Problem, root, target};
+use crate::steps::{Problem, files_in, root, target, write};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn keep(check: bool, path: &Path, text: &str) -> Result<(), String> {
     if check {
         return compare(path, &fs::read_to_string(path).map_err(failed)?, text);
     }
-    path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text)).map_err(failed)
+    write(path, text)
 }
 
 /// Compares the lines of two versions of a file.
@@ -96,15 +96,11 @@ fn compare(path: &Path, kept: &str, made: &str) -> Result<(), String> {
 
 /// Returns each table of a folder: its name and its text, sorted by name.
 fn tables(folder: &str) -> Result<Vec<(String, String)>, String> {
-    let folder = root().join(folder);
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
     let one = |path: PathBuf| {
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text))
     };
-    paths.into_iter().map(one).collect()
+    files_in(&root().join(folder))?.into_iter().map(one).collect()
 }
 
 /// Runs the command and returns its output. Exit code 1 means that a claim fails or a verdict changed, which the tables show.

@@ -29,8 +29,8 @@ fn is_faulty(name: &str) -> bool {
 }
 
 const BOARD: &str = "# Leaderboard\n\n\
-    Each cell is the share of the bounds of a suite that hold under a controller, in per cent. A bound holds if the mean over the runs is within it with \
-    its whole 95 % interval. A dash: the suite has no result of this controller. [Yardsticks](explanation/yardsticks.md) explains faulty \
+    Each cell is the share of the bounds of a suite that hold under a controller, in per cent. A bound holds if the 95 % interval of the mean over \
+    the runs is within it. A dash: the suite has no result of this controller. [Yardsticks](explanation/yardsticks.md) explains faulty \
     controllers and oracles, [other implementations](explanation/other-implementations.md) the controllers of other libraries.\n\n\
     `paceline suite NAME --controllers all --out DIR` runs a suite again, and writes a page with each bound, its reason and the measured value.\n";
 
@@ -75,7 +75,7 @@ fn board(tables: &[(String, String)]) -> String {
 
 const VERDICTS: &str = "# Verdicts on papers\n\n\
     Each row counts the published values and bounds (cells) of one experiment that this version reproduces. ✓: reproduced; ≈: in direction \
-    (outside the tolerance, but the claim that the value supports passes); ✗: neither. The second half excludes cells that a sender without \
+    (outside the tolerance, but the claim that the value supports holds); ✗: neither. The second half excludes cells that a sender without \
     congestion control (the null sender) also reproduces; they are no evidence.\n\n\
     `paceline reproduce PAPER` prints each cell with its published and measured value; with `--out DIR` it also \
     writes an HTML page. All five papers take about a minute and a half.\n\n\
@@ -105,7 +105,7 @@ fn matrix(tables: &[(String, String)]) -> String {
 
 /// Returns a row: of all cells, and of those that the null sender does not reproduce.
 fn counts(name: &str, rows: &[&papers::Row<'_>]) -> String {
-    // The cells of each claim. It passes if all of them are reproduced.
+    // The cells of each claim. It holds if all of them are reproduced.
     let mut claims: BTreeMap<(&str, &str), Vec<&papers::Row<'_>>> = BTreeMap::new();
     for row in rows {
         if let Some(claim) = row.claim {

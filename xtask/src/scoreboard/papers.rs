@@ -1,7 +1,7 @@
 //! The part of `cargo xtask scoreboard` on papers: a line for each cell, a published value or a bound of a claim.
 
 use super::{PAPERS, judged, keep, results, with_case};
-use crate::steps::{command, program, root, run, target};
+use crate::steps::{command, files_in, program, root, run, target};
 use serde_json::{Value, from_slice};
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,12 +47,8 @@ pub(super) fn write(check: bool) -> Result<(), String> {
 
 /// Returns the papers: the folders of scenarios with a file of constants.
 fn names() -> Result<Vec<String>, String> {
-    let folder = root().join("scenarios");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let folders = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| p.join("constants.toml").is_file());
-    let mut names: Vec<String> = folders.filter_map(|p| Some(p.file_name()?.to_str()?.to_owned())).collect();
-    names.sort();
-    Ok(names)
+    let papers = files_in(&root().join("scenarios"))?.into_iter().filter(|path| path.join("constants.toml").is_file());
+    Ok(papers.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
 }
 
 /// Returns the table of each paper.

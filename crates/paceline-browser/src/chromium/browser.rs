@@ -1,13 +1,13 @@
 //! The browser process.
 
+use crate::chromium::error::Error;
 use crate::chromium::page::Page;
 use crate::chromium::pipe::Pipe;
 use crate::chromium::scratch::Scratch;
-use crate::chromium::{Error, installed};
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Starts Chromium with the protocol on descriptors 3 (commands) and 4 (replies). Chromium ends when descriptor 3 closes, also
@@ -33,6 +33,17 @@ const ARGUMENTS: [&str; 16] = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 ];
+
+/// Names of the program on different systems.
+const PROGRAM_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Returns the path of Chromium if it is installed on the PATH.
+pub fn installed() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .flat_map(|dir| PROGRAM_NAMES.map(|name| dir.join(name)))
+        .find(|program| program.is_file())
+}
 
 /// A running Chromium and its files.
 pub struct Browser {

@@ -1,6 +1,6 @@
 //! A page of a browser.
 
-use crate::chromium::Error;
+use crate::chromium::error::Error;
 use crate::chromium::pipe::{Listener, Pipe};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

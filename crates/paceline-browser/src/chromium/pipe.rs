@@ -3,7 +3,7 @@
 //! One thread writes and one reads, so long messages cannot cause a deadlock. When Chromium ends, the pipe closes and all
 //! pending calls return an error.
 
-use crate::chromium::Error;
+use crate::chromium::error::Error;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

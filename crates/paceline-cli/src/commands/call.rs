@@ -1,8 +1,8 @@
 //! `paceline call`: a run with real browsers. `--watch` serves a live page that also controls the link.
 
+use super::Selection;
 use super::report::finish_folder;
 use super::run::{self, describe};
-use super::{Selection, check_controllers};
 use crate::errors::backend_error;
 use crate::output;
 use crate::worlds::{self, WatchHandles};
@@ -61,13 +61,17 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    if arguments.repeats != 1 || arguments.controllers.len() > 1 || arguments.pcap.is_some() {
-        let help = "leave out --repeats and --pcap, and name one controller";
+    let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1));
+    let [seed] = seeds[..] else {
+        return Err(miette!(help = "--seed selects the run", "--watch shows one run, not {}", seeds.len()));
+    };
+    if names.len() > 1 || arguments.pcap.is_some() {
+        let help = "leave out --pcap, and name one controller";
         return Err(miette!(help = help, "--watch shows one run, without a capture"));
     }
-    let registry = selection.registry(&arguments.controllers)?;
-    check_controllers(&arguments.controllers, &registry)?;
-    let mut controller = arguments.controllers.first().map(String::as_str);
+    let registry = selection.registry(names)?;
+    let named = arguments.controllers.without_oracles(&registry)?;
+    let mut controller = named[0].as_deref();
     if controller.is_none() && selection.scenario == SCENARIO {
         // With Chromium at both ends the page can show two videos.
         controller = Some(CHROMIUM).filter(|own| registry.get(own).is_some());
@@ -83,8 +87,8 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     (scenario.expects, scenario.asserts, scenario.include_if) = (Vec::new(), Vec::new(), None);
     scenario.references.clear();
 
-    let header = scenario.plan.header(&registry, world.name(), options.seed);
-    let inputs = selection.inputs("call --watch", controller, 1)?;
+    let header = scenario.plan.header(&registry, world.name(), seed);
+    let inputs = selection.inputs("call --watch", controller, &[seed])?;
     let manifest = inputs.manifest(&scenario, &registry);
     let version = manifest.version.clone();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
@@ -128,7 +132,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         true => last.get() - Time::ZERO,
         false => scenario.plan.duration,
     };
-    let result = runner.run_to(&scenario, options.seed, Some(&mut (&mut recorder, page.observer())), &lasted);
+    let result = runner.run_to(&scenario, seed, Some(&mut (&mut recorder, page.observer())), &lasted);
     let Recorder { events, updates, mut current, .. } = recorder;
     let result = match result {
         Ok(result) => result,

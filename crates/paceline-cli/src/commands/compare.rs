@@ -1,9 +1,10 @@
 //! `paceline compare`.
 
+use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
-use super::run::{all_pass, describe_assertion};
+use super::run::{assertion_line, none_fails};
 use super::stored::{Destination, make_runs};
-use super::{Selection, check_controllers, with_progress};
+use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, kind_of};
@@ -12,7 +13,8 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_netsim::records::{MetricKind, Paired};
-use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Store};
+use paceline_report::check_text::summary_text;
+use paceline_results::{ComparisonRow, ComparisonTable, Role, Store, Verdict};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,45 +24,45 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// The controllers; the first is the baseline.
-    #[arg(long, alias = "controller", value_delimiter = ',', required = true, value_name = "A,B[,…]")]
-    controllers: Vec<String>,
-    /// Number of runs of each, on the same consecutive seeds; the scenario's own number if absent.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repeats: Option<u32>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
     /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
+    /// program or library of your own are made again.
+    #[arg(long, requires = "out")]
+    resume: bool,
 }
 
 impl Arguments {
     /// Returns the scenario and how it is run, and the controllers that the arguments name.
     pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.clone())
+        (self.selection.clone(), self.controllers.names.clone())
     }
 }
 
 /// Runs the scenario under each controller, and prints each result and its differences from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers)?;
+    let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
-    let names = &arguments.controllers;
-    check_controllers(names, &registry)?;
-    let scenarios = names.iter().map(|n| selection.load(Some(n), &registry)).collect::<Result<Vec<_>>>()?;
-    let seeds = options.seeds(arguments.repeats.unwrap_or(scenarios[0].repeats));
+    let (names, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let seeds = options.seeds.list(scenarios[0].repeats);
+    options.jobs.start()?;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: None };
-    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
+    let destination = Destination { store: store.as_ref(), pcap: None, resume: arguments.resume };
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = names.iter().zip(&scenarios);
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
-    let passed = all_pass(&results);
-    let mut comparison = paceline_lab::compare::compare(names, &scenarios, results);
+    let passed = none_fails(&results);
+    let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
     comparison.table.changes = options.changes();
-    comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), seeds.len());
+    comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), &seeds);
     if let Some(store) = &store {
         store.comparison(&comparison.table).into_diagnostic()?;
     }
@@ -86,8 +88,8 @@ pub fn view(comparison: &Comparison, scenarios: &[Scenario]) -> View {
         view.line("· ", note.clone());
     }
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
-        for assertion in result.assertions.iter().filter(|a| !a.holds) {
-            view.line("", format!("{controller}: {}", describe_assertion(assertion)));
+        for assertion in result.assertions.iter().filter(|a| a.judgement.verdict != Verdict::Holds) {
+            view.line("", format!("{controller}: {}", assertion_line(assertion)));
         }
         // Those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
@@ -109,9 +111,9 @@ pub fn table_view(table: &ComparisonTable) -> View {
     let runs = match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
-            "{} runs of each controller, the same seeds from {}, the capacity of the path the same in all; mean ± half of its 95\u{a0}% interval over seeds",
+            "{} runs of each controller, {}, the capacity of the path the same in all; mean ± half of its 95\u{a0}% interval over seeds",
             seeds.len(),
-            seeds[0]
+            seeds_text(seeds)
         ),
     };
     view.line("", runs);
@@ -121,7 +123,7 @@ pub fn table_view(table: &ComparisonTable) -> View {
         view.line(
             "",
             format!(
-                "+ better, - worse than {}: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
+                "+ better, - worse than {} by an amount that matters: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
                 table.controllers[0], table.judged
             ),
         );
@@ -175,28 +177,25 @@ fn heading(rows: &[ComparisonRow]) -> String {
 
 fn cell(row: &ComparisonRow, kind: MetricKind, controller: usize) -> String {
     let Some(value) = &row.values[controller] else { return format!("{MISSING}  ") };
-    let mut text = kind.digits(value.mean);
-    if value.n > 1 {
-        text += &format!(" ± {}", kind.digits(value.ci95));
-    }
+    let mut text = summary_text(value, |v| kind.digits(v));
     if row.best[controller] {
         text = output::bold(&text);
     }
-    let mark = match row.differences[controller].map(|difference| difference.verdict) {
-        Some(DifferenceVerdict::Better) => output::good(" +"),
-        Some(DifferenceVerdict::Worse) => output::bad(" -"),
-        _ => "  ".to_owned(),
+    let mark = match row.differences[controller].and_then(|difference| difference.improves()) {
+        Some(true) => output::good(" +"),
+        Some(false) => output::bad(" -"),
+        None => "  ".to_owned(),
     };
     text + &mark
 }
 
 /// Returns the direction of a difference if it is significant.
 pub fn direction(difference: &Paired) -> &'static str {
-    match (difference.apart, difference.mean) {
+    match (difference.significant, difference.mean) {
         (None, _) => "",
         (Some(true), mean) if mean > 0.0 => "more",
         (Some(true), _) => "less",
-        (Some(false), mean) if mean == 0.0 && difference.std == 0.0 => "the same",
-        (Some(false), _) => "not significant",
+        (Some(false), mean) if mean == 0.0 && difference.std == 0.0 => "equal",
+        (Some(false), _) => "undecided",
     }
 }

@@ -1,10 +1,12 @@
 //! `paceline diff`.
 
 use crate::output;
-use crate::table::{MISSING, Table, digits_text, kind_of, value_text};
+use crate::table::{MISSING, Table, digits_text, kind_of};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
+use paceline_lab::metrics;
 use paceline_netsim::records::MetricKind;
+use paceline_report::check_text::ValueText;
 use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -191,17 +193,14 @@ fn with_its_changes(cell: &CellDiff) -> String {
 }
 
 fn measured(side: &Option<CellResult>, cell: &CellDiff) -> String {
-    let side = side.as_ref().map(|s| (s.measured, s.ci95));
-    let (mean, ci95) = side.unwrap_or_default();
-    match ci95 {
-        Some(_) => format!("{} ± {}", value(mean, cell), value(ci95, cell).trim_start_matches("× ")),
-        None => value(mean, cell),
-    }
+    let (mean, ci95) = side.as_ref().map(|s| (s.measured, s.ci95)).unwrap_or_default();
+    text_of(cell).mean(mean, ci95)
 }
 
 fn value(value: Option<f64>, cell: &CellDiff) -> String {
-    match (value, cell.ratio) {
-        (Some(ratio), true) => format!("× {ratio:.3}"),
-        _ => value_text(value, kind_of(&cell.metric)),
-    }
+    text_of(cell).value(value)
+}
+
+fn text_of(cell: &CellDiff) -> ValueText {
+    ValueText::of(metrics::catalogue(), &cell.metric, false, cell.ratio)
 }

@@ -8,16 +8,20 @@ use crate::worlds;
 use clap::builder::PossibleValuesParser;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry, YARDSTICKS};
+use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry, Listing, YARDSTICKS};
+use paceline_netsim::records::MetricKind;
+use paceline_scenario::{Catalogue, Changes};
+use paceline_units::Time;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// Arguments of `list`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// What to list; everything if absent.
+    /// What to list; the kinds if absent.
     #[arg(value_parser = PossibleValuesParser::new(catalogue::kinds()))]
     kind: Option<String>,
-    /// Name of one of them; shows its parameters or its source.
+    /// Name of one of them, which shows its details; or the group of several, such as `scenarios mmsys16`.
     name: Option<String>,
     /// Prints one JSON document.
     #[arg(long)]
@@ -39,6 +43,12 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     let listing = catalogue::list(&kinds, &worlds::names().map(|world| (world, worlds::registry(world))));
     if let (Some(name), [kind]) = (&arguments.name, kinds.as_slice()) {
         let known = &listing[*kind];
+        let in_group = |entry: &&Entry| entry.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        let group: Vec<Entry> = known.iter().filter(in_group).cloned().collect();
+        if !group.is_empty() {
+            output::print_result(arguments.json, &BTreeMap::from([(*kind, &group)]), || kind_table(kind, &group))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let Some(entry) = known.iter().find(|entry| entry.name == *name) else {
             let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
             let help = paceline_scenario::suggestion(name, &names);
@@ -47,15 +57,48 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
         output::print_result(arguments.json, entry, || describe(entry))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::print_result(arguments.json, &listing, || {
-        let table = |kind: &&str| {
-            let mut table = Table::new([*kind, ""], 2);
-            listing[kind].iter().for_each(|e| table.row(vec![format!("  {}", e.name), e.summary.clone()]));
-            table.render() + "\n"
-        };
-        kinds.iter().map(table).collect()
+    output::print_result(arguments.json, &listing, || match &arguments.kind {
+        None => overview(&kinds, &listing),
+        Some(_) => kinds.iter().map(|kind| kind_table(kind, &listing[kind]) + "\n").collect(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names shown of each kind.
+const EXAMPLES: usize = 3;
+
+/// Returns the number of entries of each kind, with examples.
+fn overview(kinds: &[&str], listing: &Listing) -> String {
+    let mut table = Table::new(["kind", "number", "such as"], 1).with_text_last();
+    for kind in kinds {
+        let entries = &listing[kind];
+        // Of different groups, where the names have groups.
+        let step = (entries.len() / EXAMPLES).max(1);
+        let some: Vec<&str> = entries.iter().step_by(step).take(EXAMPLES).map(|entry| entry.name.as_str()).collect();
+        table.row(vec![(*kind).to_owned(), entries.len().to_string(), some.join(", ")]);
+    }
+    let hints = [
+        ("every entry of a kind", "paceline list scenarios"),
+        ("a group of scenarios", "paceline list scenarios mmsys16"),
+        ("the details of one", "paceline list controllers gcc-2016"),
+    ];
+    let hints: String = hints.iter().map(|(what, command)| format!("  {what:22} {command}\n")).collect();
+    format!("{}\n{hints}", table.render())
+}
+
+/// Returns a table of entries. Scenarios and sweeps, of which there are many, have one line each.
+fn kind_table(kind: &str, entries: &[Entry]) -> String {
+    let widest = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let room = output::width().saturating_sub(widest + 7).max(10);
+    let mut table = Table::new([kind, ""], 2);
+    for Entry { name, summary, .. } in entries {
+        let summary = match matches!(kind, "scenarios" | "sweeps") && summary.chars().count() > room {
+            true => summary.chars().take(room - 1).collect::<String>().trim_end().to_owned() + "…",
+            false => summary.clone(),
+        };
+        table.row(vec![format!("  {name}"), summary]);
+    }
+    table.render()
 }
 
 /// Describes an entry that is no controller.
@@ -71,11 +114,31 @@ fn describe(entry: &Entry) -> String {
             }
             format!("{heading}\n\n{}", table.render())
         }
-        Details::Preset { source } | Details::Scenario { source, .. } if !source.is_empty() => {
-            format!("{heading}\n{}\n", output::wrap(source))
+        Details::Preset { source, hop } => {
+            let rate = hop.contains_key("capacity").then(|| mean_rate(&entry.name)).flatten();
+            let rate = rate.map(|rate| ("mean rate", MetricKind::Rate.show(rate)));
+            let keys = hop.iter().map(|(key, value)| (key.as_str(), value.trim_matches('"').to_owned()));
+            let line = |(key, value): (&str, String)| output::hang(&format!("{key:10} "), &value) + "\n";
+            let source = if source.is_empty() { String::new() } else { output::wrap(source) + "\n" };
+            format!("{heading}\n{source}{}", rate.into_iter().chain(keys).map(line).collect::<String>())
+        }
+        Details::Scenario { source, duration_s, flows, cases } => {
+            let source = if source.is_empty() { String::new() } else { output::wrap(source) + "\n" };
+            let cases: String = cases.iter().map(|case| format!("  --case '{case}'\n")).collect();
+            format!("{heading}\n{source}  {duration_s} s, flows: {flows}\n{cases}")
         }
         _ => format!("{heading}\n"),
     }
+}
+
+/// Returns the mean rate of the forward hop of a path preset, bit/s.
+fn mean_rate(preset: &str) -> Option<f64> {
+    let changes = Changes { settings: vec![format!("path.preset={preset}").parse().ok()?], ..Changes::default() };
+    let origin = Catalogue.find("mmsys16/table1").ok()?;
+    let scenario = paceline_scenario::load(&origin, &changes, &Registry::standard()).ok()?;
+    let of = Time::ZERO + scenario.plan.duration;
+    let volume = scenario.plan.hops[0].capacity.as_ref()?.volume(Time::ZERO, of);
+    Some(volume.as_bits() as f64 / scenario.plan.duration.as_secs_f64())
 }
 
 fn list_one(name: &str, json: bool) -> Result<()> {

@@ -18,6 +18,7 @@ pub mod list;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 mod metrics_server;
 pub mod new;
+pub mod options;
 pub mod play;
 mod python_module;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
@@ -52,9 +53,12 @@ use crate::progress::Progress;
 use crate::worlds;
 use clap::Args;
 use miette::{Result, miette};
+use options::{ControllerOptions, JobOptions, Names, SeedOptions, scenarios, seed_options};
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::storage::Inputs;
+use paceline_lab::suite::ALL;
+use paceline_lab::yardsticks::Oracle;
 use paceline_netsim::backend::Backend;
 use paceline_report::shell_quoted;
 use paceline_scenario::{self, Catalogue, Changes, Label, Override, Scenario};
@@ -118,6 +122,7 @@ pub struct AnyArguments {
 #[derive(Args, Clone)]
 pub struct Selection {
     /// Scenario id (see `paceline list scenarios`) or a TOML file.
+    #[arg(value_parser = Names(scenarios), hide_possible_values = true)]
     pub scenario: String,
     #[command(flatten)]
     pub options: RunOptions,
@@ -134,9 +139,10 @@ pub struct RunOptions {
     /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     pub world: String,
-    /// First seed.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    #[command(flatten)]
+    pub seeds: SeedOptions,
+    #[command(flatten)]
+    pub jobs: JobOptions,
     /// Prints one JSON document.
     #[arg(long)]
     pub json: bool,
@@ -177,20 +183,14 @@ impl RunOptions {
         self.variation.settings.iter().map(Override::to_string).collect()
     }
 
-    /// Returns `count` consecutive seeds.
-    pub fn seeds(&self, count: u32) -> Vec<u64> {
-        (0..u64::from(count)).map(|i| self.seed.wrapping_add(i)).collect()
-    }
-}
-
-impl RunOptions {
     /// Returns the options of a simulated run of a case.
-    fn of_case(case: Label, seed: u64) -> Self {
+    fn of_case(case: Label, settings: Vec<Override>, seed: u64) -> Self {
         Self {
-            variation: Variation { settings: Vec::new(), case: vec![case] },
+            variation: Variation { settings, case: vec![case] },
             allow_exec: false,
             world: "sim".to_owned(),
-            seed,
+            seeds: SeedOptions::one(seed),
+            jobs: JobOptions::default(),
             json: false,
         }
     }
@@ -204,15 +204,50 @@ impl Selection {
             true => Catalogue.find(&self.scenario)?.text,
             false => String::new(),
         };
-        let set = self.options.changes();
-        external::add(worlds::registry(&self.options.world), controllers, &set, &text)
+        let (world, set) = (&self.options.world, self.options.changes());
+        let mut registry = worlds::registry(world);
+        let is_oracle = |name: &String| name == ALL || Oracle::find(name).is_some();
+        if world == "sim" && controllers.iter().any(is_oracle) {
+            registry = Oracle::add_all(registry);
+        }
+        external::add(registry, controllers, &set, &text)
     }
 
     /// Returns the command that repeats one run under a controller; under those of the scenario if `None`.
     pub fn repeat(&self, controller: Option<&str>, seed: u64) -> String {
-        let options = RunOptions { seed, ..self.options.clone() };
-        let one = Self { scenario: self.scenario.clone(), options };
-        one.command("run", controller.map(|name| ("controllers", name)), 1)
+        self.command("run", controller.map(|name| ("controllers", name)), &[seed])
+    }
+
+    /// Loads the scenario under each of these controllers, or under its own. `all` leaves out those that do not apply to it.
+    pub fn load_all(
+        &self,
+        controllers: &ControllerOptions,
+        registry: &Registry,
+    ) -> Result<(Vec<Option<String>>, Vec<Scenario>)> {
+        if controllers.names.is_empty() || self.options.world != "sim" {
+            let names = controllers.without_oracles(registry)?;
+            let load = |name: &Option<String>| self.load(name.as_deref(), registry);
+            let scenarios = names.iter().map(load).collect::<Result<_>>()?;
+            return Ok((names, scenarios));
+        }
+        let (origin, changes) = (Catalogue.find(&self.scenario)?, self.options.variation.changes(None));
+        let couples = controllers.is_all() && self.load(None, registry)?.plan.coupled_flow().is_some();
+        let (mut names, mut scenarios) = (Vec::new(), Vec::new());
+        for subject in controllers.subjects(registry)? {
+            let fits = !couples || registry.get(&subject.name).is_some_and(|entry| entry.couples());
+            match fits.then(|| subject.scenario(&origin, &changes, registry)).transpose()?.flatten() {
+                Some(scenario) => {
+                    names.push(Some(subject.name));
+                    scenarios.push(scenario);
+                }
+                None if controllers.is_all() => eprintln!("`{}` does not apply to this scenario", subject.name),
+                None => {
+                    let help = "an oracle needs a bottleneck with a capacity of its own, unlike Wi-Fi; leave it out";
+                    return Err(miette!(help = help, "the oracle `{}` does not apply to this scenario", subject.name));
+                }
+            }
+        }
+        Ok((names, scenarios))
     }
 
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
@@ -223,19 +258,19 @@ impl Selection {
     }
 
     /// Returns what runs of the command of this name are made from.
-    pub fn inputs(&self, name: &str, controller: Option<&str>, repeats: usize) -> Result<Inputs> {
+    pub fn inputs(&self, name: &str, controller: Option<&str>, seeds: &[u64]) -> Result<Inputs> {
         Ok(Inputs {
             environment: environment().clone(),
             scenario_text: Catalogue.find(&self.scenario)?.text,
             changes: self.options.changes(),
-            command: self.command(name, controller.map(|name| ("controllers", name)), repeats),
+            command: self.command(name, controller.map(|name| ("controllers", name)), seeds),
         })
     }
 
     /// Returns the `paceline` command of this name that repeats the runs. `controller` is the option that names controllers,
     /// with its value.
-    pub fn command(&self, name: &str, controller: Option<(&str, &str)>, repeats: usize) -> String {
-        let RunOptions { variation, allow_exec, world, seed, .. } = &self.options;
+    pub fn command(&self, name: &str, controller: Option<(&str, &str)>, seeds: &[u64]) -> String {
+        let RunOptions { variation, allow_exec, world, .. } = &self.options;
         let mut words = vec!["paceline".to_owned(), name.to_owned(), self.scenario.clone()];
         let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
         for (key, value) in variation.case.iter().flat_map(|case| case.pairs()) {
@@ -250,8 +285,7 @@ impl Selection {
         if let Some((name, value)) = controller {
             option(name, value.to_owned());
         }
-        option("seed", seed.to_string());
-        option("repeats", repeats.to_string());
+        words.extend(seed_options(seeds));
         if *allow_exec {
             words.push("--allow-exec".to_owned());
         }
@@ -292,12 +326,6 @@ pub fn missing_text(world: &str, runs: usize, missing: usize, seconds: Option<f6
         None => String::new(),
     };
     format!("{world}: {runs} runs{stored}{takes}")
-}
-
-/// Returns the controllers to run under, one after the other: those named, or `None` for each scenario's own.
-pub fn controllers_or_own(names: &[String], registry: &Registry) -> Result<Vec<Option<String>>> {
-    check_controllers(names, registry)?;
-    Ok(if names.is_empty() { vec![None] } else { names.iter().cloned().map(Some).collect() })
 }
 
 /// Rejects external controllers where they cannot run.

@@ -1,11 +1,12 @@
 //! `paceline run`.
 
+use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
 use super::stored::{Destination, make_runs};
-use super::{Selection, controllers_or_own, with_progress};
+use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::{MISSING, Table, digits_text, kind_of, pass_text, sparkline, value_text};
+use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
 use crate::view::View;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
@@ -14,9 +15,10 @@ use paceline_lab::judge::CAUSE_NOT_FOUND;
 use paceline_lab::metrics;
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
-use paceline_netsim::records::{HostStats, MetricKind, Statistic, Summary};
+use paceline_netsim::records::{HostStats, MetricKind, Summary};
 use paceline_report::cells::{CellText, place};
-use paceline_results::{Assertion, Cell, Group, Store, Verdict};
+use paceline_report::check_text::{CheckLine, cell_verdict};
+use paceline_results::{Assertion, Cell, Check, Group, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -28,15 +30,15 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     pub(super) selection: Selection,
-    /// Controllers for every media flow, one after the other; the scenario's own if absent.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    pub(super) controllers: Vec<String>,
-    /// Number of runs, on consecutive seeds.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(super) repeats: u32,
+    #[command(flatten)]
+    pub(super) controllers: ControllerOptions,
     /// Writes events and results into this folder.
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
+    /// program or library of your own are made again.
+    #[arg(long, requires = "out", conflicts_with = "pcap")]
+    pub(super) resume: bool,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; for one run only.
     #[arg(long, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,
@@ -45,25 +47,24 @@ pub struct Arguments {
 impl Arguments {
     /// Returns the scenario and how it is run, and the controllers that the arguments name.
     pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.clone())
+        (self.selection.clone(), self.controllers.names.clone())
     }
 }
 
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers)?;
+    let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
-    let controllers = controllers_or_own(&arguments.controllers, &registry)?;
-    let load = |controller: &Option<String>| selection.load(controller.as_deref(), &registry);
-    let scenarios = controllers.iter().map(load).collect::<Result<Vec<_>>>()?;
-    let seeds = options.seeds(arguments.repeats);
+    let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
+    let seeds = options.seeds.list(1);
+    options.jobs.start()?;
     if arguments.pcap.is_some() {
         check_capture(&*world, scenarios.len() * seeds.len())?;
     }
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
-    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
+    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref(), resume: arguments.resume };
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = controllers.iter().zip(&scenarios);
@@ -77,18 +78,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match results.as_slice() {
         [one] => output::print_results(options.json, one, || text().collect())?,
         all => {
-            output::print_results(options.json, &combine(&arguments.controllers, all), || {
-                text().collect::<Vec<_>>().join("\n")
-            })?;
+            let names: Vec<String> = controllers.into_iter().flatten().collect();
+            output::print_results(options.json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
         }
     }
     finish_folder(arguments.out.as_deref());
-    output::exit_code(all_pass(&results))
+    output::exit_code(none_fails(&results))
 }
 
 fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
     if runs != 1 {
-        let help = "leave out --repeats, or name one controller; --seed selects the run";
+        let help = "leave out --repeats and --seeds, or name one controller; --seed selects the run";
         return Err(miette!(help = help, "--pcap captures one run, not {runs}"));
     }
     if world.real_time() {
@@ -99,9 +99,9 @@ fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether every assertion passed.
-pub fn all_pass(results: &[RunsResult]) -> bool {
-    results.iter().flat_map(|r| &r.assertions).all(|a| a.holds)
+/// Returns whether no assertion fails. One that is undecided does not.
+pub fn none_fails(results: &[RunsResult]) -> bool {
+    results.iter().flat_map(|r| &r.assertions).all(|a| a.judgement.verdict != Verdict::Fails)
 }
 
 pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
@@ -119,10 +119,7 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     if !plan.source.is_empty() {
         view.line("", &plan.source);
     }
-    let seeds = match n {
-        1 => format!("seed {}", first.seed),
-        _ => format!("seeds {} to {}", first.seed, result.runs[n - 1].seed),
-    };
+    let seeds = seeds_text(&result.runs.iter().map(|run| run.seed).collect::<Vec<_>>());
     let wall: f64 = result.runs.iter().map(|r| r.wall_s).sum();
     // Events and hash belong to one run; for several, `--json` has those of each.
     let trace = match n {
@@ -147,7 +144,7 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     view.table_with_note(flows, more);
     view.table(hops(result));
     for assertion in &result.assertions {
-        view.line("", describe_assertion(assertion));
+        view.line("", assertion_line(assertion));
     }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
@@ -173,7 +170,7 @@ pub fn group_view(group: &Group) -> View {
     let seeds = match group.seeds[..] {
         [] => "no run".to_owned(),
         [seed] => format!("seed {seed}"),
-        [first, .., last] => format!("{} runs, seeds {first} to {last}", group.seeds.len()),
+        ref seeds => format!("{} runs, {}", seeds.len(), seeds_text(seeds)),
     };
     view.line("", format!("{} · {seeds} · world {} · version {}", controllers.join(", "), group.world, group.version));
     view.plot();
@@ -193,13 +190,13 @@ pub fn group_view(group: &Group) -> View {
     for cell in &published {
         let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
         let [measured, published] = [format.measured(cell), format.value(cell.published, cell)];
-        table.row(vec![what.join(", "), measured, published, format.tolerance(cell), cell.verdict.name().to_owned()]);
+        table.row(vec![what.join(", "), measured, published, format.tolerance(cell), cell_verdict(cell)]);
     }
     if !published.is_empty() {
         view.table(table);
     }
     for assertion in &group.assertions {
-        view.line("", describe_assertion(assertion));
+        view.line("", assertion_line(assertion));
     }
     group.notes.iter().for_each(|note| view.line("· ", note));
     view
@@ -220,8 +217,10 @@ fn published(scenario: &Scenario, result: &RunsResult) -> View {
     let is_short = result.runs.len() < scenario.repeats as usize;
     // One run has no interval, and so no verdict.
     let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
-        (Some(measured), Some(published), Some(tolerance)) if cell.n == 1 => (measured - published).abs() <= tolerance,
-        _ => cell.verdict == Verdict::Reproduced,
+        (Some(measured), Some(value), Some(tolerance)) if cell.n == 1 => {
+            Check::Published { value, tolerance }.contains(measured)
+        }
+        _ => cell.check == Some(Verdict::Holds),
     };
     let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
     let within = cells.len() - other.len();
@@ -279,39 +278,8 @@ fn describe_host(machine: &HostStats) -> String {
 }
 
 /// Describes an assertion in one line.
-pub fn describe_assertion(assertion: &Assertion) -> String {
-    let kind = if assertion.each.is_some() { MetricKind::Share } else { kind_of(&assertion.metric) };
-    let [flow, stream] = [&assertion.flow, &assertion.stream]
-        .map(|name| name.as_deref().map_or(String::new(), |name| format!(" of {name}")));
-    let metric = match &assertion.each {
-        Some(each) => each.describe(&format!("{}{stream}{flow}", assertion.metric)),
-        None => format!("{}{stream}{flow}", assertion.metric),
-    };
-    let metric = match assertion.runs {
-        Statistic::Mean => metric,
-        extreme => format!("the {} {metric} of the runs", extreme.name()),
-    };
-    let (from, to) = assertion.bounds;
-    let (is, from, to) = match assertion.ratio {
-        true => {
-            let measured = assertion.measured.map_or(MISSING.to_owned(), |m| format!("{m:.3}"));
-            (format!("relative to its reference is {measured}"), from.to_string(), to.to_string())
-        }
-        false => {
-            let is = match assertion.measured {
-                Some(_) => format!("is {}", value_text(assertion.measured, kind)),
-                None => "has no value".to_owned(),
-            };
-            (is, kind.show(from), kind.show(to))
-        }
-    };
-    let allowed = match assertion.each {
-        Some(_) => format!("at least {from}"),
-        None if assertion.bounds.1 == f64::INFINITY => format!("at least {from}"),
-        None if assertion.bounds.0 == f64::NEG_INFINITY => format!("at most {to}"),
-        None => format!("{from} to {to}"),
-    };
-    format!("{}  {}: {metric} {is}, allowed {allowed}", pass_text(assertion.holds), assertion.id)
+pub fn assertion_line(assertion: &Assertion) -> String {
+    output::check_line(&CheckLine::of_assertion(assertion, metrics::catalogue()))
 }
 
 /// Maximum number of lines in tables and plots of flows.

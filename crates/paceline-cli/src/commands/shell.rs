@@ -25,7 +25,23 @@ pub struct Man {
 pub fn completions(arguments: &Completions, mut command: Command) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "paceline", &mut script);
-    output::print(String::from_utf8_lossy(&script).trim_end())?;
+    let mut script = String::from_utf8_lossy(&script).trim_end().to_owned();
+    if arguments.shell == Shell::Fish {
+        // The generator leaves out positional arguments in fish.
+        for verb in command.get_subcommands() {
+            let names: Vec<String> = verb
+                .get_positionals()
+                .flat_map(|argument| argument.get_possible_values())
+                .map(|value| value.get_name().to_owned())
+                .collect();
+            if !names.is_empty() {
+                let (name, names) = (verb.get_name(), names.join(" "));
+                script +=
+                    &format!("\ncomplete -c paceline -n \"__fish_seen_subcommand_from {name}\" -f -a \"{names}\"");
+            }
+        }
+    }
+    output::print(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 

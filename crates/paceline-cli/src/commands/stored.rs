@@ -5,7 +5,7 @@ use crate::errors::{StorageError, backend_error};
 use miette::Result;
 use paceline_capture::Capture;
 use paceline_lab::run::{Runner, RunsResult};
-use paceline_lab::storage::run_and_store;
+use paceline_lab::storage::{Resume, run_or_resume};
 use paceline_netsim::records::RunHeader;
 use paceline_results::Store;
 use paceline_scenario::Scenario;
@@ -18,6 +18,8 @@ pub struct Destination<'a> {
     pub store: Option<&'a Store>,
     /// Every packet, of one run.
     pub pcap: Option<&'a Path>,
+    /// Whether stored runs are not repeated.
+    pub resume: bool,
 }
 
 /// Makes the runs: in parallel, or one after the other where they are written.
@@ -29,7 +31,7 @@ pub fn make_runs(
     scenario: &Scenario,
     seeds: &[u64],
 ) -> Result<RunsResult> {
-    let Destination { store, pcap } = destination;
+    let Destination { store, pcap, resume } = destination;
     if store.is_none() && pcap.is_none() {
         return runner.run_all(scenario, seeds).map_err(backend_error);
     }
@@ -40,6 +42,7 @@ pub fn make_runs(
         None => Ok(()),
         Some(capture) => capture.finish().map(drop).map_err(StorageError::new),
     };
-    let inputs = selection.inputs("run", controller, seeds.len())?;
-    Ok(run_and_store(runner, scenario, seeds, (store, inputs), start, finish)?)
+    let inputs = selection.inputs("run", controller, seeds)?;
+    let resume = if resume { Resume::Now } else { Resume::Later };
+    Ok(run_or_resume(runner, scenario, seeds, (store, inputs, resume), start, finish)?)
 }

@@ -1,5 +1,6 @@
 //! `paceline sweep`.
 
+use super::options::{ControllerOptions, JobOptions, Names, SeedOptions, sweeps};
 use crate::errors::backend_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
@@ -8,13 +9,13 @@ use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
 use crate::view::View;
 use crate::worlds;
-use miette::{Result, miette};
+use miette::Result;
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
-use paceline_netsim::records::Summary;
-use paceline_results::{Measure, Point, SweepResult};
+use paceline_report::check_text::summary_text;
+use paceline_results::{Measure, Point, SweepResult, Verdict};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Sweep id (see `paceline list sweeps`) or a TOML file.
+    #[arg(value_parser = Names(sweeps), hide_possible_values = true)]
     sweep: String,
     /// Sets a value of the sweep file: dotted key, elements of lists by number, such as axis.0.log.steps=8. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -30,18 +32,18 @@ pub struct Arguments {
     /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     world: String,
-    /// Number of runs of each point, on consecutive seeds; the number in the sweep file if absent.
-    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    repeats: Option<u64>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+    #[command(flatten)]
+    seeds: SeedOptions,
     /// Writes each finished job, and at the end the tables and plots, into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resumes the sweep in the folder of --out.
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Number of runs at the same time; the number of cores if absent.
-    #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
-    jobs: Option<u64>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Lets the sweep file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
@@ -56,13 +58,17 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     let origin = Catalogue.find_sweep(&arguments.sweep)?;
     let set: Vec<String> = arguments.settings.iter().map(Override::to_string).collect();
     let text = if arguments.allow_exec { origin.text.as_str() } else { "" };
-    let registry = external::add(Registry::standard(), &[], &set, text)?;
-    let mut sweep = Sweep::load_with(&origin, &arguments.settings, &registry)?;
-    sweep.repeats = arguments.repeats.unwrap_or(sweep.repeats);
-    if let Some(threads) = arguments.jobs {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-        pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
+    let registry = external::add(Registry::standard(), &arguments.controllers.names, &set, text)?;
+    let controllers: Vec<String> = arguments.controllers.without_oracles(&registry)?.into_iter().flatten().collect();
+    let mut settings = arguments.settings.clone();
+    if !controllers.is_empty() {
+        let setting = format!("controllers={controllers:?}").parse();
+        settings.push(setting.expect("a key and a value"));
     }
+    let mut sweep = Sweep::load_with(&origin, &settings, &registry)?;
+    let repeats = arguments.seeds.count("each point of a sweep has the same seeds")?;
+    sweep.repeats = repeats.unwrap_or(sweep.repeats);
+    arguments.jobs.start()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
     let refined = match sweep.refined(&result, &registry)? {
@@ -86,7 +92,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
             "the claim `larger_where` has no result: no point on one side has a sum; extend the axes so that both keys cross"
         );
     }
-    output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.holds))
+    output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.verdict != Verdict::Fails))
 }
 
 #[derive(serde::Serialize)]
@@ -205,7 +211,7 @@ fn ranking(view: &mut View, sweep: &Sweep, result: &SweepResult) {
     }
     if let Some(sides) = &result.sides {
         let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
-        let verdict = if sides.holds { output::good("the claim passes") } else { output::bad("the claim fails") };
+        let verdict = output::in_colour_of(sides.verdict, format!("the claim {}", sides.verdict));
         view.sentences(format!(
             "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}."
         ));
@@ -220,7 +226,9 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
     let measures = sweep.measures.iter().enumerate();
     let mut columns: Vec<Column<'_>> = measures
         .map(|(index, m)| {
-            let value = move |point: &Point| point.values[index].map(|s| (s.mean, summary(&s, m)));
+            let value = move |point: &Point| {
+                point.values[index].map(|s| (s.mean, summary_text(&s, |v| kind_of(&m.metric).show(v))))
+            };
             (heading(m), Box::new(value) as Box<dyn Fn(&Point) -> Option<(f64, String)>>)
         })
         .collect();
@@ -230,15 +238,6 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
         columns.push((format!("sum of the measures{how}"), Box::new(value)));
     }
     columns
-}
-
-/// Returns a mean with its unit, and its interval if there is one.
-fn summary(values: &Summary, measure: &Measure) -> String {
-    let kind = kind_of(&measure.metric);
-    match values.ci95.is_finite() {
-        true => format!("{} ± {}", kind.show(values.mean), kind.show(values.ci95)),
-        false => kind.show(values.mean),
-    }
 }
 
 fn heading(measure: &Measure) -> String {
@@ -260,7 +259,7 @@ fn swings(sweep: &Sweep, result: &SweepResult) -> Table {
             let cells = changes.each_ref().map(|change| match change {
                 None => MISSING.to_owned(),
                 Some(c) => {
-                    let mark = if c.apart == Some(true) { "*" } else { "" };
+                    let mark = if c.significant == Some(true) { "*" } else { "" };
                     format!("{mark}{}", kind.show_difference(c.mean))
                 }
             });
@@ -283,7 +282,10 @@ fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = us
     for point in points.into_iter().map(|index| &result.points[index]) {
         let mut row: Vec<String> = point.at.iter().map(label).collect();
         for (values, measure) in point.values.iter().zip(&sweep.measures) {
-            row.push(values.as_ref().map_or_else(|| MISSING.to_owned(), |values| summary(values, measure)));
+            row.push(values.as_ref().map_or_else(
+                || MISSING.to_owned(),
+                |values| summary_text(values, |v| kind_of(&measure.metric).show(v)),
+            ));
         }
         row.extend(sweep.sum.as_ref().map(|_| number(point.sum)));
         row.extend(normalised.then(|| number(point.raw_sum)));

@@ -1,13 +1,14 @@
 //! `paceline validate`.
 
 use super::compare::direction;
+use super::options::{ControllerOptions, Names, scenarios, seeds_text};
 use super::report::finish_folder;
-use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
+use super::{RunOptions, Selection, missing_text, with_progress};
 use crate::errors::cached_run_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::{Table, pass_text};
+use crate::table::Table;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
@@ -15,8 +16,9 @@ use paceline_lab::storage::Inputs;
 use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
+use paceline_report::check_text::CheckLine;
 use paceline_report::validation_text;
-use paceline_results::{RunInputs, Store, Validation, Validations};
+use paceline_results::{RunInputs, Store, Validation, Validations, Verdict};
 use paceline_scenario::{Catalogue, Scenario};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,20 +27,19 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Scenario ids (see `paceline list scenarios`) or TOML files.
-    #[arg(required = true, value_name = "SCENARIO")]
+    #[arg(required = true, value_name = "SCENARIO", value_parser = Names(scenarios), hide_possible_values = true)]
     scenarios: Vec<String>,
     #[command(flatten)]
     options: RunOptions,
-    /// Controllers for every media flow, one after the other; each scenario's own if absent.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controllers: Vec<String>,
-    /// Number of runs in each world, on the same consecutive seeds.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repeats: u32,
+    #[command(flatten)]
+    controllers: ControllerOptions,
     /// Stores every finished run in this folder, with its events. Stored runs of the same scenario are not repeated.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
+
+/// Runs in each world if the arguments do not say.
+const REPEATS: u32 = 3;
 
 /// A scenario that is run in both worlds.
 struct Job {
@@ -56,7 +57,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
     }
     let registry = registry(arguments)?;
-    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
+    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
@@ -66,20 +67,21 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
     output::print_results(options.json, &found, text)?;
     finish_folder(arguments.out.as_deref());
-    output::exit_code(found.validations.iter().all(Validation::is_within))
+    output::exit_code(found.validations.iter().all(|validation| validation.verdict() != Verdict::Fails))
 }
 
 /// Returns the controllers of the library, and the external ones that the arguments name; with `--allow-exec` also those of the
 /// scenarios.
 fn registry(arguments: &Arguments) -> Result<Registry> {
-    let registry = external::add(Registry::standard(), &arguments.controllers, &arguments.options.changes(), "")?;
+    let registry = external::add(Registry::standard(), &arguments.controllers.names, &arguments.options.changes(), "")?;
     let files: std::result::Result<Vec<_>, _> = arguments.scenarios.iter().map(|name| Catalogue.find(name)).collect();
     external::add_of_files(registry, arguments.options.allow_exec, &files?)
 }
 
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
-    let controllers = controllers_or_own(&arguments.controllers, registry)?;
+    let controllers = arguments.controllers.without_oracles(registry)?;
+    let seeds = arguments.options.seeds.list(REPEATS);
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -92,7 +94,7 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
                 let help = "name each scenario once; scenarios in files need different ids";
                 return Err(miette!(help = help, "`{}` is given twice", scenario.plan.id));
             }
-            let inputs = selection.inputs("validate", controller.as_deref(), arguments.repeats as usize)?;
+            let inputs = selection.inputs("validate", controller.as_deref(), &seeds)?;
             jobs.push(Job { manifest: inputs.manifest(&scenario, registry), scenario, inputs });
         }
     }
@@ -183,15 +185,15 @@ fn describe(validation: &Validation) -> String {
     let runs = match validation.seeds[..] {
         [seed] => format!("one run in each world, seed {seed}; difference: {second} minus {first}"),
         _ => format!(
-            "{} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
+            "{} runs in each world, {}; mean ± half the 95 % interval; difference: {second} minus \
              {first}, seed by seed",
             validation.seeds.len(),
-            validation.seeds[0]
+            seeds_text(&validation.seeds)
         ),
     };
     text += &format!("{}\n\n", output::wrap(&runs));
     text += &table(validation);
-    let lines = |lines: Vec<String>| lines.iter().map(|line| output::wrap(&coloured(line)) + "\n").collect::<String>();
+    let lines = |lines: Vec<String>| lines.iter().map(|line| output::wrap(line) + "\n").collect::<String>();
     text += &format!(
         "\n{}\n",
         lines(
@@ -201,15 +203,9 @@ fn describe(validation: &Validation) -> String {
                 .collect()
         )
     );
-    text += &lines(validation.verdicts.iter().map(validation_text::verdict).collect());
+    text +=
+        &lines(validation.verdicts.iter().map(|check| output::check_line(&CheckLine::of_validation(check))).collect());
     text + &lines(validation_text::machines(validation))
-}
-
-/// Colours the result at the beginning of a line.
-fn coloured(line: &str) -> String {
-    let result = [true, false].map(|passed| (if passed { "pass" } else { "fail" }, passed));
-    let result = result.into_iter().find_map(|(word, passed)| Some((line.strip_prefix(word)?, passed)));
-    result.map_or_else(|| line.to_owned(), |(rest, passed)| pass_text(passed) + rest)
 }
 
 fn table(validation: &Validation) -> String {
@@ -280,7 +276,7 @@ mod tests {
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
         let (registry, path) = (Registry::standard(), path_with_40_ms());
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
-        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds(arguments.repeats));
+        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS));
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (validations, path.run_count())
@@ -360,13 +356,13 @@ mod tests {
         assert!(text.lines().all(|line| textwrap::core::display_width(line) <= output::width()), "{text}");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for wanted in [
-            "2 runs in each world, the same seeds from 1",
+            "2 runs in each world, seeds 1 to 2",
             "difference: path minus sim, seed by seed",
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "pass utilization of forward: 0.0 points, tolerance ± 5.0 points ",
-            "fail queue_ms.p95 of forward: +40.0 ms, tolerance ± 30.0 ms ",
+            "utilization of forward: 0.0 points ± 0.0 points, allowed ± 5.0 points: holds",
+            "queue_ms.p95 of forward: +40.0 ms ± 0.0 ms, allowed ± 30.0 ms: fails",
             "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
@@ -375,7 +371,7 @@ mod tests {
             assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
         }
         assert!(!text.contains("share of video") && !text.contains("seed 1 ") && !text.contains("sim: the machine"));
-        assert!(!validations.validations[0].is_within());
+        assert_eq!(validations.validations[0].verdict(), Verdict::Fails);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{contains_all, document, folder, keys, rejects, stderr, stdout, stored};
 use paceline_results::Store;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -285,10 +285,10 @@ fn a_failed_assertion_is_exit_code_1() {
         fs::write(folder.join("own.toml"), text).unwrap();
         super::paceline(&folder, &["run", "own.toml"])
     };
-    contains_all(stdout(&with("[0.0, 1.01]"), 0), &["pass  used: utilization is ", "allowed 0.0 % to 101.0 %"]);
-    contains_all(stdout(&with("[0.99, 1.0]"), 1), &["fail  used: utilization is ", "allowed 99.0 % to 100.0 %"]);
+    contains_all(stdout(&with("[0.0, 1.01]"), 0), &["used, utilization: ", "allowed 0.0 % to 101.0 %: holds"]);
+    contains_all(stdout(&with("[0.99, 1.0]"), 1), &["used, utilization: ", "allowed 99.0 % to 100.0 %: fails"]);
     let json = document(&super::paceline(&folder, &["run", "own.toml", "--json"]), 1);
-    assert_eq!(json["assertions"][0]["holds"], false);
+    assert_eq!((&json["assertions"][0]["holds"], &json["assertions"][0]["verdict"]), (&json!(false), &json!("fails")));
     assert_eq!(super::paceline(&folder, &["compare", "own.toml", "--controllers", "gcc-2016"]).status.code(), Some(1));
 }
 

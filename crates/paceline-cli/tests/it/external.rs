@@ -119,8 +119,11 @@ fn reproduce_judges_a_file_that_names_a_program() {
     let judged =
         document(&paceline(&folder, &["reproduce", "file.toml", "--allow-exec", "--repeats", "1", "--json"]), 0);
     assert_eq!(judged["experiments"][0]["cells"][0]["verdict"], "reproduced");
-    let refused = paceline(&folder, &["reproduce", "mmsys16/table1", "--controllers", "exec:sh ./program"]);
-    rejects(&refused, &["--controllers needs a world in real time", "paceline compare"]);
+    let name = "exec:sh ./program";
+    let named = ["reproduce", "file.toml", "--controllers", name, "--repeats", "1", "--json"];
+    let named = document(&paceline(&folder, &named), 0);
+    assert_eq!(named["experiments"][0]["under"], name);
+    assert_eq!(named["experiments"][0]["cells"][0]["verdict"], "reproduced");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `paceline reproduce`, and cases in `paceline run`.
 
 use super::{contains_all, document, keys, one_line, paceline, rejects, stderr, stdout};
+use paceline_results::database::Database;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -106,6 +107,8 @@ fn cells_have_the_documented_fields_and_verdicts() {
         assert_eq!((&cell["world"], &cell["controller"], &cell["n"]), (&json!("sim"), &json!("fixed"), &json!(2)));
         assert!(cell["measured"].is_number() && cell["ci95"].is_number() && cell["null_sender"].is_number(), "{cell}");
         assert_eq!(cell["note"].is_null(), cell["verdict"] == "reproduced", "{cell}");
+        assert_eq!(cell["check"], if cell["verdict"] == "reproduced" { "holds" } else { "fails" }, "{cell}");
+        assert!(cell["further_runs"].is_null(), "{cell}");
     }
     let verdicts: Vec<_> = cells.iter().map(|c| (&c["metric"], &c["case"]["rate"], &c["verdict"])).collect();
     let wanted = json!([
@@ -151,17 +154,45 @@ fn cells_have_the_documented_fields_and_verdicts() {
     assert_eq!(counts.map(|key| summary[key].as_u64().unwrap()), [2, 2, 1, 1]);
 }
 
+/// The published values stay, and remarks on the paper's controller do not apply. `--resume` keeps finished runs.
+#[test]
+fn other_controllers_replace_that_of_the_paper() {
+    let folder = folder("under");
+    let run = || {
+        let more = ["--controllers", "nada,gcc-2016", "--json", "--out", "out", "--resume"];
+        let output = paceline(&folder, &[&["reproduce", "rates.toml"][..], &more].concat());
+        let runs = Database::open(&folder.join("out")).unwrap().run_count().unwrap();
+        (document(&output, 1)["experiments"].clone(), stderr(&output).to_owned(), runs)
+    };
+    let (experiments, said, runs) = run();
+    let under: Vec<_> = experiments.as_array().unwrap().iter().map(|experiment| &experiment["under"]).collect();
+    assert_eq!(under, [&json!("nada"), &json!("gcc-2016")]);
+    for experiment in experiments.as_array().unwrap() {
+        let cells = experiment["cells"].as_array().unwrap();
+        assert!(cells.iter().all(|cell| cell["controller"] == experiment["under"]), "{experiment}");
+        assert_eq!((cells.len(), &cells[4]["published"]), (7, &json!(0.85)));
+        // The remark on 0.85 is on the paper's controller.
+        assert!(!cells[4].to_string().contains("the paper sends more"), "{}", cells[4]);
+    }
+    assert!(runs >= 8 && !said.contains("finished runs"), "{runs} {said}");
+    let (again, said, after) = run();
+    assert_eq!((again, after), (experiments, runs));
+    contains_all(&said, &[&format!("{runs} finished runs are in the folder")]);
+    rejects(&paceline(&folder, &["reproduce", "rates.toml", "--resume"]), &["--out"]);
+}
+
 #[test]
 fn targets_are_folders_files_or_ids() {
     let folder = folder("folder");
-    let report = document(&paceline(&folder, &["reproduce", ".", "--seeds", "3", "--json"]), 0);
+    let report = document(&paceline(&folder, &["reproduce", ".", "--repeats", "3", "--json"]), 0);
     assert_eq!(report["experiments"].as_array().unwrap().len(), 1, "the file of constants is not an experiment");
     assert!(report["experiments"][0]["cells"].as_array().unwrap().iter().all(|c| c["n"] == 3));
     let one = document(&paceline(&folder, &["reproduce", "rates.toml", "--repeats", "1", "--json"]), 0);
     let cell = &one["experiments"][0]["cells"][0];
     assert_eq!((&cell["n"], &cell["ci95"], &cell["verdict"]), (&json!(1), &Value::Null, &json!("not")), "no interval");
+    assert_eq!((&cell["check"], &cell["further_runs"]), (&json!("undecided"), &Value::Null));
     // The catalogue, by id and by paper.
-    let table1 = document(&paceline(&folder, &["reproduce", "mmsys16/table1", "--seeds", "3", "--json"]), 0);
+    let table1 = document(&paceline(&folder, &["reproduce", "mmsys16/table1", "--repeats", "3", "--json"]), 0);
     assert_eq!(table1["experiments"][0]["id"], "mmsys16/table1");
     assert_eq!(table1["experiments"][0]["cells"][0]["case"], json!({}));
 }
@@ -180,12 +211,12 @@ fn text_shows_tables_claims_and_notes() {
         "direction",
         "throughput_bps over",
         "× 2.100",
-        "pass",
+        "holds",
         "· utilization, rate=quarter, 0 to 10 s: the paper sends more; moved into tolerance by `paceline run",
         "shows the effect): path.rtt = \"50ms\"",
         "* the null sender",
         "published values 4: 2 reproduced, 1 in direction, 1 not",
-        "claims 2: 2 pass",
+        "claims 2: 2 hold",
         "published values that the null sender does not reproduce",
     ];
     contains_all(&one_line(text), &parts);
@@ -198,7 +229,7 @@ fn a_failed_claim_is_exit_code_1() {
     let folder = folder("fails");
     fs::write(folder.join("rates.toml"), SCENARIO.replace("[1.9, 2.1]", "[2.5, 3.0]")).unwrap();
     let output = paceline(&folder, &["reproduce", "rates.toml"]);
-    contains_all(stdout(&output, 1), &["fail", "claims 2: 1 pass"]);
+    contains_all(stdout(&output, 1), &["fails", "claims 2: 1 hold"]);
     // The note states that a change does not move the value into tolerance.
     let other = SCENARIO.replace("rate_bps=850000", "rate_bps=700000");
     fs::write(folder.join("other.toml"), other).unwrap();
@@ -502,7 +533,7 @@ fn run_compare_and_reproduce_filter_runs_alike() {
         let compared = paceline(&folder, &compare);
         let compared = stdout(&compared, code);
         assert_eq!(compared.matches(&format!("fixed: {note}")).count(), 1, "{compared}");
-        let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--seeds", "3", "--json"]), code);
+        let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--repeats", "3", "--json"]), code);
         assert_eq!(report["experiments"][0]["cells"][0]["n"], kept);
     }
     // Only the reference case filters its runs.

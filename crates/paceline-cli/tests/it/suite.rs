@@ -48,8 +48,8 @@ fn prints_which_bounds_hold() {
         |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed"], more].concat());
     let output = run(&[]);
     let text = one_line(stdout(&output, 0));
-    contains_all(&text, &["2 tests, 2 runs of each", "fixed 1/2 1/2", "fail fixed own/rate rate=high, no-queue"]);
-    contains_all(&text, &["0 to 5 s: queue_p95_ms is", "allowed 0.0 ms to 50.0 ms", "--accept writes those"]);
+    contains_all(&text, &["2 tests, 2 runs of each", "fixed 1/2 1/2", "fixed own/rate rate=high: no-queue,"]);
+    contains_all(&text, &["0 to 5 s, queue_p95_ms:", "allowed 0.0 ms to 50.0 ms: fails", "--accept writes those"]);
 
     let accepted = run(&["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));
@@ -61,9 +61,13 @@ fn prints_which_bounds_hold() {
     let changed = run(&[]);
     contains_all(
         &one_line(stdout(&changed, 1)),
-        &["fixed: own/rate rate=high: no-queue now fails", "fixed: own/rate rate=low: no-queue now passes"],
+        &["fixed: own/rate rate=high: no-queue now fails", "fixed: own/rate rate=low: no-queue now holds"],
     );
     contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of 2 runs"]);
+    // A changed suite has no expected verdicts.
+    let changed = run(&["--set", "path.forward.capacity=5Mbps"]);
+    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2 2/2"]);
+    rejects(&run(&["--set", "path.rtt=1s", "--accept"]), &["--set", "cannot be used with", "--accept"]);
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn a_claim_that_cannot_be_judged_fails() {
     let claim = |name: &str, text: &str| {
         let output = paceline(&folder(name, text), &["sweep", "rates.sweep.toml"]);
         let text = String::from_utf8_lossy(&output.stdout);
-        (output.status.code(), text.contains("the claim passes"), stderr(&output).contains("has no result"))
+        (output.status.code(), text.contains("the claim holds"), stderr(&output).contains("has no result"))
     };
     let claimed = claim("claim", CLAIM);
     let reversed = claim(
@@ -276,7 +276,7 @@ fn rejects_a_folder_of_another_sweep() {
     stdout(&sweep(&[]), 0);
     let stored = tables(&dir, "out");
     rejects(&sweep(&[]), &["4 of the 4 jobs of small/rates", "--resume"]);
-    rejects(&sweep(&["--resume", "--seeds", "3"]), &["seeds per point", "a new folder"]);
+    rejects(&sweep(&["--resume", "--repeats", "3"]), &["seeds per point", "a new folder"]);
     rejects(&sweep(&["--resume", "--set", "title=Other"]), &["text of its sweep", "a new folder"]);
     // The text of the sweep is the same, but a scenario has changed.
     fs::write(dir.join("call.toml"), SCENARIO.replace("1Mbps", "2Mbps")).unwrap();

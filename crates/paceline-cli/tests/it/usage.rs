@@ -64,10 +64,13 @@ fn published_values_apply_to_the_scenario_as_written() {
         (&["--controller", "nada", "--set", "path.rtt=80ms"], "not under nada and with path.rtt=80ms"),
     ] {
         let (text, page, json) = run(more, &why.replace(' ', "-"));
-        contains_all(&text, &["published values are for the scenario as written", why, "fail used: utilization"]);
+        contains_all(
+            &text,
+            &["published values are for the scenario as written", why, "used, utilization:", ": fails"],
+        );
         assert!(!text.contains("50.0 %") && json["expectations"].as_array().unwrap().is_empty(), "{text}");
         assert!(!page.contains("Published and measured") && page.contains("<h2>Assertions"), "{why}");
-        assert!(page.contains("verdict fail") && !page.contains("cause not found"), "{why}");
+        assert!(page.contains("verdict fails") && !page.contains("cause not found"), "{why}");
     }
 }
 
@@ -114,14 +117,19 @@ fn results_name_the_commit_and_the_machine() {
 #[test]
 fn usual_mistakes_have_a_hint() {
     let one_bracket = SCENARIO.replace("[[flow]]", "[flow]");
-    let files =
-        [("own.toml", SCENARIO), ("flow.toml", &one_bracket), ("empty.toml", ""), ("x.sweep.toml", "id = \"x\"\n")];
+    let files = [
+        ("own.toml", SCENARIO),
+        ("flow.toml", &one_bracket),
+        ("empty.toml", ""),
+        ("x.sweep.toml", "id = \"x\"\n"),
+        ("lte.down", "5\n12\n"),
+    ];
     let folder = folder("usage-hints", &files);
-    let cases: [(&[&str], &[&str]); 11] = [
+    let cases: [(&[&str], &[&str]); 29] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
-        (&["compare", "own.toml", "--controllers", "nada", "fixed"], &["with commas: `--controllers nada,fixed`"]),
+        (&["compare", "own.toml", "--controllers", "nada", "fixed"], &["`--controllers nada,fixed`"]),
         (&["run", "own.toml", "--set", "path.forward.capacity=2MBps"], &["no rate", "counts bits", "8 bits"]),
         (&["run", "x.sweep.toml"], &["is a sweep", "`paceline sweep x.sweep.toml`"]),
         (&["run", "mmsys16/fig8"], &["is a sweep", "`paceline sweep mmsys16/fig8`"]),
@@ -129,6 +137,27 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "empty.toml"], &["empty.toml is empty"]),
         (&["list", "metrics", "jian"], &["no `jian` among the metrics", "did you mean `jain`?"]),
         (&["list", "queues", "codle"], &["no `codle` among the queues", "codel"]),
+        (&["run", "own.toml", "--seeds", "10"], &["--repeats 10 makes 10 runs", "--seed 10 makes one run"]),
+        (
+            &["run", "own.toml", "--seeds", "1..3", "--seed", "2"],
+            &["--seed <N>", "cannot be used with", "--seeds <A..B>"],
+        ),
+        (&["suite", "l4s", "--seed", "3"], &["seeds from 1", "--seeds 1..3 or --repeats 3"]),
+        (&["reproduce", "mmsys16/fig5", "--seeds", "2..4"], &["seeds from 1", "the same runs"]),
+        (&["sweep", "mmsys16/fig8", "--seeds", "4,5"], &["seeds from 1", "each point"]),
+        (&["run", "own.toml", "--controllers", "gcc-tfb,", "nada"], &["`--controllers gcc-tfb,nada`"]),
+        (&["suite", "l4s", "--controllers", "gcc-tfb,", "nada"], &["a name is empty", "`--controllers gcc-tfb,nada`"]),
+        (&["run", "mmsys16"], &["a group of scenarios", "`mmsys16/table1`", "`paceline reproduce mmsys16`"]),
+        (&["run", "table1"], &["`med16/table1`", "`mmsys16/table1`"]),
+        (&["run", "lte.down"], &["lte.down is a capacity trace", "paceline new", "trace = \"lte.down\""]),
+        (&["sweep", "own.toml"], &["own.toml is a scenario", "`paceline run own.toml`"]),
+        (&["sweep", "mmsys16/table1"], &["is a scenario", "`paceline run mmsys16/table1`"]),
+        (&["leaderboard"], &["`paceline suite all"]),
+        (&["version"], &["`paceline --version`"]),
+        (&["run", "own.toml", "-v"], &["`paceline -V`"]),
+        (&["run", "own.toml", "--parallel", "2"], &["write `--jobs`"]),
+        (&["validate", "own.toml", "--world", "sim", "--output", "x"], &["write `--out`"]),
+        (&["reproduce", "mmsys16/table1", "--controllers", "ideal"], &["the oracle `ideal`", "`paceline run`"]),
     ];
     for (arguments, messages) in cases {
         let output = paceline(&folder, arguments);
@@ -146,23 +175,136 @@ fn former_names_of_options_are_accepted() {
         document(&paceline(&folder, &["run", "own.toml", option, "nada", "--json"]), 1)["summary"].clone()
     };
     assert_eq!(run("--controllers"), run("--controller"));
-    let reproduce =
-        |option: &str| document(&paceline(&folder, &["reproduce", "mmsys16/fig5", option, "4", "--json"]), 1);
-    assert_eq!(reproduce("--repeats")["experiments"][0]["cells"], reproduce("--seeds")["experiments"][0]["cells"]);
-    for option in ["--jobs", "--at-once", "--time-limit", "--within"] {
-        let output = paceline(&folder, &["reproduce", "mmsys16/fig5", "--world", "nowhere", option, "2"]);
-        assert!(!stderr(&output).contains("unexpected argument"), "{option}");
+}
+
+/// Each option means the same wherever it is, and each command that makes runs has those of all.
+#[test]
+fn commands_that_make_runs_share_their_options() {
+    let folder = folder("usage-shared", &[("own.toml", SCENARIO)]);
+    for command in ["run", "compare", "suite", "reproduce", "sweep", "validate"] {
+        let output = paceline(&folder, &[command, "--help"]);
+        let seeds = ["--seed <N> Makes one run", "--repeats <N> Number of runs", "--seeds <A..B> Seeds of the runs"];
+        let others = ["--controllers <A,B[,…]>", "--jobs <N> Number of runs at the same", "--json", "--out <DIR>"];
+        contains_all(&one_line(stdout(&output, 0)), &[&seeds[..], &others].concat());
     }
+    let seeds = |more: &[&str]| {
+        let result = document(&paceline(&folder, &[&["run", "own.toml", "--json"][..], more].concat()), 1);
+        result["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((seeds(&["--seeds", "3..5"]), seeds(&["--seeds", "9,2"])), (vec![3, 4, 5], vec![9, 2]));
+    assert_eq!((seeds(&["--seed", "4"]), seeds(&["--repeats", "2", "--jobs", "1"])), (vec![4], vec![1, 2]));
+    let compare = ["compare", "own.toml", "--controllers", "gcc-2016,nada", "--seeds", "2,5"];
+    let text = one_line(stdout(&paceline(&folder, &compare), 1));
+    contains_all(&text, &["2 runs of each controller, seeds 2, 5"]);
+    let reproduce = |option: &[&str]| {
+        document(&paceline(&folder, &[&["reproduce", "mmsys16/fig5", "--json"], option].concat()), 1)["experiments"][0]
+            ["cells"]
+            .clone()
+    };
+    assert_eq!(reproduce(&["--repeats", "4"]), reproduce(&["--seeds", "1..4"]));
+}
+
+#[test]
+fn oracles_and_all_are_controllers() {
+    let text = SCENARIO.replace("bounds = [2.0, 3.0]", "bounds = [0.0, 1.0]");
+    let folder = folder("usage-oracles", &[("own.toml", &text)]);
+    let run = |verb: &str, names: &str| {
+        document(&paceline(&folder, &[verb, "own.toml", "--controllers", names, "--json"]), 0)
+    };
+    let both = run("run", "faulty-constant,ideal");
+    let names = |runs: &serde_json::Value| -> Vec<String> {
+        let of = |run: &serde_json::Value| run["flows"][0]["controller"].as_str().unwrap().to_owned();
+        runs["runs"].as_array().unwrap().iter().map(of).collect()
+    };
+    assert_eq!(names(&both), ["faulty-constant", "ideal"]);
+    // The oracle knows the capacity: it leaves no queue, which a constant rate of the capacity does.
+    let queue = |n: usize| both["runs"][n]["link"]["queue_ms"]["p95"].as_f64().unwrap();
+    assert!(queue(1) < 20.0 && queue(1) < queue(0), "{} {}", queue(0), queue(1));
+    let all = names(&run("run", "all"));
+    assert!(all.len() > 20 && all.ends_with(&["ideal".to_owned(), "causal".to_owned()]), "{all:?}");
+    let compared = run("compare", "ideal,causal");
+    assert_eq!(compared["table"]["controllers"], serde_json::json!(["ideal", "causal"]));
+    rejects(
+        &paceline(&folder, &["run", "own.toml", "--controllers", "ideal,ideal"]),
+        &["the oracle `ideal` is named twice"],
+    );
+}
+
+/// A stored run is read, not made: the changed number of events shows it. Without `--resume` every run is made.
+#[test]
+fn interrupted_runs_and_comparisons_continue() {
+    let folder = folder("usage-resume", &[("own.toml", SCENARIO)]);
+    let events = |verb: &str, more: &[&str]| -> Vec<u64> {
+        let arguments = [verb, "own.toml", "--controllers", "gcc-2016,nada", "--json", "--out", "out"];
+        let found = document(&paceline(&folder, &[&arguments, more].concat()), 1);
+        let parts = found["controllers"].as_array().into_iter().flatten().map(|part| &part["result"]);
+        let parts: Vec<_> = if found["runs"].is_array() { vec![&found] } else { parts.collect() };
+        let runs = parts.into_iter().flat_map(|part| part["runs"].as_array().unwrap());
+        runs.map(|run| run["events"].as_u64().unwrap()).collect()
+    };
+    let change = || {
+        let runs = fs::read_dir(folder.join("out/runs")).unwrap().map(|run| run.unwrap().path());
+        let of = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("gcc-2016-seed1");
+        let file = runs.into_iter().find(of).expect("the run is stored").join("resume.json");
+        let mut stored = super::read_json(&file);
+        stored["events"] = 7.into();
+        fs::write(file, stored.to_string()).unwrap();
+    };
+    events("compare", &["--seeds", "1..1"]);
+    change();
+    let continued = events("compare", &["--repeats", "2", "--resume"]);
+    let whole = events("compare", &["--repeats", "2"]);
+    assert_eq!((continued[0], &continued[1..]), (7, &whole[1..]));
+    assert!(whole.len() == 4 && whole[0] > 7, "{whole:?}");
+    change();
+    assert_eq!(events("run", &["--repeats", "2", "--resume"]), continued);
+    // Another scenario is run.
+    assert!(events("run", &["--resume", "--set", "path.rtt=80ms"]).iter().all(|events| *events > 7));
+    rejects(&paceline(&folder, &["run", "own.toml", "--resume"]), &["--out"]);
+}
+
+#[test]
+fn help_has_each_command_in_one_of_four_groups() {
+    let folder = folder("usage-groups", &[]);
+    let output = paceline(&folder, &["--help"]);
+    let help = stdout(&output, 0);
+    let places: Vec<usize> = ["Everyday:", "Real networks:", "Research:", "Tools:", "Options:"]
+        .iter()
+        .map(|group| help.find(&format!("\n{group}\n")).expect(group))
+        .collect();
+    assert!(places.is_sorted(), "{help}");
+    stdout(&paceline(&folder, &["man", "pages"]), 0);
+    for page in fs::read_dir(folder.join("pages")).unwrap() {
+        let page = page.unwrap().file_name().into_string().unwrap();
+        let Some(command) = page.strip_prefix("paceline-").and_then(|name| name.strip_suffix(".1")) else { continue };
+        let lines = help.lines().filter(|line| line.starts_with(&format!("  {command} ")) && !command.contains('-'));
+        assert!(lines.count() == 1 || command.starts_with("help-") || command == "gap", "{command}");
+    }
+    assert_eq!(stdout(&paceline(&folder, &["help"]), 0), help);
+    let output = paceline(&folder, &["list"]);
+    let list = stdout(&output, 0);
+    assert!(list.lines().count() <= 40, "{list}");
+    contains_all(list, &["scenarios", "paceline list scenarios mmsys16"]);
+    let output = paceline(&folder, &["list", "scenarios", "mmsys16"]);
+    let group = stdout(&output, 0);
+    assert!(group.lines().skip(1).all(|line| line.trim_start().starts_with("mmsys16/")), "one line each: {group}");
+    contains_all(
+        stdout(&paceline(&folder, &["list", "paths", "lte-drive-up"]), 0),
+        &["mean rate", "Mbit/s", "delay", "25 ms", "queue", "600 ms"],
+    );
 }
 
 #[test]
 fn completions_and_man_pages_cover_every_command() {
     let folder = folder("usage-shell", &[]);
     for shell in ["bash", "zsh", "fish", "powershell"] {
-        contains_all(
-            stdout(&paceline(&folder, &["completions", shell]), 0),
-            &["reproduce", "time-limit", "controllers"],
-        );
+        let output = paceline(&folder, &["completions", shell]);
+        let script = stdout(&output, 0);
+        contains_all(script, &["reproduce", "time-limit", "controllers"]);
+        // Names, in shells that complete values.
+        if shell != "powershell" {
+            contains_all(script, &["mmsys16/table1", "rfc8867", "scream-v2"]);
+        }
     }
     stdout(&paceline(&folder, &["man", "pages"]), 0);
     for page in ["paceline.1", "paceline-run.1", "paceline-sweep.1"] {
@@ -193,7 +335,9 @@ fn an_interrupt_states_what_was_kept() {
     use std::process::{Command, Stdio};
     let long = SCENARIO.replace("duration = \"5s\"", "duration = \"500000 s\"");
     let folder = folder("usage-interrupt", &[("own.toml", &long)]);
-    for (more, message) in [(&[][..], "nothing was kept"), (&["--out", "kept"], "`paceline report kept`")] {
+    for (more, message) in
+        [(&[][..], "nothing was kept"), (&["--out", "kept"], "kept; the same command with --resume continues")]
+    {
         let mut run = super::command(&folder, &[&["run", "own.toml"][..], more].concat());
         let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_secs(2));

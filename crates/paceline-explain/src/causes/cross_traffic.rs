@@ -26,7 +26,7 @@ const REMAINS: f64 = 0.25;
 const STANDS: f64 = 0.06;
 const STANDS_SHARE: f64 = 0.4;
 /// Assumed for statistics of a slow bottleneck: this share of the rise stays so long before the drop or after it, in every report.
-const LASTS: TimeDelta = TimeDelta::from_secs(10);
+const STANDING_DURATION: TimeDelta = TimeDelta::from_secs(10);
 const LASTS_SHARE: f64 = 0.5;
 /// Assumed: and most of the time it is longer by this share of the rise at least.
 const VARIES: f64 = 0.05;
@@ -69,20 +69,20 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     })
 }
 
-/// Returns the least of a queue that statistics show in all of [`LASTS`] before the drop or after it, s.
+/// Returns the least of a queue that statistics show in all of [`STANDING_DURATION`] before the drop or after it, s.
 fn stands(facts: &Facts<'_>, delays: &Delays) -> Option<f64> {
     let delay = facts.flow.get(Quantity::RoundTrip)?;
     // Reports come every second or two.
     let margin = facts.flow.interval.max(TimeDelta::from_secs(1)).scale(2.5);
     let least = |from| {
-        let (to, points) = (from + LASTS, delay.within(from, from + LASTS));
+        let (to, points) = (from + STANDING_DURATION, delay.within(from, from + STANDING_DURATION));
         let is_covered =
             points.len() >= REPORTS && points.first()?.0 - from <= margin && to - points.last()?.0 <= margin;
         // Most delays of a longer path are near the least.
         let (median, least) = (delay.quantile(from, to, 0.5)?, delay.min(from, to)?);
         (is_covered && median - least >= VARIES * delays.rise).then_some(least - delays.base)
     };
-    let sides = [facts.episode.start - LASTS, facts.episode.end + TimeDelta::from_secs(1)];
+    let sides = [facts.episode.start - STANDING_DURATION, facts.episode.end + TimeDelta::from_secs(1)];
     sides.into_iter().filter_map(least).reduce(f64::max)
 }
 
@@ -91,7 +91,7 @@ fn kept(facts: &Facts<'_>, delays: &Delays) -> Option<String> {
     // A slow bottleneck that the flow fills again and again has a queue too, but not all the time.
     if frames::spread(facts).is_some() {
         let least = stands(facts, delays).filter(|least| *least >= STANDS.max(LASTS_SHARE * delays.rise))?;
-        let (rise, least, lasts) = (ms(delays.rise), ms(least), ms(LASTS.as_secs_f64()));
+        let (rise, least, lasts) = (ms(delays.rise), ms(least), ms(STANDING_DURATION.as_secs_f64()));
         return Some(format!("of a queue of {rise}, {least} or more were there all the time for {lasts}"));
     }
     let (least_after, least_before) =

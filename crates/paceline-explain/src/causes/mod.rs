@@ -20,7 +20,7 @@ mod rate_cap;
 mod route_change;
 mod rtt_backoff;
 
-use crate::facts::{Facts, LOSS, LOST_LEAST};
+use crate::facts::{Facts, LOSS, LOST_MIN};
 use crate::model::Quantity;
 use paceline_units::Time;
 use serde::Serialize;

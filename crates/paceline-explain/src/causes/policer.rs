@@ -1,6 +1,6 @@
 //! A policer drops what exceeds a rate, without a queue.
 
-use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, percent, rate};
+use super::{Cause, Evidence, LOSS, LOST_MIN, QUEUE, Strength, percent, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
@@ -84,7 +84,7 @@ fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
     while at < end {
         let next = at + length;
         if let Some(((share, lost), sent)) = facts.loss_within(at, next).zip(facts.sent(at, next)) {
-            let is_lossy = share >= LOSS / 2.0 && lost > LOST_LEAST / 2.0;
+            let is_lossy = share >= LOSS / 2.0 && lost > LOST_MIN / 2.0;
             // What caused a loss was sent just before it.
             let before = facts.sent(at - length, at).unwrap_or(sent);
             let delivered = received.and_then(|series| series.mean(at, next)).unwrap_or(sent * (1.0 - share));

@@ -27,7 +27,7 @@ const FELL: f64 = 0.8;
 const NEAR: f64 = 0.12;
 
 /// Assumed: without a target, the lower rate must last for this time, up to this multiple. Rates of encoders vary by less.
-const LASTS: TimeDelta = TimeDelta::from_secs(5);
+const CAP_MIN_DURATION: TimeDelta = TimeDelta::from_secs(5);
 const UP_TO: f64 = 1.3;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -165,7 +165,7 @@ pub(super) fn is_known(flow: &Flow, rate: f64, until: Time) -> bool {
 /// Returns whether each second after the drop had about its rate.
 fn lasts(facts: &Facts<'_>) -> bool {
     let (end, second) = (facts.episode.end, TimeDelta::from_secs(1));
-    let mut seconds = (0..LASTS.as_nanos() / second.as_nanos()).map(|index| end + second * index);
+    let mut seconds = (0..CAP_MIN_DURATION.as_nanos() / second.as_nanos()).map(|index| end + second * index);
     seconds.all(|at| facts.sent(at, at + second).is_some_and(|sent| sent <= UP_TO * facts.episode.to))
 }
 

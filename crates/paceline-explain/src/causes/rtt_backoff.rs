@@ -19,7 +19,7 @@ const LIMIT: f64 = 3.0;
 const SAMPLES: usize = 2;
 
 /// Assumed for statistics: the time between the first and the last long round trip. Samples of one report are less far apart.
-const LASTS: TimeDelta = TimeDelta::from_secs(3);
+const RISE_MIN_DURATION: TimeDelta = TimeDelta::from_secs(3);
 /// Assumed: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
 const BINS: usize = 25;
 /// Assumed: the lowest delays of a path spread by at most this, s. A queue of seconds changes by more.
@@ -45,7 +45,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         Some(_) => delays.len() >= BINS,
         None => {
             let (first, last) = (long.clone().next(), long.clone().next_back());
-            first.zip(last).is_some_and(|(first, last)| last.0 - first.0 >= LASTS)
+            first.zip(last).is_some_and(|(first, last)| last.0 - first.0 >= RISE_MIN_DURATION)
         }
     };
     // A queue grows and drains; a path stays as long.

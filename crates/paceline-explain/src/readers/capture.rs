@@ -3,7 +3,7 @@
 //! Two passes: the first finds the streams, where each is seen first and last, and the ids of header extensions; the second fills
 //! the model. SRTP leaves the RTP header, its extensions and the first 8 bytes of RTCP in clear (RFC 3711, sections 3.1 and 3.4).
 
-use super::datagram::{Datagram, INCOMING, OUTGOING, Pass, Route, each_datagram};
+use super::datagram::{Datagram, FORMAT, INCOMING, OUTGOING, Pass, Route, each_datagram};
 use crate::error::ReadError;
 use crate::model::{Call, Flow, MarkKind};
 use crate::transport::{Ends, Transport};
@@ -11,9 +11,6 @@ use paceline_units::Time;
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use std::collections::BTreeMap;
 use std::io::Read;
-
-/// Name of the format.
-pub const FORMAT: &str = "pcapng";
 
 /// Streams at most; further ones are left out.
 const STREAMS_MAX: usize = 1024;

@@ -1,6 +1,5 @@
 //! pcapng and pcap files to UDP datagrams.
 
-use super::capture::FORMAT;
 use crate::error::ReadError;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use paceline_units::{Time, TimeDelta};
@@ -13,6 +12,8 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
+/// Name of the format.
+pub const FORMAT: &str = "pcapng";
 /// The longest block that is read. Larger ones are no packets of a network.
 const BUFFER: usize = 4 << 20;
 /// Link types at most that are named in a message.

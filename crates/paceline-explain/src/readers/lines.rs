@@ -4,7 +4,7 @@
 use super::internals::LEGACY;
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{Statistics, number, session_cap};
+use crate::statistics::{Sample, Statistics, Tee, number, session_cap};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -22,6 +22,7 @@ const OBJECTS_MAX: usize = 4096;
 
 #[derive(Default)]
 struct Connection {
+    name: String,
     statistics: Statistics,
     /// The last report, for lines that have only what changed.
     last: BTreeMap<String, Map<String, Value>>,
@@ -29,8 +30,8 @@ struct Connection {
 }
 
 /// What was read.
-#[derive(Default)]
-struct Lines {
+struct Lines<'a> {
+    tee: &'a mut Tee<'a>,
     connections: BTreeMap<String, Connection>,
     clock_ms: f64,
     /// Reports with statistics.
@@ -39,12 +40,13 @@ struct Lines {
     notes: Vec<String>,
 }
 
-/// Reads samples.
+/// Reads samples, each of which `tee` receives too.
 ///
 /// # Errors
 /// A line is no JSON or no report, or nothing in them sent or received RTP.
-pub fn read(mut input: impl BufRead) -> Result<Call, ReadError> {
-    let mut lines = Lines::default();
+pub fn read<'a>(mut input: impl BufRead, tee: &'a mut Tee<'a>) -> Result<Call, ReadError> {
+    let mut lines =
+        Lines { tee, connections: BTreeMap::new(), clock_ms: 0.0, understood: 0, compressed: false, notes: Vec::new() };
     let (mut line, mut number_of_line, mut any) = (Vec::new(), 0u64, false);
     loop {
         line.clear();
@@ -87,7 +89,7 @@ fn damaged(line: u64, problem: String) -> ReadError {
     ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem }
 }
 
-impl Lines {
+impl Lines<'_> {
     /// Reads documents that have line breaks.
     fn documents(&mut self, begun: Vec<u8>, input: &mut impl BufRead, line: u64) -> Result<(), ReadError> {
         let mut text = begun;
@@ -113,16 +115,16 @@ impl Lines {
             Value::Array(items) if items.first().is_some_and(|first| first.is_object()) => {
                 let connection = connection(&mut self.connections, "");
                 for members in items.iter().filter_map(Value::as_object) {
-                    self.understood += u64::from(report(connection, members, None));
+                    self.understood += u64::from(report(connection, self.tee, members, None));
                 }
             }
-            Value::Array(items) => match event(&mut self.connections, &items, &mut self.clock_ms) {
+            Value::Array(items) => match event(&mut self.connections, self.tee, &items, &mut self.clock_ms) {
                 Event::Report => self.understood += 1,
                 Event::Compressed => self.compressed = true,
                 Event::Other => {}
             },
             Value::Object(members) => {
-                self.understood += u64::from(report(connection(&mut self.connections, ""), &members, None));
+                self.understood += u64::from(report(connection(&mut self.connections, ""), self.tee, &members, None));
             }
             _ => return false,
         }
@@ -166,7 +168,14 @@ fn connection<'a>(connections: &'a mut BTreeMap<String, Connection>, name: &str)
         true => name.to_owned(),
         false => connections.keys().next().cloned().unwrap_or_default(),
     };
-    connections.entry(name).or_default()
+    connections.entry(name).or_insert_with_key(|name| Connection { name: name.clone(), ..Connection::default() })
+}
+
+impl Connection {
+    fn add(&mut self, tee: &mut Tee<'_>, sample: &Sample<'_>) {
+        tee(&self.name, sample);
+        self.statistics.add(sample);
+    }
 }
 
 enum Event {
@@ -179,7 +188,12 @@ enum Event {
 const EPOCH_MS: f64 = 1e12;
 
 /// Reads an event of rtcstats.
-fn event(connections: &mut BTreeMap<String, Connection>, items: &[Value], clock_ms: &mut f64) -> Event {
+fn event(
+    connections: &mut BTreeMap<String, Connection>,
+    tee: &mut Tee<'_>,
+    items: &[Value],
+    clock_ms: &mut f64,
+) -> Event {
     let [method, name, value, after @ ..] = items else { return Event::Other };
     // The time is last; newer dumps of Jitsi have a sequence number after it.
     let first = after.first().and_then(number).filter(|time| *time >= EPOCH_MS);
@@ -195,7 +209,7 @@ fn event(connections: &mut BTreeMap<String, Connection>, items: &[Value], clock_
     let connection = connection(connections, name.as_str().unwrap_or_default());
     match method {
         "getStats" | "getstats" => match value.as_object() {
-            Some(members) if report(connection, members, Some(*clock_ms)) => Event::Report,
+            Some(members) if report(connection, tee, members, Some(*clock_ms)) => Event::Report,
             Some(members) if members.is_empty() => Event::Other,
             None if value.is_null() => Event::Other,
             _ => Event::Compressed,
@@ -204,7 +218,7 @@ fn event(connections: &mut BTreeMap<String, Connection>, items: &[Value], clock_
         "setRemoteDescription" => {
             let sdp = value.get("sdp").or(value.get(0).and_then(|first| first.get("sdp"))).unwrap_or(value);
             if let Some(bps) = sdp.as_str().and_then(session_cap) {
-                connection.statistics.cap(*clock_ms, bps);
+                connection.add(tee, &Sample::Cap { at_ms: *clock_ms, bps });
             }
             Event::Other
         }
@@ -213,20 +227,20 @@ fn event(connections: &mut BTreeMap<String, Connection>, items: &[Value], clock_
 }
 
 /// Reads a report. Returns whether it has statistics.
-fn report(connection: &mut Connection, members: &Map<String, Value>, time_ms: Option<f64>) -> bool {
+fn report(connection: &mut Connection, tee: &mut Tee<'_>, members: &Map<String, Value>, time_ms: Option<f64>) -> bool {
     for inner in ["stats", "report", "reports", "value", "data"] {
         let time = members.get("timestamp").or(members.get("time")).and_then(number).or(time_ms);
         match members.get(inner) {
-            Some(Value::Object(inner)) => return report(connection, inner, time),
+            Some(Value::Object(inner)) => return report(connection, tee, inner, time),
             Some(Value::Array(items)) => {
-                let read = items.iter().filter(|item| object(connection, item, time)).count();
+                let read = items.iter().filter(|item| object(connection, tee, item, time)).count();
                 return read > 0;
             }
             _ => {}
         }
     }
     if members.contains_key("type") && members.contains_key("id") {
-        return object(connection, &Value::Object(members.clone()), time_ms);
+        return object(connection, tee, &Value::Object(members.clone()), time_ms);
     }
     let shared = members.get("timestamp").and_then(number).filter(|time| *time > 0.0).or(time_ms);
     // The transport first: it names the pair of candidates that is used.
@@ -235,10 +249,10 @@ fn report(connection: &mut Connection, members: &Map<String, Value>, time_ms: Op
     let (first, rest): (Vec<_>, Vec<_>) = members.iter().partition(|(_, value)| is_transport(value));
     for (id, value) in first.into_iter().chain(rest) {
         match value {
-            Value::Object(values) => any |= sample(connection, id, values, shared),
+            Value::Object(values) => any |= sample(connection, tee, id, values, shared),
             Value::Null => {
                 connection.last.remove(id);
-                connection.statistics.remove(id);
+                connection.add(tee, &Sample::Removed { id });
             }
             _ => {}
         }
@@ -246,15 +260,21 @@ fn report(connection: &mut Connection, members: &Map<String, Value>, time_ms: Op
     any
 }
 
-fn object(connection: &mut Connection, item: &Value, time_ms: Option<f64>) -> bool {
+fn object(connection: &mut Connection, tee: &mut Tee<'_>, item: &Value, time_ms: Option<f64>) -> bool {
     match (item.as_object(), item["id"].as_str()) {
-        (Some(values), Some(id)) => sample(connection, id, values, time_ms),
+        (Some(values), Some(id)) => sample(connection, tee, id, values, time_ms),
         _ => false,
     }
 }
 
 /// Reads one object. Metrics that are missing are as in the last report.
-fn sample(connection: &mut Connection, id: &str, values: &Map<String, Value>, time_ms: Option<f64>) -> bool {
+fn sample(
+    connection: &mut Connection,
+    tee: &mut Tee<'_>,
+    id: &str,
+    values: &Map<String, Value>,
+    time_ms: Option<f64>,
+) -> bool {
     let known = connection.last.contains_key(id);
     if !known && (!values.contains_key("type") || connection.last.len() >= OBJECTS_MAX) {
         return false;
@@ -270,7 +290,9 @@ fn sample(connection: &mut Connection, id: &str, values: &Map<String, Value>, ti
     let at = if at > 1e14 { at / 1e3 } else { at };
     let kind = merged.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     connection.legacy |= matches!(kind.as_str(), "ssrc" | "VideoBwe") || kind.starts_with("goog");
-    connection.statistics.add(id, &kind, at, merged);
+    let sample = Sample::Object { id, kind: &kind, at_ms: at, values: merged };
+    tee(&connection.name, &sample);
+    connection.statistics.add(&sample);
     true
 }
 
@@ -278,8 +300,12 @@ fn sample(connection: &mut Connection, id: &str, values: &Map<String, Value>, ti
 mod tests {
     use super::*;
 
+    fn read(text: impl AsRef<[u8]>) -> Result<Call, ReadError> {
+        super::read(text.as_ref(), &mut |_, _| ())
+    }
+
     fn failed(text: &str) -> String {
-        read(text.as_bytes()).unwrap_err().to_string()
+        read(text).unwrap_err().to_string()
     }
 
     fn report(second: u64) -> Value {
@@ -291,10 +317,10 @@ mod tests {
     fn reports_with_line_breaks_are_read_like_lines() {
         let reports: Vec<Value> = (0..20).map(report).collect();
         let lines: String = reports.iter().map(|report| format!("{report}\n")).collect();
-        let expected = read(lines.as_bytes()).unwrap();
+        let expected = read(lines).unwrap();
         let pretty: String = reports.iter().map(|report| format!("{report:#}\n")).collect();
-        assert_eq!(read(pretty.as_bytes()).unwrap(), expected);
-        assert_eq!(read(format!("{:#}", Value::from(reports)).as_bytes()).unwrap(), expected);
+        assert_eq!(read(&pretty).unwrap(), expected);
+        assert_eq!(read(format!("{:#}", Value::from(reports))).unwrap(), expected);
         let cut = read(&pretty.as_bytes()[..pretty.len() - 40]).unwrap();
         assert!(cut.notes.iter().any(|note| note.contains("cut or damaged")), "{:?}", cut.notes);
         assert!(failed("{\n\"a\": 1").contains("one report per line"));
@@ -322,7 +348,7 @@ mod tests {
         };
         let text: String = (0..20).map(line).collect();
         let text = text.replace("\"timestamp\":17", "\"was\":17");
-        let call = read(text.as_bytes()).unwrap();
+        let call = read(text).unwrap();
         assert_eq!(call.flows[0].span.1, paceline_units::Time::from_secs(19));
     }
 
@@ -333,7 +359,7 @@ mod tests {
             format!("{}\n", serde_json::json!(["getstats", name, report, 1_700_000_000_000 + 1000 * second]))
         };
         let all = (0..20).flat_map(|second| ["PC_0", "PC_1", "PC_2"].map(|name| line(name, second)));
-        let call = read(all.collect::<String>().as_bytes()).unwrap();
+        let call = read(all.collect::<String>()).unwrap();
         let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
         assert_eq!(names, ["connection 1 sent", "connection 2 sent"]);
     }

@@ -35,14 +35,18 @@ pub enum Format {
 /// # Errors
 /// The format is unknown, or the input is damaged or empty.
 pub fn read(path: &Path, run: Option<&str>) -> Result<Call, ReadError> {
-    let with_path = |error: ReadError| match error {
-        ReadError::Io { source, .. } => ReadError::Io { path: path.to_path_buf(), source },
-        error => error,
-    };
     if path.is_dir() {
         return run::read(path, run);
     }
-    read_from(&mut || Ok(Box::new(File::open(path)?))).map_err(with_path)
+    read_from(&mut || Ok(Box::new(File::open(path)?))).map_err(with_path(path))
+}
+
+/// Adds the path to errors of reading.
+pub(crate) fn with_path(path: &Path) -> impl Fn(ReadError) -> ReadError {
+    move |error| match error {
+        ReadError::Io { source, .. } => ReadError::Io { path: path.to_path_buf(), source },
+        error => error,
+    }
 }
 
 /// Reads bytes.
@@ -60,14 +64,14 @@ fn read_from(open: &mut dyn FnMut() -> io::Result<Box<dyn Read>>) -> Result<Call
             drop(input);
             capture::read(&mut || Ok(Box::new(begin(open()?).map_err(io::Error::other)?.1)))
         }
-        Format::Internals => internals::read(input),
-        Format::Lines => lines::read(input),
+        Format::Internals => internals::read(input, &mut |_, _| ()),
+        Format::Lines => lines::read(input, &mut |_, _| ()),
         Format::EventLog => event_log::read(&mut input),
     }
 }
 
 /// Unpacks gzip and recognises the format.
-fn begin(input: Box<dyn Read>) -> Result<(Format, BufReader<Box<dyn Read>>), ReadError> {
+pub(crate) fn begin(input: Box<dyn Read>) -> Result<(Format, BufReader<Box<dyn Read>>), ReadError> {
     let mut input = BufReader::new(input);
     let packed = input.fill_buf()?.starts_with(&[0x1F, 0x8B]);
     let mut input: Box<dyn Read> = if packed { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };

@@ -3,8 +3,7 @@
 
 use super::write_error;
 use crate::error::ReadError;
-use crate::readers::capture::FORMAT;
-use crate::readers::datagram::{Datagram, Route, each_datagram};
+use crate::readers::datagram::{Datagram, FORMAT, Route, each_datagram};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;

@@ -1,18 +1,15 @@
 //! A copy of an input that can be shared.
 //!
-//! Text formats: in every string addresses, names of hosts, URLs, user agents, labels of devices, and the identities of session
-//! descriptions are replaced, also where a string is JSON itself; everything else stays as it is, byte for byte. Captures are
-//! rewritten with other addresses and without payload. Event logs contain no addresses: libwebrtc leaves out SDES and APP.
+//! Of statistics it has the samples that are read, as lines of rtcstats with other ids: no text of the input. Captures are rewritten
+//! with other addresses and without payload. Event logs contain no addresses: libwebrtc leaves out SDES and APP.
 
 mod capture;
-mod text;
-mod words;
+mod lines;
 
 use crate::error::ReadError;
-use crate::readers::{Format, recognise};
-use flate2::read::MultiGzDecoder;
+use crate::readers::{self, Format, begin, with_path};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Cursor, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a copy. Returns what it is. If it fails, no copy is left, and a file that was there stays as it was.
@@ -23,7 +20,7 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     if from.is_dir() {
         return Err(ReadError::NothingToRedact);
     }
-    let (format, input) = open(from)?;
+    let (format, input) = open(from).map_err(with_path(from))?;
     // The copy would replace the input before it is read.
     if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
         && from == to
@@ -33,10 +30,11 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
     if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A device or a pipe.
-        return write(format, input, File::create(to).map_err(write_error(to))?, from, to);
+        return write(format, input, File::create(to).map_err(write_error(to))?, from, to).map_err(with_path(from));
     }
     let (part, file) = beside(to).map_err(write_error(to))?;
     let result = write(format, input, file, from, to)
+        .map_err(with_path(from))
         .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(write_error(to)));
     if result.is_err() {
         // The error before says more than one of this would.
@@ -57,63 +55,34 @@ fn beside(to: &Path) -> std::io::Result<(PathBuf, File)> {
     Ok((part, file))
 }
 
-/// Knows whether an error is one of writing.
-struct Output<W> {
-    inner: W,
-    failed: bool,
-}
-
-impl<W: Write> Write for Output<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.inner.write(bytes).inspect_err(|error| self.failed |= error.kind() != ErrorKind::Interrupted)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.inner.flush().inspect_err(|_| self.failed = true)
-    }
-}
-
-fn read_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
-    let path = path.to_path_buf();
-    move |source| ReadError::Io { path: path.clone(), source }
-}
-
 fn write_error(path: &Path) -> impl Fn(std::io::Error) -> ReadError + use<> {
     let path = path.to_path_buf();
     move |source| ReadError::Write { path: path.clone(), source }
 }
 
-/// Unpacks gzip and recognises the format.
-fn open(from: &Path) -> Result<(Format, Box<dyn Read>), ReadError> {
-    let mut input: Box<dyn Read> = Box::new(BufReader::new(File::open(from).map_err(read_error(from))?));
-    let mut head = Vec::new();
-    input.by_ref().take(8192).read_to_end(&mut head).map_err(read_error(from))?;
-    let mut input: Box<dyn Read> = Box::new(Cursor::new(head.clone()).chain(input));
-    if head.starts_with(&[0x1F, 0x8B]) {
-        input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
-        head.clear();
-        input.by_ref().take(8192).read_to_end(&mut head).map_err(read_error(from))?;
-        input = Box::new(Cursor::new(head.clone()).chain(input));
-    }
-    let format = recognise(&head).ok_or_else(|| ReadError::UnknownFormat { begins: "other bytes".to_owned() })?;
-    Ok((format, input))
+fn open(from: &Path) -> Result<(Format, BufReader<Box<dyn Read>>), ReadError> {
+    begin(Box::new(File::open(from)?))
 }
 
 fn write(
     format: Format,
-    mut input: Box<dyn Read>,
+    mut input: BufReader<Box<dyn Read>>,
     file: impl Write,
     from: &Path,
     to: &Path,
 ) -> Result<String, ReadError> {
-    let mut output = Output { inner: BufWriter::new(file), failed: false };
+    let mut output = BufWriter::new(file);
     let what = match format {
         Format::Internals | Format::Lines => {
-            let result = text::copy(&mut input, &mut output, 0);
-            result.map_err(|source| if output.failed { write_error(to)(source) } else { read_error(from)(source) })?;
-            "a text copy without addresses, user agents, URLs, labels and identities".to_owned()
+            let mut copy = lines::Copy::new(&mut output);
+            match format {
+                Format::Internals => readers::internals::read(input, &mut |name, sample| copy.add(name, sample))?,
+                _ => readers::lines::read(input, &mut |name, sample| copy.add(name, sample))?,
+            };
+            copy.finish().map_err(write_error(to))?;
+            "the statistics as lines of rtcstats, without any other text".to_owned()
         }
-        Format::Capture => match capture::copy(&mut || Ok(open(from)?.1), &mut output, to)? {
+        Format::Capture => match capture::copy(&mut || Ok(Box::new(open(from)?.1)), &mut output, to)? {
             (_, 0) => "a capture with other addresses and headers only".to_owned(),
             (kept, left_out) => format!(
                 "a capture with other addresses and the headers of {kept} packets of RTP and RTCP; {left_out} other packets \
@@ -121,8 +90,15 @@ fn write(
             ),
         },
         Format::EventLog => {
-            let result = std::io::copy(&mut input, &mut output);
-            result.map_err(|source| if output.failed { write_error(to)(source) } else { read_error(from)(source) })?;
+            loop {
+                let bytes = input.fill_buf()?;
+                let count = bytes.len();
+                output.write_all(bytes).map_err(write_error(to))?;
+                if count == 0 {
+                    break;
+                }
+                input.consume(count);
+            }
             "an unchanged copy: event logs contain no addresses".to_owned()
         }
     };
@@ -134,41 +110,44 @@ fn write(
 mod tests {
     use super::*;
 
+    /// Statistics of 20 s.
+    fn text() -> String {
+        let line = |second: u64| {
+            let at = 1_700_000_000_000 + 1000 * second;
+            format!(
+                "{{\"O\":{{\"id\":\"O\",\"ip\":\"10.1.2.3\",\"type\":\"outbound-rtp\",\"timestamp\":{at},\"bytesSent\":{second}}}}}\n"
+            )
+        };
+        (0..20).map(line).collect()
+    }
+
+    fn is_copy(path: &Path) -> bool {
+        let copy = std::fs::read_to_string(path).unwrap();
+        copy.lines().count() == 20 && copy.contains("outbound-rtp") && !copy.contains("10.1.2.3")
+    }
+
     #[test]
-    fn no_copy_is_left_on_an_error_and_the_input_stays() {
+    fn only_a_whole_copy_is_written_and_the_input_stays() {
         let folder = std::env::temp_dir().join(format!("paceline-redact-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (from, to) = (folder.join("in"), folder.join("out"));
+        let (from, to, link) = (folder.join("in"), folder.join("out"), folder.join("link"));
         // The header of a classic pcap without a packet.
         let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0];
         std::fs::write(&from, header).unwrap();
         assert!(redact(&from, &to).is_err() && !to.exists());
-        std::fs::write(&from, "{\"a\":{\"ip\":\"10.1.2.3\"}}\n").unwrap();
-        assert!(redact(&from, &from).is_err());
-        assert!(redact(&from, &to).unwrap().contains("text copy"));
-        assert_eq!(std::fs::read_to_string(&to).unwrap(), "{\"a\":{\"ip\":\"x\"}}\n");
-        assert!(std::fs::read_to_string(&from).unwrap().contains("10.1.2.3"));
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn an_existing_file_is_replaced_only_by_a_whole_copy() {
-        let folder = std::env::temp_dir().join(format!("paceline-redact-replace-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let (from, to, link) = (folder.join("in"), folder.join("out"), folder.join("link"));
-        std::fs::write(&to, "before").unwrap();
         // Nested too deeply.
+        std::fs::write(&to, "before").unwrap();
         std::fs::write(&from, "{\"a\":".repeat(600)).unwrap();
-        let error = redact(&from, &to).unwrap_err();
-        assert!(matches!(&error, ReadError::Io { path, .. } if *path == from), "{error}");
+        assert!(redact(&from, &to).is_err());
         assert_eq!(std::fs::read_to_string(&to).unwrap(), "before");
+        std::fs::write(&from, text()).unwrap();
+        assert!(matches!(redact(&from, &from), Err(ReadError::SameFile)));
+        assert!(redact(&from, &to).unwrap().contains("statistics") && is_copy(&to));
         // A hard link of the input.
-        let text = "{\"a\":{\"ip\":\"10.1.2.3\"}}\n";
-        std::fs::write(&from, text).unwrap();
         std::fs::hard_link(&from, &link).unwrap();
         redact(&from, &link).unwrap();
-        assert_eq!(std::fs::read_to_string(&from).unwrap(), text);
-        assert_eq!(std::fs::read_to_string(&link).unwrap(), "{\"a\":{\"ip\":\"x\"}}\n");
+        assert_eq!(std::fs::read_to_string(&from).unwrap(), text());
+        assert!(is_copy(&link));
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -186,8 +165,8 @@ mod tests {
         }
         let (from, to) = (Path::new("in"), Path::new("out"));
         for format in [Format::Lines, Format::EventLog] {
-            let input = Box::new(std::io::repeat(b',').take(1 << 20));
-            let error = write(format, input, Full, from, to).unwrap_err();
+            let input: Box<dyn Read> = Box::new(std::io::Cursor::new(text()));
+            let error = write(format, BufReader::new(input), Full, from, to).unwrap_err();
             assert!(matches!(&error, ReadError::Write { path, .. } if path == to), "{error}");
         }
     }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 fn add(statistics: &mut Statistics, id: &str, kind: &str, second: f64, values: &Value) {
     let values = values.as_object().cloned().unwrap_or_default();
-    statistics.add(id, kind, 1.7e12 + 1e3 * second, &values);
+    statistics.add(&Sample::Object { id, kind, at_ms: 1.7e12 + 1e3 * second, values: &values });
 }
 
 fn flow(statistics: Statistics) -> Flow {

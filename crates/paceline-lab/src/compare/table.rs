@@ -5,15 +5,9 @@ use crate::metrics::{StreamResult, WindowResult, find};
 use crate::run_result::RunsResult;
 use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::FlowPlan;
-use paceline_netsim::records::{Better, Summary};
-use paceline_results::{ComparedDifference, ComparisonRow, ComparisonTable, DifferenceVerdict, Role, Subject};
+use paceline_netsim::records::{Better, Paired, Summary};
+use paceline_results::{Check, ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 use paceline_scenario::Scenario;
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-/// The probability with which all intervals of a table contain the true means.
-const CONFIDENCE: f64 = 0.95;
-/// Differences below this fraction of the values are attributed to rounding.
-const ROUNDING: f64 = 1e-12;
 
 /// A compared quantity.
 struct Quantity {
@@ -211,7 +205,8 @@ impl Values {
         let differences = complete.iter().enumerate().map(|(index, of)| {
             let (baseline, of) = (complete[0].as_ref()?, of.as_ref().filter(|_| index > 0)?);
             let pairs: Vec<(f64, f64)> = baseline.iter().copied().zip(of.iter().copied()).collect();
-            difference(&pairs, better, judged)
+            let margin = verdict::relevant(metric, values[0]?.mean);
+            difference(&pairs, better, Check::Difference { margin, comparisons: judged })
         });
         ComparisonRow {
             subject,
@@ -225,69 +220,45 @@ impl Values {
     }
 }
 
-/// Returns the difference of paired values, second minus first, with an interval that is corrected for `judged` comparisons by
-/// Bonferroni's method; `None` if there are no pairs.
-pub fn difference(pairs: &[(f64, f64)], better: Better, judged: usize) -> Option<ComparedDifference> {
-    let differences: Vec<f64> = pairs.iter().map(|(from, to)| to - from).collect();
-    let Summary { mut mean, mut std, n, .. } = Summary::from_values(&differences)?;
-    let largest = pairs.iter().flat_map(|(from, to)| [from.abs(), to.abs()]).fold(0.0, f64::max);
-    if std <= ROUNDING * largest {
-        std = 0.0;
-        mean = if mean.abs() <= ROUNDING * largest { 0.0 } else { mean };
-    }
-    let interval = if n > 1 { quantile(judged, n - 1) * std / (n as f64).sqrt() } else { f64::INFINITY };
-    let verdict = match better.judge(mean) {
-        _ if n < 2 => DifferenceVerdict::OneSeed,
-        _ if mean == 0.0 && std == 0.0 => DifferenceVerdict::Equal,
-        _ if mean.abs() <= interval => DifferenceVerdict::NotSignificant,
-        Some(true) => DifferenceVerdict::Better,
-        Some(false) => DifferenceVerdict::Worse,
-        None => DifferenceVerdict::Different,
-    };
-    Some(ComparedDifference { mean, interval, verdict })
-}
-
-/// Returns the two-sided quantile of Student's t for one of `comparisons` intervals, so that all of them together have
-/// [`CONFIDENCE`].
-fn quantile(comparisons: usize, freedom: usize) -> f64 {
-    let tail = (1.0 - CONFIDENCE) / comparisons.max(1) as f64 / 2.0;
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| -t.inverse_cdf(tail))
+/// Returns the difference of paired values, second minus first, with the interval and the judgement of a [`Check::Difference`]; `None`
+/// if there are no pairs.
+///
+/// # Panics
+/// The check is another one.
+pub fn difference(pairs: &[(f64, f64)], better: Better, check: Check) -> Option<ComparedDifference> {
+    let Check::Difference { margin, comparisons } = check else { panic!("{check:?} is no check of a difference") };
+    let Paired { mean, std, ci95, n, .. } = Paired::among(comparisons, pairs)?;
+    let judgement = check.judge(Some(&Summary { mean, std, ci95, n }));
+    Some(ComparedDifference { mean, interval: ci95, margin, better: better.judge(mean), judgement })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_widen_with_the_number_of_comparisons() {
-        // Two-sided 95 %: t(4) = 2.776, t(9) = 2.262. For 5 and 25 comparisons: the quantiles of 99 % and 99.8 %, t(9) = 3.250 and
-        // 4.297.
-        for (comparisons, freedom, expected) in [(1, 4, 2.776), (1, 9, 2.262), (5, 9, 3.250), (25, 9, 4.297)] {
-            let t = quantile(comparisons, freedom);
-            assert!((t - expected).abs() < 1e-3, "{comparisons} {freedom}: {t}");
-        }
-    }
+    use paceline_results::Verdict::{Fails, Holds, Undecided};
 
     #[test]
     fn significance_depends_on_all_comparisons_of_the_table() {
         // Differences 1 to 5: mean 3, standard deviation 1.581, so 2.776 * 1.581 / sqrt 5 = 1.963. For 40 comparisons
-        // t(4) of 99.875 % is 7.995 and the interval 5.65.
+        // t(4) of 99.875 % is 8.122 and the interval 5.743.
         let pairs: Vec<(f64, f64)> = (1..=5).map(|n| (10.0, 10.0 + f64::from(n))).collect();
-        let alone = difference(&pairs, Better::Higher, 1).unwrap();
-        assert!(
-            (alone.mean, alone.verdict) == (3.0, DifferenceVerdict::Better) && (alone.interval - 1.963).abs() < 2e-3
-        );
-        let among = difference(&pairs, Better::Higher, 40).unwrap();
-        assert!(
-            among.verdict == DifferenceVerdict::NotSignificant && (5.5..5.8).contains(&among.interval),
-            "{among:?}"
-        );
-        assert_eq!(difference(&pairs, Better::Lower, 1).unwrap().verdict, DifferenceVerdict::Worse);
-        assert_eq!(difference(&pairs, Better::Neither, 1).unwrap().verdict, DifferenceVerdict::Different);
-        assert_eq!(difference(&pairs[..1], Better::Lower, 1).unwrap().verdict, DifferenceVerdict::OneSeed);
-        assert_eq!(difference(&[(0.5, 0.5); 3], Better::Lower, 1).unwrap().verdict, DifferenceVerdict::Equal);
+        let of = |pairs: &[(f64, f64)], better, comparisons| {
+            difference(pairs, better, Check::Difference { margin: 0.0, comparisons })
+        };
+        let found = |pairs: &[(f64, f64)], better, comparisons| {
+            let found = of(pairs, better, comparisons).unwrap();
+            (found.judgement.verdict, found.better, found.to_string())
+        };
+        let alone = of(&pairs, Better::Higher, 1).unwrap();
+        assert!((alone.mean, alone.judgement.verdict) == (3.0, Holds) && (alone.interval - 1.963).abs() < 2e-3);
+        let among = of(&pairs, Better::Higher, 40).unwrap();
+        assert!(among.judgement.verdict == Undecided && (among.interval - 5.743).abs() < 2e-3, "{among:?}");
+        assert_eq!(found(&pairs, Better::Lower, 1), (Holds, Some(false), "worse".to_owned()));
+        assert_eq!(found(&pairs, Better::Neither, 1), (Holds, None, "different".to_owned()));
+        assert_eq!(found(&pairs[..1], Better::Lower, 1), (Undecided, Some(false), "undecided".to_owned()));
+        assert_eq!(found(&[(0.5, 0.5); 3], Better::Lower, 1), (Fails, None, "equal".to_owned()));
         // The same difference in each run is certain.
-        assert_eq!(difference(&[(0.1, 0.3); 3], Better::Lower, 99).unwrap().verdict, DifferenceVerdict::Worse);
-        assert_eq!(difference(&[], Better::Lower, 1), None);
+        assert_eq!(found(&[(0.1, 0.3); 3], Better::Lower, 99).0, Holds);
+        assert_eq!(of(&[], Better::Lower, 1), None);
     }
 }

@@ -1,13 +1,13 @@
 //! The verdict of a comparison in two sentences: which controller serves the media best, and what that costs.
 //!
-//! Only differences of media to the baseline count that are significant and not smaller than [`relevant`]. The estimated quality
+//! Only differences of media to the baseline count that hold: significant and not smaller than [`relevant`]. The estimated quality
 //! of the media flows decides. Where it does not differ, a controller is chosen that is better in something and worse in nothing;
 //! without one, the sentence names the trade-off with its figures. A mean that differs by an amount that matters, but not
 //! significantly, is no equality: the sentence names it and asks for more runs.
 
 use crate::metrics;
 use paceline_netsim::records::MetricKind;
-use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
+use paceline_results::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Verdict};
 
 /// The metric that decides.
 const QUALITY: &str = "quality_mos";
@@ -31,8 +31,8 @@ const ORDER: [&str; 8] = [
 
 /// Returns the smallest difference of a quantity that matters to a choice; `value` is that of the baseline. The numbers are our
 /// own: the error of the quality model is several times 0.1 (ITU-T P.1203), and 20 ms is less than a frame of 30 a second.
-fn relevant(metric: &str, kind: MetricKind, value: f64) -> f64 {
-    match (metric, kind) {
+pub(super) fn relevant(metric: &str, value: f64) -> f64 {
+    match (metric, kind(metric)) {
         (QUALITY, _) => 0.1,
         ("loss_ratio", _) => 0.001,
         (_, MetricKind::Rate) => 0.05 * value.abs(),
@@ -98,7 +98,7 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
             format!("`{}` is {}.", other.name, other.describe()),
         ],
         (None, _) if seeds < SEEDS_MIN => vec![
-            format!("{seeds} runs of each controller are too few to tell them apart."),
+            format!("{seeds} runs of each controller are too few for a significant difference."),
             "Use `--repeats 10`.".to_owned(),
         ],
         (None, Some((other, quality))) => undecided(other.name, "worse", quality, baseline, seeds),
@@ -136,9 +136,9 @@ struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     fn of(table: &'a ComparisonTable, index: usize) -> Self {
-        let rows = |verdict: DifferenceVerdict| {
+        let rows = |better: bool| {
             let media = || table.rows.iter().filter(|row| row.subject.role == Role::Media);
-            let differs = |row: &&ComparisonRow| verdict_of(row, index) == Some(verdict);
+            let differs = |row: &&ComparisonRow| improves(row, index) == Some(better);
             let first = |metric: &&str| media().filter(|row| row.metric == **metric).find(differs);
             let mut rows: Vec<&ComparisonRow> = ORDER.iter().filter_map(first).collect();
             // The delay of packets is part of that of frames.
@@ -147,12 +147,7 @@ impl<'a> Candidate<'a> {
             }
             rows
         };
-        Self {
-            index,
-            name: &table.controllers[index],
-            better: rows(DifferenceVerdict::Better),
-            worse: rows(DifferenceVerdict::Worse),
-        }
+        Self { index, name: &table.controllers[index], better: rows(true), worse: rows(false) }
     }
 
     /// Describes where it is better and where it is worse; it is one of both.
@@ -173,30 +168,26 @@ impl<'a> Candidate<'a> {
     /// but not significantly.
     fn unclear_quality(&self, table: &ComparisonTable) -> Option<(f64, f64)> {
         let rows = table.rows.iter().filter(|row| row.metric == QUALITY && row.subject.role == Role::Media);
-        let mut unclear = rows.filter(|row| verdict_of(row, self.index) == Some(DifferenceVerdict::NotSignificant));
-        let row = unclear.next()?;
+        let is_unclear = |d: &ComparedDifference| d.judgement.verdict == Verdict::Undecided && d.mean.abs() >= d.margin;
+        let row = rows.into_iter().find(|row| row.differences[self.index].as_ref().is_some_and(is_unclear))?;
         Some((row.values[self.index]?.mean, row.values[0]?.mean))
     }
 }
 
-/// Returns the verdict on a difference if it is significant and relevant.
-fn verdict_of(row: &ComparisonRow, controller: usize) -> Option<DifferenceVerdict> {
-    let difference = (*row.differences.get(controller)?)?;
-    let baseline = row.values[0]?.mean;
-    (difference.mean.abs() >= relevant(&row.metric, kind(row), baseline)).then_some(difference.verdict)
+/// Returns whether a controller improves a quantity; `None` if it does not differ by an amount that matters.
+fn improves(row: &ComparisonRow, controller: usize) -> Option<bool> {
+    row.differences.get(controller)?.as_ref()?.improves()
 }
 
-fn kind(row: &ComparisonRow) -> MetricKind {
-    metrics::find(&row.metric).map_or(MetricKind::Number, |metric| metric.kind)
+fn kind(metric: &str) -> MetricKind {
+    metrics::find(metric).map_or(MetricKind::Number, |metric| metric.kind)
 }
 
 /// Describes what a controller does to other traffic and to the queue, compared with the baseline.
 fn others(table: &ComparisonTable, controller: usize) -> String {
-    let changed = |row: &&ComparisonRow| {
-        matches!(verdict_of(row, controller), Some(DifferenceVerdict::Better | DifferenceVerdict::Worse))
-    };
+    let changed = |row: &&ComparisonRow| improves(row, controller).is_some();
     let describe = |row: &ComparisonRow| {
-        let mean = |of: usize| row.values[of].map_or_else(String::new, |value| kind(row).show(value.mean));
+        let mean = |of: usize| row.values[of].map_or_else(String::new, |value| kind(&row.metric).show(value.mean));
         format!("the {} is {} instead of {}", named(row), mean(controller), mean(0))
     };
     let rows: Vec<String> = table
@@ -219,7 +210,8 @@ fn named(row: &ComparisonRow) -> String {
 
 /// Lists the first quantities with their means under two controllers: `loss of call (0.1 % instead of 2.0 %)`.
 fn figures(rows: &[&ComparisonRow], controller: usize, other: usize) -> String {
-    let mean = |row: &ComparisonRow, of: usize| row.values[of].map_or_else(String::new, |v| kind(row).show(v.mean));
+    let mean =
+        |row: &ComparisonRow, of: usize| row.values[of].map_or_else(String::new, |v| kind(&row.metric).show(v.mean));
     let describe =
         |row: &ComparisonRow| format!("{} ({} instead of {})", named(row), mean(row, controller), mean(row, other));
     let mut names: Vec<String> = rows.iter().take(NAMED).map(|row| describe(row)).collect();
@@ -241,12 +233,17 @@ fn joined(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DifferenceVerdict::{Better, NotSignificant, Worse};
     use paceline_netsim::records::{Better as Direction, Label, Summary};
-    use paceline_results::{ComparedDifference, Subject};
+    use paceline_results::{Judgement, Subject};
 
-    /// The role, the metric, the means under three controllers, and the verdicts on the second and third one.
-    type Row = (Role, &'static str, [f64; 3], DifferenceVerdict, DifferenceVerdict);
+    /// Whether a significant difference is an improvement.
+    type Significant = Option<bool>;
+    const BETTER: Significant = Some(true);
+    const WORSE: Significant = Some(false);
+    const UNDECIDED: Significant = None;
+
+    /// The role, the metric, the means under three controllers, and the differences of the second and third one.
+    type Row = (Role, &'static str, [f64; 3], Significant, Significant);
 
     fn table(rows: &[Row], seeds: u64) -> ComparisonTable {
         let row = |(role, metric, means, second, third): &Row| ComparisonRow {
@@ -257,8 +254,15 @@ mod tests {
             values: means.map(|mean| Some(Summary { mean, std: 0.0, ci95: 0.0, n: seeds as usize })).into(),
             best: vec![false; 3],
             differences: [(None, 0), (Some(*second), 1), (Some(*third), 2)]
-                .map(|(verdict, at)| {
-                    Some(ComparedDifference { mean: means[at] - means[0], interval: 0.0, verdict: verdict? })
+                .map(|(significant, at)| {
+                    let (mean, margin) = (means[at] - means[0], relevant(metric, means[0]));
+                    let verdict = match significant? {
+                        None => Verdict::Undecided,
+                        Some(_) if mean.abs() >= margin => Verdict::Holds,
+                        Some(_) => Verdict::Fails,
+                    };
+                    let judgement = Judgement { verdict, further_runs: None };
+                    Some(ComparedDifference { mean, interval: 0.0, margin, better: significant?, judgement })
                 })
                 .into(),
         };
@@ -277,32 +281,32 @@ mod tests {
         }
     }
 
-    const RATE: Row = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], Better, Better);
-    const LOSS: Row = (Role::Media, "loss_ratio", [0.02, 0.03, 0.01], Worse, Better);
-    const DELAY: Row = (Role::Media, "frame_delay_p95_ms", [50.0, 90.0, 60.0], Worse, Worse);
+    const RATE: Row = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], BETTER, BETTER);
+    const LOSS: Row = (Role::Media, "loss_ratio", [0.02, 0.03, 0.01], WORSE, BETTER);
+    const DELAY: Row = (Role::Media, "frame_delay_p95_ms", [50.0, 90.0, 60.0], WORSE, WORSE);
 
-    fn quality(means: [f64; 3], second: DifferenceVerdict, third: DifferenceVerdict) -> Row {
+    fn quality(means: [f64; 3], second: Significant, third: Significant) -> Row {
         (Role::Media, QUALITY, means, second, third)
     }
 
     #[test]
     fn quality_decides() {
-        let traffic = (Role::Traffic, "throughput_bps", [3e6, 2e6, 1e6], Worse, Worse);
-        let found = sentences(&table(&[quality([3.0, 3.5, 3.2], Better, Better), RATE, LOSS, traffic], 5));
+        let traffic = (Role::Traffic, "throughput_bps", [3e6, 2e6, 1e6], WORSE, WORSE);
+        let found = sentences(&table(&[quality([3.0, 3.5, 3.2], BETTER, BETTER), RATE, LOSS, traffic], 5));
         assert_eq!(
             found[0],
             "For the media, choose `b`: compared with `a` it is better in quality of call (3.50 MOS instead of 3.00 MOS) and \
              throughput of call (2.000 Mbit/s instead of 1.000 Mbit/s), but worse in loss of call (3.000 % instead of 2.000 %)."
         );
         assert_eq!(found[1], "With it, the throughput of call is 2.000 Mbit/s instead of 3.000 Mbit/s.");
-        let found = sentences(&table(&[quality([3.0, 2.5, 2.8], Worse, Worse), RATE], 5));
+        let found = sentences(&table(&[quality([3.0, 2.5, 2.8], WORSE, WORSE), RATE], 5));
         assert_eq!(found[0], "For the media, keep `a`: no other controller gives better quality.");
     }
 
     /// At equal quality a controller without disadvantage is chosen: the delay of c is worse by less than 20 ms.
     #[test]
     fn small_differences_do_not_count() {
-        let same = quality([3.0, 3.05, 2.95], Better, Worse);
+        let same = quality([3.0, 3.05, 2.95], BETTER, WORSE);
         let found = sentences(&table(&[same, RATE, LOSS, DELAY], 5));
         assert!(
             found[0].starts_with("For the media, choose `c`: quality equals that of `a`, and it is better in"),
@@ -317,24 +321,24 @@ mod tests {
     #[test]
     fn a_higher_mean_that_is_not_significant_is_not_equal() {
         for (means, name, other) in [([3.0, 3.0, 3.4], 'c', 2), ([3.0, 3.4, 3.0], 'b', 1)] {
-            let found = sentences(&table(&[quality(means, NotSignificant, NotSignificant), RATE], 10));
+            let found = sentences(&table(&[quality(means, UNDECIDED, UNDECIDED), RATE], 10));
             let first = format!(
                 "10 runs do not tell whether `{name}` gives better quality than `a`: 3.40 instead of 3.00 MOS in the mean."
             );
             assert_eq!(found, [first, "Use `--repeats 20`.".to_owned()], "{other}");
         }
         // One of lower quality, perhaps, is not chosen as an equal one.
-        let found = sentences(&table(&[quality([3.0, 2.6, 3.0], NotSignificant, NotSignificant), RATE], 10));
+        let found = sentences(&table(&[quality([3.0, 2.6, 3.0], UNDECIDED, UNDECIDED), RATE], 10));
         assert!(found[0].starts_with("For the media, choose `c`: quality equals that of `a`"), "{found:?}");
         // Nor is a mean that is lower by 0.4 MOS no difference.
-        let found = sentences(&table(&[quality([3.0, 2.6, 2.6], NotSignificant, NotSignificant)], 10));
+        let found = sentences(&table(&[quality([3.0, 2.6, 2.6], UNDECIDED, UNDECIDED)], 10));
         assert!(found[0].starts_with("10 runs do not tell whether `c` gives worse quality than `a`"), "{found:?}");
     }
 
     #[test]
     fn a_trade_off_is_named_with_its_figures() {
         let found = sentences(&table(
-            &[RATE, LOSS, DELAY].map(|(role, metric, means, b, _)| (role, metric, means, b, NotSignificant)),
+            &[RATE, LOSS, DELAY].map(|(role, metric, means, b, _)| (role, metric, means, b, UNDECIDED)),
             5,
         ));
         assert_eq!(found[0], "For the media, `b` and `a` give equal quality: choose by what matters to you.");
@@ -348,9 +352,9 @@ mod tests {
     #[test]
     fn too_little_data_and_unusable_calls_give_no_choice() {
         assert!(sentences(&table(&[RATE], 1))[0].starts_with("One seed gives no confidence interval"));
-        let unclear = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], NotSignificant, NotSignificant);
+        let unclear = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], UNDECIDED, UNDECIDED);
         assert!(sentences(&table(&[unclear], 3))[0].starts_with("3 runs of each controller are too few"));
-        let dead = sentences(&table(&[quality([1.0, 1.4, 1.0], Better, Better), RATE], 5));
+        let dead = sentences(&table(&[quality([1.0, 1.4, 1.0], BETTER, BETTER), RATE], 5));
         assert!(dead[0].ends_with("at most 1.40 of 5."), "{dead:?}");
     }
 }

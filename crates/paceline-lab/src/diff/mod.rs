@@ -10,7 +10,7 @@
 mod results;
 
 use paceline_netsim::records::{Label, Paired, Statistic};
-use paceline_results::{Cell, ChangeResult, Denominator, RunMetrics, Verdict};
+use paceline_results::{Cell, CellVerdict, ChangeResult, Denominator, RunMetrics};
 pub use results::DiffError;
 use results::{Entry, read};
 use serde::Serialize;
@@ -147,7 +147,7 @@ pub struct CellResult {
     /// Whether the null sender reproduces it, too.
     pub null_reproduces: bool,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CellVerdict,
     /// The result with the changes that should reproduce it.
     pub moved: Option<ChangeResult>,
 }

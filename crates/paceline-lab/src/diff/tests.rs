@@ -98,7 +98,7 @@ fn verdicts_and_values_of_cells_are_compared() {
         window_s: (0.0, 10.0),
         published: Some(0.84),
         measured: Some(0.85),
-        verdict: Verdict::Reproduced,
+        verdict: CellVerdict::Reproduced,
         ..Cell::default()
     };
     let mut before = entry("x", &[], &[]);
@@ -113,19 +113,20 @@ fn verdicts_and_values_of_cells_are_compared() {
     after.cells[0].note = Some("a word".to_owned());
     assert!(!between(&[before.clone()], &[after.clone()]).moved);
     let moved = |verdict| Some(ChangeResult { by: vec!["a=1".to_owned()], measured: Some(0.8), ci95: None, verdict });
-    (before.cells[0].moved, after.cells[0].moved) = (moved(Some(Verdict::Reproduced)), moved(Some(Verdict::Not)));
+    (before.cells[0].moved, after.cells[0].moved) =
+        (moved(Some(CellVerdict::Reproduced)), moved(Some(CellVerdict::Not)));
     assert_eq!(between(&[before.clone()], &[after.clone()]).groups[0].cells.len(), 1);
     after.cells[0].moved = before.cells[0].moved.clone();
     assert!(!between(&[before.clone()], &[after.clone()]).moved);
-    (after.cells[1].measured, after.cells[1].verdict) = (Some(0.75), Verdict::Not);
+    (after.cells[1].measured, after.cells[1].verdict) = (Some(0.75), CellVerdict::Not);
     after.cells.remove(2);
     (after.cells[0].n, after.together) = (3, runs(3, "b"));
     let found = between(&[before], &[after]);
     let [group] = found.groups.as_slice() else { panic!("{found:?}") };
     let verdicts = |c: &CellDiff| [&c.before, &c.after].map(|side| side.as_ref().map(|s| s.verdict));
     let all: Vec<_> = group.cells.iter().map(verdicts).collect();
-    let reproduced = Some(Verdict::Reproduced);
-    assert_eq!(all, [[reproduced, reproduced], [reproduced, Some(Verdict::Not)], [reproduced, None]]);
+    let reproduced = Some(CellVerdict::Reproduced);
+    assert_eq!(all, [[reproduced, reproduced], [reproduced, Some(CellVerdict::Not)], [reproduced, None]]);
     assert_eq!(group.cells.iter().map(CellDiff::verdict_moved).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!((found.runs, found.hashes_equal, group.runs_only_after), (2, 0, 1));
 }

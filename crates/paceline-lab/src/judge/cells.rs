@@ -3,12 +3,12 @@
 use super::experiment::Experiment;
 use super::tolerance::tolerance;
 use super::values::{ExperimentRuns, RunValues, Values};
-use super::verdict::{interval_is_within_bounds, mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value};
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_netsim::records::{Label, MetricKind, Statistic, Summary};
 use paceline_results::{
-    Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, Verdict,
+    Assertion, Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Check, Denominator, EachWindow, ExperimentReport,
+    Judgement, Verdict,
 };
 use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
 use std::collections::BTreeSet;
@@ -54,13 +54,13 @@ pub fn cells_of(scenario: &Scenario, runs: &[RunResult]) -> Vec<Cell> {
         // Only a difference from a published value is looked into.
         cell.note = None;
     }
-    for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != Verdict::Reproduced) {
+    for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != CellVerdict::Reproduced) {
         let Some(claim) = &cell.claim else { continue };
         let bounds = || scenario.asserts.iter().filter(|a| a.id == *claim);
         if bounds().next().is_none() || !bounds().all(|a| is_of_one_case(a.relative_to.as_ref())) {
             let id = &scenario.plan.id;
             let note = format!("the claim `{claim}` depends on other cases: run `paceline reproduce {id}`");
-            cell.verdict = Verdict::Not;
+            cell.verdict = CellVerdict::Not;
             cell.note = Some(cell.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; "));
         }
     }
@@ -72,18 +72,25 @@ pub(crate) fn judge(scenario: &Scenario, runs: &[RunResult]) -> (Vec<Assertion>,
     // By position, because a caller may run a seed twice.
     let (experiment, runs) = one_case(scenario, (0..).zip(runs));
     let flow_name = |flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
-    let assertion = |a: &Assert| Assertion {
-        id: a.id.clone(),
-        metric: a.quantity.metric.clone(),
-        flow: flow_name(a.quantity.flow),
-        stream: stream_name(scenario, &a.quantity),
-        window_s: a.quantity.window.seconds(),
-        each: each_window(scenario, &a.quantity),
-        ratio: a.relative_to.is_some(),
-        runs: a.runs,
-        bounds: a.bounds,
-        measured: experiment.value(&runs, &CellSpec::bound(0, a), false).map(|v| v.mean),
-        holds: experiment.passes(&runs, 0, a, false),
+    let assertion = |a: &Assert| {
+        let spec = CellSpec::bound(0, a);
+        let measured = experiment.value(&runs, &spec, false);
+        let judgement = experiment.judgement(&runs, &spec, &check_of_bound(a));
+        Assertion {
+            id: a.id.clone(),
+            metric: a.quantity.metric.clone(),
+            flow: flow_name(a.quantity.flow),
+            stream: stream_name(scenario, &a.quantity),
+            window_s: a.quantity.window.seconds(),
+            each: each_window(scenario, &a.quantity),
+            ratio: a.relative_to.is_some(),
+            runs: a.runs,
+            bounds: a.bounds,
+            measured: measured.map(|v| v.mean),
+            ci95: measured.map(|v| v.ci95).filter(|c| c.is_finite()),
+            holds: judgement.verdict == Verdict::Holds,
+            judgement,
+        }
     };
     let expectation = |e: &Expect| Expectation {
         metric: e.quantity.metric.clone(),
@@ -108,8 +115,7 @@ fn one_case<'r>(scenario: &Scenario, runs: impl Iterator<Item = (u64, &'r RunRes
         (key, RunValues { trace_hash: run.trace_hash.clone(), values })
     };
     let runs = [vec![runs.map(of_run).collect()], Vec::new()];
-    let experiment = Experiment { with_intervals: false, ..Experiment::of(vec![case]) };
-    (experiment, ExperimentRuns { runs, ..ExperimentRuns::default() })
+    (Experiment::of(vec![case]), ExperimentRuns { runs, ..ExperimentRuns::default() })
 }
 
 fn is_of_one_case(over: Option<&Reference>) -> bool {
@@ -126,29 +132,22 @@ impl Experiment {
             .enumerate()
             .flat_map(|(c, scenario)| scenario.asserts.iter().map(move |a| (c, a)))
             .collect();
+        let judgement = |case: usize, a: &Assert| self.judgement(runs, &CellSpec::bound(case, a), &check_of_bound(a));
         // If a claim has bounds in the case of the value, only these decide; otherwise all of them.
-        let claim_passes = |case: usize, id: &str| {
+        let claim_holds = |case: usize, id: &str| {
             let of_claim = || bounds.iter().filter(|(_, a)| a.id == id);
             let own = of_claim().any(|(c, _)| *c == case);
-            of_claim().filter(|(c, _)| !own || *c == case).all(|(c, a)| self.passes(runs, *c, a, false))
+            let deciding = of_claim().filter(|(c, _)| !own || *c == case);
+            Verdict::all(deciding.map(|(c, a)| judgement(*c, a).verdict)) == Verdict::Holds
         };
         for (case, scenario) in self.cases.iter().enumerate() {
             for e in &scenario.expects {
-                cells.push(self.published(runs, world, case, e, &claim_passes));
+                cells.push(self.published(runs, world, case, e, &claim_holds));
             }
             for a in &scenario.asserts {
-                let verdict = if self.passes(runs, case, a, false) { Verdict::Reproduced } else { Verdict::Not };
-                let mut cell = self.cell(runs, world, &CellSpec::bound(case, a), verdict);
+                let mut cell = self.cell(runs, world, &CellSpec::bound(case, a), &check_of_bound(a), false);
                 cell.bounds = Some(a.bounds);
                 cell.claim = Some(a.id.clone());
-                cell.null_reproduces = self.passes(runs, case, a, true);
-                // The mean is within the bounds: only more runs are missing, not a cause.
-                let spec = CellSpec::bound(case, a);
-                let close = mean_is_within_bounds(a.bounds, self.value(runs, &spec, false).as_ref());
-                if verdict == Verdict::Not && close && !self.includes_too_few(runs, &spec) {
-                    cell.note = Some(too_few_runs(&cell));
-                    cell.moved = None;
-                }
                 cells.push(cell);
             }
         }
@@ -173,21 +172,9 @@ impl Experiment {
         }
     }
 
-    /// Returns whether a bound passes in a case with its interval, or whether the mean of its null sender does.
-    fn passes(&self, runs: &ExperimentRuns, case: usize, bound: &Assert, null: bool) -> bool {
-        let spec = CellSpec::bound(case, bound);
-        let value = self.value(runs, &spec, null);
-        match null {
-            true => mean_is_within_bounds(bound.bounds, value.as_ref()),
-            false => {
-                let (metric, ratio) = (&bound.quantity.metric, bound.relative_to.is_some());
-                let bounds =
-                    without_natural_limits(kind_of(metric, bound.quantity.each.is_some()), ratio, bound.bounds);
-                !self.includes_too_few(runs, &spec)
-                    && mean_is_within_bounds(bound.bounds, value.as_ref())
-                    && (!self.with_intervals || interval_is_within_bounds(bounds, value.as_ref()))
-            }
-        }
+    /// Returns the judgement of a quantity. If too few runs are included, it has no value.
+    fn judgement(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, check: &Check) -> Judgement {
+        check.judge(self.value(runs, spec, false).filter(|_| !self.includes_too_few(runs, spec)).as_ref())
     }
 
     fn published(
@@ -196,7 +183,7 @@ impl Experiment {
         world: &str,
         case: usize,
         e: &Expect,
-        claim_passes: &dyn Fn(usize, &str) -> bool,
+        claim_holds: &dyn Fn(usize, &str) -> bool,
     ) -> Cell {
         let spec = CellSpec::value(case, e);
         let usual = || {
@@ -204,32 +191,28 @@ impl Experiment {
             tolerance(metric, e.relative_to.is_some(), e.published)
         };
         let tolerance = e.tolerance.unwrap_or_else(usual);
-        let claim = e.claim.as_ref().is_some_and(|id| claim_passes(case, id));
-        let value = |null| self.value(runs, &spec, null);
-        let too_few = self.includes_too_few(runs, &spec);
-        let verdict = match too_few {
-            true => Verdict::Not,
-            false => verdict_on_value(e.published, tolerance, value(false).as_ref(), claim),
-        };
-        let mut cell = self.cell(runs, world, &spec, verdict);
+        let claim = e.claim.as_ref().is_some_and(|id| claim_holds(case, id));
+        let check = Check::Published { value: e.published, tolerance };
+        let mut cell = self.cell(runs, world, &spec, &check, claim);
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
         cell.fitted = e.fitted.clone();
-        cell.null_reproduces = mean_is_within_tolerance(e.published, tolerance, value(true).as_ref());
-        // The mean is within the tolerance: only more runs are missing, not a cause.
-        let close = mean_is_within_tolerance(e.published, tolerance, value(false).as_ref());
-        if verdict != Verdict::Reproduced && close && !too_few {
-            cell.note = Some(too_few_runs(&cell));
-            cell.moved = None;
-        }
         cell
     }
 
-    /// Returns a cell without the fields that only published values or only bounds have.
-    fn cell(&self, runs: &ExperimentRuns, world: &str, spec: &CellSpec<'_>, verdict: Verdict) -> Cell {
+    /// Returns a cell without the fields that only published values or only bounds have; `claim`: whether the claim that the value
+    /// supports holds.
+    fn cell(&self, runs: &ExperimentRuns, world: &str, spec: &CellSpec<'_>, check: &Check, claim: bool) -> Cell {
         let scenario = &self.cases[spec.case];
         let value = self.value(runs, spec, false);
+        let null = self.value(runs, spec, true);
+        let judgement = self.judgement(runs, spec, check);
+        let verdict = match judgement.verdict {
+            Verdict::Holds => CellVerdict::Reproduced,
+            _ if claim && !self.includes_too_few(runs, spec) => CellVerdict::Direction,
+            _ => CellVerdict::Not,
+        };
         let name = |scenario: &Scenario, flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
         let over = spec.over.map(|over| {
             let (scenario, quantity) = match over {
@@ -246,7 +229,7 @@ impl Experiment {
                 window_s: quantity.window.seconds(),
             }
         });
-        Cell {
+        let mut cell = Cell {
             metric: spec.of.metric.clone(),
             controller: controllers(scenario, spec.of.flow),
             world: world.to_owned(),
@@ -264,19 +247,30 @@ impl Experiment {
                 .rules(spec)
                 .next()
                 .map(|_| runs.of(false)[spec.case].len() - self.included_count(runs, spec)),
-            null_sender: self.value(runs, spec, true).map(|v| v.mean),
+            null_sender: null.map(|v| v.mean),
+            // The null sender needs no interval: if its mean is allowed, the value is no evidence.
+            null_reproduces: null.is_some_and(|v| check.contains(v.mean)),
             verdict,
-            note: self.note(runs, spec).filter(|_| verdict != Verdict::Reproduced),
+            check: Some(judgement.verdict),
+            further_runs: judgement.further_runs,
+            note: self.note(runs, spec).filter(|_| verdict != CellVerdict::Reproduced),
             moved: Some(ChangeResult {
                 by: spec.remark.reproduced_with.clone(),
                 measured: None,
                 ci95: None,
                 verdict: None,
             })
-            .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
+            .filter(|moved| verdict != CellVerdict::Reproduced && !moved.by.is_empty()),
             place: spec.place,
             ..Cell::default()
+        };
+        // The mean is allowed: only more runs are missing, not a cause.
+        let is_close = value.is_some_and(|v| check.contains(v.mean));
+        if verdict != CellVerdict::Reproduced && is_close && !self.includes_too_few(runs, spec) {
+            cell.note = Some(too_few_runs(&cell));
+            cell.moved = None;
         }
+        cell
     }
 
     /// Returns why a value is not reproduced, as far as it is known. The effect of changes is added later.
@@ -386,12 +380,9 @@ pub(crate) fn kind_of(metric: &str, share_of_windows: bool) -> MetricKind {
     }
 }
 
-/// Returns the bounds without those that no value can exceed: an interval around 0.999 reaches above 1.
-pub(crate) fn without_natural_limits(kind: MetricKind, ratio: bool, (low, high): (f64, f64)) -> (f64, f64) {
-    use MetricKind::{Jain, Loss, Share, Utilization};
-    let is_part = matches!(kind, Utilization | Share | Loss | Jain);
-    let top = if is_part && !ratio { 1.0 } else { f64::INFINITY };
-    (if low == 0.0 { f64::NEG_INFINITY } else { low }, if high >= top { f64::INFINITY } else { high })
+/// Returns the check of a bound.
+fn check_of_bound(a: &Assert) -> Check {
+    Check::bound(kind_of(&a.quantity.metric, a.quantity.each.is_some()), a.relative_to.is_some(), a.bounds)
 }
 
 /// Returns one number over another, if that is finite.

@@ -18,8 +18,6 @@ pub struct Experiment {
     pub(crate) null_of: Vec<usize>,
     /// The cases with the changes that should move a value into tolerance, by these changes.
     pub(crate) changed: BTreeMap<Vec<String>, Vec<Scenario>>,
-    /// Whether a bound holds only with the whole interval of the mean. A user's few runs are judged by their mean.
-    pub(crate) with_intervals: bool,
 }
 
 impl Experiment {
@@ -52,7 +50,7 @@ impl Experiment {
     }
 
     pub(crate) fn of(cases: Vec<Scenario>) -> Self {
-        Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new(), with_intervals: true }
+        Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new() }
     }
 
     /// Adds the cases with every change that should move a value into tolerance. They are run if the value is not reproduced.

@@ -8,14 +8,11 @@ mod experiment;
 mod null_sender;
 mod tolerance;
 mod values;
-mod verdict;
 
 pub use cells::{CAUSE_NOT_FOUND, assumed, cells_of};
 pub use experiment::Experiment;
 pub use null_sender::null_sender;
 pub use tolerance::{Tolerance, tolerance};
 
-pub(crate) use cells::{judge, kind_of, without_natural_limits};
-pub(crate) use tolerance::within;
+pub(crate) use cells::{judge, kind_of};
 pub(crate) use values::{ExperimentRuns, RunValues};
-pub(crate) use verdict::{interval_crosses_bounds, interval_is_too_wide};

@@ -1,6 +1,8 @@
 //! The values that the judge needs of the runs of an experiment.
 
 use super::Experiment;
+use crate::run_identity::measured_run;
+use paceline_results::database::MeasuredRun;
 use std::collections::BTreeMap;
 
 /// The measured quantities of a run, in the order of [`Scenario::quantities`].
@@ -29,5 +31,16 @@ impl ExperimentRuns {
 
     pub(crate) fn of(&self, null: bool) -> &[BTreeMap<u64, RunValues>] {
         &self.runs[usize::from(null)]
+    }
+
+    /// Returns the runs as written, as they are stored.
+    pub(crate) fn measured<'a>(
+        &'a self,
+        experiment: &'a Experiment,
+        world: &'a str,
+    ) -> impl Iterator<Item = MeasuredRun> + 'a {
+        experiment.cases.iter().zip(self.of(false)).flat_map(move |(scenario, runs)| {
+            runs.iter().map(move |(seed, run)| measured_run(scenario, (world, *seed), &run.trace_hash, &run.values))
+        })
     }
 }

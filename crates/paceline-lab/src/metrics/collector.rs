@@ -1,7 +1,8 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{
-    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, Spans, TargetInForce, TargetSum, Totals, Tracks,
+    CONVERSATION, FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum,
+    Totals, Tracks, Viewer,
 };
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
@@ -51,19 +52,22 @@ struct FlowState {
 }
 
 /// The state of a stream that does not depend on the window.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct StreamState {
     /// The time at which its first pause begins; [`Time::MAX`] without any.
     first_pause: Time,
     /// Capture time of the last rendered frame.
     captured: Option<Time>,
     playout: PlayoutBuffer,
+    /// `None` if its source has no resolution.
+    viewer: Option<Viewer>,
 }
 
 impl StreamState {
-    fn new(plan: &StreamPlan) -> Self {
+    fn new(flow: &FlowPlan, plan: &StreamPlan) -> Self {
         let first_pause = plan.pause_between(Time::ZERO, Time::MAX).unwrap_or(Time::MAX);
-        Self { first_pause, captured: None, playout: PlayoutBuffer::default() }
+        let viewer = Viewer::new(plan, flow.start, flow.stop);
+        Self { first_pause, captured: None, playout: PlayoutBuffer::default(), viewer }
     }
 }
 
@@ -76,6 +80,8 @@ struct WindowState {
     targets: Vec<TargetSum>,
     /// Of each stream of each flow; without any event if freezes are not needed.
     freezes: Vec<Vec<Freezes>>,
+    /// Likewise.
+    scores: Vec<Vec<ScoreSums>>,
     needs: Needs,
     /// The accumulators that metrics have of their own.
     own: Vec<(&'static str, Box<dyn Accumulator>)>,
@@ -85,13 +91,14 @@ impl WindowState {
     /// `metrics` are those that are read in this window.
     fn new(scenario: &Scenario, window: Window, spans: Range<usize>, needs: Needs, metrics: &[&MetricSpec]) -> Self {
         let flows = &scenario.plan.flows;
-        let freezes = |streams: usize| vec![Freezes::default(); streams];
+        let streams = || flows.iter().map(|f| f.media().map_or(0, |m| m.streams.len()));
         let accumulator = |m: &&MetricSpec| Some((m.id, m.accumulator?(scenario, window)?));
         Self {
             window,
             spans,
             targets: vec![TargetSum::default(); flows.len()],
-            freezes: flows.iter().map(|f| freezes(f.media().map_or(0, |m| m.streams.len()))).collect(),
+            freezes: streams().map(|n| vec![Freezes::default(); n]).collect(),
+            scores: streams().map(|n| vec![ScoreSums::default(); n]).collect(),
             needs,
             own: metrics.iter().filter_map(accumulator).collect(),
         }
@@ -175,7 +182,7 @@ impl<'a> Collector<'a> {
             streams: plan
                 .flows
                 .iter()
-                .map(|f| f.media().map_or(&[][..], |m| &m.streams).iter().map(StreamState::new).collect())
+                .map(|f| f.media().map_or(&[][..], |m| &m.streams).iter().map(|s| StreamState::new(f, s)).collect())
                 .collect(),
             accumulating: (0..windows.len()).filter(|index| !windows[*index].own.is_empty()).collect(),
             windows,
@@ -200,6 +207,15 @@ impl<'a> Collector<'a> {
         whole.to = whole.to.min(end);
         for (index, flow) in self.scenario.plan.flows.iter().enumerate() {
             self.settle_target(index, flow.stop.min(end));
+            let windows = &mut self.windows;
+            for (stream, state) in self.streams[index].iter_mut().enumerate() {
+                let Some(viewer) = &mut state.viewer else { continue };
+                viewer.settle(flow.stop.min(end), |piece| {
+                    for WindowState { window, scores, .. } in windows.iter_mut().filter(|state| state.needs.freezes) {
+                        scores[index][stream].add(piece, CONVERSATION, window.from, window.to);
+                    }
+                });
+            }
             for WindowState { window, freezes, .. } in self.windows.iter_mut().filter(|state| state.needs.freezes) {
                 let (from, to) = (flow.start.max(window.from), flow.stop.min(window.to));
                 for (stream, freezes) in freezes[index].iter_mut().enumerate() {
@@ -229,7 +245,7 @@ impl<'a> Collector<'a> {
     }
 
     fn result(&self, index: usize) -> WindowResult {
-        let WindowState { window, spans, targets, freezes, needs, own } = &self.windows[index];
+        let WindowState { window, spans, targets, freezes, scores, needs, own } = &self.windows[index];
         let empty = Totals::new(self.scenario, *needs);
         let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), empty);
         let rates = self.flows.iter().map(|flow| &flow.rates).collect();
@@ -259,7 +275,8 @@ impl<'a> Collector<'a> {
         };
         let received: u64 = flows.iter().map(|f| f.received).sum();
         for (index, totals) in flows.iter().enumerate() {
-            let flow = FlowInWindow { totals, target: targets[index], freezes: &freezes[index] };
+            let flow =
+                FlowInWindow { totals, target: targets[index], freezes: &freezes[index], scores: &scores[index] };
             let flow = flow_result(&run, &flow, index, window, received, &result);
             result.flows.push(flow);
         }
@@ -391,6 +408,16 @@ impl Collector<'_> {
                     }
                     freezes.rendered(at);
                 });
+                if let Some(viewer) = &mut state.viewer {
+                    let windows = &mut self.windows;
+                    viewer.rendered(at, captured, size, |piece| {
+                        // A window that ends within the piece has a part of it.
+                        for index in self.freeze_tracks.between(piece.from(), at) {
+                            let WindowState { window, scores, .. } = &mut windows[index];
+                            scores[flow][stream].add(piece, CONVERSATION, window.from, window.to);
+                        }
+                    });
+                }
                 let previous = state.captured.replace(captured).unwrap_or(captured);
                 let discarded = state.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {

@@ -3,7 +3,7 @@
 use super::{MetricSpec, RunData, accumulators::whole_seconds, convergence::fair_bits};
 use paceline_netsim::records::{Better, MetricKind};
 use paceline_units::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(super) const DIP_COUNT: MetricSpec = MetricSpec::new(
     "dip_count",
@@ -31,7 +31,7 @@ const ENDS: f64 = 0.85;
 const LEVEL_OVER: usize = 5;
 
 /// The dips of a flow in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dips {
     /// How many began.
     pub count: u64,

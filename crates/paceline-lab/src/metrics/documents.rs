@@ -1,13 +1,25 @@
 //! The results of a run as documents: what `run --json` prints, and what metrics take their values from.
 
 use super::Distribution;
+use super::accumulators::Score;
 use super::dips::Dips;
 use super::oscillation::Oscillations;
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
+/// A name that the program knows.
+type Name = &'static str;
+
+/// Reads the kind of a flow or a stream.
+fn kind<'de, D: Deserializer<'de>>(input: D) -> Result<Name, D::Error> {
+    let text = String::deserialize(input)?;
+    let known = ["media", "tcp", "video", "audio"].into_iter().find(|known| *known == text);
+    known.ok_or_else(|| D::Error::custom("no kind of flow or stream"))
+}
+
 /// The results of one window of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {
     /// The window, s.
     pub window_s: (f64, f64),
@@ -32,7 +44,7 @@ pub struct WindowResult {
 }
 
 /// Distributions over several flows.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pooled {
     /// Round-trip time over its minimum, of each RTCP sample.
     pub rtcp: Option<Distribution>,
@@ -45,7 +57,7 @@ pub struct Pooled {
 }
 
 /// The results of a hop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
     /// Its name.
     pub id: String,
@@ -64,12 +76,13 @@ pub struct LinkResult {
 }
 
 /// The results of a flow. It lives in a part of the window only if it starts later or stops earlier.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Its name.
     pub id: String,
     /// `media` or `tcp`.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "kind")]
+    pub kind: Name,
     /// Its controller, or TCP's congestion control.
     pub controller: Option<String>,
     /// When it starts, s.
@@ -149,17 +162,21 @@ pub struct FlowResult {
     pub overuse_count: Option<u64>,
     /// Mean fraction lost in receiver reports; none if no report had one.
     pub reported_loss: Option<f64>,
+    /// Its score, over its streams; none without one.
+    #[serde(flatten)]
+    pub score: Option<Score>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
 }
 
 /// The results of a stream.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Its name.
     pub id: String,
     /// `video` or `audio`.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "kind")]
+    pub kind: Name,
     /// Bytes of rendered frames; bit/s.
     pub throughput_bps: f64,
     /// Mean target of its flow, bit/s.
@@ -185,4 +202,7 @@ pub struct StreamResult {
     pub discard_ratio: Option<f64>,
     /// Estimated mean opinion score, 1 to 5; none if the stream did not live in the window, or the source has no resolution.
     pub quality_mos: Option<f64>,
+    /// Its score; none if the stream was not active in the window, or the source has no resolution.
+    #[serde(flatten)]
+    pub score: Option<Score>,
 }

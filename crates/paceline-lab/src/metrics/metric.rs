@@ -139,6 +139,7 @@ impl Tolerance {
             MetricKind::Delay => (0.25, 15.0),
             MetricKind::Jain => (0.0, 0.07),
             MetricKind::Score => (0.0, 0.3),
+            MetricKind::Points => (0.0, 5.0),
             MetricKind::Time => (0.30, 0.0),
         };
         Self { part, least, least_part, floor }

@@ -29,9 +29,10 @@ mod remb_count;
 mod reported_loss;
 mod results;
 mod run_data;
+mod score;
 mod utilization;
 
-pub use accumulators::{Distribution, Freezes};
+pub use accumulators::{Distribution, Freezes, Score};
 pub use collector::Collector;
 pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
@@ -105,6 +106,10 @@ pub const METRICS: &[MetricSpec] = &[
     frames::DISCARD_RATIO,
     frames::AUDIO_GAPS,
     quality::QUALITY,
+    score::SCORE,
+    score::LOST_TO_RATE,
+    score::LOST_TO_FREEZES,
+    score::LOST_TO_DELAY,
 ];
 
 /// Returns the metric of this id.

@@ -4,7 +4,7 @@
 use super::{MetricSpec, RunData};
 use paceline_netsim::records::{Better, MetricKind};
 use paceline_units::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(super) const OSCILLATION_COUNT: MetricSpec = MetricSpec::new(
     "oscillation_count",
@@ -38,7 +38,7 @@ pub(super) const OSCILLATION_PERIOD: MetricSpec = MetricSpec::new(
 const FALL: f64 = 0.3;
 
 /// The oscillations of a flow in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Oscillations {
     /// Falls with a rise after them.
     pub count: u64,

@@ -1,9 +1,9 @@
 //! Computes the results of a window from what was accumulated in it.
 
-use super::accumulators::{FlowTotals, Freezes, HopTotals, StreamTotals, TargetSum};
+use super::accumulators::{FlowTotals, Freezes, HopTotals, ScoreSums, StreamTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
-use super::{convergence, dips, link_share, oscillation, quality, rate};
+use super::{convergence, dips, link_share, oscillation, quality, rate, score};
 use paceline::FecScheme;
 use paceline_netsim::plan::{HopPlan, StreamPlan};
 use paceline_scenario::{LossMeasure, Window};
@@ -14,6 +14,7 @@ pub(super) struct FlowInWindow<'a> {
     pub target: TargetSum,
     /// Of each stream.
     pub freezes: &'a [Freezes],
+    pub scores: &'a [ScoreSums],
 }
 
 /// Returns the result of one flow in a window. `all_received`: the bytes that all flows received in it.
@@ -25,7 +26,7 @@ pub(super) fn flow_result(
     all_received: u64,
     result: &WindowResult,
 ) -> FlowResult {
-    let FlowInWindow { totals, target, freezes } = flow;
+    let FlowInWindow { totals, target, freezes, scores } = flow;
     let plan = &run.scenario.plan.flows[index];
     let (from, to) = (plan.start.max(window.from), plan.stop.min(window.to));
     let seconds = (to - from).as_secs_f64().max(0.0);
@@ -36,34 +37,37 @@ pub(super) fn flow_result(
     };
     let target_bps = target.time.is_positive().then(|| target.bits / target.time.as_secs_f64());
     let stream_plans = plan.media().map_or(&[][..], |m| &m.streams);
-    let streams = totals.streams.iter().zip(*freezes).zip(stream_plans).map(|((s, freezes), p)| {
-        let freeze_s = freezes.total.as_secs_f64();
-        let dropped = s.dropped + missing(s, p);
-        let late_or_lost = (s.frames > 0).then(|| (s.late + dropped) as f64 / (s.frames + dropped) as f64);
-        let frame_delay_ms = s.delay.distribution();
-        let facts = quality::Facts {
-            seconds,
-            bytes: s.bytes,
-            frames: s.frames,
-            late_or_lost,
-            mean_delay_ms: frame_delay_ms.map(|delay| delay.mean),
-        };
-        StreamResult {
-            id: p.id.clone(),
-            kind: p.kind.name(),
-            throughput_bps: per_second(s.bytes),
-            target_bps_mean: target_bps,
-            frame_delay_ms,
-            freezes: freezes.count,
-            freeze_s,
-            freeze_ratio: (seconds > 0.0).then(|| (freeze_s / seconds).min(1.0)),
-            frames: s.frames,
-            frames_dropped: dropped,
-            late_or_lost_ratio: late_or_lost,
-            discard_ratio: (s.frames > 0).then(|| s.discarded as f64 / s.frames as f64),
-            quality_mos: quality::of_stream(p, freezes, &facts),
-        }
-    });
+    let streams =
+        totals.streams.iter().zip(*freezes).zip(*scores).zip(stream_plans).map(|(((s, freezes), score), p)| {
+            let freeze_s = freezes.total.as_secs_f64();
+            let dropped = s.dropped + missing(s, p);
+            let late_or_lost = (s.frames > 0).then(|| (s.late + dropped) as f64 / (s.frames + dropped) as f64);
+            let frame_delay_ms = s.delay.distribution();
+            let facts = quality::Facts {
+                seconds,
+                bytes: s.bytes,
+                frames: s.frames,
+                late_or_lost,
+                mean_delay_ms: frame_delay_ms.map(|delay| delay.mean),
+            };
+            StreamResult {
+                id: p.id.clone(),
+                kind: p.kind.name(),
+                throughput_bps: per_second(s.bytes),
+                target_bps_mean: target_bps,
+                frame_delay_ms,
+                freezes: freezes.count,
+                freeze_s,
+                freeze_ratio: (seconds > 0.0).then(|| (freeze_s / seconds).min(1.0)),
+                frames: s.frames,
+                frames_dropped: dropped,
+                late_or_lost_ratio: late_or_lost,
+                discard_ratio: (s.frames > 0).then(|| s.discarded as f64 / s.frames as f64),
+                quality_mos: quality::of_stream(p, freezes, &facts),
+                score: score.score(),
+            }
+        });
+    let streams: Vec<StreamResult> = streams.collect();
     let useful_bytes = totals.read + totals.streams.iter().map(|s| s.bytes).sum::<u64>();
     let rtx = plan.media().map(|_| totals.rtx);
     let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
@@ -114,7 +118,8 @@ pub(super) fn flow_result(
         remb_count: result.own("remb_count", index).unwrap_or(0.0) as u64,
         overuse_count: result.own("overuse_count", index).map(|n| n as u64),
         reported_loss: result.own("reported_loss", index),
-        streams: streams.collect(),
+        score: score::of_flow(stream_plans, &streams),
+        streams,
     }
 }
 

@@ -4,10 +4,9 @@
 //! A formula may have several lines; each value names its line. If that line contradicts the value, the note names the
 //! nearest line.
 
-use crate::judge::within;
 use paceline::internals::gcc::{AlphaBranch, dynamic_alpha};
 use paceline_netsim::records::Label;
-use paceline_results::{CaseRuns, Cell, ExperimentReport, Verdict};
+use paceline_results::{CaseRuns, Cell, CellVerdict, Check, ExperimentReport, Verdict};
 use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -108,7 +107,7 @@ fn cell(
     let known = formula.lines.iter().find(|(name, _)| name == value.line.get());
     let own = known.ok_or_else(|| unknown(origin, &value.line, "line of the formula", &names))?;
     let tolerance = 0.5 * libm::pow(10.0, -f64::from(digits));
-    let agrees = |of: f64| within((of - published).abs(), tolerance);
+    let agrees = |of: f64| Check::Published { value: published, tolerance }.contains(of);
     let measured = own.1(&inputs);
     if !measured.is_finite() {
         let message = format!("the line `{}` of `{}` has no value here: {measured}", own.0, formula.name);
@@ -122,7 +121,8 @@ fn cell(
         published: Some(published),
         tolerance: Some(tolerance),
         measured: Some(measured),
-        verdict: if agrees(measured) { Verdict::Reproduced } else { Verdict::Not },
+        verdict: if agrees(measured) { CellVerdict::Reproduced } else { CellVerdict::Not },
+        check: Some(if agrees(measured) { Verdict::Holds } else { Verdict::Fails }),
         note: (!agrees(measured)).then(|| nearest(formula, own, &inputs, published, &agrees)),
         place,
         ..Cell::default()
@@ -173,8 +173,8 @@ mod tests {
         let origin = Catalogue.find_formula_table("uottawa15/table2").unwrap();
         let report = FormulaTable::load(&origin).unwrap().report;
         let verdicts = |verdict| report.cells.iter().filter(|c| c.verdict == verdict).collect::<Vec<&Cell>>();
-        assert_eq!(verdicts(Verdict::Reproduced).len(), 4);
-        let not = verdicts(Verdict::Not);
+        assert_eq!(verdicts(CellVerdict::Reproduced).len(), 4);
+        let not = verdicts(CellVerdict::Not);
         let noted = |what: &str| -> Vec<String> {
             let cells = not.iter().filter(|c| c.note.as_ref().unwrap().contains(what));
             cells.map(|c| c.case.to_string()).collect()

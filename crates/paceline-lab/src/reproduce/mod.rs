@@ -19,7 +19,7 @@ pub use complete::Limits;
 pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use realtime::{FinishedRun, PendingRun, RealtimeExperiment, RealtimeReproduction};
 pub use reproduction::reproduce;
-pub(crate) use runs::first_runs;
+pub(crate) use runs::{RunJob, restore, run_jobs, traffic};
 pub use runs::{SEEDS_MAX, Seeds};
 pub use sensitivity::{ConstantEnd, ConstantReport, SensitivityReport, SensitivitySummary, VerdictChange, sensitivity};
 pub use targets::{Targets, Verdicts};

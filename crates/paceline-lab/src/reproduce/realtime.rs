@@ -12,7 +12,7 @@ use crate::judge::{CAUSE_NOT_FOUND, Experiment, ExperimentRuns, RunValues};
 use crate::run::{RunResult, Runner, windows};
 use crate::run_cache::{self, CachedRun, RunCacheError};
 use paceline::Registry;
-use paceline_results::{Cell, ExperimentReport, OtherWorldCell, RunInputs, Store, StoreError, Verdict};
+use paceline_results::{Cell, CellVerdict, ExperimentReport, OtherWorldCell, RunInputs, Store, StoreError};
 use paceline_scenario::{Quantity, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -246,9 +246,9 @@ fn add_simulated(cell: &mut Cell, same: Option<&Cell>, unavailable: Option<&str>
     }
     let left_out = cell.left_out.unwrap_or(0);
     if cell.n + left_out == 0 {
-        cell.verdict = Verdict::NotRun;
+        (cell.verdict, cell.check) = (CellVerdict::NotRun, None);
         cell.note = unavailable.map(str::to_owned);
-    } else if cell.verdict != Verdict::Reproduced && cell.measured.is_some() && left_out == 0 {
+    } else if cell.verdict != CellVerdict::Reproduced && cell.measured.is_some() && left_out == 0 {
         // The scenario's own note is on the simulator.
         let same_verdict = same.is_some_and(|same| same.verdict == cell.verdict);
         let cause = if same_verdict { "as in the simulator" } else { CAUSE_NOT_FOUND };
@@ -336,7 +336,7 @@ bounds = [0.5, 10]
             let runner = Runner { world: &Simulator, ..runner };
             let origin = Origin::from_text("beside.toml", TEXT);
             let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_null_sender();
-            reproduce(&runner, &[experiment], Seeds::Exactly(2), &|_| ()).unwrap().experiments
+            reproduce(&runner, &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap().experiments
         };
         let folder = std::env::temp_dir().join(format!("paceline-beside-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -353,9 +353,9 @@ bounds = [0.5, 10]
         let done = all.make(&runner, Some(&store), &missing[0]).unwrap();
         all.add(&missing[0], done);
         let cells = all.reports("slow", &simulated).remove(0).cells;
-        let verdicts: Vec<Verdict> = cells.iter().map(|cell| cell.verdict).collect();
+        let verdicts: Vec<CellVerdict> = cells.iter().map(|cell| cell.verdict).collect();
         // One run has no interval; the other case has no run, so the ratio has no value.
-        assert_eq!(verdicts, [Verdict::Not, Verdict::NotRun, Verdict::NotRun, Verdict::NotRun]);
+        assert_eq!(verdicts, [CellVerdict::Not, CellVerdict::NotRun, CellVerdict::NotRun, CellVerdict::NotRun]);
         assert_eq!((cells[0].n, cells[0].note.as_deref()), (1, Some("too few runs: one has no interval")));
         assert_eq!(serde_json::to_value(cells[1].verdict).unwrap(), "not run");
         let tallies = Report::of(all.reports("slow", &simulated)).summary;
@@ -390,7 +390,7 @@ bounds = [0.5, 10]
         let run = all.missing()[0];
         all.mark_unavailable(&run, "no such controller there".to_owned());
         let report = all.reports("slow", &[]).remove(0);
-        assert!(report.cells.iter().all(|cell| cell.verdict == Verdict::NotRun && cell.beside.is_none()));
+        assert!(report.cells.iter().all(|cell| cell.verdict == CellVerdict::NotRun && cell.beside.is_none()));
         assert_eq!(report.cells[0].note.as_deref(), Some("no such controller there"));
     }
 }

@@ -1,15 +1,15 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::judge::{
-    Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, kind_of, without_natural_limits,
-};
+use crate::done_runs::DoneRuns;
+use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
-use paceline_results::{ExperimentReport, Report};
+use paceline_results::{Check, ExperimentReport, Report, Verdict};
 
-/// Reproduces experiments and returns every verdict. `announce` receives the simulated seconds before they are run.
+/// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
+/// seconds before they are run.
 ///
 /// # Errors
 /// Those of the backend.
@@ -17,11 +17,23 @@ pub fn reproduce(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Report, BackendError> {
-    let mut reports = verdicts(runner, experiments, seeds, announce)?;
-    try_changes(runner, experiments, &mut reports, announce)?;
-    Ok(Report::of(reports))
+    Ok(reproduce_with_runs(runner, experiments, seeds, done, announce)?.0)
+}
+
+/// Returns every verdict as [`reproduce`] does, and the runs of each experiment.
+pub(super) fn reproduce_with_runs(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    done: Option<&DoneRuns>,
+    announce: &dyn Fn(f64),
+) -> Result<(Report, Vec<ExperimentRuns>), BackendError> {
+    let (mut reports, runs) = verdicts(runner, experiments, seeds, done, announce)?;
+    try_changes(runner, experiments, &mut reports, done, announce)?;
+    Ok((Report::of(reports), runs))
 }
 
 /// Runs every experiment on as many seeds as its verdicts need.
@@ -29,9 +41,10 @@ pub(super) fn verdicts(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentReport>, BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, &|_| true, None, announce)?;
+) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), BackendError> {
+    let mut runs = first_runs(runner, experiments, seeds, done, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {
@@ -39,11 +52,11 @@ pub(super) fn verdicts(
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if additional_seeds.is_empty() {
-            return Ok(reports);
+            return Ok((reports, runs));
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
-        run_jobs(runner, experiments, more, &mut runs, None, announce)?;
+        run_jobs(runner, experiments, more, &mut runs, done, announce)?;
     }
 }
 
@@ -52,12 +65,13 @@ pub(super) fn reports_on_seeds(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: &[u64],
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, BackendError> {
     let all: Vec<RunJob> =
         (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
     let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    run_jobs(runner, experiments, all, &mut runs, None, announce)?;
+    run_jobs(runner, experiments, all, &mut runs, done, announce)?;
     Ok(report_all(runner, experiments, &runs))
 }
 
@@ -70,6 +84,7 @@ fn try_changes(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     reports: &mut [ExperimentReport],
+    done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<(), BackendError> {
     let wanted = |report: &ExperimentReport, by: &Vec<String>| {
@@ -83,7 +98,7 @@ fn try_changes(
         }
     }
     let seeds: Vec<u64> = tried.iter().map(|(index, _)| reports[*index].runs_per_case()).collect();
-    let results = reports_on_seeds(runner, &changed, &seeds, announce)?;
+    let results = reports_on_seeds(runner, &changed, &seeds, done, announce)?;
     for ((index, by), result) in tried.into_iter().zip(results) {
         reports[index].wall_s += result.wall_s;
         for cell in &mut reports[index].cells {
@@ -107,19 +122,16 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
         let n = report.runs_per_case();
         let counts = report.cells.iter().filter_map(|cell| {
             let measured = cell.summary()?;
+            // For a published value the interval must be within the tolerance. A mean near a bound takes as many seeds as there may
+            // be; one outside is not looked into.
             let wanted = match (cell.tolerance, cell.bounds) {
-                (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
-                // A mean near a bound takes as many seeds as there may be.
-                (None, Some(bounds)) => {
-                    let bounds =
-                        without_natural_limits(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds);
-                    if !interval_crosses_bounds(bounds, Some(&measured)) {
-                        return None;
-                    }
-                    (measured.mean - bounds.0).min(bounds.1 - measured.mean)
+                (Some(tolerance), _) => Check::Published { value: measured.mean, tolerance },
+                (None, bounds) => {
+                    Check::bound(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds?)
                 }
-                _ => return None,
             };
+            let is_near = wanted.contains(measured.mean) && wanted.judge(Some(&measured)).verdict == Verdict::Undecided;
+            let wanted = is_near.then(|| wanted.deciding_half_width(measured.mean))?;
             // Half-widths shrink with the square root of the number of runs.
             let shrink = measured.ci95 / wanted;
             Some((n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64)

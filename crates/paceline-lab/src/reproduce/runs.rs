@@ -22,25 +22,23 @@ pub enum Seeds {
     Exactly(u64),
 }
 
-pub(super) struct RunJob {
-    pub(super) experiment: usize,
-    pub(super) null: bool,
-    pub(super) case: usize,
-    pub(super) seed: u64,
+pub(crate) struct RunJob {
+    pub(crate) experiment: usize,
+    pub(crate) null: bool,
+    pub(crate) case: usize,
+    pub(crate) seed: u64,
 }
 
-/// Makes the first runs of the experiments whose index is included, except those that were done before.
-pub(crate) fn first_runs(
+/// Makes the first runs of the experiments.
+pub(super) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
-    include: &dyn Fn(usize) -> bool,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentRuns>, BackendError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    let included = experiments.iter().enumerate().filter(|(index, _)| include(*index));
-    let first = included.flat_map(|(index, e)| {
+    let first = experiments.iter().enumerate().flat_map(|(index, e)| {
         let count = match seeds {
             Seeds::AsNeeded => e.cases[0].repeats as u64,
             Seeds::Exactly(count) => count,
@@ -64,9 +62,30 @@ pub(super) fn jobs(
     one(false).chain(one(true)).collect()
 }
 
+/// Reads the runs that were done before, and returns the jobs that are left.
+pub(crate) fn restore(
+    world: &str,
+    experiments: &[Experiment],
+    jobs: Vec<RunJob>,
+    measured: &mut [ExperimentRuns],
+    done: &DoneRuns,
+) -> Result<Vec<RunJob>, StoreError> {
+    let mut missing = Vec::new();
+    for job in jobs {
+        let scenario = &experiments[job.experiment].scenarios(job.null)[job.case];
+        match done.find(scenario, world, job.seed)? {
+            Some(run) => {
+                measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
+            }
+            None => missing.push(job),
+        }
+    }
+    Ok(missing)
+}
+
 /// Makes the runs, longest first, on all threads, and adds them to those that are done. `announce` receives their simulated
 /// seconds.
-pub(super) fn run_jobs(
+pub(crate) fn run_jobs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     mut jobs: Vec<RunJob>,
@@ -78,16 +97,7 @@ pub(super) fn run_jobs(
     let world = runner.world.name();
     let broken = |error: StoreError| BackendError::Broken { cause: error.to_string() };
     if let Some(done) = done {
-        let mut missing = Vec::new();
-        for job in jobs {
-            match done.find(scenario(&job), world, job.seed).map_err(broken)? {
-                Some(run) => {
-                    measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
-                }
-                None => missing.push(job),
-            }
-        }
-        jobs = missing;
+        jobs = restore(world, experiments, jobs, measured, done).map_err(broken)?;
     }
     announce(jobs.iter().map(|j| scenario(j).plan.duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(scenario(j))));
@@ -114,7 +124,7 @@ pub(super) fn run_jobs(
 }
 
 /// Estimates the simulated traffic, in bytes: the capacity of the bottleneck, or the maximum of the sources if that is less.
-pub(super) fn traffic(scenario: &Scenario) -> u64 {
+pub(crate) fn traffic(scenario: &Scenario) -> u64 {
     let plan = &scenario.plan;
     let life = |f: &FlowPlan| (f.stop - f.start).as_secs_f64();
     let offered: Option<f64> = plan.flows.iter().map(|f| Some(f.max_rate()?.as_bps_f64() * life(f) / 8.0)).sum();

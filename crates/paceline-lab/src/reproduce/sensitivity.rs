@@ -7,7 +7,7 @@ use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Label;
-use paceline_results::{Cell, Verdict};
+use paceline_results::{Cell, CellVerdict};
 use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;
 
@@ -68,9 +68,9 @@ pub struct VerdictChange {
     /// Its claim.
     pub claim: Option<String>,
     /// The verdict with the assumed value.
-    pub from: Verdict,
+    pub from: CellVerdict,
     /// The verdict with this value.
-    pub to: Verdict,
+    pub to: CellVerdict,
     /// The mean with the assumed value.
     pub measured: Option<f64>,
     /// The mean with this value.
@@ -138,9 +138,9 @@ pub fn sensitivity(
     }
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let reports = verdicts(runner, written, on, announce).and_then(|bases| {
+    let reports = verdicts(runner, written, on, None, announce).and_then(|(bases, _)| {
         let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
-        let changed = reports_on_seeds(runner, varied, &seeds, announce)?;
+        let changed = reports_on_seeds(runner, varied, &seeds, None, announce)?;
         Ok((bases, changed))
     });
     let (bases, changed) = match reports {

@@ -1,12 +1,15 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
-use super::{FormulaTable, Seeds, reproduce};
+use super::reproduction::reproduce_with_runs;
+use super::{FormulaTable, Seeds};
+use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
+use paceline_results::database::MeasuredRun;
 use paceline_results::{ExperimentReport, PaperCounts, Report, papers};
-use paceline_scenario::{Changes, Origin, ScenarioError, is_formula_table};
+use paceline_scenario::{Changes, Origin, Remark, ScenarioError, is_formula_table};
 use serde::Serialize;
 
 /// The experiments and formula tables of a reproduction.
@@ -18,6 +21,10 @@ pub struct Targets {
     pub experiments: Vec<Experiment>,
     /// Reports of formula tables, which need no run.
     pub tables: Vec<ExperimentReport>,
+    /// The runs that were finished before, which are not repeated.
+    pub done: Option<DoneRuns>,
+    /// The controller of each experiment; `None` for that of the scenario.
+    under: Vec<Option<String>>,
 }
 
 /// The verdicts, and their counts for each paper, as `reproduce --json` prints them.
@@ -28,6 +35,9 @@ pub struct Verdicts {
     pub report: Report,
     /// Counts for each paper and experiment.
     pub papers: Vec<PaperCounts>,
+    /// The simulated runs, without those of the null sender and of changes.
+    #[serde(skip)]
+    pub runs: Vec<MeasuredRun>,
 }
 
 impl Targets {
@@ -46,7 +56,14 @@ impl Targets {
                 targets.tables.push(FormulaTable::load(&origin)?.report);
                 continue;
             }
-            let experiment = Experiment::load_changed(&origin, &changes, registry)?;
+            let mut experiment = Experiment::load_changed(&origin, &changes, registry)?;
+            if changes.controller.is_some() {
+                // Remarks are on the scenario's own controller.
+                for case in &mut experiment.cases {
+                    case.expects.iter_mut().for_each(|expect| expect.remark = Remark::default());
+                    case.asserts.iter_mut().for_each(|assert| assert.remark = Remark::default());
+                }
+            }
             if experiment.has_expectations() {
                 let experiment = experiment.with_null_sender();
                 targets.experiments.push(match changes == Changes::default() {
@@ -54,6 +71,7 @@ impl Targets {
                     false => experiment,
                 });
                 targets.origins.push(origin);
+                targets.under.push(changes.controller);
             }
         }
         Ok(targets)
@@ -69,8 +87,15 @@ impl Targets {
     /// # Errors
     /// The backend cannot make a run.
     pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, BackendError> {
-        let run = reproduce(runner, &self.experiments, seeds, announce)?;
-        Ok(Verdicts::of(run.experiments.into_iter().chain(self.tables).collect()))
+        let (mut report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
+        for (report, under) in report.experiments.iter_mut().zip(self.under) {
+            report.under = under;
+        }
+        let world = runner.world.name();
+        let measured =
+            self.experiments.iter().zip(&runs).flat_map(|(experiment, runs)| runs.measured(experiment, world));
+        let runs = measured.collect();
+        Ok(Verdicts { runs, ..Verdicts::of(report.experiments.into_iter().chain(self.tables).collect()) })
     }
 }
 
@@ -78,6 +103,6 @@ impl Verdicts {
     /// Counts the verdicts of these reports.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let report = Report::of(experiments);
-        Self { papers: papers(&report.experiments), report }
+        Self { papers: papers(&report.experiments), report, runs: Vec::new() }
     }
 }

@@ -6,7 +6,7 @@ use crate::judge::{Experiment, ExperimentRuns, RunValues, cells_of};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{Cell, ExperimentReport, Verdict, VerdictCounts, count_verdicts};
+use paceline_results::{Cell, CellVerdict, ExperimentReport, VerdictCounts, count_verdicts};
 use paceline_scenario::{Origin, Scenario};
 
 const TWO_CASES: &str = r#"
@@ -94,7 +94,7 @@ fn report_with_overuse(
 fn reproduce_text(text: &str) -> ExperimentReport {
     let (origin, registry) = (Origin::from_text("two.toml", text), Registry::standard());
     let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_changes(&origin, &registry).unwrap();
-    let report = reproduce(&Runner::simulator(&registry), &[experiment], Seeds::Exactly(2), &|_| ()).unwrap();
+    let report = reproduce(&Runner::simulator(&registry), &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap();
     report.experiments.into_iter().next().unwrap()
 }
 
@@ -123,7 +123,7 @@ fn ratios_are_taken_seed_by_seed() {
     assert_eq!(cuts.over.as_ref().unwrap().case.to_string(), "threshold=static");
     assert_eq!(
         (cuts.verdict, cuts.claim.as_deref()),
-        (Verdict::Not, Some("cuts")),
+        (CellVerdict::Not, Some("cuts")),
         "0.65 ± 1.9 exceeds the bound of 0.7"
     );
     assert!(cuts.note.as_ref().unwrap().starts_with("too few runs"), "{cuts:?}");
@@ -146,16 +146,16 @@ fn a_claim_is_judged_by_its_bounds_in_the_case_of_the_value_if_there_are_any() {
         })
     });
     let verdict = |case, metric, published| cell(&report, case, metric, published).verdict;
-    assert_eq!(verdict("static", "utilization", false), Verdict::Not);
-    assert_eq!(verdict("static", "utilization", true), Verdict::Not);
-    assert_eq!(verdict("adaptive", "utilization", false), Verdict::Reproduced);
-    assert_eq!(verdict("adaptive", "utilization", true), Verdict::Direction);
+    assert_eq!(verdict("static", "utilization", false), CellVerdict::Not);
+    assert_eq!(verdict("static", "utilization", true), CellVerdict::Not);
+    assert_eq!(verdict("adaptive", "utilization", false), CellVerdict::Reproduced);
+    assert_eq!(verdict("adaptive", "utilization", true), CellVerdict::Direction);
     // `cuts` has a bound only in the adaptive case, which decides on the static value, too.
     let tail = cell(&report, "static", "rtt_p95_ms", true);
-    assert_eq!((tail.verdict, tail.tolerance, tail.n), (Verdict::Direction, Some(25.0), 4));
+    assert_eq!((tail.verdict, tail.tolerance, tail.n), (CellVerdict::Direction, Some(25.0), 4));
     let mut tail = tail.clone();
     assert_eq!(tail.moved.as_ref().unwrap().verdict, None, "it was not run");
-    tail.moved.as_mut().unwrap().verdict = Some(Verdict::Direction);
+    tail.moved.as_mut().unwrap().verdict = Some(CellVerdict::Direction);
     assert_eq!(
         (tail.note.as_deref(), tail.moved.as_ref().unwrap().by.as_slice()),
         (Some("the encoder"), &["path.rtt=50ms".to_owned()][..])
@@ -185,7 +185,7 @@ fn a_claim_is_judged_by_its_bounds_in_the_case_of_the_value_if_there_are_any() {
 fn one_missing_value_leaves_the_cell_without_a_mean() {
     let experiment = experiment(TWO_CASES);
     let report = report(&experiment, 3, |_, _, seed, _| (seed != 2).then_some(1.0));
-    assert!(report.cells.iter().all(|c| c.measured.is_none() && c.ci95.is_none() && c.verdict == Verdict::Not));
+    assert!(report.cells.iter().all(|c| c.measured.is_none() && c.ci95.is_none() && c.verdict == CellVerdict::Not));
     let text = serde_json::to_value(&report.cells[0]).unwrap();
     assert!(text["measured"].is_null() && text["ci95"].is_null() && text["null_sender"].is_null());
 }
@@ -217,12 +217,12 @@ fn the_wall_time_includes_all_runs_and_is_not_stored() {
     let origin = Origin::from_text("two.toml", TWO_CASES);
     let plain = experiment(TWO_CASES);
     let changed = plain.clone().with_changes(&origin, &registry).unwrap();
-    let report = reproduce(&runner, &[plain], Seeds::Exactly(2), &|_| ()).unwrap();
+    let report = reproduce(&runner, &[plain], Seeds::Exactly(2), None, &|_| ()).unwrap();
     let plain = report.experiments[0].wall_s;
     // Two cases and the null sender, on two seeds.
     assert!((6.0..=6.0 * 11.0).contains(&plain), "{plain}");
     assert_eq!(reads.load(std::sync::atomic::Ordering::SeqCst), 12);
-    let report = reproduce(&runner, &[changed], Seeds::Exactly(2), &|_| ()).unwrap();
+    let report = reproduce(&runner, &[changed], Seeds::Exactly(2), None, &|_| ()).unwrap();
     let changed = report.experiments[0].wall_s;
     assert!((10.0..=10.0 * 19.0).contains(&changed), "with the tried changes: {changed}");
     assert!(!serde_json::to_string(&report).unwrap().contains("wall_s"), "it is not stored");
@@ -239,13 +239,13 @@ fn every_cell_gets_its_runs() {
     let runner = Runner::simulator(&registry);
     let announced = std::sync::Mutex::new(0.0);
     let announce = |seconds: f64| *announced.lock().unwrap() += seconds;
-    let report = reproduce(&runner, &experiments, Seeds::AsNeeded, &announce).unwrap();
+    let report = reproduce(&runner, &experiments, Seeds::AsNeeded, None, &announce).unwrap();
     let [narrow, wide] = report.experiments.as_slice() else { panic!("two") };
     assert!(narrow.cells.iter().all(|c| c.n == SEEDS_MAX as usize), "{:?}", narrow.cells[0]);
     assert!(wide.cells.iter().all(|c| c.n == 3 && c.measured.is_some() && c.null_sender.is_some()));
     // Two cases of 10 s with one shared null sender, on 40 and 3 seeds.
     assert_eq!(*announced.lock().unwrap(), 3.0 * 10.0 * 43.0);
-    let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), &|_| ()).unwrap();
+    let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), None, &|_| ()).unwrap();
     assert_eq!(again.experiments[0], *wide);
 }
 
@@ -291,7 +291,7 @@ fn excluded_runs_exclude_their_pair_of_a_ratio() {
     assert_eq!((busy.n, busy.left_out), (4, Some(2)));
     close(busy.measured, (100.0 + 3.0 * 0.9) / 4.0); // of seeds 2, 4, 5 and 6
     let cuts = cell(&report, "adaptive", "rtt_p95_ms", false);
-    assert_eq!((cuts.n, cuts.left_out, cuts.measured, cuts.verdict), (3, Some(3), Some(0.5), Verdict::Reproduced));
+    assert_eq!((cuts.n, cuts.left_out, cuts.measured, cuts.verdict), (3, Some(3), Some(0.5), CellVerdict::Reproduced));
     // The null sender has no detector; all its runs are included.
     close(busy.null_sender, (3.0 * 100.0 + 3.0 * 0.5) / 6.0);
     assert!(report.runs.iter().all(|runs| runs.n == 6), "all were made");
@@ -306,11 +306,14 @@ fn a_case_that_includes_fewer_than_half_of_its_runs_has_no_verdict() {
     let with = |kept| report_with_overuse(&experiment, 6, |seed| seed <= kept, |seed| 0.9 + seed as f64 * 1e-4);
     let (half, fewer, none) = (with(3), with(2), with(0));
     let busy = |report: &ExperimentReport, published| cell(report, "static", "utilization", published).clone();
-    assert_eq!((busy(&half, true).verdict, busy(&half, false).verdict), (Verdict::Reproduced, Verdict::Reproduced));
+    assert_eq!(
+        (busy(&half, true).verdict, busy(&half, false).verdict),
+        (CellVerdict::Reproduced, CellVerdict::Reproduced)
+    );
     for (report, kept) in [(&fewer, 2), (&none, 0)] {
         for published in [true, false] {
             let cell = busy(report, published);
-            assert_eq!((cell.verdict, cell.n, cell.left_out), (Verdict::Not, kept, Some(6 - kept)));
+            assert_eq!((cell.verdict, cell.n, cell.left_out), (CellVerdict::Not, kept, Some(6 - kept)));
             let note = format!("{kept} of 6 runs included, those with overuse_count of 1 or more: alpha rested");
             assert_eq!(cell.note, Some(note));
         }
@@ -396,9 +399,9 @@ fn a_wide_interval_around_a_good_mean_needs_more_runs() {
         (found.verdict, found.note, found.moved)
     };
     // Deviation 0.0816 between 4 runs, t(3) = 3.182, over root 4: 0.1299.
-    assert_eq!(note(4, 0.07071), (Verdict::Direction, Some("too few runs: ± 13.0 %".to_owned()), None));
+    assert_eq!(note(4, 0.07071), (CellVerdict::Direction, Some("too few runs: ± 13.0 %".to_owned()), None));
     assert_eq!(note(1, 0.02).1.as_deref(), Some("too few runs: one has no interval"));
-    assert_eq!(note(4, 0.001), (Verdict::Reproduced, None, None));
+    assert_eq!(note(4, 0.001), (CellVerdict::Reproduced, None, None));
     assert_eq!(note(1, 0.3).1.as_deref(), Some("cause not found"), "the mean is outside");
 }
 
@@ -408,7 +411,7 @@ fn cells_of_one_case_equal_those_of_the_experiment_unless_other_cases_decide() {
     let registry = Registry::standard();
     let runner = Runner::simulator(&registry);
     let experiment = Experiment::load(&origin, &[], &registry).unwrap();
-    let whole = reproduce(&runner, core::slice::from_ref(&experiment), Seeds::Exactly(3), &|_| ()).unwrap();
+    let whole = reproduce(&runner, core::slice::from_ref(&experiment), Seeds::Exactly(3), None, &|_| ()).unwrap();
     for scenario in &experiment.cases {
         let result = runner.run_all(scenario, &[1, 2, 3]).unwrap();
         let alone = cells_of(scenario, &result.runs);
@@ -418,7 +421,7 @@ fn cells_of_one_case_equal_those_of_the_experiment_unless_other_cases_decide() {
         for (alone, whole) in alone.iter().zip(of_case) {
             if alone.claim.as_deref() == Some("cuts") && alone.published.is_some() {
                 // Its claim is a ratio to the other case.
-                assert_eq!((alone.measured, alone.verdict), (whole.measured, Verdict::Not), "{whole:?}");
+                assert_eq!((alone.measured, alone.verdict), (whole.measured, CellVerdict::Not), "{whole:?}");
                 assert!(alone.note.as_ref().unwrap().contains("run `paceline reproduce test/two`"));
             } else {
                 // Only an experiment asks for the cause of a claim that fails.

@@ -1,6 +1,6 @@
 //! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
 
-use paceline_scenario::{Catalogue, EXPECTED, Origin, SUITE, ScenarioError, Spanned, parse};
+use paceline_scenario::{Catalogue, EXPECTED, Origin, Override, SUITE, ScenarioError, Spanned, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,6 +28,7 @@ struct SuiteFile {
 }
 
 /// A suite: scenarios whose bounds judge controllers.
+#[derive(Clone, Debug)]
 pub struct Suite {
     /// Its id.
     pub id: String,
@@ -41,6 +42,8 @@ pub struct Suite {
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
+    /// Changes of every scenario.
+    pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
     pub expected: Option<Expected>,
     /// The path of that file; `None` for a suite of the catalogue.
@@ -53,7 +56,7 @@ pub struct Suite {
 pub struct Expected {
     /// The number of runs of each case for which they hold.
     pub repeats: u64,
-    /// The bounds that fail, by controller. All other bounds of these controllers pass.
+    /// The bounds that do not hold, by controller. All other bounds of these controllers do.
     pub fails: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -61,7 +64,7 @@ impl Expected {
     /// Returns the text of the file.
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
-            "# The bounds that fail under each controller; all others pass. `paceline suite {id}.suite.toml --accept` writes this file.\n\
+            "# The bounds that do not hold under each controller; all others do. `paceline suite {id}.suite.toml --accept` writes this file.\n\
              repeats = {}\n\n[fails]\n",
             self.repeats
         );
@@ -157,6 +160,7 @@ impl Suite {
             family: if family.is_empty() { id.get().clone() } else { family },
             repeats: *repeats.get(),
             scenarios: origins,
+            settings: Vec::new(),
             expected,
         })
     }

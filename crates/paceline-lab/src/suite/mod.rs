@@ -4,12 +4,15 @@
 //! manifest ──▶ scenarios x controllers x cases x seeds ──runs──▶ values ──judge──▶ bounds that hold ──▶ matrix
 //! ```
 //!
-//! `file.rs` reads the manifest and the expected verdicts, and `run.rs` makes the runs and the document.
+//! `file.rs` reads the manifest and the expected verdicts, `runs.rs` makes the runs, here or in other processes, and `run.rs`
+//! makes the document.
 
 mod file;
 mod run;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use file::{Expected, Suite};
 pub use run::{ALL, Subject, run, run_with};
+pub use runs::{SuiteJob, SuiteRun, SuiteRuns};

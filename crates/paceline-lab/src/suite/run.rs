@@ -1,23 +1,24 @@
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};
+use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
-use crate::judge::{Experiment, RunValues};
-use crate::reproduce::{Seeds, first_runs};
+use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::run::Runner;
 use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
+use paceline_netsim::records::Summary;
 use paceline_results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
 };
-use paceline_scenario::{Changes, Origin, Quantity, Scenario, ScenarioError, Window, load_cases};
+use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
 /// The metrics of each test that are measured besides its bounds.
-const SUMMARY: [&str; 2] = ["utilization", "queue_p95_ms"];
+const SUMMARY: [&str; 3] = ["score", "utilization", "queue_p95_ms"];
 
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
@@ -67,14 +68,40 @@ impl Subject {
     /// Returns every controller of the registry, then the faulty ones, then the oracles. `fixed` is left out: `faulty-constant` is
     /// one.
     pub fn all(registry: &Registry) -> Vec<Self> {
-        let own = registry.iter().map(|entry| entry.name()).filter(|name| *name != "fixed");
+        let own = registry.iter().map(|entry| entry.name());
+        let own = own.filter(|name| *name != "fixed" && Oracle::find(name).is_none());
         own.map(|name| Self::controller(name, registry)).chain(Oracle::ALL.map(Self::oracle)).collect()
     }
 
-    /// Loads a scenario under this subject.
-    fn load(&self, origin: &Origin, registry: &Registry) -> Result<Loaded, ScenarioError> {
+    /// Loads a scenario for runs under this subject; `None` for an oracle that does not apply to its path. The registry has the
+    /// oracle, see [`Oracle::add_all`].
+    ///
+    /// # Errors
+    /// Those of [`crate::load`].
+    pub fn scenario(
+        &self,
+        origin: &Origin,
+        changes: &Changes,
+        registry: &Registry,
+    ) -> Result<Option<Scenario>, ScenarioError> {
+        let under = |controller| crate::load(origin, &Changes { controller, ..changes.clone() }, registry);
+        let replaced = under(Some(self.name.clone()))?;
+        match self.oracle {
+            None => Ok(Some(replaced)),
+            Some(oracle) => Ok(oracle.scenario(&under(None)?, replaced, &self.name)),
+        }
+    }
+
+    /// Loads the cases of a scenario with these settings under this subject.
+    pub(super) fn load(
+        &self,
+        origin: &Origin,
+        settings: &[Override],
+        registry: &Registry,
+    ) -> Result<Loaded, ScenarioError> {
         let under = |controller: Option<&str>| {
-            let changes = Changes { controller: controller.map(str::to_owned), ..Changes::default() };
+            let controller = controller.map(str::to_owned);
+            let changes = Changes { controller, settings: settings.to_vec(), ..Changes::default() };
             load_cases(origin, &changes, crate::registries(registry))
         };
         let couples = registry.get(&self.name).is_some_and(|entry| entry.couples());
@@ -88,7 +115,8 @@ impl Subject {
             None => (under(Some(&self.name))?, true),
             Some(oracle) => {
                 let (written, replaced) = (under(None)?, under(Some(oracle::FOLLOWER))?);
-                let apply = |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced);
+                let apply =
+                    |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced, oracle::FOLLOWER);
                 let all: Option<Vec<Scenario>> = written.iter().zip(replaced).map(apply).collect();
                 all.map_or((written, false), |all| (all, true))
             }
@@ -98,10 +126,10 @@ impl Subject {
 }
 
 /// A scenario under a subject.
-struct Loaded {
-    experiment: Experiment,
+pub(super) struct Loaded {
+    pub(super) experiment: Experiment,
     /// Whether it is run. An oracle does not apply to each path, and not every controller can be coupled.
-    applies: bool,
+    pub(super) applies: bool,
 }
 
 impl Loaded {
@@ -117,12 +145,10 @@ impl Loaded {
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
 /// own, so they say nothing of it.
 fn add_summary(scenario: &mut Scenario) {
-    if yardsticks::shares_a_medium(&scenario.plan) {
-        return;
-    }
+    let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..1] } else { &SUMMARY[..] };
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
-    for (n, metric) in SUMMARY.into_iter().enumerate() {
-        scenario.references.insert(usize::MAX - n, Quantity::new(metric, None, whole));
+    for (n, metric) in metrics.iter().enumerate() {
+        scenario.references.insert(usize::MAX - n, Quantity::new(*metric, None, whole));
     }
 }
 
@@ -140,8 +166,8 @@ pub fn run(
     run_with(runner, suites, subjects, repeats, None, announce)
 }
 
-/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite. `announce` receives the simulated seconds
-/// before they are run.
+/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite.
+/// `announce` receives the simulated seconds before they are run.
 ///
 /// # Errors
 /// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.
@@ -153,31 +179,13 @@ pub fn run_with(
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
 ) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
-    let mut loaded = Vec::new();
-    for suite in suites {
-        for subject in subjects {
-            for origin in &suite.scenarios {
-                let one = subject.load(origin, runner.registry)?;
-                check(origin, &one.experiment)?;
-                loaded.push(one);
-            }
-        }
-    }
-    let mut reports = Vec::new();
-    let mut rest = loaded.into_iter();
-    for suite in suites {
-        let of_suite = rest.by_ref().take(suite.scenarios.len() * subjects.len()).collect();
-        let seeds = repeats.unwrap_or(suite.repeats);
-        match run_suite(runner, suite, subjects, of_suite, seeds, (done, announce)) {
-            Ok(report) => reports.push(report),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(SuitesReport { suites: reports }))
+    let seeds: Option<Vec<u64>> = repeats.map(|repeats| (1..=repeats).collect());
+    let mut runs = SuiteRuns::load(suites.to_vec(), subjects.to_vec(), seeds.as_deref(), runner.registry)?;
+    Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))
 }
 
 /// Checks that each case has bounds, each with a reason.
-fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
+pub(super) fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
     let problem =
         |message: String| ScenarioError::of(&origin.name, &origin.text, format!("{}: {message}", origin.name));
     for case in &experiment.cases {
@@ -195,24 +203,21 @@ fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-fn run_suite(
-    runner: &Runner<'_>,
-    suite: &Suite,
+/// Returns the document of a suite: `runs` has the runs of each subject in each scenario.
+pub(super) fn report(
+    (suite, seeds): (&Suite, &[u64]),
     subjects: &[Subject],
-    loaded: Vec<Loaded>,
-    seeds: u64,
-    (done, announce): (Option<&DoneRuns>, &dyn Fn(f64)),
-) -> Result<SuiteReport, BackendError> {
-    let applies: Vec<bool> = loaded.iter().map(|one| one.applies).collect();
-    let experiments: Vec<Experiment> = loaded.into_iter().map(|one| one.experiment).collect();
-    let runs = first_runs(runner, &experiments, Seeds::Exactly(seeds), &|n| applies[n], done, announce)?;
+    (experiments, applies): (&[Experiment], &[bool]),
+    runs: &[ExperimentRuns],
+    world: &str,
+) -> SuiteReport {
     let (mut tests, mut rows) = (Vec::new(), Vec::new());
     for (n, subject) in subjects.iter().enumerate() {
         let mut results = Vec::new();
         for (scenario_index, origin) in suite.scenarios.iter().enumerate() {
             let index = n * suite.scenarios.len() + scenario_index;
             let (experiment, runs) = (&experiments[index], &runs[index]);
-            let report = experiment.report(runs, runner.world.name());
+            let report = experiment.report(runs, world);
             for (case, scenario) in experiment.cases.iter().enumerate() {
                 let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
                 if n == 0 {
@@ -226,33 +231,37 @@ fn run_suite(
         }
         rows.push(SuiteRow { controller: subject.name.clone(), kind: subject.kind, results });
     }
+    let repeats = seeds.len() as u64;
+    let are_first = seeds.iter().copied().eq(1..=repeats);
     let mut report = SuiteReport {
         id: suite.id.clone(),
         title: suite.title.clone(),
         source: suite.source.clone(),
         family: suite.family.clone(),
-        repeats: seeds,
+        repeats,
+        seeds: if are_first { Vec::new() } else { seeds.to_vec() },
         tests,
         rows,
         changed: Vec::new(),
     };
-    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.repeats == seeds) {
+    if let Some(expected) = suite.expected.as_ref().filter(|expected| are_first && expected.repeats == repeats) {
         report.changed = expected.changes(&report);
     }
-    Ok(report)
+    report
 }
 
 fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str, cells: &[&Cell]) -> TestResult {
-    let mean = |metric: usize| {
+    let values = |metric: usize| {
         let of = scenario.references.get(&(usize::MAX - metric))?;
         let index = scenario.quantities().position(|q| q == of)?;
-        let values: Vec<f64> = runs.values().map(|run| run.values[index]).collect::<Option<_>>()?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+        runs.values().map(|run| run.values[index]).collect::<Option<Vec<f64>>>()
     };
+    let mean = |metric: usize| Some(Summary::from_values(&values(metric)?)?.mean);
     TestResult {
         trace_hash: trace_hash.to_owned(),
-        utilization: mean(0),
-        queue_p95_ms: mean(1),
+        scores: values(0).unwrap_or_default(),
+        utilization: mean(1),
+        queue_p95_ms: mean(2),
         bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
     }
 }
@@ -282,7 +291,8 @@ fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: 
 }
 
 fn bound_result(cell: &Cell) -> BoundResult {
-    BoundResult { measured: cell.measured, ci95: cell.ci95, pass: cell.verdict == Verdict::Reproduced }
+    let judgement = cell.judgement().unwrap_or_default();
+    BoundResult { measured: cell.measured, ci95: cell.ci95, pass: judgement.verdict == Verdict::Holds, judgement }
 }
 
 impl Expected {
@@ -290,7 +300,7 @@ impl Expected {
     pub fn of(report: &SuiteReport, before: Option<&Self>) -> Self {
         let kept = before.filter(|before| before.repeats == report.repeats).map(|before| before.fails.clone());
         let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
-        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.fails(row).collect())));
+        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.unmet(row).collect())));
         Self { repeats: report.repeats, fails }
     }
 
@@ -299,12 +309,16 @@ impl Expected {
         let mut changed = Vec::new();
         for row in &report.rows {
             let Some(expected) = self.fails.get(&row.controller) else { continue };
-            let now: std::collections::BTreeSet<String> = report.fails(row).collect();
-            let one = |pass: bool| {
-                move |bound: &String| ChangedVerdict { controller: row.controller.clone(), bound: bound.clone(), pass }
+            let now: BTreeMap<String, Verdict> = report.verdicts(row).collect();
+            let one = |(bound, verdict): (&String, Option<Verdict>)| ChangedVerdict {
+                controller: row.controller.clone(),
+                bound: bound.clone(),
+                verdict,
             };
-            changed.extend(now.difference(expected).map(one(false)));
-            changed.extend(expected.difference(&now).map(one(true)));
+            let unmet = now.iter().filter(|(bound, verdict)| **verdict != Verdict::Holds && !expected.contains(*bound));
+            changed.extend(unmet.map(|(bound, verdict)| one((bound, Some(*verdict)))));
+            let met = expected.iter().map(|bound| (bound, now.get(bound).copied()));
+            changed.extend(met.filter(|(_, verdict)| verdict.is_none_or(|v| v == Verdict::Holds)).map(one));
         }
         changed
     }

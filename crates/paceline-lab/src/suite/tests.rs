@@ -3,7 +3,7 @@
 use super::*;
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_results::SuitesReport;
+use paceline_results::{SuitesReport, Verdict};
 use paceline_scenario::ScenarioError;
 use std::fs;
 use std::path::PathBuf;
@@ -84,11 +84,41 @@ fn judges_each_bound_over_all_runs() {
     assert!(rate.pass && !queue.pass);
     let rate = rate.measured.unwrap();
     assert!((595e3..605e3).contains(&rate), "{rate}");
-    assert_eq!(report.fails(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
+    assert_eq!(report.unmet(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
     let held = report.held(&report.rows[0]);
     assert_eq!((held.held, held.all, held.share()), (1, 2, Some(0.5)));
     let utilization = report.rows[0].results[0].utilization.unwrap();
     assert!((0.59..0.61).contains(&utilization), "{utilization}");
+}
+
+/// Jobs of workers give the report and the rows of one process, and a job has one scenario under one controller.
+#[test]
+fn jobs_give_the_report_of_one_process() {
+    let other = SCENARIO.replace("own/rate", "own/other").replace("5 s\"\n\n[path", "6 s\"\n\n[path");
+    let manifest = MANIFEST.replace("[\"rate\"]", "[\"rate\", \"other\"]");
+    let files = [("own.suite.toml", &*manifest), ("rate.toml", SCENARIO), ("other.toml", &other)];
+    let folder = Folder::new("jobs", &files);
+    let registry = Registry::standard();
+    let runner = Runner::simulator(&registry);
+    let subjects = ["fixed", "googcc"].map(|name| Subject::controller(name, &registry)).to_vec();
+    let load = || SuiteRuns::load(vec![folder.load().unwrap()], subjects.clone(), Some(&[1, 4, 9]), &registry).unwrap();
+    let (mut whole, mut parts) = (load(), load());
+    whole.run(&runner, None, &|_| ()).unwrap();
+    let jobs = parts.jobs(2, Some(2));
+    let seeds: Vec<&[u64]> = jobs.iter().map(|job| &*job.seeds).collect();
+    assert_eq!(seeds, [&[1, 4][..], &[1, 4], &[1, 4], &[1, 4], &[9], &[9], &[9], &[9]]);
+    assert_eq!(jobs[0].scenario, 1, "the longest job is the first");
+    for job in jobs.iter().rev() {
+        let runs = SuiteRuns::run_job(&runner, &parts.suites()[0], &subjects[job.subject], job).unwrap().unwrap();
+        assert_eq!(runs.len(), job.seeds.len());
+        parts.add(job, runs, ("sim", None)).unwrap();
+    }
+    assert_eq!((parts.jobs(2, None), parts.report("sim")), (vec![], whole.report("sim")));
+    assert_eq!(parts.report("sim").suites[0].seeds, [1, 4, 9]);
+    let rows = |runs: &SuiteRuns| runs.measured("sim").map(|(_, subject, run)| (subject.name.clone(), run)).collect();
+    let (some, all): (Vec<_>, Vec<_>) = (rows(&parts), rows(&whole));
+    assert_eq!((some == all, all.len()), (true, 12));
+    assert!(all.iter().all(|(_, run)| run.values.len() >= 4 && run.seed != 2));
 }
 
 /// Verdicts are compared only with those of as many runs, and both ways.
@@ -105,8 +135,11 @@ fn compares_verdicts_with_the_expected_ones() {
 
     fs::write(&file, "repeats = 2\n[fails]\nfixed = [\"own/rate: rate\"]\n").unwrap();
     let changed = &folder.run(None).unwrap().suites[0].changed;
-    let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.pass)).collect();
-    assert_eq!(changed, [("fixed", "own/rate: queue", false), ("fixed", "own/rate: rate", true)]);
+    let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.verdict)).collect();
+    assert_eq!(
+        changed,
+        [("fixed", "own/rate: queue", Some(Verdict::Fails)), ("fixed", "own/rate: rate", Some(Verdict::Holds))]
+    );
     assert_eq!(folder.run(Some(3)).unwrap().suites[0].changed, []);
 }
 

@@ -3,7 +3,7 @@
 use super::axis::number;
 use super::{CONTROLLER, JobRow, Sweep};
 use paceline_netsim::records::{Paired, Summary};
-use paceline_results::{Axis, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
+use paceline_results::{Axis, Check, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 
 /// Aggregates rows in the order of jobs.
 pub(super) struct Aggregator<'a> {
@@ -129,7 +129,8 @@ fn ordering_claim(sweep: &Sweep, points: &[Point]) -> Option<OrderingClaim> {
     };
     let (larger, less) = (mean(|a, b| a > b)?, mean(|a, b| a < b)?);
     let key = |index| sweep.keys().nth(index).unwrap_or_default().to_owned();
-    Some(OrderingClaim { keys: (key(first), key(second)), larger, less, holds: larger.0 > less.0 })
+    let verdict = Check::Ordering.judge(Summary::from_values(&[larger.0 - less.0]).as_ref()).verdict;
+    Some(OrderingClaim { keys: (key(first), key(second)), larger, less, verdict })
 }
 
 /// Returns the effects of the constants of each controller, in the order of the file.

@@ -68,7 +68,7 @@ struct SweepAbout {
 
 /// The columns of the runs of a sweep.
 #[derive(Clone, Debug)]
-struct RunColumns {
+pub(super) struct RunColumns {
     sweep: Sweep,
     world: String,
     subjects: Vec<SubjectColumns>,
@@ -247,7 +247,7 @@ impl SweepFolder {
 }
 
 impl RunColumns {
-    fn of(sweep: &Sweep, world: &str, registry: &Registry) -> Result<Self, SweepError> {
+    pub(super) fn of(sweep: &Sweep, world: &str, registry: &Registry) -> Result<Self, SweepError> {
         let subject = |(n, subject): (usize, &super::Subject)| -> Result<SubjectColumns, SweepError> {
             let scenario = sweep.scenario(0, n, registry)?;
             let is_media = |flow: &paceline_netsim::plan::FlowPlan| flow.media().is_some();
@@ -272,7 +272,7 @@ impl RunColumns {
     }
 
     /// Returns the run of a row.
-    fn run(&self, row: &JobRow) -> JobRun {
+    pub(super) fn run(&self, row: &JobRow) -> JobRun {
         let Job { point, subject, seed, .. } = self.sweep.job(row.job);
         let SubjectColumns { scenario, changes, controllers, .. } = &self.subjects[subject];
         let (mut changes, mut replaced) = (changes.clone(), None);

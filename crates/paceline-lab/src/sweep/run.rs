@@ -1,10 +1,13 @@
 //! Runs jobs in batches, on local threads or in any process that calls [`Sweep::batch`].
 
 use super::aggregate::Aggregator;
+use super::folder::RunColumns;
 use super::job::in_batches;
 use super::{CONTROLLER, Job, JobRow, Sweep, SweepError, SweepFolder, SweepResult};
 use crate::run::{Runner, windows};
 use crate::run_identity::ScenarioHashes;
+use paceline::Registry;
+use paceline_results::database::MeasuredRun;
 use paceline_scenario::Scenario;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -40,6 +43,14 @@ impl Sweep {
     /// # Errors
     /// A point is not a valid scenario, or the backend cannot run it.
     pub fn run(&self, runner: &Runner<'_>, finished: &(dyn Fn() + Sync)) -> Result<SweepResult, SweepError> {
+        Ok(self.result(&self.rows(runner, finished)?))
+    }
+
+    /// Runs every job as [`Sweep::run`] does, and returns the rows.
+    ///
+    /// # Errors
+    /// As of [`Sweep::run`].
+    pub fn rows(&self, runner: &Runner<'_>, finished: &(dyn Fn() + Sync)) -> Result<Vec<JobRow>, SweepError> {
         let size = self.batch_size(rayon::current_num_threads() as u64);
         let batches: Vec<Range<u64>> = in_batches(0..self.jobs(), size).collect();
         let each = |jobs: &Range<u64>| {
@@ -53,9 +64,23 @@ impl Sweep {
         };
         let rows: Vec<Vec<JobRow>> =
             runner.on_threads(|| batches.par_iter().with_max_len(1).map(each).collect::<Result<_, SweepError>>())?;
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// Returns the result of all rows, in order.
+    pub fn result(&self, rows: &[JobRow]) -> SweepResult {
         let mut aggregator = Aggregator::new(self);
-        rows.iter().flatten().for_each(|row| aggregator.row(row));
-        Ok(aggregator.finish())
+        rows.iter().for_each(|row| aggregator.row(row));
+        aggregator.finish()
+    }
+
+    /// Returns the runs of rows, as they are stored.
+    ///
+    /// # Errors
+    /// None for a loaded sweep.
+    pub fn measured(&self, rows: &[JobRow], world: &str, registry: &Registry) -> Result<Vec<MeasuredRun>, SweepError> {
+        let columns = RunColumns::of(self, world, registry)?;
+        Ok(rows.iter().map(|row| columns.run(row).run).collect())
     }
 
     /// Verifies that the code gives the rows in the folder: repeats the first stored job of each controller and scenario. The

@@ -3,6 +3,7 @@
 use paceline::{Config, Controller, Decision, Entry, Event, Parameters, Registry, SendHalf, Setup, Signals};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
+use paceline_results::Verdict;
 use paceline_scenario::{Catalogue, Origin};
 use paceline_units::{Rate, Time};
 use std::fs;
@@ -245,7 +246,7 @@ fn figure_8_is_larger_where_the_threshold_rises_faster() {
     assert_eq!((sweep.points(), sweep.jobs()), (64, 192));
     let result = sweep.run(&runner, &|| ()).unwrap();
     let sides = result.sides.as_ref().unwrap();
-    assert_eq!((sides.larger.1, sides.less.1, sides.holds), (28, 28, true));
+    assert_eq!((sides.larger.1, sides.less.1, sides.verdict), (28, 28, Verdict::Holds));
     let (larger, less) = (sides.larger.0, sides.less.0);
     assert!((1.8..3.0).contains(&larger) && (0.3..1.6).contains(&less), "{sides:?}");
     // The paper's point, (0.01, 0.00018), is among the best; the best is no farther than two steps of the grid.

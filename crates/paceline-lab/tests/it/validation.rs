@@ -9,7 +9,7 @@ use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::records::HostStats;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{RunInputs, Store, Validation};
+use paceline_results::{RunInputs, Store, Validation, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::TimeDelta;
 use std::fs;
@@ -89,8 +89,12 @@ fn a_world_does_not_differ_from_itself() {
     // The distance between seeds is not 0 and not 1.
     let between = queue.between_seeds.map(Option::unwrap);
     assert!(between[0] == between[1] && (0.01..0.9).contains(&between[0]), "{between:?}");
-    assert!(found.is_within() && found.verdicts.len() == 2);
-    assert!(found.verdicts.iter().all(|v| v.difference == Some(0.0) && v.sure == Some(true)), "{:?}", found.verdicts);
+    assert!(found.verdict() == Verdict::Holds && found.verdicts.len() == 2);
+    assert!(
+        found.verdicts.iter().all(|v| v.difference == Some(0.0) && v.judgement.verdict == Verdict::Holds),
+        "{:?}",
+        found.verdicts
+    );
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Validation>(&text).unwrap(), found);
 }
@@ -101,7 +105,7 @@ fn a_longer_queuing_delay_changes_only_its_own_metrics() {
     let of =
         |ms: i64| validation(&scenario, &AlteredSimulator { longer: TimeDelta::from_millis(ms), ..other() }, &[1, 2]);
     // The 95th percentile is 190 ms without; with 80 ms more, a quarter of it is 67 ms.
-    for (ms, within) in [(29, true), (45, true), (80, false)] {
+    for (ms, verdict) in [(29, Verdict::Holds), (45, Verdict::Holds), (80, Verdict::Fails)] {
         let found = of(ms);
         for m in &found.measured {
             let wanted = if m.metric.starts_with("queue_ms") { ms as f64 } else { 0.0 };
@@ -110,8 +114,12 @@ fn a_longer_queuing_delay_changes_only_its_own_metrics() {
             assert!((mean - wanted).abs() <= 0.003 * (wanted + 200.0) * f64::from(u8::from(wanted > 0.0)), "{m:?}");
         }
         let [used, p95] = &found.verdicts[..] else { panic!("{:?}", found.verdicts) };
-        assert_eq!((used.metric.as_str(), used.within), ("utilization", true));
-        assert_eq!((p95.metric.as_str(), p95.within, found.is_within()), ("queue_ms.p95", within, within), "{p95:?}");
+        assert_eq!((used.metric.as_str(), used.judgement.verdict), ("utilization", Verdict::Holds));
+        assert_eq!(
+            (p95.metric.as_str(), p95.judgement.verdict, found.verdict()),
+            ("queue_ms.p95", verdict, verdict),
+            "{p95:?}"
+        );
         let queue = found.queue_delay.unwrap();
         assert!(queue.ks > 0.1 && queue.ks <= 1.0 && queue.packets[0] == queue.packets[1], "{queue:?}");
         assert!(queue.at_ms.is_some_and(|at| (0.1..=280.0).contains(&at)), "{queue:?}");

@@ -37,7 +37,6 @@ pub struct Program {
     pub hello: Hello,
     /// What it declares.
     pub declared: Declared,
-    delivery: [Delivery; EventKind::COUNT],
 }
 
 impl Program {
@@ -52,9 +51,11 @@ impl Program {
             Ok(declared) => declared,
             Err(problem) => return Err((Cause::Invalid { problem }, process.end())),
         };
-        let mut delivery = EventKind::all().map(EventKind::default_delivery);
-        hello.events.iter().for_each(|(kind, how)| delivery[*kind as usize] = *how);
-        Ok(Self { name, words, hello, declared, delivery })
+        Ok(Self { name, words, hello, declared })
+    }
+
+    fn delivery(&self, kind: EventKind) -> Delivery {
+        self.hello.events.get(&kind).copied().unwrap_or(kind.default_delivery())
     }
 }
 
@@ -182,7 +183,7 @@ impl ExecSendHalf {
 
     /// Adds an event to the line, if the program wants it, and sends the line if it needs an answer.
     fn handle(&mut self, now: Time, kind: EventKind, signals: Option<&mut Signals>, event: Event<'_>) {
-        let delivery = self.program.delivery[kind as usize];
+        let delivery = self.program.delivery(kind);
         if delivery == Delivery::Never {
             return;
         }
@@ -313,7 +314,7 @@ impl SendHalf for ExecSendHalf {
     }
 
     fn decides_on_sent(&self) -> bool {
-        self.program.delivery[EventKind::Sent as usize] == Delivery::Now
+        self.program.delivery(EventKind::Sent) == Delivery::Now
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod caller;
+pub mod diagnosis;
 pub mod drift;
 pub mod flow_number;
 #[cfg(target_os = "linux")]
@@ -38,5 +39,4 @@ pub mod terms;
 mod testing;
 mod timers;
 mod token;
-pub mod verdict;
 mod window;

@@ -2,13 +2,13 @@
 //! flows use UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 
 use crate::testbed::classify::ByPort;
+use crate::testbed::error::{Unavailable, broken};
 use crate::testbed::lateness::Lateness;
 use crate::testbed::link::{Classifier, Side};
 use crate::testbed::media_endpoint::{self, UdpEndpoint};
 use crate::testbed::testbed_network::{MediaEndpoints, TestbedNetwork, address_of};
 use crate::testbed::testbed_run::TestbedRun;
 use crate::testbed::timing::Timing;
-use crate::testbed::{Unavailable, broken};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;

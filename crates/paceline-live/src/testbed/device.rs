@@ -1,8 +1,9 @@
 //! The TUN device at one end of a link.
 
+use crate::testbed::error::Unavailable;
+use crate::testbed::ip;
 use crate::testbed::link_port::{LinkPort, ReceivedPacket};
 use crate::testbed::namespace::{Namespace, set_queue_length};
-use crate::testbed::{Unavailable, ip};
 use paceline_units::{DataSize, Ecn};
 use std::io;
 use std::net::Ipv4Addr;

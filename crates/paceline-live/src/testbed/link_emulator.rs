@@ -1,9 +1,11 @@
 //! A link without endpoints, for `paceline link`: a command behind a network device, or a relay between sockets.
 
+use crate::testbed::child_guard;
 use crate::testbed::classify::SingleFlow;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::command_user::CommandUser;
 use crate::testbed::device::Device;
+use crate::testbed::error::{Unavailable, broken};
 use crate::testbed::event_merge::{EventSender, merge};
 use crate::testbed::five_tuple::FiveTupleHash;
 use crate::testbed::host_monitor::HostMonitor;
@@ -13,7 +15,6 @@ use crate::testbed::namespace::Namespace;
 use crate::testbed::nat::Nat;
 use crate::testbed::relay::Relay;
 use crate::testbed::timing::Timing;
-use crate::testbed::{Unavailable, broken, child_guard};
 use nix::ifaddrs::getifaddrs;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::network::Network;
@@ -127,7 +128,11 @@ impl LinkEmulator<'_> {
                 namespace.add_ipv6_address(device, ipv6, IPV6_LENGTH).map_err(Unavailable::Device)?;
             }
         }
-        let nat = self.nat.then(|| Nat::open(&far_name, sides[1])).transpose().map_err(Unavailable::Nat)?;
+        let nat = self
+            .nat
+            .then(|| Nat::open(&far_name, sides[1].ipv4, sides[1].ipv6))
+            .transpose()
+            .map_err(Unavailable::Nat)?;
         // A command that reaches other networks by IPv4 alone must not try IPv6 first.
         if sides[0].ipv6.is_some() && nat.as_ref().is_none_or(Nat::has_ipv6) {
             namespace.add_ipv6_default_route(NAME).map_err(Unavailable::Device)?;

@@ -1,8 +1,8 @@
 //! Endpoints of media flows over UDP sockets: the objects of the simulator, driven by the monotonic clock.
 
-use crate::testbed::broken;
 use crate::testbed::classify::port_of;
 use crate::testbed::clock::Monotonic;
+use crate::testbed::error::broken;
 use crate::testbed::lateness::{self, Lateness};
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::testbed_run::TestbedRun;

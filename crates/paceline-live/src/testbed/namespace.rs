@@ -1,7 +1,7 @@
 //! Anonymous network namespaces: the kernel removes one when the last process leaves it and the last handle is closed, so
 //! none remains after a process ends.
 
-use crate::testbed::Unavailable;
+use crate::testbed::error::Unavailable;
 use nix::sched::{CloneFlags, setns, unshare};
 use rtnetlink::packet_route::address::AddressHeaderFlags;
 use rtnetlink::packet_route::link::LinkAttribute;

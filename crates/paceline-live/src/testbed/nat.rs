@@ -3,11 +3,10 @@
 //! Each link has a table of its own, `paceline_PID`, with the process id of the link. It is deleted with this value. The table of a
 //! process that was killed is deleted by the next link.
 
-use crate::testbed::link_emulator::SideAddresses;
 use nix::unistd::getpid;
 use std::fs;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -23,14 +22,14 @@ pub(crate) struct Nat {
 }
 
 impl Nat {
-    /// Lets the network of a link's far device reach what this machine reaches. `far` are the addresses of that device.
+    /// Lets the network of a link's far device reach what this machine reaches. `ipv4` and `ipv6` are the addresses of that device.
     ///
     /// IPv6 is included if this machine already forwards it: to enable that would change the routes of a machine that learns
     /// them from router advertisements.
     ///
     /// # Errors
     /// `nft` is not installed, the process lacks the privilege, or this machine has no default route.
-    pub(crate) fn open(device: &str, far: SideAddresses) -> io::Result<Self> {
+    pub(crate) fn open(device: &str, ipv4: Ipv4Addr, ipv6: Option<Ipv6Addr>) -> io::Result<Self> {
         remove_stale()?;
         let mut changed = Vec::new();
         let outer = default_devices(&fs::read_to_string("/proc/net/route")?);
@@ -43,23 +42,23 @@ impl Nat {
             }
         }
         let (resolver, resolv_conf) =
-            resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), far.ipv4).unzip();
+            resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), ipv4).unzip();
         let dns = resolver.map(|server: Ipv4Addr| {
             // Packets to the loopback address of the name server may arrive from the link alone.
             let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{device}/route_localnet"), "1");
             let to = |protocol: &str| {
-                format!("iifname \"{device}\" ip daddr {} {protocol} dport 53 dnat ip to {server}\n", far.ipv4)
+                format!("iifname \"{device}\" ip daddr {ipv4} {protocol} dport 53 dnat ip to {server}\n")
             };
             format!("chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n", to("udp"), to("tcp"))
         });
-        let ipv6 = far.ipv6.filter(|_| forwards_ipv6());
+        let ipv6 = ipv6.filter(|_| forwards_ipv6());
         let others = format!("oifname != \"{device}\" masquerade\n");
         let table = format!("{TABLE}{}", getpid());
         nft(&format!(
             "table inet {table} {{\ncomment \"{}\"\nchain outward {{\ntype nat hook postrouting priority srcnat\n\
              ip saddr {}/24 {others}{}}}\n{}}}\n",
             changed.join(" "),
-            far.ipv4,
+            ipv4,
             ipv6.map(|address| format!("ip6 saddr {address}/64 {others}")).unwrap_or_default(),
             dns.unwrap_or_default()
         ))?;

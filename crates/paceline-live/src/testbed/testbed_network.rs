@@ -4,6 +4,7 @@
 use crate::testbed::classify::port_of;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::device::Device;
+use crate::testbed::error::{Unavailable, broken};
 use crate::testbed::event_merge::{EventSender, merge};
 use crate::testbed::host_monitor::HostMonitor;
 use crate::testbed::lateness::{self, Lateness};
@@ -12,7 +13,6 @@ use crate::testbed::namespace::Namespace;
 use crate::testbed::tcp::{self, TcpProgram};
 pub use crate::testbed::testbed_run::TestbedRun;
 use crate::testbed::timing::Timing;
-use crate::testbed::{Unavailable, broken};
 use paceline::Registry;
 use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::flow::tcp::Workload;

@@ -85,6 +85,8 @@ pub enum MetricKind {
     Jain,
     /// A mean opinion score, from 1 (bad) to 5 (excellent).
     Score,
+    /// Points of the score of a call, from 0 to 100.
+    Points,
     /// A number without unit.
     Number,
     /// A count.
@@ -101,7 +103,7 @@ impl MetricKind {
     /// Returns which values are better, for most metrics of the kind.
     pub const fn better(self) -> Better {
         match self {
-            Self::Utilization | Self::Jain | Self::Rate | Self::Score => Better::Higher,
+            Self::Utilization | Self::Jain | Self::Rate | Self::Score | Self::Points => Better::Higher,
             Self::Loss | Self::Delay | Self::Time => Better::Lower,
             Self::Share | Self::Number | Self::Count => Better::Neither,
         }
@@ -110,7 +112,7 @@ impl MetricKind {
     /// Returns the unit of the values; empty for plain numbers and ratios.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Utilization | Self::Share | Self::Loss | Self::Jain | Self::Number | Self::Count => "",
+            Self::Utilization | Self::Share | Self::Loss | Self::Jain | Self::Points | Self::Number | Self::Count => "",
             Self::Score => "MOS",
             Self::Delay => "ms",
             Self::Time => "s",
@@ -126,6 +128,7 @@ impl MetricKind {
             Self::Loss => "loss",
             Self::Jain => "Jain's index",
             Self::Score => "score",
+            Self::Points => "points",
             Self::Number => "number",
             Self::Count => "count",
             Self::Delay => "delay",
@@ -150,7 +153,7 @@ impl MetricKind {
             Self::Loss => format!("{:.3}", value * 100.0),
             Self::Jain => format!("{value:.3}"),
             Self::Number | Self::Score => format!("{value:.2}"),
-            Self::Count | Self::Delay | Self::Time => format!("{value:.1}"),
+            Self::Points | Self::Count | Self::Delay | Self::Time => format!("{value:.1}"),
             Self::Rate => format!("{:.3}", value / 1e6),
         }
     }

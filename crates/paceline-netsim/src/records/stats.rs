@@ -29,7 +29,7 @@ impl Summary {
             return Some(Self { mean, std: 0.0, ci95: f64::INFINITY, n });
         }
         let std = (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64).sqrt();
-        Some(Self { mean, std, ci95: student_975(n - 1) * std / (n as f64).sqrt(), n })
+        Some(Self { mean, std, ci95: t_quantile(1, n - 1) * std / (n as f64).sqrt(), n })
     }
 }
 
@@ -61,6 +61,14 @@ impl Statistic {
         }
     }
 
+    /// Returns the name of a metric with the statistic over runs, unless it is the mean.
+    pub fn qualify(self, metric: &str) -> String {
+        match self {
+            Self::Mean => metric.to_owned(),
+            extreme => format!("{} {metric}", extreme.name()),
+        }
+    }
+
     /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, s)| *s == self).expect("all are listed").0
@@ -77,8 +85,7 @@ pub struct Paired {
     pub mean: f64,
     /// Sample standard deviation of the differences (n - 1); 0 for one seed and for differences equal up to rounding.
     pub std: f64,
-    /// Half-width of the 95 % confidence interval of their mean, by Student's t; infinite for one seed, written as
-    /// null.
+    /// Half-width of the 95 % confidence interval of their mean, by Student's t; infinite for one seed, written as null.
     #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub ci95: f64,
     /// Number of seeds.
@@ -87,35 +94,74 @@ pub struct Paired {
     /// deviation is 0.
     pub effect: Option<f64>,
     /// Whether the interval excludes 0; `None` for one seed.
-    pub apart: Option<bool>,
+    pub significant: Option<bool>,
 }
 
 impl Paired {
     /// Returns the statistics of second minus first value of each pair; `None` if there are no pairs.
     pub fn from_pairs(pairs: &[(f64, f64)]) -> Option<Self> {
+        Self::among(1, pairs)
+    }
+
+    /// Returns the same as [`Self::from_pairs`] for one of several comparisons, with the wider interval of [`t_quantile`].
+    pub fn among(comparisons: usize, pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(from, to)| to - from).collect();
         let Summary { mut mean, mut std, mut ci95, n } = Summary::from_values(&differences)?;
+        if n > 1 {
+            ci95 *= t_quantile(comparisons, n - 1) / t_quantile(1, n - 1);
+        }
         let largest = pairs.iter().flat_map(|(from, to)| [from.abs(), to.abs()]).fold(0.0, f64::max);
         if n > 1 && std <= ROUNDING * largest {
             (std, ci95) = (0.0, 0.0);
             mean = if mean.abs() <= ROUNDING * largest { 0.0 } else { mean };
         }
         let effect = (std > 0.0).then(|| mean / std);
-        Some(Self { mean, std, ci95, n, effect, apart: (n > 1).then_some(mean.abs() > ci95) })
+        Some(Self { mean, std, ci95, n, effect, significant: (n > 1).then_some(mean.abs() > ci95) })
     }
 }
 
-/// Returns the 97.5 % quantile of Student's t to three digits: from a table up to 30 degrees of freedom, beyond by the
-/// expansion in 1/df around the normal quantile.
-fn student_975(df: usize) -> f64 {
+/// Returns the two-sided quantile of Student's t for one of `comparisons` intervals which together have 95 % confidence: each has
+/// the confidence 1 - 0.05 / `comparisons` (Bonferroni). For one comparison it is exact to three digits: from a table up to 30
+/// degrees of freedom, beyond by the expansion in 1/df around the normal quantile.
+pub fn t_quantile(comparisons: usize, df: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
         2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
     ];
-    match df {
-        0 => f64::INFINITY,
-        1..=30 => TABLE[df - 1],
-        _ => 1.960 + 2.372 / df as f64 + 2.822 / (df * df) as f64,
+    match (comparisons, df) {
+        (_, 0) => f64::INFINITY,
+        (0 | 1, 1..=30) => TABLE[df - 1],
+        (0 | 1, _) => 1.960 + 2.372 / df as f64 + 2.822 / (df * df) as f64,
+        _ => {
+            let inside = |t: f64| t_probability(t, df) < 1.0 - 0.05 / comparisons as f64;
+            let mut high = 2.0;
+            while inside(high) {
+                high *= 2.0;
+            }
+            let mut low = high / 2.0;
+            for _ in 0..40 {
+                let middle = (low + high) / 2.0;
+                if inside(middle) { low = middle } else { high = middle }
+            }
+            high
+        }
+    }
+}
+
+/// Returns the probability that the magnitude of Student's t is at most `t`, by the finite series of Abramowitz and Stegun (1964),
+/// "Handbook of Mathematical Functions", equations 26.7.3 and 26.7.4.
+fn t_probability(t: f64, df: usize) -> f64 {
+    let n = df as f64;
+    let (cos2, sin) = (n / (n + t * t), t / (n + t * t).sqrt());
+    let is_odd = df % 2 == 1;
+    let (mut sum, mut term) = (0.0, if is_odd { cos2.sqrt() } else { 1.0 });
+    for k in (if is_odd { 1 } else { 0 }..df - 1).step_by(2) {
+        sum += term;
+        term *= cos2 * (k + 1) as f64 / (k + 2) as f64;
+    }
+    match is_odd {
+        true => core::f64::consts::FRAC_2_PI * (libm::atan(t / n.sqrt()) + sin * sum),
+        false => sin * sum,
     }
 }
 
@@ -159,7 +205,26 @@ mod tests {
         assert!((s.std - 1.5811).abs() < 1e-4 && (s.ci95 - 1.9629).abs() < 1e-3);
         assert!(Summary::from_values(&[1.0]).unwrap().ci95.is_infinite());
         // t(40) = 2.0211, t(120) = 1.9799
-        assert!((student_975(40) - 2.0211).abs() < 5e-4 && (student_975(120) - 1.9799).abs() < 5e-4);
+        assert!((t_quantile(1, 40) - 2.0211).abs() < 5e-4 && (t_quantile(1, 120) - 1.9799).abs() < 5e-4);
+    }
+
+    #[test]
+    fn intervals_widen_with_the_number_of_comparisons() {
+        // For 5 and 25 comparisons the two-sided quantiles of 99 % and 99.8 %; for 40 that of 99.875 %.
+        for (comparisons, df, expected) in
+            [(5, 1, 63.657), (5, 2, 9.925), (5, 9, 3.250), (25, 9, 4.297), (40, 4, 8.122), (5, 120, 2.617)]
+        {
+            let t = t_quantile(comparisons, df);
+            assert!((t - expected).abs() < 1e-3, "{comparisons} {df}: {t}");
+        }
+        // The table is that of the series.
+        for df in 1..=30 {
+            assert!((t_probability(t_quantile(1, df), df) - 0.95).abs() < 1e-4, "{df}");
+        }
+        let pairs = [(10.0, 11.0), (40.0, 42.0), (5.0, 8.0)];
+        let [alone, among] = [1, 5].map(|comparisons| Paired::among(comparisons, &pairs).unwrap());
+        // t(2) of 95 % is 4.303 and of 99 % 9.925.
+        assert!((alone.ci95 - 4.303 / 3_f64.sqrt()).abs() < 1e-3 && (among.ci95 - 9.925 / 3_f64.sqrt()).abs() < 1e-3);
     }
 
     #[test]
@@ -176,12 +241,12 @@ mod tests {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-3;
         // Differences 1, 2, 3: mean 2, std 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484, d_z = 2.
         let three = Paired::from_pairs(&[(10.0, 11.0), (40.0, 42.0), (5.0, 8.0)]).unwrap();
-        assert_eq!((three.mean, three.std, three.effect, three.apart), (2.0, 1.0, Some(2.0), Some(false)));
+        assert_eq!((three.mean, three.std, three.effect, three.significant), (2.0, 1.0, Some(2.0), Some(false)));
         assert!(close(three.ci95, 2.484), "{three:?}");
         // Differences -1, -2, -3, -2: mean -2, std sqrt(2/3), t(3) = 3.182, half-width 1.299, d_z = -2.449.
         let four = Paired::from_pairs(&[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0), (9.0, 7.0)]).unwrap();
         assert!(close(four.ci95, 1.299) && close(four.effect.unwrap(), -2.449), "{four:?}");
-        assert_eq!((four.mean, four.apart), (-2.0, Some(true)));
+        assert_eq!((four.mean, four.significant), (-2.0, Some(true)));
         // Unpaired, the interval of the same values is far wider than the differences.
         assert!(Summary::from_values(&[10.0, 40.0, 5.0]).unwrap().ci95 > 40.0);
     }
@@ -190,17 +255,17 @@ mod tests {
     fn equal_differences_have_no_effect_size() {
         // One seed has no interval and no effect size.
         let one = Paired::from_pairs(&[(1.0, 3.0)]).unwrap();
-        assert_eq!((one.mean, one.ci95, one.effect, one.apart), (2.0, f64::INFINITY, None, None));
+        assert_eq!((one.mean, one.ci95, one.effect, one.significant), (2.0, f64::INFINITY, None, None));
         // Every seed differs by the same amount. 0.3 - 0.2 is not 0.1 in binary.
         let same = Paired::from_pairs(&[(0.2, 0.3), (0.0, 0.1), (0.7, 0.8)]).unwrap();
         assert!((same.mean - 0.1).abs() < 1e-12);
-        assert_eq!((same.std, same.ci95, same.effect, same.apart), (0.0, 0.0, None, Some(true)));
+        assert_eq!((same.std, same.ci95, same.effect, same.significant), (0.0, 0.0, None, Some(true)));
         // No seed differs.
         let none = Paired::from_pairs(&[(0.2, 0.2), (0.7, 0.7)]).unwrap();
-        assert_eq!((none.mean, none.std, none.effect, none.apart), (0.0, 0.0, None, Some(false)));
+        assert_eq!((none.mean, none.std, none.effect, none.significant), (0.0, 0.0, None, Some(false)));
         assert_eq!(Paired::from_pairs(&[]), None);
         let text = serde_json::to_value(one).unwrap();
-        assert!(text["ci95"].is_null() && text["effect"].is_null() && text["apart"].is_null(), "{text}");
+        assert!(text["ci95"].is_null() && text["effect"].is_null() && text["significant"].is_null(), "{text}");
         assert_eq!(serde_json::from_value::<Paired>(text).unwrap(), one);
     }
 

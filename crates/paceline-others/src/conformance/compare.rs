@@ -1,7 +1,11 @@
 //! The comparison: one script through both controllers.
 
+use crate::conformance::case::Case;
 use crate::conformance::input::{Input, MAX_BPS, MIN_BPS, Output};
-use crate::conformance::{Case, Oracle, Script, Subject, World, trials};
+use crate::conformance::oracle::{Oracle, trials};
+use crate::conformance::script::Script;
+use crate::conformance::subject::Subject;
+use crate::conformance::world::World;
 use core::fmt;
 use core::ops::AddAssign;
 use goog_cc::transport::StreamsConfig;

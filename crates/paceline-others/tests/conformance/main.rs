@@ -1,6 +1,7 @@
-//! GoogCC against the crate `goog_cc`.
+//! Controllers of other libraries, and GoogCC against the crate `goog_cc`.
 
 mod decisions;
+mod halves;
 mod known_deviations;
 mod mutations;
 mod start_up;

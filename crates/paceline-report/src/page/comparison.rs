@@ -1,7 +1,8 @@
 //! The table that a page of a comparison opens with: quantities by controllers, and the verdict.
 
+use crate::check_text::summary_text;
 use paceline_netsim::records::{MetricCatalogue, MetricKind};
-use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
+use paceline_results::{ComparisonRow, ComparisonTable, Role};
 
 pub(super) struct ComparisonView {
     /// Case and changes; empty for the scenario as written.
@@ -46,7 +47,8 @@ impl ComparisonView {
             ),
             runs => format!(
                 "Means of {runs} runs of each controller on the same seeds ± half of the 95 % interval. Bold: the best mean. ▲ better \
-                 and ▼ worse than {baseline}: the interval of the differences seed by seed, corrected for {} comparisons, excludes 0.",
+                 and ▼ worse than {baseline} by an amount that matters: the interval of the differences seed by seed, corrected for {} \
+                 comparisons, excludes 0.",
                 table.judged
             ),
         };
@@ -83,27 +85,26 @@ impl SubjectView {
 
 impl CellView {
     fn of(row: &ComparisonRow, kind: MetricKind, index: usize, controller: &str) -> Self {
-        let value = row.values.get(index).copied().flatten().map_or_else(
-            || "–".to_owned(),
-            |value| match value.n {
-                1 => kind.digits(value.mean),
-                _ => format!("{} ± {}", kind.digits(value.mean), kind.digits(value.ci95)),
-            },
-        );
+        let value = row
+            .values
+            .get(index)
+            .copied()
+            .flatten()
+            .map_or_else(|| "–".to_owned(), |value| summary_text(&value, |v| kind.digits(v)));
         let difference = row.differences.get(index).copied().flatten();
         Self {
             controller: controller.to_owned(),
             value,
             is_best: row.best.get(index) == Some(&true),
-            class: match difference.map(|d| d.verdict) {
-                Some(DifferenceVerdict::Better) => "better",
-                Some(DifferenceVerdict::Worse) => "worse",
-                _ => "",
+            class: match difference.and_then(|d| d.improves()) {
+                Some(true) => "better",
+                Some(false) => "worse",
+                None => "",
             },
             difference: difference.map_or_else(String::new, |d| {
                 let interval =
                     if d.interval.is_finite() { format!(" ± {}", kind.show_size(d.interval)) } else { String::new() };
-                format!("{}: {}{interval}", d.verdict.text(), kind.show_difference(d.mean))
+                format!("{}{interval}: {d}", kind.show_difference(d.mean))
             }),
         }
     }

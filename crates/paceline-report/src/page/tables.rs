@@ -2,6 +2,7 @@
 
 use super::comparison::ComparisonView;
 use crate::cells::{self, CellText};
+use crate::check_text::{CheckLine, cell_verdict, summary_text};
 use crate::figure::{Figure, Panel, Series, SeriesKind};
 use crate::panels;
 use crate::read::{Results, Run};
@@ -12,7 +13,6 @@ use paceline_netsim::records::{MetricKind, Program};
 use paceline_results::Cell;
 use paceline_results::Group;
 use paceline_results::Validation;
-use paceline_results::Verdict;
 use serde_json::Value;
 use std::path::Path;
 
@@ -69,7 +69,9 @@ pub(super) struct CellView {
     pub(super) published: String,
     pub(super) measured: String,
     pub(super) tolerance: String,
-    pub(super) verdict: &'static str,
+    /// The CSS class of the verdict.
+    pub(super) class: &'static str,
+    pub(super) verdict: String,
     pub(super) note: String,
 }
 
@@ -307,7 +309,7 @@ impl ValidationView {
         let lines = validation
             .verdicts
             .iter()
-            .map(validation_text::verdict)
+            .map(|check| CheckLine::of_validation(check).to_string())
             .chain(distances)
             .chain(validation_text::machines(validation));
         let (rows, hidden) = validation_text::rows(validation);
@@ -330,11 +332,7 @@ impl GroupView {
         name.retain(|part| !part.is_empty());
         let summary = group.summary.iter().map(|(metric, interval)| {
             let kind = metrics.get(metric).map_or(MetricKind::Number, |metric| metric.kind);
-            let mut value = kind.show(interval.mean);
-            if interval.n > 1 {
-                value += &format!(" ± {}", kind.show(interval.ci95));
-            }
-            (metric.clone(), value, interval.n)
+            (metric.clone(), summary_text(interval, |v| kind.show(v)), interval.n)
         });
         let cells = |is_published: bool| {
             let cells = group.cells.iter().filter(move |cell| cell.published.is_some() == is_published);
@@ -359,11 +357,11 @@ impl CellView {
             published: text.value(cell.published, cell),
             measured: text.measured(cell),
             tolerance: text.tolerance(cell),
-            verdict: match (cell.published, cell.verdict) {
-                (None, Verdict::Reproduced) => "pass",
-                (None, Verdict::Not) => "fail",
-                (_, verdict) => verdict.name(),
+            class: match cell.judgement().filter(|_| cell.published.is_none()) {
+                Some(judgement) => judgement.verdict.name(),
+                None => cell.verdict.name(),
             },
+            verdict: cell_verdict(cell),
             note: cell.note.clone().unwrap_or_default(),
         }
     }

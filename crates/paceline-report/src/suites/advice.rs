@@ -96,7 +96,12 @@ fn held(report: &SuitesReport, controller: &str, family: &str) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_results::{BoundResult, SuiteBound, SuiteReport, SuiteRow, SuiteTest, TestResult};
+    use paceline_results::{BoundResult, Judgement, SuiteBound, SuiteReport, SuiteRow, SuiteTest, TestResult, Verdict};
+
+    fn result(pass: bool) -> BoundResult {
+        let verdict = if pass { Verdict::Holds } else { Verdict::Fails };
+        BoundResult { pass, judgement: Judgement { verdict, further_runs: None }, ..BoundResult::default() }
+    }
 
     /// A controller: kind, how many of four bounds it keeps, utilisation and queue.
     type Row = (&'static str, RowKind, usize, f64, f64);
@@ -109,7 +114,7 @@ mod tests {
             results: vec![TestResult {
                 utilization: Some(*utilization),
                 queue_p95_ms: Some(*queue),
-                bounds: (0..4).map(|n| BoundResult { pass: n < *kept, ..BoundResult::default() }).collect(),
+                bounds: (0..4).map(|n| result(n < *kept)).collect(),
                 ..TestResult::default()
             }],
         };

@@ -16,8 +16,8 @@ pub struct Leaderboard {
 /// its end.
 pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
     let mut text = "# Leaderboard\n\n\
-        Each cell is the share of bounds of a suite that hold under a controller, in per cent. A bound holds if the mean over the runs is\n\
-        within it with its whole 95 % interval. A dash: the suite shares a medium, so it has no oracle.\n"
+        Each cell is the share of bounds of a suite that hold under a controller, in per cent. A bound holds if the 95 %\n\
+        interval of the mean over the runs is within it. A dash: the suite shares a medium, so it has no oracle.\n"
         .to_owned();
     let advice = advice::sentences(report);
     if !advice.is_empty() {

@@ -1,20 +1,21 @@
-//! The page of suites: a leaderboard, a plot of utilisation against delay for each family of paths, and the bounds that fail
-//! under each controller. It contains only data of `suites.json`, has no script and loads nothing.
+//! The page of suites: a leaderboard, a plot of utilisation against delay for each family of paths, and the bounds that
+//! do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
 pub mod advice;
-pub mod bound_text;
 pub mod markdown;
 pub mod pareto;
 mod plot;
 
+use crate::check_text::BoundText;
 use crate::error::ReportError;
 use crate::page::{STYLE, write_page};
 use crate::policy::policy;
 use crate::shell_quoted;
 use askama::Template;
-use bound_text::BoundText;
 use paceline_netsim::records::MetricCatalogue;
-use paceline_results::{Held, RowKind, SUITES_FILE, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult};
+use paceline_results::{
+    Held, Judgement, RowKind, SUITES_FILE, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult,
+};
 use std::path::Path;
 
 /// Default name of the page in its folder.
@@ -154,7 +155,7 @@ struct RowView<'a> {
     failures: Vec<FailureView<'a>>,
 }
 
-/// A bound that fails under a controller.
+/// A bound that does not hold under a controller.
 struct FailureView<'a> {
     test: String,
     anchor: String,
@@ -162,6 +163,7 @@ struct FailureView<'a> {
     quantity: String,
     measured: String,
     allowed: String,
+    judgement: Judgement,
     command: String,
     /// The page with the plots of the run; empty if it was not made.
     plots: String,
@@ -179,7 +181,7 @@ struct BoundView<'a> {
     quantity: String,
     allowed: String,
     why: &'a str,
-    /// Controllers under which it holds, of all; and faulty controllers under which it fails.
+    /// Controllers under which it holds, of all; and faulty controllers under which it does not.
     passes: Held,
     found: Held,
 }
@@ -261,6 +263,7 @@ fn failures<'a>(
         quantity: text.quantity(bound),
         measured: text.measured(bound, result),
         allowed: text.allowed(bound),
+        judgement: result.judgement,
         command: format!("paceline run {}{case} --controller {} --out plots", shell_quoted(&test.run), row.controller),
         plots: plots.clone(),
     };

@@ -13,11 +13,11 @@ mod runs;
 pub use documents::DocumentKind;
 pub(crate) use documents::read_documents;
 pub use jobs::{Experiment, JobRun};
-pub use runs::{FoundRun, MeasuredRun, QuantityKey, run_inputs};
+pub use runs::{FoundRun, MeasuredRun, QuantityKey, code, run_inputs};
 pub(crate) use runs::{RunFolder, RunRow};
 
-use crate::StoreError;
 use crate::files;
+use crate::{RUNS, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -55,6 +55,10 @@ impl Database {
             return Err(StoreError::NotAResult { path: dir.to_path_buf() });
         }
         let path = dir.join(DATABASE_FILE);
+        let is_empty = std::fs::metadata(&path).is_ok_and(|file| file.len() == 0);
+        if is_empty && dir.join(RUNS).is_dir() && !files::names(&dir.join(RUNS))?.is_empty() {
+            return Err(files::damaged(&path, &"it is empty, and there are runs beside it"));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(error(&path))?;
         Self::prepared(connection, path, true)

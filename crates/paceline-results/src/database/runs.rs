@@ -62,6 +62,11 @@ pub fn run_inputs(plan: &str, world: &str, seed: u64, version: &str) -> String {
     checksum([plan.as_bytes(), world.as_bytes(), &seed.to_le_bytes(), version.as_bytes()])[..16].to_owned()
 }
 
+/// Returns the program as runs are listed with it: its version, and its commit if known.
+pub fn code(version: &str, commit: Option<&str>) -> String {
+    commit.map_or_else(|| version.to_owned(), |commit| format!("{version} {commit}"))
+}
+
 /// The columns of a run that has a folder of tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunFolder {
@@ -325,6 +330,25 @@ impl Database {
         let mut rows = rows.map(|row| row.map_err(self.error())?).collect::<Result<Vec<_>, _>>()?;
         rows.sort_by(|a, b| a.key().cmp(&b.key()));
         Ok(rows)
+    }
+
+    /// Calls `each` with every complete run and the name of its folder, in the order in which they were added.
+    ///
+    /// # Errors
+    /// A run is damaged, or the database cannot be read.
+    pub fn each_run(&self, mut each: impl FnMut(MeasuredRun, Option<&str>)) -> Result<(), StoreError> {
+        self.read(|transaction| {
+            let sql = format!("SELECT id, {COLUMNS} FROM run WHERE cut_at_s IS NULL ORDER BY id");
+            let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
+            let rows = statement.query_map([], |row| Ok(self.row(row))).map_err(self.error())?;
+            for row in rows {
+                let row = row.map_err(self.error())??;
+                let values = self.values_of(transaction, &row)?;
+                let directory = row.folder.as_ref().map(|folder| folder.directory.as_str());
+                each(MeasuredRun { values, ..row.run }, directory);
+            }
+            Ok(())
+        })
     }
 
     /// Returns a run by its number.

@@ -137,6 +137,21 @@ fn altered_rows_are_refused() {
 }
 
 #[test]
+fn an_empty_database_is_new_only_without_runs() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.dir()).unwrap();
+    fs::write(scratch.dir().join(DATABASE_FILE), "").unwrap();
+    write(&scratch.open(), &header("a", 1), &[], "hash-1");
+    for log in ["-wal", "-shm"] {
+        let _ = fs::remove_file(scratch.dir().join(format!("{DATABASE_FILE}{log}")));
+    }
+    fs::write(scratch.dir().join(DATABASE_FILE), "").unwrap();
+    let error = Store::create(&scratch.dir()).unwrap_err().to_string();
+    assert!(error.contains("is damaged: it is empty"), "{error}");
+    assert_eq!(scratch.runs().len(), 1, "untouched");
+}
+
+#[test]
 fn repairs_what_killed_processes_left() {
     let (scratch, store) = Scratch::with_store();
     let runs = scratch.dir().join("runs");

@@ -16,7 +16,9 @@ fn group(scenario: &str, case: &str, changes: &[&str], mean: f64) -> Group {
         runs: Default::default(),
         bounds: (f64::NEG_INFINITY, 0.1),
         measured: Some(mean),
+        ci95: None,
         holds: true,
+        judgement: Judgement { verdict: Verdict::Holds, further_runs: None },
     };
     Group {
         scenario: scenario.to_owned(),

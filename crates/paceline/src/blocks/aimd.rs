@@ -115,7 +115,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             changed: None,
             updated: None,
             in_alr: false,
-            capacity: LinkCapacity::new(),
+            capacity: LinkCapacity::default(),
         }
     }
 

@@ -65,14 +65,10 @@ impl FlightLimit {
 mod tests {
     use super::*;
     use crate::PacketReport;
-    use crate::testing::sent;
+    use crate::testing::{at, sent};
     use paceline_units::RemoteTime;
 
     const TARGET: Rate = Rate::from_kbps(1000);
-
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
 
     /// A path of 100 ms: the window is 450 ms of 1 Mbit/s, 56,250 bytes.
     fn limit() -> FlightLimit {

@@ -20,12 +20,14 @@ pub struct LinkCapacity {
     variance: f64,
 }
 
-impl LinkCapacity {
+impl Default for LinkCapacity {
     /// Creates an unknown estimate.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { average: None, variance: VARIANCE.0 }
     }
+}
 
+impl LinkCapacity {
     /// Handles the incoming rate while the controller increases its rate. Far above the average the path has more
     /// capacity than before, and the estimate is dropped.
     pub fn handle_growth(&mut self, incoming: Rate) {
@@ -83,12 +85,6 @@ impl LinkCapacity {
     }
 }
 
-impl Default for LinkCapacity {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Returns average and normalised variance after one more sample, kbit/s.
 fn updated(average: Option<f64>, variance: f64, sample: f64) -> (f64, f64) {
     let average = average.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
@@ -116,7 +112,7 @@ mod tests {
 
     #[test]
     fn estimate_is_dropped_beyond_three_deviations() {
-        let mut c = LinkCapacity::new();
+        let mut c = LinkCapacity::default();
         assert!(!c.is_known());
         // The first sample is the average; its variance stays 0.95 * 0.4, clamped to 0.4: 3 sqrt(0.4 * 1000) = 60
         // kbit/s.

@@ -328,14 +328,9 @@ const DUE_MAX: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{at, kbps};
     use alloc::vec::Vec;
 
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
-    fn kbps(kbps: u64) -> Rate {
-        Rate::from_kbps(kbps)
-    }
     fn polled(probes: &mut ProbeController) -> Vec<u64> {
         core::iter::from_fn(|| probes.poll()).map(|cluster| cluster.rate.as_bps() / 1000).collect()
     }

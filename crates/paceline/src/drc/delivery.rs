@@ -40,12 +40,6 @@ pub struct DeliveryRate {
     smoothed: Rate,
 }
 
-impl Default for DeliveryRate {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl DeliveryRate {
     /// Creates a meter without arrivals.
     pub fn new() -> Self {
@@ -161,14 +155,14 @@ mod tests {
         assert_eq!(meter.sample(MS(200)).unwrap().0, Rate::from_kbps(5000), "the first sample");
         // 130 ms of a third of the rate: the window of 100 ms sees it, that of 200 ms is half full of it.
         arrivals(&mut meter, 1000, 1130, 6);
-        let seen = meter.sample(MS(200)).unwrap().0.as_bps_f64() / 1e3;
-        assert!((1500.0..=1900.0).contains(&seen), "{seen}");
+        let kbps = meter.sample(MS(200)).unwrap().0.as_bps_f64() / 1e3;
+        assert!((1500.0..=1900.0).contains(&kbps), "{kbps}");
         // A fifth more is noise at first.
         let mut meter = DeliveryRate::new();
         arrivals(&mut meter, 0, 1000, 20);
         assert_eq!(meter.sample(MS(200)).unwrap().0, Rate::from_kbps(500), "the first sample");
         arrivals(&mut meter, 1000, 1100, 14);
-        let seen = meter.sample(MS(200)).unwrap().0.as_bps_f64() / 1e3;
-        assert!((540.0..=560.0).contains(&seen), "half of the difference: {seen}");
+        let kbps = meter.sample(MS(200)).unwrap().0.as_bps_f64() / 1e3;
+        assert!((540.0..=560.0).contains(&kbps), "half of the difference: {kbps}");
     }
 }

@@ -3,7 +3,7 @@
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// The number of messages that are kept: 1.6 s at the shortest interval of feedback.
-const KEPT: usize = 64;
+const CAPACITY: usize = 64;
 
 /// What was decided at a message, and the queue that it showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,33 +19,27 @@ pub struct Past {
 /// A ring of the last messages.
 #[derive(Clone, Debug)]
 pub struct History {
-    past: [Past; KEPT],
+    past: [Past; CAPACITY],
     next: usize,
     len: usize,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl History {
     /// Creates a history without messages.
     pub fn new() -> Self {
         let none = Past { at: Time::ZERO, rate: Rate::ZERO, queue: TimeDelta::ZERO };
-        Self { past: [none; KEPT], next: 0, len: 0 }
+        Self { past: [none; CAPACITY], next: 0, len: 0 }
     }
 
     /// Adds a message.
     pub fn push(&mut self, past: Past) {
         self.past[self.next] = past;
-        (self.next, self.len) = ((self.next + 1) % KEPT, (self.len + 1).min(KEPT));
+        (self.next, self.len) = ((self.next + 1) % CAPACITY, (self.len + 1).min(CAPACITY));
     }
 
     /// Returns the latest message of `time` or before; the oldest that is kept if all are later, and `None` without messages.
     pub fn at(&self, time: Time) -> Option<Past> {
-        let mut back = (1..=self.len).map(|n| self.past[(self.next + KEPT - n) % KEPT]);
+        let mut back = (1..=self.len).map(|n| self.past[(self.next + CAPACITY - n) % CAPACITY]);
         let mut found = None;
         back.find(|past| {
             found = Some(*past);

@@ -59,12 +59,6 @@ pub struct ExcessLoss {
     long: (Time, u32, u32),
 }
 
-impl Default for ExcessLoss {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl ExcessLoss {
     /// Creates an estimate without packets.
     pub fn new() -> Self {

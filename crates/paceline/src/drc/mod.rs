@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!            ┌─ DeliveryRate ─ D ──────────┐
-//! feedback ──┼─ QueueDelay ─ q, jitter ────┼─▶ law ──┬─▶ rate ─▶ target, window, pacing
-//!            ├─ marks ─ alpha ─────────────┘         │
-//!            ├─ StandingQueue ─ rate beside others ──┤
-//!            └─ ExcessLoss ──────────────────────────┘
+//! feedback ──┼─ QueueDelay ─ q, jitter ────┼─▶ equations ─┬─▶ rate ─▶ target, window, pacing
+//!            ├─ marks ─ alpha ─────────────┘              │
+//!            ├─ StandingQueue ─ rate of a competing flow ─┤
+//!            └─ ExcessLoss ───────────────────────────────┘
 //! ```
 //!
 //! `docs/algorithms/drc.md` derives it and lists its weaknesses.
 
 mod config;
 mod delivery;
+mod equations;
 mod history;
-pub mod law;
 mod loss;
 mod report;
 mod sender;

@@ -80,9 +80,9 @@ impl Delays {
             if last - arrival <= RECENT {
                 least = least.min(queue);
             }
-            let seen = now - packet.sent;
-            self.rtt = self.round_trips.update(now, seen);
-            self.srtt = if self.srtt == TimeDelta::ZERO { seen } else { self.srtt + (seen - self.srtt).scale(GAIN) };
+            let rtt = now - packet.sent;
+            self.rtt = self.round_trips.update(now, rtt);
+            self.srtt = if self.srtt == TimeDelta::ZERO { rtt } else { self.srtt + (rtt - self.srtt).scale(GAIN) };
         }
         if report.arrived > 0 {
             let change = TimeDelta::from_nanos((least - self.least).as_nanos().abs());

@@ -1,11 +1,11 @@
 //! The send half.
 
 use super::report::{Delays, Report};
-use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, law};
+use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, equations as eq};
 use crate::blocks::EcnValidation;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, SendHalf, SentPacket,
-    Setup, SignalName, SignalTables, Signals, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, Message, SendHalf, SentPacket, Setup, SignalName,
+    SignalTables, Signals, Window, signal_names,
 };
 use core::mem::take;
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
@@ -34,9 +34,7 @@ impl Config for DrcConfig {
     const SIGNALS: SignalTables = (DrcSignal::TABLE, &[]);
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = Some(FeedbackRequirement { ecn: self.ecn, interval, longest });
-        Controller { feedback, ..Controller::from_sender(Sender::new(*self, *setup)) }
+        Controller::from_reports(Sender::new(*self, *setup), self.feedback, self.feedback_longest, self.ecn)
     }
 }
 
@@ -67,6 +65,57 @@ enum Mode {
     Compete,
 }
 
+/// The losses, and what they have done.
+#[derive(Clone, Debug)]
+struct Losses {
+    excess: ExcessLoss,
+    /// m: the share of q_0 and of the additive step that losses leave.
+    factor: f64,
+    /// What messages without arrivals showed, to which the next one with arrivals responds: a loss, and an excess of loss.
+    pending: (bool, bool),
+    /// When loss last lowered the rate.
+    decreased_at: Option<Time>,
+    /// C: what the link carried then, less a tenth. Growth up to it needs no caution.
+    carried: Rate,
+    /// The last message with a queue above the reference, and the delivery rate at that time.
+    last_queue: (Time, Rate),
+}
+
+impl Losses {
+    fn new(excess: ExcessLoss) -> Self {
+        let (carried, last_queue) = (Rate::ZERO, (Time::ZERO, Rate::ZERO));
+        Self { excess, factor: 1.0, pending: (false, false), decreased_at: None, carried, last_queue }
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.excess.restart(now);
+        *self = Self::new(self.excess.clone());
+    }
+
+    /// Handles an excess that lowers the rate.
+    fn decrease(&mut self, now: Time, delivery: Rate) {
+        let (at, rate) = self.last_queue;
+        let carried = if now - at < CARRIED { rate.max(delivery) } else { delivery };
+        (self.decreased_at, self.carried) = (Some(now), carried.scale(LOSS_DECREASE));
+        self.factor = eq::shorten(self.factor);
+    }
+}
+
+/// The marks of the bottleneck.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    /// alpha: the share of marked packets, smoothed.
+    alpha: f64,
+    last: Option<Time>,
+}
+
+impl Marks {
+    /// Returns whether the queue marks.
+    fn is_recent(&self, now: Time) -> bool {
+        self.last.is_some_and(|at| now - at < MARKS)
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Sender {
     config: DrcConfig,
@@ -78,25 +127,12 @@ struct Sender {
     /// The pacing rate over the target.
     pacing: f64,
     history: History,
-    loss: ExcessLoss,
+    losses: Losses,
     standing: StandingQueue,
     ecn: EcnValidation,
-    /// alpha: the share of marked packets, smoothed.
-    marks: f64,
-    /// The time of the last mark.
-    marked_at: Option<Time>,
+    marks: Marks,
     /// When the queue last exceeded its reference.
     queued_at: Option<Time>,
-    /// m: the part of q_0 and of the additive step that losses leave.
-    part: f64,
-    /// What messages without arrivals showed, which the next one with arrivals answers: a loss, and an excess of loss.
-    unanswered: (bool, bool),
-    /// When loss last lowered the rate.
-    lost_at: Option<Time>,
-    /// C: what the link carried then, less a tenth. Growth up to it needs no caution.
-    carried: Rate,
-    /// The last message with a queue above the reference, and the delivery rate at that time.
-    filled: (Time, Rate),
     feedback_at: Option<Time>,
     /// The first feedback after the last timeout; `None` before it.
     resumed_at: Option<Time>,
@@ -123,17 +159,11 @@ impl Sender {
             delays: Delays::new(),
             pacing: config.pacing_factor,
             history: History::new(),
-            loss: ExcessLoss::new(),
+            losses: Losses::new(ExcessLoss::new()),
             standing: StandingQueue::new(),
             ecn: EcnValidation::new(ecn),
-            marks: 0.0,
-            marked_at: None,
+            marks: Marks::default(),
             queued_at: None,
-            part: 1.0,
-            unanswered: (false, false),
-            lost_at: None,
-            carried: Rate::ZERO,
-            filled: (Time::ZERO, Rate::ZERO),
             feedback_at: None,
             resumed_at: Some(Time::ZERO),
             interval: config.feedback,
@@ -169,13 +199,11 @@ impl Sender {
     fn observe(&mut self, now: Time, dt: TimeDelta, feedback: &Feedback<'_>) -> Report {
         if self.resumed_at.is_none() && feedback.packets.iter().any(|packet| packet.arrival.is_some()) {
             // The path may be another one: the flow starts again.
-            (self.resumed_at, self.queued_at, self.lost_at) = (Some(now), None, None);
-            (self.part, self.carried, self.filled) = (1.0, Rate::ZERO, (Time::ZERO, Rate::ZERO));
+            (self.resumed_at, self.queued_at) = (Some(now), None);
             self.standing = StandingQueue::new();
-            self.unanswered = (false, false);
-            self.loss.restart(now);
+            self.losses.restart(now);
         }
-        let counted = self.resumed_at.unwrap_or(Time::MAX).max(self.lost_at.unwrap_or(Time::ZERO));
+        let counted = self.resumed_at.unwrap_or(Time::MAX).max(self.losses.decreased_at.unwrap_or(Time::ZERO));
         let (ecn, delivery) = (&mut self.ecn, &mut self.delivery);
         self.delays.handle(now, dt, feedback, counted, |packet| {
             ecn.handle_report(packet);
@@ -189,87 +217,86 @@ impl Sender {
     fn update(&mut self, now: Time, dt: TimeDelta, report: &Report, signals: &mut Signals) {
         let c = self.config;
         let Some((delivery, window)) = self.delivery.sample(c.delivery) else { return };
-        let (is_lost, is_excess) = take(&mut self.unanswered);
+        let (is_lost, is_excess) = take(&mut self.losses.pending);
         let (q, srtt) = (self.delays.queue, self.delays.srtt);
-        let seen = law::seen(self.delays.rtt, window, self.interval);
-        let time = law::drain_time(&c, seen);
-        let reference = law::reference(&c, self.delays.jitter, self.part);
-        self.part = law::lengthen(self.part, dt);
-        if self.part >= 1.0 {
-            self.carried = Rate::ZERO;
+        let response = eq::response_time(self.delays.rtt, window, self.interval);
+        let time = eq::drain_time(&c, response);
+        let losses = &mut self.losses;
+        let reference = eq::reference(&c, self.delays.jitter, losses.factor);
+        losses.factor = eq::lengthen(losses.factor, dt);
+        if losses.factor >= 1.0 {
+            losses.carried = Rate::ZERO;
         }
-        let free = law::additive(&c, delivery);
-        let additive = free.scale(law::caution(self.part, self.lost_at.map(|at| now - at)));
+        let free = eq::additive(&c, delivery);
+        let additive = free.scale(eq::caution(losses.factor, losses.decreased_at.map(|at| now - at)));
         if q > reference {
-            self.filled = (now, delivery);
+            losses.last_queue = (now, delivery);
         }
-        let beside = self.standing.update(
+        let competing = self.standing.update(
             now,
             &Observation {
                 queue: q,
                 reference,
                 usual: time.scale(additive.as_bps_f64() / delivery.as_bps_f64().max(1.0)),
                 delivery,
-                seen,
+                response,
                 srtt,
                 is_lost,
                 limit: self.bounds.max.min(self.cap),
                 packet: self.setup.packet_size,
             },
         );
-        let mode = if let (Some(rate), true) = (beside, c.compete) {
+        let mode = if let (Some(rate), true) = (competing, c.compete) {
             (self.rate, self.queued_at) = (rate, Some(now));
             Mode::Compete
         } else if q > reference {
-            let before = self.history.at(now - seen).map_or(self.rate, |past| past.rate);
+            let before = self.history.at(now - response).map_or(self.rate, |past| past.rate);
             let slope = self
                 .history
                 .at(now - window)
                 .map_or(0.0, |past| (q - past.queue).as_secs_f64() / (now - past.at).as_secs_f64().max(1e-3));
-            let base = law::base(&c, before, slope, delivery);
-            let rate = law::drain(self.rate, base, law::drained(q, reference, time), additive);
+            let base = eq::base(&c, before, slope, delivery);
+            let rate = eq::drain(self.rate, base, eq::drained(q, reference, time), additive);
             (self.rate, self.queued_at) = (rate, Some(now));
             Mode::Drain
         } else {
-            let factor = law::growth(&c, self.queued_at.map(|at| now - at), seen);
-            let is_below = self.rate < self.carried;
-            let is_free = is_below || self.part >= 1.0;
-            let step = match self.marked_at {
-                Some(at) if now - at < MARKS => law::marked_step(self.setup.packet_size, srtt, seen),
-                _ => (if is_below { free } else { additive }).scale((seen.as_secs_f64() / time.as_secs_f64()).min(1.0)),
+            let factor = eq::growth(&c, self.queued_at.map(|at| now - at), response);
+            let is_below = self.rate < losses.carried;
+            let is_free = is_below || losses.factor >= 1.0;
+            let step = if self.marks.is_recent(now) {
+                eq::marked_step(self.setup.packet_size, srtt, response)
+            } else {
+                let share = (response.as_secs_f64() / time.as_secs_f64()).min(1.0);
+                (if is_below { free } else { additive }).scale(share)
             };
-            let rate = law::grow(
+            let rate = eq::grow(
                 &c,
-                &law::Growth {
+                &eq::Growth {
                     rate: self.rate,
                     delivery,
                     step,
                     factor: if is_free { factor } else { 0.0 },
-                    part: (dt.as_secs_f64() / seen.as_secs_f64()).min(1.0),
+                    elapsed: (dt.as_secs_f64() / response.as_secs_f64()).min(1.0),
                     queue: (q.as_secs_f64() / reference.as_secs_f64()).min(1.0),
                 },
             );
-            self.rate = if is_below && self.part < 1.0 { rate.min(self.carried) } else { rate };
+            self.rate = if is_below && losses.factor < 1.0 { rate.min(losses.carried) } else { rate };
             Mode::Grow
         };
         if report.marked > 0 {
-            self.rate = law::marked(self.rate, self.marks, dt, srtt);
-            (self.marked_at, self.queued_at) = (Some(now), Some(now));
+            self.rate = eq::marked(self.rate, self.marks.alpha, dt, srtt);
+            (self.marks.last, self.queued_at) = (Some(now), Some(now));
         }
         if is_excess && c.loss {
             self.rate = self.rate.min(delivery.scale(LOSS_DECREASE));
-            let (at, rate) = self.filled;
-            let carried = if now - at < CARRIED { rate.max(delivery) } else { delivery };
-            (self.lost_at, self.carried) = (Some(now), carried.scale(LOSS_DECREASE));
-            self.part = law::shorten(self.part);
+            losses.decrease(now, delivery);
         }
         self.rate = self.bounds.clamp(self.rate);
-        let is_marked = self.marked_at.is_some_and(|at| now - at < MARKS);
-        self.pacing = if is_marked { MARKED_PACING.min(c.pacing_factor) } else { c.pacing_factor };
+        self.pacing = if self.marks.is_recent(now) { MARKED_PACING.min(c.pacing_factor) } else { c.pacing_factor };
         self.history.push(Past { at: now, rate: self.rate, queue: q });
         let queue = if mode == Mode::Compete { reference + q } else { reference };
         let path = self.delays.rtt + self.interval;
-        self.window = law::window(&c, self.rate.max(delivery), path, queue, self.setup.packet_size);
+        self.window = eq::window(&c, self.rate.max(delivery), path, queue, self.setup.packet_size);
         self.decide();
         signals.emit(DrcSignal::Rate, self.rate.as_bps_f64());
         signals.emit(DrcSignal::Delivery, delivery.as_bps_f64());
@@ -345,11 +372,12 @@ impl Sender {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let dt = self.feedback_at.map_or(self.config.feedback, |at| now - at).max(TimeDelta::ZERO).min(DT_MAX);
         let report = self.observe(now, dt, feedback);
-        let is_short = self.delays.queue * 2 < law::reference(&self.config, self.delays.jitter, self.part);
-        let excess = self.loss.handle(now, report.arrived + report.lost, report.lost, is_short);
-        self.unanswered = (self.unanswered.0 || report.lost > 0, self.unanswered.1 || excess.congested);
+        let losses = &mut self.losses;
+        let is_short = self.delays.queue * 2 < eq::reference(&self.config, self.delays.jitter, losses.factor);
+        let excess = losses.excess.handle(now, report.arrived + report.lost, report.lost, is_short);
+        losses.pending = (losses.pending.0 || report.lost > 0, losses.pending.1 || excess.congested);
         if excess.lasting && self.config.loss {
-            self.part = law::shorten(self.part);
+            losses.factor = eq::shorten(losses.factor);
         }
         self.outstanding = feedback.outstanding;
         if report.arrived == 0 {
@@ -358,7 +386,7 @@ impl Sender {
         self.feedback_at = Some(now);
         self.interval = dt.max(self.interval + (dt - self.interval).scale(INTERVAL_GAIN));
         self.timeout = (self.outstanding > DataSize::ZERO).then(|| now + self.patience());
-        self.marks += (f64::from(report.marked) / f64::from(report.arrived) - self.marks) * MARKS_GAIN;
+        self.marks.alpha += (f64::from(report.marked) / f64::from(report.arrived) - self.marks.alpha) * MARKS_GAIN;
         self.update(now, dt, &report, signals);
     }
 
@@ -402,14 +430,14 @@ mod tests {
     fn loss_in_messages_without_arrivals_lowers_the_rate() {
         let mut sender = started();
         let before = sender.rate;
-        assert_eq!(sender.lost_at, None);
+        assert_eq!(sender.losses.decreased_at, None);
         for n in 100..106 {
             message(&mut sender, n, |_| false);
         }
-        assert_eq!((sender.rate, sender.lost_at, sender.unanswered), (before, None, (true, true)));
+        assert_eq!((sender.rate, sender.losses.decreased_at, sender.losses.pending), (before, None, (true, true)));
         message(&mut sender, 106, |_| true);
         assert!(
-            sender.rate < before && sender.lost_at.is_some() && sender.unanswered == (false, false),
+            sender.rate < before && sender.losses.decreased_at.is_some() && sender.losses.pending == (false, false),
             "{} {before}",
             sender.rate
         );
@@ -441,7 +469,7 @@ mod tests {
             }
             sender.handle_timeout(Time::from_secs(100), &mut Signals::disabled());
             message(&mut sender, 1200, |_| true);
-            assert_eq!((sender.lost_at, sender.unanswered), (None, (false, false)), "{last}");
+            assert_eq!((sender.losses.decreased_at, sender.losses.pending), (None, (false, false)), "{last}");
         }
     }
 
@@ -453,8 +481,8 @@ mod tests {
         for n in 100..112 {
             message(&mut sender, n, |k| k % 3 > 0);
         }
-        assert!(sender.part < 1.0 && sender.lost_at.is_some());
-        let carried = sender.carried.as_bps_f64();
+        assert!(sender.losses.factor < 1.0 && sender.losses.decreased_at.is_some());
+        let carried = sender.losses.carried.as_bps_f64();
         assert!((5e5..=9e5).contains(&carried), "{carried}");
         let steps = |sender: &Sender, from: f64| {
             let mut sender = sender.clone();
@@ -486,8 +514,12 @@ mod tests {
                 .collect();
             let feedback = Feedback::new(&packets, size, size);
             sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
-            least = least.min(sender.part);
+            least = least.min(sender.losses.factor);
         }
-        assert!((0.35..=0.55).contains(&least) && sender.lost_at.is_none(), "{least} {:?}", sender.lost_at);
+        assert!(
+            (0.35..=0.55).contains(&least) && sender.losses.decreased_at.is_none(),
+            "{least} {:?}",
+            sender.losses.decreased_at
+        );
     }
 }

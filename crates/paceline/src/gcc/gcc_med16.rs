@@ -15,12 +15,12 @@ use super::STREAM_TIMEOUT;
 use super::arrivals::Arrivals;
 use super::filtered_detector::FilteredDetector;
 use crate::blocks::{
-    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, RateState,
-    ThresholdConfig, TwoStateConfig, Usage,
+    AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, LossController,
+    RateState, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::params::config;
 use crate::{
-    Arrival, Bounds, Config, Controller, Decision, Entry, Event, GradientReport, Message, ReceiveHalf, ReceiverReport,
+    AppMessage, Arrival, Bounds, Config, Controller, Decision, Entry, Event, Message, ReceiveHalf, ReceiverReport,
     RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
@@ -97,6 +97,50 @@ impl Config for GccMed16Config {
     }
 }
 
+/// A measurement of the receiver, in an application-defined message with four words of data. A value outside the range of
+/// its word is written as the nearest value in range.
+///
+/// ```text
+/// |       d_m = (t_i - t_{i-1}) - (T_i - T_{i-1}), signed, us     |
+/// |       T_i - T_{i-1}, us                                       |
+/// |       L_i - L_{i-1}, signed, bytes                            |
+/// |       R, bit/s; 0 while it is unknown                         |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GradientReport {
+    /// The step between two groups, which contains the gradient `d_m`.
+    step: GroupDelta,
+    /// `R`; zero while it is unknown.
+    incoming: Rate,
+}
+
+impl GradientReport {
+    const NAME: [u8; 4] = *b"GCCM";
+
+    fn message(&self) -> Option<Message> {
+        const MICROSECOND: TimeDelta = TimeDelta::from_micros(1);
+        let micros = |span: TimeDelta| (span + MICROSECOND / 2).as_nanos().div_euclid(MICROSECOND.as_nanos());
+        let signed = |value: i64| value.clamp(i32::MIN.into(), i32::MAX.into()) as u32;
+        let GroupDelta { arrival, departure, size } = self.step;
+        let departed = micros(departure).clamp(0, u32::MAX.into()) as u32;
+        let rate = self.incoming.as_bps().min(u32::MAX.into()) as u32;
+        let words = [signed(micros(arrival - departure)), departed, signed(size), rate];
+        AppMessage::new(Self::NAME, 0, &words).map(Message::App)
+    }
+
+    /// Returns the measurement in a message; `None` for another message.
+    fn read(message: &AppMessage) -> Option<Self> {
+        let (Self::NAME, 0, &[gradient, departure, size, rate]) = (message.name(), message.subtype(), message.data())
+        else {
+            return None;
+        };
+        let (gradient, departure) =
+            (TimeDelta::from_micros((gradient as i32).into()), TimeDelta::from_micros(departure.into()));
+        let step = GroupDelta { arrival: gradient + departure, departure, size: (size as i32).into() };
+        Some(Self { step, incoming: Rate::from_bps(rate.into()) })
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Receiver {
     groups: BurstConfig,
@@ -134,12 +178,8 @@ impl ReceiveHalf for Receiver {
         }
     }
 
-    #[inline]
-    fn message_kind(&self) -> crate::MessageKind {
-        crate::MessageKind::Gradient
-    }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
-        self.pending.take().map(Message::Gradient)
+        self.pending.take()?.message()
     }
 }
 
@@ -234,9 +274,12 @@ impl Sender {
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         match message {
-            Message::Gradient(report) => self.handle_gradient(now, report, signals),
             Message::Remb(rate) => self.remb = *rate,
-            Message::Nada(_) | Message::App(_) => return,
+            Message::App(message) => match GradientReport::read(message) {
+                Some(report) => self.handle_gradient(now, &report, signals),
+                None => return,
+            },
+            Message::Nada(_) => return,
         }
         self.bound(signals);
     }
@@ -314,9 +357,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::GroupDelta;
-    use crate::testing::rtt;
-    use crate::testing::{SETUP, arrival, report};
+    use crate::testing::{Drive, SETUP, arrival, report, rtt};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
@@ -325,6 +366,37 @@ mod tests {
         changes(&mut config);
         let pair = config.halves(&SETUP);
         (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
+    }
+
+    fn report_in(message: Message) -> GradientReport {
+        let Message::App(message) = message else { panic!("{message:?}") };
+        GradientReport::read(&message).expect("a gradient")
+    }
+
+    /// By hand: -1.5 ms, 33 ms, -240 bytes, 2.5 Mbit/s; then what does not fit its word.
+    #[test]
+    fn message_holds_the_report_in_four_words() {
+        let us = TimeDelta::from_micros;
+        let through = |arrival, departure, size, incoming| {
+            let report = GradientReport { step: GroupDelta { arrival, departure, size }, incoming };
+            let Some(Message::App(message)) = report.message() else { panic!() };
+            (message, report, GradientReport::read(&message).unwrap())
+        };
+        let (message, report, read) = through(us(31_500), us(33_000), -240, Rate::from_kbps(2500));
+        assert_eq!((message.name(), message.subtype()), (*b"GCCM", 0));
+        assert_eq!(message.data(), [-1500i32 as u32, 33_000, -240i32 as u32, 2_500_000]);
+        assert_eq!(read, report);
+        for (sign, end) in [(1, i32::MAX), (-1, i32::MIN)] {
+            let far = us(sign * (1 << 40));
+            let (_, _, read) = through(far * 2, far, i64::from(end) * 2, Rate::MAX);
+            let departure = us(if sign > 0 { u32::MAX.into() } else { 0 });
+            let step = GroupDelta { arrival: us(end.into()) + departure, departure, size: end.into() };
+            assert_eq!(read, GradientReport { step, incoming: Rate::from_bps(u32::MAX.into()) });
+        }
+        for (name, subtype, words) in [(b"GCCM", 0, 3), (b"GCCM", 1, 4), (b"MINE", 0, 4)] {
+            let other = AppMessage::new(*name, subtype, &[0; 4][..words]).unwrap();
+            assert_eq!(GradientReport::read(&other), None);
+        }
     }
 
     /// Departures at 20.9 and 41.2 ms count as 20 and 41 ms: a step of 21 ms in place of 20.3.
@@ -338,14 +410,8 @@ mod tests {
                 half.handle_arrival(now, &packet, &mut Signals::disabled());
                 half.poll_message(now)
             });
-            reports
-                .into_iter()
-                .flatten()
-                .map(|message| match message {
-                    Message::Gradient(report) => report.step.departure.as_nanos() / 1000,
-                    other => panic!("{other:?}"),
-                })
-                .collect::<Vec<_>>()
+            let departures = reports.into_iter().flatten().map(|message| report_in(message).step.departure);
+            departures.map(|departure| departure.as_nanos() / 1000).collect::<Vec<_>>()
         };
         assert_eq!((step(0), step(1)), (vec![20_900, 20_300], vec![20_000, 21_000]));
     }
@@ -354,16 +420,13 @@ mod tests {
     fn arrive(half: &mut dyn ReceiveHalf, sent_ms: i64, arrived_ms: i64, bytes: u64) -> Option<GradientReport> {
         let now = RemoteTime::from_millis(arrived_ms);
         half.handle_arrival(now, &arrival(sent_ms, bytes), &mut Signals::disabled());
-        match half.poll_message(now)? {
-            Message::Gradient(report) => Some(report),
-            other => panic!("{other:?}"),
-        }
+        half.poll_message(now).map(report_in)
     }
 
     fn gradient(arrival_ms: i64, departure_ms: i64, size: i64, kbps: u64) -> Message {
         let (arrival, departure) = (TimeDelta::from_millis(arrival_ms), TimeDelta::from_millis(departure_ms));
         let step = GroupDelta { arrival, departure, size };
-        Message::Gradient(GradientReport { step, incoming: Rate::from_kbps(kbps) })
+        GradientReport { step, incoming: Rate::from_kbps(kbps) }.message().expect("a message")
     }
 
     /// By hand: groups of two packets each 20 ms, the second pair 3 ms late; d_m = 23 - 20 = 3 ms, 400 bytes more. The
@@ -392,12 +455,11 @@ mod tests {
     fn loss_based_rate_follows_equation_6_below_the_delay_based_rate() {
         let after = |fractions: &[f64]| {
             let mut half = pair(|_| {}).0;
-            let mut signals = Signals::disabled();
             for ms in [10, 1010] {
-                half.handle_event(Time::from_millis(ms), &Event::Message(&gradient(33, 33, 0, 900)), &mut signals);
+                half.on(ms, Event::Message(&gradient(33, 33, 0, 900)));
             }
             for f in fractions {
-                half.handle_event(Time::from_millis(1020), &Event::Report(&report(*f)), &mut signals);
+                half.on(1020, Event::Report(&report(*f)));
             }
             half.decision().target.as_bps()
         };
@@ -410,11 +472,11 @@ mod tests {
     #[test]
     fn decreases_for_loss_once_per_round_trip() {
         let mut half = pair(|_| {}).0;
-        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(100)), &mut Signals::disabled());
+        half.on(0, Event::RoundTrip(&rtt(100)));
         let report = report(0.2);
         let mut targets = Vec::new();
         for i in 0..10 {
-            half.handle_event(Time::from_millis(5000 + 100 * i), &Event::Report(&report), &mut Signals::disabled());
+            half.on(5000 + 100 * i, Event::Report(&report));
             targets.push(half.decision().target.as_bps());
         }
         assert_eq!(targets, [[270_000; 4].as_slice(), &[243_000; 4], &[218_700; 2]].concat());
@@ -425,10 +487,9 @@ mod tests {
     #[test]
     fn sender_estimates_the_rate_from_gradients() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::disabled();
         for i in 0..300 {
-            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(33, 33, 0, 1000)), &mut signals);
-            half.handle_event(Time::from_millis(33 * i), &Event::Report(&report(0.0)), &mut signals);
+            half.on(33 * i, Event::Message(&gradient(33, 33, 0, 1000)));
+            half.on(33 * i, Event::Report(&report(0.0)));
         }
         let grown = half.decision().target.as_bps();
         // 301, then 1.08 per second for 9.9 s: 645.
@@ -436,7 +497,7 @@ mod tests {
         let mut falls = Vec::new();
         for i in 300..330 {
             let before = half.decision().target;
-            half.handle_event(Time::from_millis(33 * i), &Event::Message(&gradient(36, 33, 0, 600)), &mut signals);
+            half.on(33 * i, Event::Message(&gradient(36, 33, 0, 600)));
             let after = half.decision().target;
             if after < before {
                 falls.push((i - 300, after.as_bps()));
@@ -445,7 +506,7 @@ mod tests {
         assert_eq!(falls.len(), 1, "R does not change: {falls:?}");
         assert!((2..25).contains(&falls[0].0) && falls[0].1 == 510_000, "{falls:?}");
         // Over-use continues and R is lower: another decrease.
-        half.handle_event(Time::from_millis(33 * 340), &Event::Message(&gradient(36, 33, 0, 400)), &mut signals);
+        half.on(33 * 340, Event::Message(&gradient(36, 33, 0, 400)));
         assert_eq!(half.decision().target.as_bps(), 340_000);
     }
 
@@ -454,14 +515,10 @@ mod tests {
         let scaled_after = |pause_ms: i64| {
             let (mut half, mut signals) = (pair(|_| {}).0, Signals::enabled());
             for i in 0..200 {
-                half.handle_event(Time::from_millis(20 * i), &Event::Message(&gradient(22, 20, 0, 500)), &mut signals);
+                half.on(20 * i, Event::Message(&gradient(22, 20, 0, 500)));
             }
-            signals.drain().for_each(drop);
-            half.handle_event(
-                Time::from_millis(3980 + pause_ms),
-                &Event::Message(&gradient(20, 20, 0, 500)),
-                &mut signals,
-            );
+            let (now, message) = (Time::from_millis(3980 + pause_ms), gradient(20, 20, 0, 500));
+            half.handle_event(now, &Event::Message(&message), &mut signals);
             let mut scaled = signals.drain().filter(|(signal, _)| *signal == 1).map(|(_, value)| value);
             scaled.next().expect("one report")
         };
@@ -472,13 +529,11 @@ mod tests {
     #[test]
     fn remb_bounds_the_rate_and_nada_reports_are_ignored() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::disabled();
-        half.handle_event(Time::from_millis(10), &Event::Message(&Message::Remb(Rate::from_kbps(200))), &mut signals);
-        assert_eq!(half.decision().target, Rate::from_kbps(200));
+        assert_eq!(half.on(10, Event::Message(&Message::Remb(Rate::from_kbps(200)))), Rate::from_kbps(200));
         let before = half.decision();
         let (mode, signal) = (crate::NadaMode::Gradual, TimeDelta::from_secs(2));
         let report = crate::NadaReport { mode, signal, incoming: Rate::from_kbps(50) };
-        half.handle_event(Time::from_millis(20), &Event::Message(&Message::Nada(report)), &mut signals);
+        half.on(20, Event::Message(&Message::Nada(report)));
         assert_eq!(half.decision(), before);
     }
 }

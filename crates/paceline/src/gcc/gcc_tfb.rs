@@ -18,9 +18,8 @@ use crate::blocks::{
 };
 use crate::params::config;
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, Message, PacketReport,
-    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
-    signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport,
+    RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
@@ -113,9 +112,7 @@ impl Config for GccTfbConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
-        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
+        Controller::from_reports(Sender::new(self, setup), self.feedback, self.feedback_longest, false)
     }
 }
 

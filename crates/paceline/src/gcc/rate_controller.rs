@@ -105,7 +105,7 @@ impl RateController {
             state: RateState::Hold,
             rate: setup.start,
             updated: None,
-            capacity: LinkCapacity::new(),
+            capacity: LinkCapacity::default(),
             beyond: None,
         }
     }

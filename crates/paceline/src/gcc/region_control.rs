@@ -155,7 +155,7 @@ impl RegionControl {
             valid: false,
             state: RateState::Hold,
             region: Region::MaxUnknown,
-            capacity: LinkCapacity::new(),
+            capacity: LinkCapacity::default(),
             held: Rate::ZERO,
             known: None,
             changed: None,

@@ -140,7 +140,7 @@ impl RembSender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{SETUP, report, rtt};
+    use crate::testing::{Drive, SETUP, report, rtt};
 
     fn sender(remb_lasts: bool, loss: LossConfig, pacing_factor: Option<f64>) -> RembSender {
         let max = remb_lasts.then_some(Rate::MAX);
@@ -173,7 +173,7 @@ mod tests {
     fn loss_moves_the_rate_between_its_bounds() {
         let mut half = sender(false, LossConfig::Y2013, None);
         let mut signals = Signals::disabled();
-        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(50)), &mut signals);
+        half.on(0, Event::RoundTrip(&rtt(50)));
         for second in 0..60 {
             half.handle_report(Time::from_secs(second), &report(0.01), &mut signals);
         }
@@ -205,7 +205,7 @@ mod tests {
         for (lost, second, expected) in [(0.0, 2, 900), (0.0, 4, 315), (0.05, 2, 300)] {
             let mut half = RembSender::new(config, &SETUP);
             assert_eq!(half.poll_timeout(), Some(Time::ZERO));
-            half.handle_event(Time::ZERO, &Event::Timeout, &mut signals);
+            half.on(0, Event::Timeout);
             assert_eq!(half.poll_timeout(), None);
             assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
             half.handle_report(Time::from_secs(1), &report(lost), &mut signals);

@@ -422,12 +422,10 @@ fn decreased(rate: Rate, q8: u8) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     const REPORTS: BandwidthConfig = BandwidthConfig { model: LossModel::Reports, ..BandwidthConfig::LIBWEBRTC };
 
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
     fn started(config: BandwidthConfig, kbps: u64) -> Bandwidth {
         let mut bandwidth = Bandwidth::new(config);
         bandwidth.set_bounds(Rate::from_kbps(30), Rate::from_kbps(5000));

@@ -163,14 +163,11 @@ fn weight(interval: TimeDelta) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::kbps;
     use alloc::vec::Vec;
     use paceline_units::{DataSize, RemoteTime};
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
-
-    fn kbps(kbps: u64) -> Rate {
-        Rate::from_kbps(kbps)
-    }
 
     fn near(value: f64, expected: f64, what: &str) {
         assert!((value - expected).abs() < 1e-6 * expected.abs().max(1e-3), "{what}: {value}, expected {expected}");

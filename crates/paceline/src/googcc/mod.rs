@@ -35,9 +35,7 @@ pub use {
     throughput::ThroughputConfig,
 };
 
-use crate::{
-    Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Parameters, Setup, SignalName, SignalTables,
-};
+use crate::{Config, Controller, Entry, FieldVisitor, Parameters, Setup, SignalName, SignalTables};
 use alloc::sync::Arc;
 
 pub(crate) fn entries() -> [Entry; 2] {
@@ -84,8 +82,6 @@ impl Config for Arc<GoogCcConfig> {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
-        Controller { feedback, ..Controller::from_sender(GoogCc::new(self, setup)) }
+        Controller::from_reports(GoogCc::new(self, setup), self.feedback, self.feedback_longest, false)
     }
 }

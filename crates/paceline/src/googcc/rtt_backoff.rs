@@ -84,10 +84,7 @@ impl RttBackoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
+    use crate::testing::at;
 
     #[test]
     fn time_without_feedback_counts_as_round_trip_time() {

@@ -127,10 +127,7 @@ signal_names! {
 
 impl SenderSignal for Nada2015Signal {
     const RATE: Self = Self::Rate;
-    const MODE: Self = Self::Mode;
-    const SIGNAL: Self = Self::Signal;
-    const RECEIVED: Self = Self::Received;
-    const QUEUED: Self = Self::Queued;
+    const REPORT: [Self; 4] = [Self::Mode, Self::Signal, Self::Received, Self::Queued];
     const RTT: Self = Self::Rtt;
     const OBSERVED: Option<[Self; OBSERVED]> = None;
 }
@@ -222,7 +219,7 @@ impl Observe for Observer2015 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{self, arrival};
+    use crate::testing::{self, Drive, arrival};
     use crate::{Event, Message, ReceiveHalf, SendHalf, StreamState};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
@@ -327,11 +324,7 @@ mod tests {
     #[test]
     fn rate_follows_the_reports() {
         let (mut half, _) = pair(&Nada2015Config::default());
-        let mut signals = Signals::disabled();
-        let mut after = |mode, x, kbps| {
-            half.handle_event(Time::ZERO, &Event::Message(&report(mode, x, kbps)), &mut signals);
-            half.decision().target.as_bps()
-        };
+        let mut after = |mode, x, kbps| half.on(0, Event::Message(&report(mode, x, kbps))).as_bps();
         // x_o = 0 - 50, x_d = 0: +1 %; then x_o = 30 - 49.505, x_d = 30.
         assert_eq!(after(NadaMode::Gradual, 0.0, 1000), 1_010_000);
         assert_eq!(after(NadaMode::Gradual, 30.0, 1000), 953_340);
@@ -339,9 +332,8 @@ mod tests {
         assert_eq!(after(NadaMode::RampUp, 5.0, 2400), 2_500_000, "at most R_max");
         assert_eq!(after(NadaMode::Gradual, 3000.0, 1000), 50_000, "at least R_min");
         let (mut half, _) = pair(&Nada2015Config::default());
-        half.handle_event(Time::ZERO, &Event::RoundTrip(&testing::rtt(400)), &mut signals);
-        assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
-        half.handle_event(Time::ZERO, &Event::Message(&report(NadaMode::RampUp, 0.0, 1000)), &mut signals);
+        assert_eq!(half.on(0, Event::RoundTrip(&testing::rtt(400))), SETUP.start, "loss is part of the signal");
+        half.on(0, Event::Message(&report(NadaMode::RampUp, 0.0, 1000)));
         assert_eq!(half.decision().target.as_bps(), 1_100_000);
     }
 

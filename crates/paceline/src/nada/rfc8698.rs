@@ -14,8 +14,7 @@ use super::sender::{Generation, Sender, SenderConfig, SenderSignal};
 use super::{GradualConfig, Observer, ObserverConfig, RampUpConfig, ReceivedPacket, SequencePosition, ShapingConfig};
 use crate::params::config;
 use crate::{
-    Arrival, Config, Controller, Entry, FeedbackRequirement, NadaMode, NadaReport, Setup, SignalName, SignalTables,
-    Signals, signal_names,
+    Arrival, Config, Controller, Entry, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 
@@ -100,10 +99,7 @@ signal_names! {
 
 impl SenderSignal for NadaSignal {
     const RATE: Self = Self::Rate;
-    const MODE: Self = Self::Mode;
-    const SIGNAL: Self = Self::Signal;
-    const RECEIVED: Self = Self::Received;
-    const QUEUED: Self = Self::Queued;
+    const REPORT: [Self; 4] = [Self::Mode, Self::Signal, Self::Received, Self::Queued];
     const RTT: Self = Self::Rtt;
     const OBSERVED: Option<[Self; OBSERVED]> =
         Some([Self::AboveBase, Self::Queuing, Self::Warped, Self::LossRatio, Self::MarkingRatio, Self::LossInterval]);
@@ -164,10 +160,8 @@ impl Config for NadaSenderConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let (nada, interval) = (&self.nada, self.nada.interval);
-        let feedback = Some(FeedbackRequirement { ecn: true, interval, longest: FEEDBACK_LONGEST.max(interval) });
-        let sender = nada.sender(setup, Some(Observer::new(nada.observer)), self.window_queue);
-        Controller { feedback, ..Controller::from_sender(sender) }
+        let sender = self.nada.sender(setup, Some(Observer::new(self.nada.observer)), self.window_queue);
+        Controller::from_reports(sender, self.nada.interval, FEEDBACK_LONGEST, true)
     }
 }
 
@@ -195,7 +189,7 @@ impl Observe for Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{arrival, rtt};
+    use crate::testing::{Drive, arrival, rtt};
     use crate::{Event, Feedback, Message, PacketReport, SendHalf, StreamState};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
@@ -210,8 +204,7 @@ mod tests {
     /// Handles a NADA report. Returns the new target.
     fn target_after(half: &mut dyn SendHalf, ms: i64, mode: NadaMode, x_ms: f64, kbps: u64) -> u64 {
         let report = NadaReport { mode, signal: TimeDelta::from_millis_f64(x_ms), incoming: Rate::from_kbps(kbps) };
-        half.handle_event(Time::from_millis(ms), &Event::Message(&Message::Nada(report)), &mut Signals::disabled());
-        half.decision().target.as_bps()
+        half.on(ms, Event::Message(&Message::Nada(report))).as_bps()
     }
 
     /// V5.4 and V5.5, one report after the other.
@@ -219,8 +212,7 @@ mod tests {
     fn rate_follows_the_reports() {
         use NadaMode::{Gradual, RampUp};
         let mut half = sender(&NadaConfig::default());
-        half.handle_event(Time::ZERO, &Event::RoundTrip(&rtt(50)), &mut Signals::disabled());
-        assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
+        assert_eq!(half.on(0, Event::RoundTrip(&rtt(50))), SETUP.start, "loss is part of the signal");
         assert_eq!(target_after(&mut *half, 100, Gradual, 15.0, 1000), 970_000, "x_o = 0, x_d = 15: -3 %");
         assert_eq!(target_after(&mut *half, 200, RampUp, 20.0, 900), 1_066_667);
         assert_eq!(target_after(&mut *half, 300, RampUp, 20.0, 600), 1_066_667, "a ramp-up does not lower the rate");

@@ -48,10 +48,8 @@ pub(super) enum Generation {
 /// The names of the signals of a send half.
 pub(super) trait SenderSignal: SignalName + Debug + Send + 'static {
     const RATE: Self;
-    const MODE: Self;
-    const SIGNAL: Self;
-    const RECEIVED: Self;
-    const QUEUED: Self;
+    /// Mode, signal and received rate of the last report; the bytes in the queue.
+    const REPORT: [Self; 4];
     const RTT: Self;
     /// The names of the observer's signals, if it runs at the sender.
     const OBSERVED: Option<[Self; OBSERVED]>;
@@ -136,10 +134,9 @@ impl<S: SenderSignal> Sender<S> {
         self.updated = Some(now);
         self.decide();
         signals.emit(S::RATE, self.rate.as_bps_f64());
-        signals.emit(S::MODE, report.mode.index());
-        signals.emit(S::SIGNAL, x);
-        signals.emit(S::RECEIVED, report.incoming.as_bps_f64());
-        signals.emit(S::QUEUED, self.shaping.queued().as_bytes() as f64);
+        let queued = self.shaping.queued().as_bytes() as f64;
+        let values = [report.mode.index(), x, report.incoming.as_bps_f64(), queued];
+        S::REPORT.into_iter().zip(values).for_each(|(name, value)| signals.emit(name, value));
     }
 
     /// Returns a new rate in whole kilobits per second, if so configured: a ramp-up is rounded, and of a gradual update the

@@ -236,6 +236,7 @@ impl Receiver {
 
     /// Returns why the receive half failed; `None` if it has not. The receiver then drops it: its messages end, while reports
     /// on packets continue.
+    #[inline]
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
@@ -281,6 +282,7 @@ impl Receiver {
     }
 }
 
+#[inline]
 fn remote(time: Time) -> RemoteTime {
     RemoteTime::from_nanos(time.as_nanos())
 }

@@ -8,7 +8,7 @@ const SPANS: usize = 5;
 const SPAN: TimeDelta = TimeDelta::from_secs(1);
 
 /// A sliding maximum.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MaxInFlight {
     /// The maxima of the previous seconds, in a ring buffer, and the maximum of them.
     before: [DataSize; SPANS],
@@ -19,17 +19,6 @@ pub struct MaxInFlight {
 }
 
 impl MaxInFlight {
-    /// Creates a maximum of zero.
-    pub fn new() -> Self {
-        Self {
-            before: [DataSize::ZERO; SPANS],
-            oldest: 0,
-            past: DataSize::ZERO,
-            current: DataSize::ZERO,
-            next_span: None,
-        }
-    }
-
     /// Handles a new value.
     #[inline]
     pub fn update(&mut self, now: Time, in_flight: DataSize) {
@@ -55,19 +44,13 @@ impl MaxInFlight {
     }
 }
 
-impl Default for MaxInFlight {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn maximum_lasts_five_to_six_seconds() {
-        let mut most = MaxInFlight::new();
+        let mut most = MaxInFlight::default();
         let size = DataSize::from_bytes;
         most.update(Time::ZERO, size(100));
         most.update(Time::from_millis(900), size(9000));

@@ -89,13 +89,10 @@ impl MissingPackets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
     const ADAPTIVE: ReorderingConfig = ReorderingConfig { first: TimeDelta::ZERO, most_rtts: 1.0 };
-
-    fn at(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
 
     /// Initially a missing packet is lost immediately. After a packet was 30 ms late, missing packets are lost after 30
     /// ms. The most recent late packet counts.

@@ -29,12 +29,12 @@ pub struct Rates {
     history: [Rate; MEDIAN],
     order: [u8; MEDIAN],
     next: usize,
-    filled: usize,
+    len: usize,
 }
 
-impl Rates {
+impl Default for Rates {
     /// Creates rates of zero.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             sent: DataSize::ZERO,
             acked: DataSize::ZERO,
@@ -46,10 +46,12 @@ impl Rates {
             history: [Rate::ZERO; MEDIAN],
             order: [0; MEDIAN],
             next: 0,
-            filled: 0,
+            len: 0,
         }
     }
+}
 
+impl Rates {
     /// Starts the measurement.
     pub fn start(&mut self, now: Time) {
         self.since = now;
@@ -83,17 +85,17 @@ impl Rates {
     /// Removes the oldest value and inserts the newest one into the order.
     fn remember(&mut self, media: Rate) {
         let newest = self.next as u8;
-        if self.filled == MEDIAN {
+        if self.len == MEDIAN {
             let removed = self.order.iter().position(|index| *index == newest).unwrap_or(MEDIAN - 1);
             self.order.copy_within(removed + 1.., removed);
-            self.filled -= 1;
+            self.len -= 1;
         }
         self.history[self.next] = media;
         self.next = (self.next + 1) % MEDIAN;
-        let at = self.order[..self.filled].partition_point(|index| self.history[*index as usize] < media);
-        self.order.copy_within(at..self.filled, at + 1);
+        let at = self.order[..self.len].partition_point(|index| self.history[*index as usize] < media);
+        self.order.copy_within(at..self.len, at + 1);
         self.order[at] = newest;
-        self.filled += 1;
+        self.len += 1;
     }
 
     /// Returns `rate_transmit`.
@@ -110,7 +112,7 @@ impl Rates {
     }
     /// Returns `rate_media_median`.
     pub fn media_median(&self) -> Rate {
-        let middle = self.order[..self.filled].get(self.filled / 2);
+        let middle = self.order[..self.len].get(self.len / 2);
         middle.map_or(Rate::ZERO, |index| self.history[*index as usize])
     }
     /// Returns `current_rate`.
@@ -122,12 +124,6 @@ impl Rates {
     }
 }
 
-impl Default for Rates {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +131,7 @@ mod tests {
 
     #[test]
     fn rates_cover_the_time_since_the_last_update() {
-        let mut rates = Rates::new();
+        let mut rates = Rates::default();
         let size = DataSize::from_bytes;
         rates.start(Time::from_millis(1000));
         (0..5).for_each(|_| rates.handle_sent(size(5000)));
@@ -153,7 +149,7 @@ mod tests {
 
     #[test]
     fn median_covers_the_last_sixty_samples() {
-        let mut rates = Rates::new();
+        let mut rates = Rates::default();
         let encoded: Vec<u64> = (0..500).map(|n| n * 7919 % 101 * (n / 90 % 3)).collect();
         assert_eq!(rates.media_median(), Rate::ZERO);
         for (n, kilobytes) in encoded.iter().enumerate() {
@@ -168,7 +164,7 @@ mod tests {
     /// Half of its 12 s.
     #[test]
     fn median_ignores_short_pauses() {
-        let mut rates = Rates::new();
+        let mut rates = Rates::default();
         for n in 0..60 {
             rates.handle_encoded(DataSize::from_bytes(25_000));
             rates.update(Time::from_millis(200 * (n + 1)));

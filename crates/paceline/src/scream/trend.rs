@@ -29,7 +29,7 @@ params! {
 /// The time between two samples (RFC 8298, section 4.1.2).
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 /// The number of samples that are kept (section 4.1.1.2: `qdelay_fraction_hist`).
-const KEPT: usize = 20;
+const SAMPLES: usize = 20;
 /// After a pause of more samples the sampling times start again.
 const CAUGHT_UP_MAX: usize = 1000;
 /// Values that differ by less than this share of their size count as constant: the difference is rounding.
@@ -41,7 +41,7 @@ pub struct Trend {
     config: TrendConfig,
     fraction_avg: f64,
     /// Oldest first.
-    history: [f64; KEPT],
+    history: [f64; SAMPLES],
     trend: f64,
     memory: f64,
     next: Option<Time>,
@@ -50,7 +50,7 @@ pub struct Trend {
 impl Trend {
     /// Creates a trend without samples.
     pub fn new(config: TrendConfig) -> Self {
-        Self { config, fraction_avg: 0.0, history: [0.0; KEPT], trend: 0.0, memory: 0.0, next: None }
+        Self { config, fraction_avg: 0.0, history: [0.0; SAMPLES], trend: 0.0, memory: 0.0, next: None }
     }
 
     /// Takes the samples that are due by `now`. Since the last call the queuing delay was this fraction of its target.
@@ -80,7 +80,7 @@ impl Trend {
         let weight = self.config.weight;
         self.fraction_avg = (1.0 - weight) * self.fraction_avg + weight * fraction;
         self.history.copy_within(1.., 0);
-        self.history[KEPT - 1] = fraction;
+        self.history[SAMPLES - 1] = fraction;
         self.trend = qdelay_trend(prediction(&self.history), self.fraction_avg);
         self.memory = (self.config.memory * self.memory).max(self.trend);
     }
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn constant_delay_and_noise_have_no_trend() {
         for value in [0.0, 0.1, 1.0 / 3.0, 1e6] {
-            assert_eq!(prediction(&[value; KEPT]), 0.0, "{value}");
+            assert_eq!(prediction(&[value; SAMPLES]), 0.0, "{value}");
         }
         // Alternating samples are noise: R(1) is negative.
-        let noise: Vec<f64> = (0..KEPT).map(|n| (n % 2) as f64).collect();
+        let noise: Vec<f64> = (0..SAMPLES).map(|n| (n % 2) as f64).collect();
         assert_eq!(qdelay_trend(prediction(&noise), 1.0), 0.0);
     }
 

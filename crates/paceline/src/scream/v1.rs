@@ -23,8 +23,8 @@ use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, PacketReport, SendHalf,
-    SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, PacketReport, SendHalf, SentPacket, Setup,
+    SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
@@ -70,9 +70,7 @@ impl Config for ScreamConfig {
     /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`), as long as
     /// the path keeps the field.
     fn halves(&self, setup: &Setup) -> Controller {
-        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
-        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
+        Controller::from_reports(Sender::new(self, setup), self.feedback, self.feedback_longest, true)
     }
 }
 
@@ -146,9 +144,9 @@ impl Sender {
             trend: Trend::new(config.trend),
             target: DelayTarget::new(config.target),
             missing: MissingPackets::new(config.reordering),
-            flight: MaxInFlight::new(),
+            flight: MaxInFlight::default(),
             window,
-            rates: Rates::new(),
+            rates: Rates::default(),
             queue: RtpQueue::default(),
             media,
             config: config.clone(),

@@ -70,34 +70,31 @@ impl SteadyClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ms(ms: i64) -> Time {
-        Time::from_millis(ms)
-    }
+    use crate::testing::at;
 
     #[test]
     fn time_never_decreases_and_goes_on_after_a_step() {
         let mut clock = SteadyClock::new(Time::ZERO);
-        assert_eq!(clock.advance(ms(1000)), (ms(1000), None));
-        assert_eq!(clock.advance(ms(950)), (ms(1000), None), "jitter");
-        assert_eq!(clock.advance(ms(1010)), (ms(1010), None));
+        assert_eq!(clock.advance(at(1000)), (at(1000), None));
+        assert_eq!(clock.advance(at(950)), (at(1000), None), "jitter");
+        assert_eq!(clock.advance(at(1010)), (at(1010), None));
         let hour = 3_600_000;
-        assert_eq!(clock.advance(ms(1010 + hour)), (ms(1010 + hour), None), "suspended for an hour");
+        assert_eq!(clock.advance(at(1010 + hour)), (at(1010 + hour), None), "suspended for an hour");
         let back = TimeDelta::from_millis(hour - 10);
-        assert_eq!(clock.advance(ms(1020)), (ms(1010 + hour), Some(back)), "or a wrong time");
-        assert_eq!(clock.advance(ms(1040)), (ms(1030 + hour), None), "time goes on");
-        assert_eq!(clock.program_time(ms(1030 + hour)), ms(1040));
+        assert_eq!(clock.advance(at(1020)), (at(1010 + hour), Some(back)), "or a wrong time");
+        assert_eq!(clock.advance(at(1040)), (at(1030 + hour), None), "time goes on");
+        assert_eq!(clock.program_time(at(1030 + hour)), at(1040));
         assert_eq!(clock.program_time(Time::MAX), Time::MAX);
     }
 
     #[test]
     fn negative_and_extreme_times_are_usable() {
         let mut clock = SteadyClock::new(Time::ZERO);
-        assert_eq!(clock.advance(ms(-5000)), (Time::ZERO, Some(TimeDelta::from_secs(5))));
-        assert_eq!(clock.advance(ms(-4900)), (ms(100), None));
+        assert_eq!(clock.advance(at(-5000)), (Time::ZERO, Some(TimeDelta::from_secs(5))));
+        assert_eq!(clock.advance(at(-4900)), (at(100), None));
         let day = FORWARD_MAX;
-        assert_eq!(clock.advance(Time::MAX).0, ms(100) + day);
-        assert_eq!(clock.advance(Time::from_nanos(i64::MIN)).0, ms(100) + day);
-        assert!(clock.advance(Time::from_nanos(i64::MIN + 1_000_000)).0 <= ms(101) + day);
+        assert_eq!(clock.advance(Time::MAX).0, at(100) + day);
+        assert_eq!(clock.advance(Time::from_nanos(i64::MIN)).0, at(100) + day);
+        assert!(clock.advance(Time::from_nanos(i64::MIN + 1_000_000)).0 <= at(101) + day);
     }
 }

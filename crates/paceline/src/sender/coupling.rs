@@ -8,7 +8,7 @@ impl<T> Sender<T> {
     /// Couples the flow, if its controller supports it. From now on, after each call that may change the decision, the program
     /// must pass on a [`calculated_rate`](Self::calculated_rate). Returns the present rate of the controller.
     pub fn couple(&mut self) -> Option<Rate> {
-        self.coupled = self.half.as_ref().and_then(|half| half.calculated_rate());
+        self.coupled = self.half.get().and_then(|half| half.calculated_rate());
         self.coupled
     }
 
@@ -24,14 +24,14 @@ impl<T> Sender<T> {
     /// decision of the controller waits for [`set_coupled_rate`](Self::set_coupled_rate).
     pub fn calculated_rate(&self) -> Option<Rate> {
         let before = self.coupled?;
-        self.half.as_ref()?.calculated_rate().filter(|rate| *rate != before)
+        self.half.get()?.calculated_rate().filter(|rate| *rate != before)
     }
 
     /// Sets the flow's share. Returns the rate that the controller uses: the share within its limits.
     pub fn set_coupled_rate(&mut self, now: Time, share: Rate) -> Rate {
         let now = self.advance(now);
-        if let Some(half) = self.half.as_mut().filter(|half| half.calculated_rate() != Some(share)) {
-            half.handle_event(now, &Event::CoupledRate(share), &mut self.signals);
+        if self.half.get().is_some_and(|half| half.calculated_rate() != Some(share)) {
+            self.half.handle(now, &Event::CoupledRate(share));
         }
         let used = self.couple().unwrap_or(share);
         self.follow(now);

@@ -103,10 +103,8 @@ impl<T> Sender<T> {
     pub fn handle_stream(&mut self, now: Time, state: &StreamState) {
         let now = self.advance(now);
         self.check_application_limit(now);
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Stream(state), &mut self.signals);
-            self.update_decision();
-        }
+        self.half.handle(now, &Event::Stream(state));
+        self.update_decision();
     }
 
     /// Decides whether the packets of a frame may be queued, which take `total` bytes. `place` is that of the stream in the order
@@ -190,9 +188,7 @@ impl<T> Sender<T> {
     /// Ends an admitted frame, whose packets are all in the queue.
     pub fn finish_frame(&mut self, now: Time, frame: &QueuedFrame) {
         let now = self.advance(now);
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Frame(frame), &mut self.signals);
-        }
+        self.half.handle(now, &Event::Frame(frame));
     }
 
     /// Discards the frames of a stream that wait in the pacer, from the first one of which nothing has left. `begun` is the

@@ -66,8 +66,8 @@ impl<T> Sender<T> {
     }
 
     fn report_application_limit(&mut self, now: Time, change: Option<bool>) {
-        if let (Some(limited), Some(half)) = (change, &mut self.half) {
-            half.handle_event(now, &Event::ApplicationLimit(limited), &mut self.signals);
+        if let Some(limited) = change {
+            self.half.handle(now, &Event::ApplicationLimit(limited));
         }
     }
 }

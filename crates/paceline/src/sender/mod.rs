@@ -20,6 +20,7 @@ mod event;
 mod feedback_reader;
 mod frame_waits;
 mod frames;
+mod half;
 mod limit;
 mod network;
 mod outbox;
@@ -37,13 +38,13 @@ mod streams;
 use crate::blocks::{ApplicationLimit, ProbeEstimator};
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
-    Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf,
-    SentPacket, Signals,
+    Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SentPacket,
+    Signals,
 };
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use feedback_reader::FeedbackReader;
+use half::Half;
 use limit::LimitCheck;
 use outbox::Outbox;
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
@@ -102,8 +103,7 @@ pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct Sender<T = Vec<u8>> {
     clock: SteadyClock,
-    /// `None` without a send half, and after its failure.
-    half: Option<Box<dyn SendHalf>>,
+    half: Half,
     failure: Option<Failure>,
     /// Whether the half may change its decision when a packet is sent.
     decides_on_sent: bool,
@@ -135,7 +135,6 @@ pub struct Sender<T = Vec<u8>> {
     reported: (u64, u64),
     /// Packets that were removed from the queue by the last [`push_frame`](Self::push_frame).
     discarded: VecDeque<T>,
-    signals: Signals,
     events: VecDeque<SenderEvent>,
     /// The earliest time at which a call does something.
     wake: Time,
@@ -145,12 +144,12 @@ impl<T> Sender<T> {
     /// Creates a sender that takes the send half out of `controller`; the receive half stays there for the
     /// [`Receiver`](crate::Receiver). Without a send half the target is the highest rate of the streams.
     pub fn new(config: &SenderConfig, controller: &mut Controller, signals: Signals) -> Self {
-        let half = controller.send.take();
-        let decision = half.as_ref().map_or(Decision::new(config.uncontrolled), |half| half.decision());
+        let half = Half::new(controller.send.take(), signals);
+        let decision = half.get().map_or(Decision::new(config.uncontrolled), |half| half.decision());
         let per_packet = config.per_packet.unwrap_or(controller.feedback.is_some());
         let mut sender = Self {
             clock: SteadyClock::new(config.start),
-            decides_on_sent: half.as_ref().is_some_and(|half| half.decides_on_sent()),
+            decides_on_sent: half.get().is_some_and(|half| half.decides_on_sent()),
             half,
             failure: None,
             decision,
@@ -173,7 +172,6 @@ impl<T> Sender<T> {
             feedback_lost: false,
             reported: (0, 0),
             discarded: VecDeque::new(),
-            signals,
             events: VecDeque::new(),
             wake: config.start,
         };
@@ -183,7 +181,7 @@ impl<T> Sender<T> {
             sender.check_half();
         }
         // The first decision is an event too, because a constant controller never makes a second one.
-        sender.decision = sender.half.as_ref().map_or(decision, |half| half.decision());
+        sender.decision = sender.half.get().map_or(decision, |half| half.decision());
         sender.emit(SenderEvent::Decision(sender.decision));
         sender.apply_decision();
         sender.update_wake();
@@ -214,13 +212,12 @@ impl<T> Sender<T> {
 
     /// Calls the half if its timeout has been due for `late`. Returns whether it was.
     fn run_half_timeout(&mut self, now: Time, late: TimeDelta) -> bool {
-        let is_due = |due: Time| due + late <= now;
-        let Some(half) = self.half.as_mut().filter(|half| half.poll_timeout().is_some_and(is_due)) else {
-            return false;
-        };
-        half.handle_event(now, &Event::Timeout, &mut self.signals);
-        self.follow(now);
-        true
+        let is_due = self.half.is_due(now, late);
+        if is_due {
+            self.half.handle(now, &Event::Timeout);
+            self.follow(now);
+        }
+        is_due
     }
 
     /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and then
@@ -298,11 +295,9 @@ impl<T> Sender<T> {
         if let Some(history) = &mut self.history {
             history.handle_sent(now, &packet);
         }
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Sent(&packet), &mut self.signals);
-            if self.decides_on_sent {
-                self.update_decision();
-            }
+        self.half.handle(now, &Event::Sent(&packet));
+        if self.decides_on_sent {
+            self.update_decision();
         }
         (sequence, probe)
     }
@@ -318,12 +313,12 @@ impl<T> Sender<T> {
     #[inline]
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         // Most calls find nothing.
-        if self.events.is_empty() && self.signals.is_empty() { None } else { self.next_event() }
+        if self.events.is_empty() && self.half.signals.is_empty() { None } else { self.next_event() }
     }
 
     fn next_event(&mut self) -> Option<SenderEvent> {
         if self.events.is_empty() {
-            self.events.extend(self.signals.drain().map(|(index, value)| SenderEvent::Signal(index, value)));
+            self.events.extend(self.half.signals.drain().map(|(index, value)| SenderEvent::Signal(index, value)));
         }
         self.events.pop_front()
     }
@@ -338,8 +333,8 @@ impl<T> Sender<T> {
 
     /// Collects the signals of the controller from now on. [`poll_event`](Self::poll_event) returns them.
     pub fn enable_signals(&mut self) {
-        if !self.signals.is_enabled() {
-            self.signals = Signals::enabled();
+        if !self.half.signals.is_enabled() {
+            self.half.signals = Signals::enabled();
         }
     }
 
@@ -393,7 +388,7 @@ impl<T> Sender<T> {
     /// Returns whether the controller divides the target among the streams itself.
     #[doc(hidden)]
     pub fn controller_divides(&self) -> bool {
-        let first = self.half.as_ref().zip(self.streams.list.first());
+        let first = self.half.get().zip(self.streams.list.first());
         first.is_some_and(|(half, stream)| half.stream_rate(stream.config.id).is_some())
     }
 
@@ -428,7 +423,7 @@ impl<T> Sender<T> {
 
     /// Returns the time at which the controller itself is due, apart from packets.
     pub fn controller_timeout(&self) -> Option<Time> {
-        let due = self.half.as_ref().and_then(|half| half.poll_timeout())?;
+        let due = self.half.get()?.poll_timeout()?;
         Some(self.clock.program_time(due))
     }
 
@@ -479,7 +474,7 @@ impl<T> Sender<T> {
     #[inline]
     fn update_decision(&mut self) {
         self.check_half();
-        let Some(half) = &self.half else { return };
+        let Some(half) = self.half.get() else { return };
         if self.coupled.is_some() && self.calculated_rate().is_some() {
             return; // until the flow has its share
         }
@@ -494,14 +489,14 @@ impl<T> Sender<T> {
     /// Drops the half if it failed.
     #[inline]
     fn check_half(&mut self) {
-        if let Some(failure) = self.half.as_mut().and_then(|half| half.poll_failure()) {
+        if let Some(failure) = self.half.poll_failure() {
             self.handle_failure(failure);
         }
     }
 
     #[cold]
     fn handle_failure(&mut self, failure: Failure) {
-        (self.half, self.failure) = (None, Some(failure));
+        self.failure = Some(failure);
         self.emit(SenderEvent::ControllerFailed);
     }
 
@@ -520,8 +515,7 @@ impl<T> Sender<T> {
 
     /// Collects the probe clusters of the half. A flow that has streams, but none that carries padding, sends none.
     fn poll_probes(&mut self, now: Time) {
-        let Some(half) = &mut self.half else { return };
-        while let Some(cluster) = half.poll_probe(now) {
+        while let Some(cluster) = self.half.poll_probe(now) {
             if self.streams.carry_padding() || !self.outbox.paces() {
                 self.probes.handle_cluster(cluster);
                 self.outbox.prober.push(cluster);
@@ -532,7 +526,7 @@ impl<T> Sender<T> {
     /// Divides the target among the streams.
     fn divide(&mut self) {
         let Decision { target, padding, .. } = self.decision;
-        let half = self.half.as_deref();
+        let half = self.half.get();
         let division = self.streams.divide(target, self.reserved, padding, |id| half?.stream_rate(id));
         self.outbox.set_padding(division.padding);
         if division.is_changed {
@@ -545,11 +539,7 @@ impl<T> Sender<T> {
 
     #[inline]
     fn update_wake(&mut self) {
-        let mut wake = self.outbox.due(self.flight());
-        if let Some(half) = &self.half {
-            wake = wake.min(half.poll_timeout().unwrap_or(Time::MAX));
-        }
-        self.wake = wake;
+        self.wake = self.outbox.due(self.flight()).min(self.half.next_due());
     }
 }
 

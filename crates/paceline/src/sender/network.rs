@@ -18,9 +18,7 @@ impl<T> Sender<T> {
 
     pub(super) fn apply_bounds(&mut self, now: Time, bounds: &Bounds) {
         self.outbox.prober.drop_above(bounds.max);
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Bounds(bounds), &mut self.signals);
-        }
+        self.half.handle(now, &Event::Bounds(bounds));
     }
 
     /// Handles a change of the network route. The controller starts again with this setup, whose limits also bound the target.
@@ -38,12 +36,10 @@ impl<T> Sender<T> {
         self.rtp.handle_route_change(now);
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::RouteChange(setup), &mut self.signals);
-            half.handle_event(now, &Event::Bounds(&setup.bounds()), &mut self.signals);
-            if !self.outbox.is_available() {
-                half.handle_event(now, &Event::Availability(false), &mut self.signals);
-            }
+        self.half.handle(now, &Event::RouteChange(setup));
+        self.half.handle(now, &Event::Bounds(&setup.bounds()));
+        if !self.outbox.is_available() {
+            self.half.handle(now, &Event::Availability(false));
         }
         self.follow(now);
         self.update_wake();
@@ -59,9 +55,7 @@ impl<T> Sender<T> {
         self.outbox.set_available(now, available);
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Availability(available), &mut self.signals);
-        }
+        self.half.handle(now, &Event::Availability(available));
         self.follow(now);
         self.update_wake();
     }
@@ -144,9 +138,7 @@ impl<T> Sender<T> {
         if !self.streams.carry_padding() {
             self.outbox.prober = Prober::default();
         }
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::StreamRemoved(id), &mut self.signals);
-        }
+        self.half.handle(now, &Event::StreamRemoved(id));
         self.divide();
         self.follow(now);
         self.update_wake();

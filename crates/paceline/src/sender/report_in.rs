@@ -146,10 +146,8 @@ impl<T> Sender<T> {
         self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
         let results = self.probes.handle_reports(packets);
-        if let Some(half) = &mut self.half {
-            let feedback = Feedback { packets, outstanding, after_highest, rtt };
-            half.handle_event(now, &Event::Feedback(&feedback), &mut self.signals);
-        }
+        let feedback = Feedback { packets, outstanding, after_highest, rtt };
+        self.half.handle(now, &Event::Feedback(&feedback));
         for (id, rate) in results {
             self.emit(SenderEvent::ProbeResult { id, rate });
         }
@@ -157,18 +155,14 @@ impl<T> Sender<T> {
     }
 
     pub(super) fn pass_message(&mut self, now: Time, message: &Message) {
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Message(message), &mut self.signals);
-        }
+        self.half.handle(now, &Event::Message(message));
     }
 
     pub(super) fn pass_rtt(&mut self, now: Time, sample: TimeDelta) {
         let rtt = RoundTrip::after(self.rtt, sample);
         self.rtt = Some(rtt);
         self.emit(SenderEvent::RoundTrip(sample));
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::RoundTrip(&rtt), &mut self.signals);
-        }
+        self.half.handle(now, &Event::RoundTrip(&rtt));
     }
 
     /// Passes on the loss of a report that covers `expected` packets, once reports cover enough of them.
@@ -184,10 +178,7 @@ impl<T> Sender<T> {
     fn pass_fraction_lost(&mut self, now: Time, fraction_lost: Fraction) {
         self.loss.fraction = Some(fraction_lost);
         self.emit(SenderEvent::FractionLost(fraction_lost));
-        if let Some(half) = &mut self.half {
-            let report = ReceiverReport { fraction_lost };
-            half.handle_event(now, &Event::Report(&report), &mut self.signals);
-        }
+        self.half.handle(now, &Event::Report(&ReceiverReport { fraction_lost }));
     }
 
     /// Returns the fraction lost that was passed on since the last call, for loss protection.
@@ -207,9 +198,7 @@ impl<T> Sender<T> {
 
     pub(super) fn pass_liveness(&mut self, now: Time) {
         self.mark_answered();
-        if let Some(half) = &mut self.half {
-            half.handle_event(now, &Event::Liveness, &mut self.signals);
-        }
+        self.half.handle(now, &Event::Liveness);
     }
 
     fn mark_answered(&mut self) {

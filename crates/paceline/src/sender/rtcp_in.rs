@@ -186,7 +186,7 @@ impl<T> Sender<T> {
                 let ours = self.rtp.streams.is_empty() || ssrcs.any(is_media);
                 self.handle_rtcp_message(now, packet, ours && !status.stale);
             }
-            Rtcp::Nada { .. } | Rtcp::GroupStep { .. } | Rtcp::App { .. } => {
+            Rtcp::Nada { .. } | Rtcp::App { .. } => {
                 self.handle_rtcp_message(now, packet, status.fresh && !status.stale);
             }
             Rtcp::Pli { media_ssrc, .. } => match self.rtp.streams.iter().find(|s| s.ssrc == media_ssrc) {
@@ -232,7 +232,7 @@ impl<T> Sender<T> {
     /// Passes a message of the receive half on, if it was `accepted`.
     fn handle_rtcp_message(&mut self, now: Time, packet: &Rtcp<'_>, accepted: bool) {
         match rtcp_message::read(packet) {
-            Some(message) if accepted && self.half.is_some() => self.pass_message(now, &message),
+            Some(message) if accepted && self.half.get().is_some() => self.pass_message(now, &message),
             _ => self.rtp.ignored += 1,
         }
     }

@@ -1,8 +1,7 @@
 //! In steady state a controller does not allocate, and its state is small.
 
-use paceline::GroupDelta;
 use paceline::{
-    Arrival, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, Outgoing, PacketKind, PacketReport,
+    AppMessage, Arrival, Event, Feedback, Message, NadaMode, NadaReport, Outgoing, PacketKind, PacketReport,
     ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -124,12 +123,11 @@ fn send_halves_do_not_allocate() {
 fn messages(n: u64) -> [Message; 3] {
     let incoming = Rate::from_kbps(200 + n % 1000);
     let saw = TimeDelta::from_micros(100 * (n as i64 % 80 - 40).abs());
-    let step =
-        GroupDelta { arrival: TimeDelta::from_millis(31) + saw, departure: TimeDelta::from_millis(33), size: 300 };
+    let gradient = [(saw.as_nanos() / 1000 - 2000) as u32, 33_000, 300, incoming.as_bps() as u32];
     let mode = if n.is_multiple_of(7) { NadaMode::RampUp } else { NadaMode::Gradual };
     [
         Message::Remb(incoming),
-        Message::Gradient(GradientReport { step, incoming }),
+        Message::App(AppMessage::new(*b"GCCM", 0, &gradient).unwrap()),
         Message::Nada(NadaReport { mode, signal: saw * 10, incoming }),
     ]
 }

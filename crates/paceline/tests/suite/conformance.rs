@@ -1,8 +1,7 @@
 //! Properties that hold for every registered controller and any input. The registry is the list of tests.
 
-use paceline::GroupDelta;
 use paceline::{
-    Arrival, Controller, Decision, Event, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind,
+    AppMessage, Arrival, Controller, Decision, Event, Feedback, Message, NadaMode, NadaReport, PacketKind,
     PacketReport, ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -84,10 +83,9 @@ fn message() -> impl Strategy<Value = Message> {
     let gradient = prop_oneof![4 => -20_000i64..20_000, 1 => -(1i64 << 31)..1 << 31];
     let departure = prop_oneof![4 => 5_000i64..60_000, 1 => 0i64..1 << 32];
     let size = prop_oneof![4 => -3000i32..3000, 1 => any::<i32>()];
-    let gradient = (gradient, departure, size, rate()).prop_map(|(gradient, departure, size, incoming)| {
-        let (gradient, departure) = (TimeDelta::from_micros(gradient), TimeDelta::from_micros(departure));
-        let step = GroupDelta { arrival: gradient + departure, departure, size: size.into() };
-        Message::Gradient(GradientReport { step, incoming })
+    let gradient = (gradient, departure, size, any::<u32>()).prop_map(|(gradient, departure, size, rate)| {
+        let words = [gradient as u32, departure as u32, size as u32, rate];
+        Message::App(AppMessage::new(*b"GCCM", 0, &words).unwrap())
     });
     let signal = prop_oneof![4 => 0i64..1000, 1 => 0i64..0x8000];
     let nada = (any::<bool>(), signal, rate()).prop_map(|(gradual, signal, incoming)| {

@@ -159,8 +159,7 @@ fn controllers_need_what_the_guide_says() {
     for name in ["gcc-2013", "gcc-2015", "gcc-dynamic-alpha", "gcc-draft-2015", "gcc-2016", "gcc-remb-2018"] {
         assert_eq!(kinds[name], (false, false, Some(MessageKind::Remb)), "{name}");
     }
-    for (name, kind) in
-        [("nada", MessageKind::Nada), ("nada-2015", MessageKind::Nada), ("gcc-med16", MessageKind::Gradient)]
+    for (name, kind) in [("nada", MessageKind::Nada), ("nada-2015", MessageKind::Nada), ("gcc-med16", MessageKind::App)]
     {
         assert_eq!(kinds[name], (false, false, Some(kind)), "{name}");
     }

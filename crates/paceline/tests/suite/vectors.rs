@@ -269,7 +269,7 @@ fn trendline_matches_vectors() {
 #[test]
 fn link_capacity_matches_vectors() {
     let v = vector("V4.2");
-    let mut capacity = LinkCapacity::new();
+    let mut capacity = LinkCapacity::default();
     for (i, sample) in numbers(&v["input"]["samples"]).into_iter().enumerate() {
         capacity.update(Rate::from_bps_f64(sample * 1e3));
         let (lower, upper) = capacity.bounds().unwrap();

@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Runs these controllers on the path as far as it was observed, in the simulator.
     #[arg(long, value_name = "A,B[,…]", value_delimiter = ',')]
     what_if: Vec<String>,
-    /// Writes a copy of the input without addresses, user agents, URLs and identities, and does nothing else.
+    /// Writes a copy of the input with only what explanations need, without addresses and identities, and does nothing else.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["page", "what_if", "json"])]
     redact: Option<PathBuf>,
     /// Prints one JSON document.

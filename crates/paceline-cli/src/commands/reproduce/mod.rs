@@ -4,15 +4,19 @@ mod realtime;
 mod scoreboard;
 mod text;
 
+use super::options::{self, ControllerOptions, JobOptions, Names, SeedOptions, done_runs};
 use super::with_progress;
 use crate::errors::backend_error;
 use crate::external;
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::worlds;
 use miette::{IntoDiagnostic, Report as Error, Result, miette};
 use paceline::Registry;
+use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
 use paceline_netsim::backend::Backend;
+use paceline_results::ExperimentReport;
 use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -23,26 +27,21 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Papers (`mmsys16`), experiments (`mmsys16/table1`), `all`, or TOML files or folders of them.
-    #[arg(required = true, value_name = "TARGET")]
+    #[arg(required = true, value_name = "TARGET", value_parser = Names(options::targets), hide_possible_values = true)]
     targets: Vec<String>,
     /// Backend: sim, testbed or browser. In real time, the verdicts are compared with those of the simulator.
     #[arg(long, default_value = "sim")]
     world: String,
-    /// Controllers for every media flow, one after the other; the scenario's own, and those of the world, if absent. In real
-    /// time only.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controllers: Vec<String>,
-    /// Exactly this many runs of each case. If absent: the number in the scenario, and more (up to 40) where an interval is
-    /// too wide for a verdict; in real time, 3.
-    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    repeats: Option<u64>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+    #[command(flatten)]
+    seeds: SeedOptions,
     /// Starts no run that would not end within this time, such as `40min`. The rest is shown as `not run`, and the same
     /// command with the same --out resumes. In real time only.
-    #[arg(long, alias = "within", value_name = "TIME")]
+    #[arg(long, value_name = "TIME")]
     time_limit: Option<TimeDelta>,
-    /// Number of runs at the same time, if the machine is fast enough; 1 if absent. In real time only.
-    #[arg(long, alias = "at-once", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
-    jobs: Option<u64>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Lets the scenario files run code: they may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
@@ -53,10 +52,17 @@ pub struct Arguments {
     /// for a browser. In real time also stores every run with its events; stored runs are not repeated.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keeps each finished run in the folder of --out, and makes only the runs that it lacks. Runs of another version of the program,
+    /// or of a changed scenario, are made again. In real time this is always so.
+    #[arg(long, requires = "out")]
+    resume: bool,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
 }
+
+/// Why an experiment has seeds from 1.
+const SEEDS: &str = "verdicts are of the same runs everywhere";
 
 /// Runs experiments and prints a verdict on each published value and each bound.
 pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
@@ -65,25 +71,34 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         if arguments.sensitivity {
             return Err(miette!(help = "leave out --world", "--sensitivity works in the simulator only"));
         }
-        let registry = external::add(worlds::registry(&arguments.world), &arguments.controllers, &[], "")?;
+        let registry = external::add(worlds::registry(&arguments.world), &arguments.controllers.names, &[], "")?;
         return realtime::reproduce(arguments, &*world, registry);
     }
-    let realtime_only =
-        [("--controllers", !arguments.controllers.is_empty()), ("--time-limit", arguments.time_limit.is_some())];
-    if let Some((option, _)) = realtime_only.iter().find(|(_, given)| *given) {
-        let help = "`paceline compare` runs a scenario under several controllers";
-        return Err(miette!(help = help, "{option} needs a world in real time, and `{}` is not", world.name()));
+    if arguments.time_limit.is_some() {
+        let help = "leave it out; Ctrl-C ends the command, and --out DIR --resume continues it";
+        return Err(miette!(help = help, "--time-limit needs a world in real time, and `{}` is not", world.name()));
     }
     let origins = find_targets(&arguments.targets)?;
-    let registry = external::add_of_files(worlds::registry(&arguments.world), arguments.allow_exec, &origins)?;
-    let targets = Targets::load(origins.into_iter().map(|origin| (origin, Changes::default())), &registry)?;
+    let registry = external::add(worlds::registry(&arguments.world), &arguments.controllers.names, &[], "")?;
+    let registry = external::add_of_files(registry, arguments.allow_exec, &origins)?;
+    let controllers = arguments.controllers.without_oracles(&registry)?;
+    let mut targets = load(origins, &controllers, &registry)?;
     if targets.is_empty() {
         return Err(nothing_to_judge(arguments));
     }
+    let repeats = arguments.seeds.count(SEEDS)?;
+    arguments.jobs.start()?;
     if arguments.sensitivity {
-        return report_sensitivity(arguments, &*world, &registry, &targets.origins);
+        if !arguments.controllers.names.is_empty() {
+            return Err(miette!(help = "leave out one of them", "--sensitivity has no --controllers"));
+        }
+        return report_sensitivity(arguments, (&*world, &registry), &targets.origins, repeats);
     }
-    let seeds = arguments.repeats.map_or(Seeds::AsNeeded, Seeds::Exactly);
+    if arguments.resume {
+        targets.done = done_runs(arguments.out.as_deref(), true)?;
+        interrupt::announce(arguments.out.as_deref(), Continues::Again);
+    }
+    let seeds = repeats.map_or(Seeds::AsNeeded, Seeds::Exactly);
     let verdicts = with_progress(&*world, &registry, 0.0, |runner, progress| {
         targets.verdicts(runner, seeds, &|seconds| progress.expect(seconds))
     });
@@ -91,28 +106,51 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     finish(arguments, &verdicts, || text::describe(&verdicts.report))
 }
 
-/// Writes the scoreboard, prints the verdicts, and returns whether every claim passed.
+/// Loads the experiments under each controller. Those whose cases compare controllers are left out under another than their own.
+fn load(origins: Vec<Origin>, controllers: &[Option<String>], registry: &Registry) -> Result<Targets> {
+    let mut wanted = Vec::new();
+    for origin in origins {
+        for controller in controllers {
+            let is_other = controller.is_some() && !is_formula_table(&origin.name);
+            if is_other && Experiment::load_under(&origin, controller.as_deref(), registry)?.is_none() {
+                eprintln!("{} is left out: its cases compare controllers", origin.argument());
+                break;
+            }
+            wanted.push((origin.clone(), Changes { controller: controller.clone(), ..Changes::default() }));
+        }
+    }
+    // A formula has no controller.
+    let mut tables = BTreeSet::new();
+    wanted.retain(|(origin, _)| !is_formula_table(&origin.name) || tables.insert(origin.name.clone()));
+    Ok(Targets::load(wanted, registry)?)
+}
+
+/// Writes the scoreboard, prints the verdicts, and returns whether no claim fails.
 fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() -> String) -> Result<ExitCode> {
     if let Some(folder) = &arguments.out {
         scoreboard::write(folder, &verdicts.report)?;
     }
     output::print_result(arguments.json, verdicts, describe)?;
-    let summary = &verdicts.report.summary;
-    output::exit_code(summary.claims_held == summary.claims)
+    output::exit_code(!verdicts.report.experiments.iter().any(ExperimentReport::fails))
 }
 
 fn report_sensitivity(
     arguments: &Arguments,
-    world: &dyn Backend,
-    registry: &Registry,
+    (world, registry): (&dyn Backend, &Registry),
     origins: &[Origin],
+    repeats: Option<u64>,
 ) -> Result<ExitCode> {
     let report = with_progress(world, registry, 0.0, |runner, progress| {
-        sensitivity(runner, origins, arguments.repeats, &|seconds| progress.expect(seconds))
+        sensitivity(runner, origins, repeats, &|seconds| progress.expect(seconds))
     });
     let report = report?.map_err(backend_error)?;
     output::print_result(arguments.json, &report, || text::describe_sensitivity(&report))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Describes verdicts as text.
+pub fn text(report: &paceline_results::Report) -> String {
+    text::describe(report)
 }
 
 fn nothing_to_judge(arguments: &Arguments) -> Error {
@@ -153,11 +191,11 @@ fn find_target(target: &str) -> Result<Vec<Origin>> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let papers: BTreeSet<&str> = Catalogue.ids().filter_map(|id| Some(id.split_once('/')?.0)).collect();
     if target.contains(['/', '.']) {
         return Ok(vec![Catalogue.find(target)?]);
     }
-    let papers: Vec<&str> = papers.into_iter().chain(["all"]).collect();
+    let papers = options::papers();
+    let papers: Vec<&str> = papers.iter().map(String::as_str).chain(["all"]).collect();
     let help = format!("{}; or an experiment, see `paceline list scenarios`", suggestion(target, &papers));
     Err(miette!(help = help, "no paper `{target}`"))
 }

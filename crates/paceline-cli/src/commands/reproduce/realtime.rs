@@ -1,9 +1,9 @@
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 
-use super::text::{cell_text, interval_text, notes, place_text, verdict_counts_text};
+use super::text::{cell_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
-use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::commands::{missing_text, with_progress};
 use crate::environment::environment;
 use crate::errors::{backend_error, cached_run_error};
 use crate::external;
@@ -19,7 +19,7 @@ use paceline_lab::reproduce::{
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
+use paceline_results::{Cell, ExperimentReport, Report, Store};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
 use std::collections::BTreeMap;
@@ -38,13 +38,13 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: Re
     if experiments.is_empty() {
         return Err(nothing_to_judge(arguments));
     }
-    let seeds = arguments.repeats.unwrap_or(REPEATS);
+    let seeds = arguments.seeds.count(super::SEEDS)?.unwrap_or(REPEATS);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let resumed = RealtimeReproduction::resume(experiments, seeds, (registry, world.name()), store.as_ref());
     let mut all = resumed.into_diagnostic()?;
     let missing = all.missing();
     let seconds: f64 = missing.iter().map(|task| all.seconds(task)).sum();
-    let at_once = arguments.jobs.unwrap_or(1) as usize;
+    let at_once = arguments.jobs.jobs.unwrap_or(1) as usize;
     eprintln!("{}", missing_text(world.name(), all.run_count(), missing.len(), Some(seconds / at_once as f64)));
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let limits = Limits { at_once, within_s: arguments.time_limit.map(TimeDelta::as_secs_f64) };
@@ -63,11 +63,10 @@ fn experiments(
     registry: &Registry,
     origins: &[Origin],
 ) -> Result<Vec<RealtimeExperiment>> {
-    check_controllers(&arguments.controllers, registry)?;
-    let controllers: Vec<Option<&str>> = match arguments.controllers.as_slice() {
-        [] => [None].into_iter().chain(world.baselines().iter().map(|name| Some(*name))).collect(),
-        named => named.iter().map(|name| Some(name.as_str())).collect(),
-    };
+    let named = arguments.controllers.without_oracles(registry)?;
+    let baselines = world.baselines().iter().filter(|_| arguments.controllers.names.is_empty());
+    let controllers: Vec<Option<&str>> =
+        named.iter().map(Option::as_deref).chain(baselines.map(|name| Some(*name))).collect();
     let mut all = Vec::new();
     for origin in origins {
         for controller in &controllers {
@@ -104,7 +103,7 @@ fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<Experiment
     let experiments: Vec<_> =
         experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
     let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
-        reproduce_all(runner, &experiments, Seeds::AsNeeded, &|seconds| progress.expect(seconds))
+        reproduce_all(runner, &experiments, Seeds::AsNeeded, None, &|seconds| progress.expect(seconds))
     });
     Ok(report.map_err(backend_error)?.experiments)
 }
@@ -119,7 +118,7 @@ fn describe(report: &Report, world: &str) -> String {
     let mut text: String = by_id.values().map(|columns| describe_experiment(columns, world)).collect();
     let s = &report.summary;
     text += &format!("  published values {}", verdict_counts_text(&s.published));
-    text += &format!("; claims {}: {} pass\n", s.claims, s.claims_held);
+    text += &format!("; claims {}: {} hold\n", s.claims, s.claims_held);
     if s.all.not_run > 0 {
         text += &format!("  cells not run: {}; the same command with the same --out resumes\n", s.all.not_run);
     }
@@ -134,16 +133,16 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
     let mut table = Table::new(headings.into_iter().chain(each), 1).with_text_last();
     for (index, cell) in first.cells.iter().enumerate() {
         let wanted = match (cell.published, cell.bounds) {
-            (None, Some(bounds)) => interval_text(bounds, cell),
+            (None, Some(_)) => cell_text().tolerance(cell),
             (published, _) => cell_text().value(published, cell),
         };
         let claim = cell.claim.as_ref().filter(|_| cell.bounds.is_some());
         let place = claim.map_or(place_text(cell), |claim| format!("{} ({claim})", place_text(cell)));
-        let simulated = cell.beside.as_ref().map_or(String::new(), |other| mark(other.verdict).to_owned());
+        let simulated = cell.beside.as_ref().map_or(String::new(), |other| other.verdict.mark().to_string());
         let mut row = vec![place, wanted, cell_text().beside(cell), simulated];
         for column in columns {
             let cell: &Cell = &column.cells[index];
-            row.extend([cell_text().measured(cell), mark(cell.verdict).to_owned()]);
+            row.extend([cell_text().measured(cell), cell.verdict.mark().to_string()]);
         }
         table.row(row);
     }
@@ -161,13 +160,4 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
         text += &notes(column, "  ");
     }
     text + "\n"
-}
-
-fn mark(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Reproduced => "✓",
-        Verdict::Direction => "≈",
-        Verdict::Not => "✗",
-        Verdict::NotRun => "not run",
-    }
 }

@@ -1,10 +1,11 @@
 //! The scoreboard of `reproduce --out DIR`: JSON for `paceline diff`, a Markdown table for review, and an HTML page. It does
 //! not depend on time, machine or path.
 
-use super::text::{cell_text, interval_text};
+use super::text::cell_text;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::metrics;
 use paceline_report::cells::{place, runs};
+use paceline_report::check_text::cell_verdict;
 use paceline_report::scoreboard::{self, SCOREBOARD_PAGE};
 use paceline_results::{Cell, Report, SCOREBOARD_FILE, Scoreboard, write_whole};
 use std::path::Path;
@@ -24,8 +25,8 @@ pub fn write(folder: &Path, report: &Report) -> Result<()> {
 fn table(report: &Report) -> String {
     let s = &report.summary;
     let mut text = format!(
-        "# Scoreboard\n\nPublished values: {} of {} reproduced, {} in direction, {} not. Claims: {} of {} pass. The null sender does \
-         not reproduce\n{} of the values and {} of the claims; of these, {} values are reproduced and {} claims pass. \\*: the \
+        "# Scoreboard\n\nPublished values: {} of {} reproduced, {} in direction, {} not. Claims: {} of {} hold. The null sender does \
+         not reproduce\n{} of the values and {} of the claims; of these, {} values are reproduced and {} claims hold. \\*: the \
          null sender also reproduces the\ncell.\n\n",
         s.published.reproduced,
         s.published.cells,
@@ -54,7 +55,7 @@ fn table(report: &Report) -> String {
                 cell_text().measured(cell),
                 runs(cell),
                 cell_text().null(cell).trim_end().replace('*', "\\*"),
-                cell.verdict.name().to_owned(),
+                cell_verdict(cell),
                 note(cell),
             ]);
         }
@@ -69,13 +70,9 @@ fn row(cells: &[String]) -> String {
 
 /// Returns the published value, or the claim and its bounds.
 fn wanted(cell: &Cell) -> String {
-    match (cell.bounds, &cell.claim) {
-        (Some(bounds), Some(claim)) => format!("{claim}: {}", interval_text(bounds, cell)),
-        _ => format!(
-            "{} ± {}",
-            cell_text().value(cell.published, cell),
-            cell_text().value(cell.tolerance, cell).trim_start_matches("× ")
-        ),
+    match (cell.published, &cell.claim) {
+        (None, Some(claim)) => format!("{claim}: {}", cell_text().tolerance(cell)),
+        (published, _) => format!("{} {}", cell_text().value(published, cell), cell_text().tolerance(cell)),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Verdicts as text tables.
 
 use crate::output;
-use crate::table::{Table, kind_of, pass_text, value_text};
+use crate::table::{Table, kind_of, value_text};
 use paceline_lab::reproduce::{ConstantEnd, SensitivityReport};
 use paceline_report::cells::{CellText, place, runs};
-use paceline_results::{Cell, Counts, ExperimentReport, Report, Verdict, VerdictCounts, VerdictSummary, papers};
+use paceline_report::check_text::cell_verdict;
+use paceline_results::{Cell, CellVerdict, Counts, ExperimentReport, Report, VerdictCounts, VerdictSummary, papers};
 
 /// Returns how cells are formatted: with the units of the lab's metrics.
 pub(super) fn cell_text() -> CellText {
@@ -15,11 +16,6 @@ pub(super) fn cell_text() -> CellText {
 pub(super) fn verdict_counts_text(counts: &VerdictCounts) -> String {
     let VerdictCounts { cells, reproduced, direction, not, .. } = counts;
     format!("{cells}: {reproduced} reproduced, {direction} in direction, {not} not")
-}
-
-/// Returns the interval of a bound.
-pub(super) fn interval_text((from, to): (f64, f64), cell: &Cell) -> String {
-    format!("{} to {}", cell_text().value(Some(from), cell), cell_text().value(Some(to), cell))
 }
 
 /// Returns metric, case, flow and window of a cell in one text.
@@ -85,7 +81,7 @@ fn matrix(report: &Report) -> String {
     }
     table.render()
         + "\n"
-        + &line("cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: passed/all")
+        + &line("cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: held/all")
         + &line("second half: without the cells that the null sender reproduces too")
         + "\n"
 }
@@ -108,7 +104,8 @@ fn describe_assumed(experiments: &[ExperimentReport]) -> String {
 }
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
-    let heading = format!("{}  {}", output::bold(&experiment.id), experiment.title);
+    let under = experiment.under.as_ref().map_or(String::new(), |name| format!("  under {name}"));
+    let heading = format!("{}  {}{under}", output::bold(&experiment.id), experiment.title);
     let mut text = format!("{}\n", line(&heading).trim_start());
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
@@ -124,25 +121,25 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
             row.push(cell_text().null(cell));
-            row.push(verdict_text(cell.verdict));
+            row.push(verdict_text(cell));
             table.row(row);
         }
         text += &table.render();
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut headings = vec!["claim", "allowed", "measured", "null", "result"];
+        let mut headings = vec!["claim", "allowed", "measured", "null", "verdict"];
         if filters {
             headings.insert(3, "included");
         }
         let mut table = Table::new(headings, 1).with_text_last();
         for cell in claims {
             let mut row = vec![format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), place_text(cell))];
-            row.push(interval_text(cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY)), cell));
+            row.push(cell_text().tolerance(cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
             row.push(cell_text().null(cell));
-            row.push(pass_text(cell.verdict == Verdict::Reproduced));
+            row.push(verdict_text(cell));
             table.row(row);
         }
         text += &table.render();
@@ -159,12 +156,12 @@ fn line(text: &str) -> String {
     output::wrap(text) + "\n"
 }
 
-fn verdict_text(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Reproduced => output::good(verdict.name()),
-        Verdict::Direction => output::middling(verdict.name()),
-        Verdict::Not => output::bad(verdict.name()),
-        _ => verdict.name().to_owned(),
+fn verdict_text(cell: &Cell) -> String {
+    let text = cell_verdict(cell);
+    match (cell.verdict, cell.judgement()) {
+        (CellVerdict::Direction, _) => output::middling(&text),
+        (_, None) => text,
+        (_, Some(judgement)) => output::in_colour_of(judgement.verdict, text),
     }
 }
 
@@ -173,7 +170,7 @@ fn describe_summary(verdicts: &VerdictSummary) -> String {
     if verdicts.claims > 0 {
         let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
         text += &line(&format!(
-            "claims {}: {} pass; the null sender fails {claims} of them, and {held} of these pass",
+            "claims {}: {} hold; the null sender fails {claims} of them, and {held} of these hold",
             verdicts.claims, verdicts.claims_held
         ));
     }

@@ -4,15 +4,15 @@ use super::bounds::{Unmeasured, describe_unmeasured};
 use super::frozen::FrozenStreams;
 use super::highest;
 use crate::commands::host_session::WORLD;
-use crate::commands::run::describe_assertion;
+use crate::commands::run::assertion_line;
 use crate::output;
 use crate::table::Table;
+use paceline_live::hosts::diagnosis::{Diagnosis, Evidence, diagnose};
 use paceline_live::hosts::message::Totals;
 use paceline_live::hosts::send_side::FlowReport;
 use paceline_live::hosts::sender::{BackReport, End, SendReport};
 use paceline_live::hosts::summary::Summary;
 use paceline_live::hosts::terms::Terms;
-use paceline_live::hosts::verdict::{Evidence, Verdict, judge};
 use paceline_live::testbed::lateness;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{MetricKind, ratio_interval};
@@ -71,7 +71,7 @@ pub(super) struct Document<'a> {
     /// The TCP flow beside the media.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tcp: Option<TcpDocument>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: Diagnosis,
     pub(super) why: String,
     pub(super) evidence: Evidence,
     #[serde(flatten)]
@@ -192,7 +192,7 @@ pub(super) fn document<'a>(
         send_failures: report.send_failures,
         tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
     };
-    let (verdict, why) = judge(&evidence);
+    let (verdict, why) = diagnose(&evidence);
     Document {
         world: WORLD,
         peer,
@@ -350,7 +350,7 @@ pub(super) fn describe(document: &Document<'_>) -> String {
         text += &format!("{}\n", flows.render());
     }
     for assertion in &document.judged.assertions {
-        text += &format!("{}\n", output::wrap(&describe_assertion(assertion)));
+        text += &format!("{}\n", output::wrap(&assertion_line(assertion)));
     }
     let verdict = format!("{}: {}", document.verdict.name(), document.why);
     text += &format!("{}\n", output::wrap(&verdict));

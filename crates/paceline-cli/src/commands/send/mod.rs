@@ -38,7 +38,7 @@ use paceline_netsim::backend::Outcome;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::{EventObserver, EventRecord, RunHeader};
-use paceline_results::Store;
+use paceline_results::{Store, Verdict};
 use paceline_scenario::{Assert, Scenario};
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
@@ -212,7 +212,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     };
     let measured = collector.map(|collector| Measures::of(collector, report.lasted, report.knows_frames));
     let judged = judge(arguments.scenario.is_some(), &planned, &report, measured.as_ref());
-    let holds = judged.assertions.iter().all(|assertion| assertion.holds);
+    let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
     let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &frozen), judged);
     if let (Some(events), Some(Measures { whole, .. })) = (events, &measured) {
         let stored = Stored {
@@ -237,7 +237,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
     // Bounds of a session that ends early are not judged, and so they do not hold.
     let is_judged = report.end == End::Complete || planned.scenario.asserts.is_empty();
-    output::exit_code(report.end != End::Silence && !lacks_tcp && holds && is_judged)
+    output::exit_code(report.end != End::Silence && !lacks_tcp && none_fails && is_judged)
 }
 
 /// Serves the page of a session.

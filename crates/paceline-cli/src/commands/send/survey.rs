@@ -16,7 +16,7 @@ use paceline::Registry;
 use paceline_lab::compare::difference;
 use paceline_live::hosts::sender::{End, Progress};
 use paceline_netsim::records::{Better, MetricKind, Summary};
-use paceline_results::{ComparedDifference, DifferenceVerdict};
+use paceline_results::{Check, ComparedDifference};
 use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -234,7 +234,7 @@ fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&T
     let differences = (0..controllers.len()).map(|other| {
         let (first, second) = (values[0].as_ref()?, values[other].as_ref().filter(|_| other > 0)?);
         let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
-        difference(&pairs, better, judged)
+        difference(&pairs, better, Check::Difference { margin: 0.0, comparisons: judged })
     });
     Row {
         name,
@@ -257,7 +257,7 @@ fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &st
                 row.values[index].map_or("–".to_owned(), |summary| show(summary.mean)),
                 difference.map_or(String::new(), |d| show(d.mean)),
                 difference.map_or(String::new(), |d| format!("± {}", show(d.interval))),
-                difference.map_or("", |d| verdict(d.verdict)).to_owned(),
+                difference.map_or(String::new(), ToString::to_string),
             ]);
         }
         text += &format!("{}\n", table.render());
@@ -273,20 +273,10 @@ fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &st
     text
 }
 
-fn verdict(verdict: DifferenceVerdict) -> &'static str {
-    match verdict {
-        DifferenceVerdict::OneSeed => "one turn",
-        DifferenceVerdict::Equal => "equal",
-        DifferenceVerdict::NotSignificant => "within variation",
-        DifferenceVerdict::Better => "better",
-        DifferenceVerdict::Worse => "worse",
-        DifferenceVerdict::Different => "different",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_results::Verdict;
 
     fn names() -> Vec<String> {
         ["a", "b", "c"].map(str::to_owned).to_vec()
@@ -319,9 +309,10 @@ mod tests {
             }));
         }
         let found = row(&quantities(false), 0, &names(), &turns.iter().collect::<Vec<_>>());
-        let verdicts: Vec<Option<DifferenceVerdict>> =
-            found.differences.iter().map(|d| d.as_ref().map(|d| d.verdict)).collect();
-        assert_eq!(verdicts, [None, Some(DifferenceVerdict::Better), Some(DifferenceVerdict::NotSignificant)]);
+        let verdicts: Vec<Option<Verdict>> =
+            found.differences.iter().map(|d| d.as_ref().map(|d| d.judgement.verdict)).collect();
+        assert_eq!(verdicts, [None, Some(Verdict::Holds), Some(Verdict::Undecided)]);
+        assert_eq!(found.differences[1].as_ref().unwrap().to_string(), "better");
         let difference = found.differences[1].as_ref().unwrap().mean;
         assert!((190e3..210e3).contains(&difference), "{difference}");
     }

@@ -4,7 +4,8 @@ mod beside;
 mod plots;
 mod text;
 
-use super::{check_controllers, with_progress};
+use super::options::{self, ControllerOptions, JobOptions, Names, SeedOptions, done_runs};
+use super::with_progress;
 use crate::errors::backend_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
@@ -13,15 +14,12 @@ use crate::view::View;
 use crate::worlds;
 use beside::Earlier;
 use miette::{IntoDiagnostic, Result, miette};
-use paceline::Registry;
-use paceline_lab::done_runs::DoneRuns;
 use paceline_lab::metrics;
-use paceline_lab::suite::{ALL, Expected, Subject, Suite, run_with};
-use paceline_lab::yardsticks::Oracle;
+use paceline_lab::suite::{Expected, Suite, run_with};
 use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
-use paceline_scenario::Catalogue;
+use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,14 +30,16 @@ const LEADERBOARD: &str = "leaderboard.md";
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
-    #[arg(value_name = "SUITE")]
+    #[arg(value_name = "SUITE", value_parser = Names(options::suites), hide_possible_values = true)]
     suites: Vec<String>,
-    /// The controllers and oracles (ideal, causal), or `all`; googcc, scream-v2 and nada if absent.
-    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
-    controllers: Vec<String>,
-    /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
-    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    repeats: Option<u64>,
+    #[command(flatten)]
+    controllers: ControllerOptions,
+    #[command(flatten)]
+    seeds: SeedOptions,
+    /// Sets a value of every scenario: dotted key, elements of lists by id or number. Can be repeated. No verdicts are expected of
+    /// the changed suite.
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with_all = ["accept", "beside"])]
+    settings: Vec<Override>,
     /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -56,9 +56,8 @@ pub struct Arguments {
     /// Writes the verdicts into NAME.expected.toml beside the manifest. Later runs compare theirs with them.
     #[arg(long)]
     accept: bool,
-    /// Number of runs at the same time; the number of cores if absent.
-    #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
-    jobs: Option<u64>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -66,7 +65,7 @@ pub struct Arguments {
 
 /// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = external::add(worlds::registry("sim"), &arguments.controllers, &[], "")?;
+    let registry = external::add(worlds::registry("sim"), &arguments.controllers.names, &[], "")?;
     let world = worlds::open("sim", None)?;
     if arguments.suites.is_empty() {
         let all: Vec<&str> = Catalogue.suites().collect();
@@ -74,38 +73,34 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
             format!("name suites, a manifest of your own, or `all`; `paceline list suites` has {}", all.join(", "));
         return Err(miette!(help = help, "no suite is named"));
     }
-    let found = Suite::find_all(&arguments.suites)?;
-    let subjects = subjects(&arguments.controllers, &registry)?;
+    let mut found = Suite::find_all(&arguments.suites)?;
+    for suite in found.iter_mut().filter(|_| !arguments.settings.is_empty()) {
+        let settings: Vec<String> = arguments.settings.iter().map(Override::to_string).collect();
+        suite.title += &format!(" [{}]", settings.join(", "));
+        (suite.expected, suite.expected_file) = (None, None);
+        suite.settings.clone_from(&arguments.settings);
+    }
+    let subjects = options::subjects(&arguments.controllers.names, &registry)?;
+    let repeats = arguments.seeds.count("verdicts are of the same runs for every controller")?;
     if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
         return Err(miette!(help = help, "the suite `{}` is part of the program, so its verdicts are fixed", suite.id));
     }
-    let earlier = arguments.beside.iter().map(|folder| Earlier::read(folder, &found, arguments.repeats));
+    let earlier = arguments.beside.iter().map(|folder| Earlier::read(folder, &found, repeats));
     let earlier: Vec<Earlier> = earlier.collect::<Result<_>>()?;
-    if let Some(threads) = arguments.jobs {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-        pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
-    }
-    let done = arguments.out.as_deref().map(DoneRuns::open).transpose();
-    let done = done.into_diagnostic()?;
-    if let Some((done, folder)) = done.as_ref().filter(|done| done.count() > 0).zip(arguments.out.as_ref()) {
-        if !arguments.resume {
-            let help = "--resume uses them; to start again, name a new folder";
-            return Err(miette!(help = help, "`{}` holds {} finished runs", folder.display(), done.count()));
-        }
-        eprintln!("{} finished runs are in the folder", done.count());
-    }
+    arguments.jobs.start()?;
+    let done = done_runs(arguments.out.as_deref(), arguments.resume)?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
         let announce = |seconds| progress.expect(seconds);
-        run_with(runner, &found, &subjects, arguments.repeats, done.as_ref(), &announce)
+        run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
     });
     let mut report = report?.map_err(backend_error)?;
     if arguments.accept {
         accept(&found, &report)?;
     }
     if let Some(folder) = arguments.out.as_ref().filter(|_| arguments.plots) {
-        plots::write(folder, &report, &*world, &registry)?;
+        plots::write(folder, &report, &arguments.settings, &*world, &registry)?;
     }
     // What follows also shows the earlier results.
     let own = subjects.len();
@@ -114,6 +109,8 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     }
     if let Some(folder) = &arguments.out {
         write(folder, &report)?;
+        let page = folder.join(SUITES_PAGE);
+        eprintln!("the results are in {}; open {}", folder.display(), page.display());
     }
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
@@ -124,18 +121,6 @@ pub fn view(suites: &[Suite], report: &SuitesReport) -> View {
     text::describe(suites, report, usize::MAX)
 }
 
-fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
-    if names.iter().all(|name| name != ALL) {
-        let (oracles, controllers): (Vec<_>, Vec<_>) =
-            names.iter().cloned().partition(|name| Oracle::find(name).is_some());
-        check_controllers(&controllers, registry)?;
-        if let Some((_, name)) = oracles.iter().enumerate().find(|(n, name)| oracles[..*n].contains(name)) {
-            return Err(miette!(help = "name each oracle once", "the oracle `{name}` is named twice"));
-        }
-    }
-    Ok(Subject::named(names, registry))
-}
-
 /// Writes the results of suites into a folder: `suites.json`, its page, and the leaderboard with its pictures.
 ///
 /// # Errors
@@ -144,14 +129,12 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
-    let page = folder.join(SUITES_PAGE);
-    suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    suites::write(folder, &folder.join(SUITES_PAGE), metrics::catalogue()).into_diagnostic()?;
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
     for (name, picture) in &board.pictures {
         write_whole(folder, name, picture.as_bytes()).into_diagnostic()?;
     }
-    eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }
 

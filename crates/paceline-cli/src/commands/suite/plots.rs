@@ -9,20 +9,27 @@ use paceline_netsim::backend::Backend;
 use paceline_report::page::{self, REPORT_FILE};
 use paceline_report::suites::plots_path;
 use paceline_results::{RowKind, Store, SuitesReport};
+use paceline_scenario::Override;
 use std::path::Path;
 
 /// The seed of the run that is plotted.
 const SEED: u64 = 1;
 
 /// Runs each test that a controller fails and writes its report where the page of suites links it.
-pub(super) fn write(folder: &Path, report: &SuitesReport, world: &dyn Backend, registry: &Registry) -> Result<()> {
+pub(super) fn write(
+    folder: &Path,
+    report: &SuitesReport,
+    settings: &[Override],
+    world: &dyn Backend,
+    registry: &Registry,
+) -> Result<()> {
     let mut failed = Vec::new();
     for suite in &report.suites {
         for row in suite.rows.iter().filter(|row| row.kind != RowKind::Oracle) {
             let tests = suite.tests.iter().zip(&row.results).filter(|(test, result)| !test.held(result).is_all());
             for (test, _) in tests {
-                let selection =
-                    Selection { scenario: test.run.clone(), options: RunOptions::of_case(test.case.clone(), SEED) };
+                let options = RunOptions::of_case(test.case.clone(), settings.to_vec(), SEED);
+                let selection = Selection { scenario: test.run.clone(), options };
                 let scenario = selection.load(Some(&row.controller), registry)?;
                 failed.push((folder.join(plots_path(&suite.id, test, &row.controller)), selection, scenario, row));
             }
@@ -32,7 +39,7 @@ pub(super) fn write(folder: &Path, report: &SuitesReport, world: &dyn Backend, r
     with_progress(world, registry, seconds, |runner, _| {
         for (dir, selection, scenario, row) in &failed {
             let store = Store::create(dir).into_diagnostic()?;
-            let destination = Destination { store: Some(&store), pcap: None };
+            let destination = Destination { store: Some(&store), ..Destination::default() };
             make_runs(destination, selection, Some(&row.controller), runner, scenario, &[SEED])?;
             page::write(dir, &dir.join(REPORT_FILE), metrics::catalogue()).into_diagnostic()?;
         }

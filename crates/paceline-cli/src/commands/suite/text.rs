@@ -5,16 +5,16 @@ use crate::table::Table;
 use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
-use paceline_netsim::records::MetricKind;
+use paceline_netsim::records::{MetricKind, Summary};
+use paceline_report::check_text::BoundText;
 use paceline_report::suites::advice;
-use paceline_report::suites::bound_text::BoundText;
 use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 
-/// Failed bounds are listed for at most this many controllers, and this many for each.
+/// Bounds that do not hold are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
-/// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed. The first `own` rows are of
+/// Describes the results: a matrix of each suite, the bounds that do not hold, and the verdicts that changed. The first `own` rows are of
 /// this run, the others of earlier ones.
 pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
     let mut view = View::default();
@@ -67,11 +67,9 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
         }
     }
     for changed in &report.changed {
-        let known = report.tests.iter().any(|test| test.bound_names().any(|name| name == changed.bound));
-        let now = match (known, changed.pass) {
-            (false, _) => "is no bound of this suite any more".to_owned(),
-            (true, true) => output::good("now passes"),
-            (true, false) => output::bad("now fails"),
+        let now = match changed.verdict {
+            None => "is no bound of this suite any more".to_owned(),
+            Some(verdict) => output::in_colour_of(verdict, format!("now {verdict}")),
         };
         view.line("", format!("{}: {} {now}", changed.controller, changed.bound));
     }
@@ -110,17 +108,26 @@ fn matrix(report: &SuiteReport) -> Table {
     let mut scenarios: Vec<&str> = report.tests.iter().map(|test| test.scenario.as_str()).collect();
     scenarios.dedup();
     let short = |id: &&str| id.rsplit('/').next().unwrap_or(id).to_owned();
-    let headings = ["controller".to_owned(), "all".to_owned()].into_iter().chain(scenarios.iter().map(short));
+    let headings = HEADINGS.map(str::to_owned).into_iter().chain(scenarios.iter().map(short));
     let mut table = Table::new(headings, 1);
     for row in &report.rows {
         let of = |scenario: &&str| {
             let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
             held_text(tests.map(|(test, result)| test.held(result)).sum())
         };
-        let cells = [row.controller.clone(), held_text(report.held(row))];
+        let cells = [row.controller.clone(), held_text(report.held(row)), score_text(report.scores(row))];
         table.row(cells.into_iter().chain(scenarios.iter().map(of)).collect());
     }
     table
+}
+
+/// The first columns of the tables: bounds that hold, and the mean score, over all tests.
+const HEADINGS: [&str; 3] = ["controller", "all", "score"];
+
+/// Returns the mean of the scores of tests.
+fn score_text(scores: impl Iterator<Item = f64>) -> String {
+    let scores: Vec<f64> = scores.collect();
+    Summary::from_values(&scores).map_or("–".to_owned(), |scores| MetricKind::Points.digits(scores.mean))
 }
 
 fn held_text(held: Held) -> String {
@@ -132,7 +139,7 @@ fn held_text(held: Held) -> String {
     }
 }
 
-/// Adds a line for each bound that fails under a controller.
+/// Adds a line for each bound that does not hold under a controller.
 fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     let failed = report.tests.iter().zip(&row.results).flat_map(|(test, result)| {
         let failed = test.bounds.iter().zip(&result.bounds).filter(|(_, result)| !result.pass);
@@ -141,19 +148,8 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     let failed: Vec<_> = failed.collect();
     let format = BoundText::new(metrics::catalogue());
     for (test, bound, result) in failed.iter().take(BOUNDS_LISTED) {
-        view.line(
-            "",
-            format!(
-                "{}  {}  {}, {}: {} is {}, allowed {}",
-                output::bad("fail"),
-                row.controller,
-                test.name(),
-                bound.id,
-                format.quantity(bound),
-                format.measured(bound, result),
-                format.allowed(bound),
-            ),
-        );
+        let line = output::check_line(&format.line(&test.name(), bound, result));
+        view.line("", format!("{}  {line}", row.controller));
     }
     if failed.len() > BOUNDS_LISTED {
         view.line(
@@ -166,11 +162,12 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
 /// Returns the table with a row for each controller and a column for each suite.
 fn all(report: &SuitesReport) -> Table {
     let names = report.suites.iter().map(|suite| suite.id.clone());
-    let mut table = Table::new(["controller".to_owned(), "all".to_owned()].into_iter().chain(names), 1);
+    let mut table = Table::new(HEADINGS.map(str::to_owned).into_iter().chain(names), 1);
     for (n, row) in report.suites[0].rows.iter().enumerate() {
         let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
         let share = |held: Held| held.share().map_or("–".to_owned(), |share| MetricKind::Share.show(share));
-        let cells = [row.controller.clone(), share(held.iter().copied().sum())];
+        let scores = report.suites.iter().flat_map(|suite| suite.scores(&suite.rows[n]));
+        let cells = [row.controller.clone(), share(held.iter().copied().sum()), score_text(scores)];
         table.row(cells.into_iter().chain(held.iter().map(|held| share(*held))).collect());
     }
     table

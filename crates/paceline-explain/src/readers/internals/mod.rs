@@ -5,14 +5,14 @@
 
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{METRICS, Statistics, number, session_cap};
+use crate::statistics::{METRICS, Sample, Statistics, Tee, number, session_cap};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use times::{Grid, milliseconds, place};
+use times::{Grid, POINTS_MAX, RATES, Series, milliseconds, place};
 
 mod times;
 
@@ -21,19 +21,17 @@ pub const FORMAT: &str = "webrtc-internals";
 
 /// The longest text in the document. The longest known are series of 1000 points, below 100 kB, and session descriptions.
 const TEXT_MAX: usize = 32 << 20;
-/// Points of a series at most: Chromium keeps 1000.
-const POINTS_MAX: usize = 100_000;
 /// Objects of a connection at most.
 const OBJECTS_MAX: usize = 4096;
 
-/// Reads a dump.
+/// Reads a dump, of which `tee` receives the samples too.
 ///
 /// # Errors
 /// It is no JSON, or has no connection with statistics.
-pub fn read(input: impl Read) -> Result<Call, ReadError> {
+pub fn read(input: impl Read, tee: &mut Tee<'_>) -> Result<Call, ReadError> {
     let mut call = Call { format: FORMAT.to_owned(), ..Call::default() };
     let mut json = serde_json::Deserializer::from_reader(LimitedText::new(input));
-    let result = Document(&mut call).deserialize(&mut json);
+    let result = Document(&mut call, tee).deserialize(&mut json);
     if let Err(error) = result {
         let place = format!("line {}, column {}", error.line(), error.column());
         if call.flows.is_empty() {
@@ -58,7 +56,7 @@ pub const LEGACY: &str = "it has legacy statistics (goog…, ssrc), which are no
      to which chrome://webrtc-internals can be set";
 
 /// The document; what is known of it goes to the call.
-struct Document<'a>(&'a mut Call);
+struct Document<'a>(&'a mut Call, &'a mut Tee<'a>);
 
 impl<'de> DeserializeSeed<'de> for Document<'_> {
     type Value = ();
@@ -75,7 +73,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "PeerConnections" => map.next_value_seed(Connections(&mut *self.0))?,
+                "PeerConnections" => map.next_value_seed(Connections(&mut *self.0, &mut *self.1))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -83,7 +81,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-struct Connections<'a>(&'a mut Call);
+struct Connections<'a>(&'a mut Call, &'a mut Tee<'a>);
 
 impl<'de> DeserializeSeed<'de> for Connections<'_> {
     type Value = ();
@@ -99,13 +97,14 @@ impl<'de> Visitor<'de> for Connections<'_> {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         // Connections without flows have no number.
-        let mut number = 1;
+        let (mut number, mut all) = (1, 0);
         while map.next_key::<IgnoredAny>()?.is_some() {
             let mut connection = Connection::default();
             let result = map.next_value_seed(&mut connection);
             // Of a cut connection, the part before the cut is used.
             let flows = self.0.flows.len();
-            connection.finish(number, self.0);
+            all += 1;
+            connection.finish(number, self.0, &mut |sample| (self.1)(&format!("{all}"), sample));
             number += usize::from(self.0.flows.len() > flows);
             result?;
         }
@@ -124,20 +123,6 @@ struct Connection {
     unplaced: usize,
     left_out: bool,
 }
-
-/// The series of an object.
-#[derive(Default)]
-struct Series {
-    kind: String,
-    /// First and last time, and values, by metric.
-    metrics: BTreeMap<String, (f64, f64, Vec<Value>)>,
-    /// The same for [`RATES`].
-    rates: BTreeMap<&'static str, Vec<Value>>,
-}
-
-/// Computed rates, and the counters of which they are. Both give the time between two samples.
-const RATES: [(&str, &str); 2] =
-    [("[bytesSent_in_bits/s]", "bytesSent"), ("[bytesReceived_in_bits/s]", "bytesReceived")];
 
 impl<'de> DeserializeSeed<'de> for &mut Connection {
     type Value = ();
@@ -258,7 +243,7 @@ impl Connection {
     }
 
     /// Adds the flows of the connection to a call.
-    fn finish(self, number: usize, call: &mut Call) {
+    fn finish(self, number: usize, call: &mut Call, tee: &mut dyn FnMut(&Sample<'_>)) {
         if self.legacy && self.objects.is_empty() {
             call.notes.push(LEGACY.to_owned());
         }
@@ -284,12 +269,14 @@ impl Connection {
         // The transport first: it names the pair of candidates that is used.
         samples.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.2 != "transport").cmp(&(b.2 != "transport"))));
         let mut statistics = Statistics::default();
-        for (at, id, kind, values) in samples {
-            statistics.add(id, kind, at, &values);
+        let mut add = |sample: Sample<'_>| {
+            tee(&sample);
+            statistics.add(&sample);
+        };
+        for (at_ms, id, kind, values) in &samples {
+            add(Sample::Object { id, kind, at_ms: *at_ms, values });
         }
-        for (at, bps) in self.caps {
-            statistics.cap(at.unwrap_or(0.0), bps);
-        }
+        self.caps.iter().for_each(|(at, bps)| add(Sample::Cap { at_ms: at.unwrap_or(0.0), bps: *bps }));
         let mut part = statistics.finish(FORMAT, &format!("connection {number}"));
         call.flows.append(&mut part.flows);
         call.notes.append(&mut part.notes);

@@ -1,14 +1,31 @@
 //! When the samples of a dump were taken.
 
-use super::{POINTS_MAX, RATES, Series};
 use crate::statistics::number;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
+/// Points of a series at most: Chromium keeps 1000.
+pub(super) const POINTS_MAX: usize = 100_000;
 /// Starts and ends this near to each other are those of the same sample, ms.
 const NEAR_MS: f64 = 1500.0;
 /// The shortest and the longest time between two samples, ms.
 const INTERVALS_MS: (f64, f64) = (20.0, 120_000.0);
 /// A series may lack this share of its samples, and one. Assumed. Missing first samples shift the series by this much.
 const LACKS: f64 = 0.02;
+
+/// The series of an object.
+#[derive(Default)]
+pub(super) struct Series {
+    pub kind: String,
+    /// First and last time, and values, by metric.
+    pub metrics: BTreeMap<String, (f64, f64, Vec<Value>)>,
+    /// The same for [`RATES`].
+    pub rates: BTreeMap<&'static str, Vec<Value>>,
+}
+
+/// Computed rates, and the counters of which they are. Both give the time between two samples.
+pub(super) const RATES: [(&str, &str); 2] =
+    [("[bytesSent_in_bits/s]", "bytesSent"), ("[bytesReceived_in_bits/s]", "bytesReceived")];
 
 /// The times of the samples of a connection, for objects without series of times (before Chromium 117).
 pub(super) struct Grid(Vec<f64>);
@@ -134,7 +151,7 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn reads_times_of_the_calendar() {

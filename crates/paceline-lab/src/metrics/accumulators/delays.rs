@@ -2,10 +2,10 @@
 
 use super::histogram::Histogram;
 use paceline_units::TimeDelta;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Percentiles and moments of a set of delays, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// 5th percentile, ms.
     pub p5: f64,

@@ -8,14 +8,38 @@ const MEMORY: usize = 30;
 /// A gap of this length is a freeze, whatever the mean is.
 const LONG: TimeDelta = TimeDelta::from_secs(1);
 
+/// The last gaps between rendered frames.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecentGaps {
+    /// Ring, zero where unused, and its sum.
+    gaps: [TimeDelta; MEMORY],
+    sum: TimeDelta,
+    seen: usize,
+}
+
+impl RecentGaps {
+    pub fn add(&mut self, gap: TimeDelta) {
+        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
+        self.seen += 1;
+    }
+
+    /// Returns their mean; 0 without any.
+    pub fn mean(&self) -> TimeDelta {
+        self.sum / self.seen.clamp(1, MEMORY) as i64
+    }
+
+    /// Returns whether a gap after them is a freeze.
+    pub fn is_freeze(&self, gap: TimeDelta) -> bool {
+        let mean = self.mean();
+        gap >= LONG || self.seen >= 2 && gap > (mean * 3).max(mean + TimeDelta::from_millis(150))
+    }
+}
+
 /// The freezes of a stream, up to its last frame.
 #[derive(Clone, Debug, Default)]
 pub struct Freezes {
     last: Option<Time>,
-    /// Ring of the last gaps, zero where unused, and their sum.
-    gaps: [TimeDelta; MEMORY],
-    sum: TimeDelta,
-    seen: usize,
+    gaps: RecentGaps,
     /// Their number.
     pub count: u64,
     /// Their total duration.
@@ -30,8 +54,7 @@ impl Freezes {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;
         self.judge(last, gap);
-        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
-        self.seen += 1;
+        self.gaps.add(gap);
     }
 
     /// Returns the time of the last frame that was rendered since the last interruption.
@@ -64,12 +87,7 @@ impl Freezes {
     }
 
     fn judge(&mut self, begin: Time, gap: TimeDelta) {
-        let known = self.seen.min(MEMORY) as i64;
-        let is_longer = known >= 2 && {
-            let mean = self.sum / known;
-            gap > (mean * 3).max(mean + TimeDelta::from_millis(150))
-        };
-        if is_longer || gap >= LONG {
+        if self.gaps.is_freeze(gap) {
             self.add(begin, gap);
         }
     }

@@ -10,6 +10,7 @@ mod spans;
 mod target_sum;
 mod totals;
 mod tracks;
+mod viewer;
 
 pub(super) use delays::Delays;
 pub use delays::Distribution;
@@ -21,3 +22,5 @@ pub(super) use spans::{Spans, contains};
 pub(super) use target_sum::{TargetInForce, TargetSum};
 pub(super) use totals::{FlowTotals, HopTotals, StreamTotals, Totals};
 pub(super) use tracks::Tracks;
+pub use viewer::Score;
+pub(super) use viewer::{CONVERSATION, ScoreSums, Viewer};

@@ -12,7 +12,7 @@ mod causal;
 mod pacing;
 mod share;
 
-use paceline::Bounds;
+use paceline::{Bounds, Preset, Registry};
 use paceline_netsim::plan::{ControllerPlan, FlowChange, Plan};
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time};
@@ -58,28 +58,46 @@ impl Oracle {
         }
     }
 
+    /// Returns the registry with a controller of the name of each oracle, which follows rates as `fixed` does, so that results name the
+    /// oracle.
+    ///
+    /// # Panics
+    /// Panics if the registry lacks `fixed`, or if one of the names is taken.
+    pub fn add_all(mut registry: Registry) -> Registry {
+        for oracle in Self::ALL {
+            let (name, summary) = (oracle.name(), oracle.summary());
+            registry.add_preset(&Preset { name, base: FOLLOWER, values: &[], summary, source: None });
+        }
+        registry
+    }
+
     /// Returns the oracle of this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|oracle| oracle.name() == name)
     }
 
     /// Returns `written` with each flow that a controller can be put on under this oracle. `replaced` is the same scenario with
-    /// `fixed` as its controller: its flows differ from the written ones where they are not cross traffic. `None` if the bottleneck
+    /// `follower` as its controller: its flows differ from the written ones where they are not cross traffic. `None` if the bottleneck
     /// shares a medium, such as Wi-Fi: what such a link carries depends on who contends when, so it has no capacity to know.
-    pub fn scenario(self, written: &Scenario, mut replaced: Scenario) -> Option<Scenario> {
+    pub fn scenario(self, written: &Scenario, mut replaced: Scenario, follower: &str) -> Option<Scenario> {
         if shares_a_medium(&written.plan) {
             return None;
         }
         let plan = written.plan.clone();
         for (index, flow) in replaced.plan.flows.iter_mut().enumerate() {
             let is_written = plan.flows[index].control() == FOLLOWER;
-            if flow.control() != FOLLOWER || is_written {
+            if flow.control() != follower {
+                continue;
+            }
+            let Some(media) = flow.media_mut() else { continue };
+            if is_written {
+                media.controller.name = FOLLOWER.to_owned();
                 continue;
             }
             let rates = self.rates(&plan, index);
-            let Some(media) = flow.media_mut() else { continue };
             let packet = 8.0 * (plan.flows[index].largest_packet().as_bytes() as f64);
-            follow(&mut media.controller, &mut media.changes, &pacing::gaps(&rates, packet));
+            let name = follower.to_owned();
+            follow(&mut media.controller, name, &mut media.changes, &pacing::gaps(&rates, packet));
         }
         Some(replaced)
     }
@@ -103,10 +121,10 @@ pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
 }
 
 /// Makes a controller follow these rates: packets leave at the rate, and padding fills what the sources leave free.
-fn follow(controller: &mut ControllerPlan, changes: &mut Vec<(Time, FlowChange)>, rates: &[(Time, f64)]) {
+fn follow(controller: &mut ControllerPlan, name: String, changes: &mut Vec<(Time, FlowChange)>, rates: &[(Time, f64)]) {
     let rate = |bps: f64| Rate::from_bps_f64(bps.max(LOWEST));
     let config = vec![("rate_bps".to_owned(), rates[0].1.max(LOWEST)), ("pacing_factor".to_owned(), 1.0)];
-    *controller = ControllerPlan { name: FOLLOWER.to_owned(), config, overuse: None };
+    *controller = ControllerPlan { name, config, overuse: None };
     changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
     let bounds = |bps: f64| FlowChange::Bounds(Bounds::new(rate(bps), rate(bps)));
     // A route change starts the controller again with limits of its own.

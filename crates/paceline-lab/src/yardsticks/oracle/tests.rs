@@ -23,7 +23,7 @@ fn under(oracle: Oracle, forward: &str, flows: &str) -> Option<Scenario> {
         "id = \"a\"\ntitle = \"a\"\nduration = \"30 s\"\n[path]\nrtt = \"100 ms\"\n[path.forward]\n{forward}\n{flows}\n\
          [measure]\nqueue = \"packet\"\n"
     );
-    oracle.scenario(&scenario(&text, None), scenario(&text, Some(FOLLOWER)))
+    oracle.scenario(&scenario(&text, None), scenario(&text, Some(FOLLOWER)), FOLLOWER)
 }
 
 /// Runs a scenario and returns the results of its bottleneck.

@@ -63,14 +63,6 @@ pub(super) fn message(message: &Message) -> Option<PacelineMessage> {
     let empty = PacelineMessage::default();
     Some(match message {
         Message::Remb(rate) => PacelineMessage { kind: PACELINE_MESSAGE_REMB, rate_bps: rate.as_bps(), ..empty },
-        Message::Gradient(report) => PacelineMessage {
-            kind: PACELINE_MESSAGE_GRADIENT,
-            arrival_delta_ns: report.step.arrival.as_nanos(),
-            departure_delta_ns: report.step.departure.as_nanos(),
-            size_delta_bytes: report.step.size,
-            rate_bps: report.incoming.as_bps(),
-            ..empty
-        },
         Message::Nada(report) => PacelineMessage {
             kind: PACELINE_MESSAGE_NADA,
             ramp_up: (report.mode == NadaMode::RampUp).into(),

@@ -1,6 +1,6 @@
 //! The answers of a program.
 
-use super::Ecn;
+use super::input::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -76,12 +76,6 @@ impl ReceiverMessage {
     pub fn new(message: &Message) -> Option<Self> {
         Some(match message {
             Message::Remb(rate) => Self::Remb { rate_bps: rate.as_bps() },
-            Message::Gradient(report) => Self::Gradient {
-                arrival_delta_ns: report.step.arrival.as_nanos(),
-                departure_delta_ns: report.step.departure.as_nanos(),
-                size_delta_bytes: report.step.size,
-                incoming_bps: report.incoming.as_bps(),
-            },
             Message::Nada(report) => Self::Nada {
                 ramp_up: report.mode == paceline::NadaMode::RampUp,
                 signal_ns: report.signal.as_nanos(),

@@ -109,9 +109,6 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The number of kinds.
-    pub const COUNT: usize = 14;
-
     /// Returns the delivery of a kind that a hello does not list.
     pub fn default_delivery(self) -> Delivery {
         match self {
@@ -119,27 +116,6 @@ impl EventKind {
             Self::Rtt | Self::Liveness | Self::ApplicationLimit | Self::StreamRemoved => Delivery::Later,
             _ => Delivery::Now,
         }
-    }
-
-    /// Returns all kinds, in order.
-    pub fn all() -> [Self; Self::COUNT] {
-        use EventKind::*;
-        [
-            Sent,
-            Feedback,
-            Rtt,
-            Report,
-            Message,
-            Liveness,
-            Stream,
-            Frame,
-            ApplicationLimit,
-            StreamRemoved,
-            Bounds,
-            Route,
-            Availability,
-            Timeout,
-        ]
     }
 }
 

@@ -224,17 +224,6 @@ pub enum ReceiverMessage {
         /// The rate.
         rate_bps: u64,
     },
-    /// A measured delay gradient of `gcc-med16`.
-    Gradient {
-        /// The time between the arrivals of two groups.
-        arrival_delta_ns: i64,
-        /// The time between their departures.
-        departure_delta_ns: i64,
-        /// The difference of their sizes.
-        size_delta_bytes: i64,
-        /// The incoming rate; 0 while it is unknown.
-        incoming_bps: u64,
-    },
     /// The report of a NADA receiver.
     Nada {
         /// Whether the mode is accelerated ramp-up; else gradual update.

@@ -2,10 +2,8 @@
 
 use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
-use paceline::GroupDelta;
 use paceline::{
-    AppMessage, Arrival, Controller, Decision, Event, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf,
-    SendHalf, Signals,
+    AppMessage, Arrival, Controller, Decision, Event, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf, Signals,
 };
 use paceline_netsim::flow::StreamConfig;
 use paceline_units::{Rate, RemoteTime, Time};
@@ -23,10 +21,9 @@ struct MessageSource {
 
 fn messages(round: u64) -> [Message; 4] {
     let incoming = Rate::from_bps(round);
-    let step = GroupDelta { arrival: ms(35), departure: ms(33), size: -70 };
     [
         Message::Remb(incoming),
-        Message::Gradient(GradientReport { step, incoming }),
+        Message::App(AppMessage::new(*b"GCCM", 0, &[2000, 33_000, 70, round as u32]).unwrap()),
         Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: ms(7), incoming }),
         Message::App(AppMessage::new(*b"MINE", 3, &[round as u32; 16]).unwrap()),
     ]
@@ -91,7 +88,7 @@ fn messages_of_one_instant_share_a_report_and_all_arrive() {
     for left in &call.back_log {
         let kinds = parse_compound(&left.bytes).unwrap().into_iter().map(|packet| match packet {
             Rtcp::ReceiverReport { .. } => 'r',
-            Rtcp::Remb { .. } | Rtcp::GroupStep { .. } | Rtcp::Nada { .. } | Rtcp::App { .. } => 'm',
+            Rtcp::Remb { .. } | Rtcp::Nada { .. } | Rtcp::App { .. } => 'm',
             _ => '-',
         });
         let kinds: String = kinds.filter(|kind| *kind != '-').collect();

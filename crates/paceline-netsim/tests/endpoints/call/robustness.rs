@@ -8,7 +8,7 @@ use crate::call::{any_media, assert_within, kbps, ms};
 use paceline::{Decision, Registry};
 use paceline_netsim::flow::SenderEvent;
 use paceline_units::{Rate, Time};
-use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, ReportBlock, Rtcp, parse_compound};
+use paceline_wire::{CompoundWriter, NadaFeedback, ReportBlock, Rtcp, parse_compound};
 
 fn controllers() -> Vec<&'static str> {
     let registry = Registry::standard();
@@ -79,8 +79,7 @@ fn forged_feedback_has_no_effect() {
         })
     };
     let nada = NadaFeedback { gradual: true, signal: ms(900), rate: kbps(60) };
-    let step = GroupStep { gradient: ms(400), departure: ms(33), size: 0, rate: kbps(60) };
-    let messages = |w: &mut CompoundWriter<'_>| w.nada(1, &nada).and_then(|()| w.group_step(1, &step)).unwrap();
+    let messages = |w: &mut CompoundWriter<'_>| w.nada(1, &nada).and_then(|()| w.app(1, 0, *b"MINE", &[7])).unwrap();
     let messages_after = |ssrc, highest| {
         compound(|w| {
             w.receiver_report(1, &[block(ssrc, highest)]).unwrap();

@@ -2,12 +2,9 @@ use super::config::LossV2Config;
 use super::likelihood::loss_probability;
 use super::observations::Observation;
 use super::*;
+use crate::testing::kbps;
 use libm::log;
 use paceline_units::{DataSize, RemoteTime};
-
-fn kbps(kbps: u64) -> Rate {
-    Rate::from_kbps(kbps)
-}
 
 /// Reports on 50 packets of 1000 bytes, 5 ms apart, of which `lost` are lost; the newest was sent at 250 (i + 1) ms.
 fn message(i: i64, lost: impl Fn(i64) -> bool) -> Vec<PacketReport> {

@@ -8,7 +8,7 @@ const HISTORY: usize = 20;
 const HISTORY_PERIOD: TimeDelta = TimeDelta::from_millis(50);
 
 /// Two maxima, and a history of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FlightMax {
     current: DataSize,
     previous: DataSize,
@@ -20,19 +20,6 @@ pub struct FlightMax {
 }
 
 impl FlightMax {
-    /// Creates maxima of zero.
-    pub fn new() -> Self {
-        Self {
-            current: DataSize::ZERO,
-            previous: DataSize::ZERO,
-            began: None,
-            history: [DataSize::ZERO; HISTORY],
-            next: 0,
-            remembered: None,
-            longest: DataSize::ZERO,
-        }
-    }
-
     /// Handles a new value.
     #[inline]
     pub fn handle(&mut self, in_flight: DataSize) {
@@ -75,7 +62,7 @@ mod tests {
 
     #[test]
     fn maxima_last_for_two_periods_and_for_a_second() {
-        let mut most = FlightMax::new();
+        let mut most = FlightMax::default();
         let size = DataSize::from_bytes;
         let period = TimeDelta::from_millis(100);
         most.update(Time::ZERO, period);

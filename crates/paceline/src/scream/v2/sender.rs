@@ -15,8 +15,8 @@ use super::shares::Shares;
 use super::target_rate::FrameStatistics;
 use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Bounds, Config, Controller, Decision, Entry, Event, Feedback, FeedbackRequirement, PacketReport, QueuedFrame,
-    SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
+    Bounds, Config, Controller, Decision, Entry, Event, Feedback, PacketReport, QueuedFrame, SendHalf, SentPacket,
+    Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta, round_to_u64};
 
@@ -61,9 +61,7 @@ impl Config for ScreamV2Config {
     const SIGNALS: SignalTables = (ScreamV2Signal::TABLE, &[]);
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
-        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
+        Controller::from_reports(Sender::new(self, setup), self.feedback, self.feedback_longest, true)
     }
 }
 
@@ -136,7 +134,7 @@ impl Sender {
             alpha: L4sAlpha::new(config.alpha),
             missing: MissingPackets::new(config.reordering),
             loss: LossRate::new(config.loss),
-            flight: FlightMax::new(),
+            flight: FlightMax::default(),
             rtt: SmoothedRtt::new(config.smoothing),
             window: ReferenceWindow::new(config.window.for_packets(setup)),
             frames: FrameStatistics::new(config.media),

@@ -1,5 +1,4 @@
 //! Shared libraries as controllers, in simulated runs.
-#![cfg(unix)]
 
 use paceline::Registry;
 use paceline_live::external::entry;

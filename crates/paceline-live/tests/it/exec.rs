@@ -1,5 +1,4 @@
 //! Programs as controllers, in simulated runs.
-#![cfg(unix)]
 
 use paceline::Registry;
 use paceline_live::external::{LastLines, entry};

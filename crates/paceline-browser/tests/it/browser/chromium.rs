@@ -1,7 +1,5 @@
 //! Browser control, error reporting, and cleanup after normal and forced ends.
 
-#![cfg(unix)]
-
 use paceline_browser::chromium::{Browser, Error, Scratch, required};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -110,7 +108,7 @@ fn killed_process_is_cleaned_up() {
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_process_that_is_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "browser::chromium::child_process_that_is_killed", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -89,7 +89,7 @@ fn replay(plan: &Plan, events: &[EventRecord]) -> (u64, Vec<EventRecord>) {
 
 #[test]
 fn simulator_reproduces_the_link_to_the_nanosecond() {
-    if !common::is_testbed_available() {
+    if !crate::common::is_testbed_available() {
         return;
     }
     let plan = plan();
@@ -112,6 +112,3 @@ fn simulator_reproduces_the_link_to_the_nanosecond() {
     *at += paceline_units::TimeDelta::from_nanos(1);
     assert_ne!(replay(&plan, &moved).0, hash);
 }
-
-#[path = "common/mod.rs"]
-mod common;

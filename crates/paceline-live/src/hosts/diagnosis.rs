@@ -1,4 +1,4 @@
-//! The verdict on a session: the first rule that applies, with its evidence.
+//! The diagnosis of a session: the first rule that applies, with its evidence.
 
 use crate::hosts::drift::Drift;
 use serde::Serialize;
@@ -16,10 +16,10 @@ const VARIATION_LIMIT_MS: f64 = 150.0;
 /// Lateness of timers (99th percentile) above which the sender is too slow, ms: packets of a frame are some milliseconds apart.
 const LATE_LIMIT_MS: f64 = 5.0;
 
-/// The verdict.
+/// What limited a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Diagnosis {
     /// The peer reported no packet.
     NothingArrived,
     /// The peer reported packets, then none for ten seconds ([`crate::hosts::silence`]).
@@ -59,49 +59,49 @@ pub struct Evidence {
     pub tcp_bps: Option<f64>,
 }
 
-/// Returns the verdict and its evidence as a sentence.
-pub fn judge(evidence: &Evidence) -> (Verdict, String) {
-    let (verdict, mut why) = judge_media(evidence);
+/// Returns the diagnosis and its evidence as a sentence.
+pub fn diagnose(evidence: &Evidence) -> (Diagnosis, String) {
+    let (diagnosis, mut why) = diagnose_media(evidence);
     if let Some(drift) = &evidence.drift {
         why += &format!("; {}", describe(drift));
     }
     if let Some(tcp) = evidence.tcp_bps {
         why += &format!("; the TCP flow beside it received {:.2} Mbit/s", tcp / 1e6);
     }
-    (verdict, why)
+    (diagnosis, why)
 }
 
-fn judge_media(evidence: &Evidence) -> (Verdict, String) {
+fn diagnose_media(evidence: &Evidence) -> (Diagnosis, String) {
     let Evidence { received_packets, silent, loss_ratio, target_share, variation_p95_ms, .. } = *evidence;
     let Evidence { late_p99_ms, send_failures, drift, .. } = *evidence;
     let (loss, target) = (loss_ratio * 100.0, target_share * 100.0);
     let explains = |drift: Drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS;
     let may_be_drift = target_share >= TARGET_LIMIT && drift.is_some_and(explains);
     match () {
-        () if received_packets == 0 => (Verdict::NothingArrived, "no packet was reported as received".to_owned()),
-        () if silent => (Verdict::FeedbackLost, "no feedback arrived for 10 s".to_owned()),
+        () if received_packets == 0 => (Diagnosis::NothingArrived, "no packet was reported as received".to_owned()),
+        () if silent => (Diagnosis::FeedbackLost, "no feedback arrived for 10 s".to_owned()),
         () if send_failures > 0 => {
-            (Verdict::SenderTooSlow, format!("this system did not accept {send_failures} packets"))
+            (Diagnosis::SenderTooSlow, format!("this system did not accept {send_failures} packets"))
         }
         () if late_p99_ms > LATE_LIMIT_MS => {
-            (Verdict::SenderTooSlow, format!("1 % of timers fired {late_p99_ms:.1} ms late or later (limit 5 ms)"))
+            (Diagnosis::SenderTooSlow, format!("1 % of timers fired {late_p99_ms:.1} ms late or later (limit 5 ms)"))
         }
         () if loss_ratio > LOSS_LIMIT => {
-            (Verdict::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
+            (Diagnosis::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
         }
         () if variation_p95_ms > VARIATION_LIMIT_MS => (
-            if may_be_drift { Verdict::ClockDriftSeen } else { Verdict::DelayLimited },
+            if may_be_drift { Diagnosis::ClockDriftSeen } else { Diagnosis::DelayLimited },
             format!("5 % of packets were {variation_p95_ms:.0} ms or more above the smallest delay (limit 150 ms)"),
         ),
         () if target_share < TARGET_LIMIT => (
-            Verdict::DelayLimited,
+            Diagnosis::DelayLimited,
             format!(
                 "the target was {target:.0} % of the highest rate (limit 90 %), loss {loss:.1} %, delay variation \
                  {variation_p95_ms:.1} ms at p95"
             ),
         ),
         () => (
-            Verdict::Steady,
+            Diagnosis::Steady,
             format!(
                 "the target was {target:.0} % of the highest rate, loss {loss:.1} %, delay variation \
                  {variation_p95_ms:.1} ms at p95"
@@ -118,7 +118,7 @@ fn describe(drift: &Drift) -> String {
     )
 }
 
-impl Verdict {
+impl Diagnosis {
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -150,39 +150,39 @@ mod tests {
             send_failures: 0,
             tcp_bps: None,
         };
-        assert_eq!(judge(&good).0, Verdict::Steady, "every value is at its limit");
+        assert_eq!(diagnose(&good).0, Diagnosis::Steady, "every value is at its limit");
         let drift = |change_ms: f64| Some(Drift { ppm: change_ms, change_ms });
         for (evidence, verdict, word) in [
-            (Evidence { received_packets: 0, ..good }, Verdict::NothingArrived, "no packet"),
-            (Evidence { silent: true, ..good }, Verdict::FeedbackLost, "10 s"),
-            (Evidence { loss_ratio: 0.021, ..good }, Verdict::LossLimited, "2.1 %"),
-            (Evidence { variation_p95_ms: 151.0, ..good }, Verdict::DelayLimited, "151 ms"),
+            (Evidence { received_packets: 0, ..good }, Diagnosis::NothingArrived, "no packet"),
+            (Evidence { silent: true, ..good }, Diagnosis::FeedbackLost, "10 s"),
+            (Evidence { loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "2.1 %"),
+            (Evidence { variation_p95_ms: 151.0, ..good }, Diagnosis::DelayLimited, "151 ms"),
             (
                 Evidence { variation_p95_ms: 200.0, drift: drift(-50.0), ..good },
-                Verdict::ClockDriftSeen,
+                Diagnosis::ClockDriftSeen,
                 "50.0 ppm slower",
             ),
             (
                 Evidence { variation_p95_ms: 200.0, drift: drift(49.0), ..good },
-                Verdict::DelayLimited,
+                Diagnosis::DelayLimited,
                 "49.0 ppm faster",
             ),
             (
                 Evidence { variation_p95_ms: 200.0, drift: drift(90.0), target_share: 0.3, ..good },
-                Verdict::DelayLimited,
+                Diagnosis::DelayLimited,
                 "200 ms or more",
             ),
-            (Evidence { drift: drift(100.0), ..good }, Verdict::Steady, "by 100.0 ms over"),
-            (Evidence { target_share: 0.89, ..good }, Verdict::DelayLimited, "89 %"),
-            (Evidence { late_p99_ms: 5.1, ..good }, Verdict::SenderTooSlow, "5.1 ms"),
+            (Evidence { drift: drift(100.0), ..good }, Diagnosis::Steady, "by 100.0 ms over"),
+            (Evidence { target_share: 0.89, ..good }, Diagnosis::DelayLimited, "89 %"),
+            (Evidence { late_p99_ms: 5.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),
             // A TCP flow does not change the verdict.
-            (Evidence { tcp_bps: Some(1.5e6), ..good }, Verdict::Steady, "1.50 Mbit/s"),
-            (Evidence { tcp_bps: Some(1.5e6), loss_ratio: 0.021, ..good }, Verdict::LossLimited, "1.50 Mbit/s"),
-            (Evidence { send_failures: 1, ..good }, Verdict::SenderTooSlow, "1 packets"),
+            (Evidence { tcp_bps: Some(1.5e6), ..good }, Diagnosis::Steady, "1.50 Mbit/s"),
+            (Evidence { tcp_bps: Some(1.5e6), loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "1.50 Mbit/s"),
+            (Evidence { send_failures: 1, ..good }, Diagnosis::SenderTooSlow, "1 packets"),
             // A sender that is too slow says nothing about the path.
-            (Evidence { late_p99_ms: 5.1, loss_ratio: 0.1, ..good }, Verdict::SenderTooSlow, "5.1 ms"),
+            (Evidence { late_p99_ms: 5.1, loss_ratio: 0.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),
         ] {
-            let (judged, why) = judge(&evidence);
+            let (judged, why) = diagnose(&evidence);
             assert!(judged == verdict && why.contains(word), "{evidence:?}: {judged:?}, {why}");
         }
     }

@@ -1,5 +1,4 @@
 //! The page in a real browser with a run on the testbed: its plots follow the run, and its sliders control the link.
-#![cfg(target_os = "linux")]
 
 use paceline::Registry;
 use paceline_browser::chromium::{Browser, Page, Scratch, required};
@@ -32,20 +31,6 @@ controller = "gcc-2016"
 start_rate = "800kbps"
 encoder = { source = "ideal", min = "100kbps", max = "3Mbps" }
 "#;
-
-/// Returns whether the testbed is available; prints a note if not.
-///
-/// # Panics
-/// It is not available although `PACELINE_REQUIRE` lists `track`.
-fn is_testbed_available() -> bool {
-    let missing = Testbed::missing();
-    let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|list| list.split([',', ' ']).any(|r| r == "track"));
-    assert!(missing.is_none() || !required, "PACELINE_REQUIRE requires the testbed: {missing:?}");
-    if let Some(missing) = &missing {
-        eprintln!("NOT TESTED: {missing}");
-    }
-    missing.is_none()
-}
 
 /// Records the link updates of the run.
 #[derive(Clone, Default)]
@@ -83,7 +68,7 @@ const RECEIVED: &str = "paceline.points.slice(-10).reduce((sum, p) => sum + p.fl
 #[test]
 fn sliders_in_the_browser_move_the_link_and_the_plots_follow() {
     let Some(_) = required() else { return };
-    if !is_testbed_available() {
+    if !crate::common::is_testbed_available() {
         return;
     }
     let registry = Registry::standard();

@@ -1,6 +1,5 @@
 //! Calls between two local endpoints over the loopback device, in real time and without a browser. The tests do not depend
 //! on the speed of the machine.
-#![cfg(target_os = "linux")]
 
 use paceline::Registry;
 use paceline_browser::call::endpoint::{Endpoint, EndpointError};

@@ -33,7 +33,7 @@ impl EventObserver for Seen {
 
 /// Runs a flow for six seconds on two hops of which the first one marks.
 fn run(mark: &str, second: &str, flow: &str) -> Option<Seen> {
-    if !common::is_testbed_available() {
+    if !crate::common::is_testbed_available() {
         return None;
     }
     let text = format!(
@@ -80,6 +80,3 @@ fn tcp_of_the_kernel_reacts_to_marks() {
     assert_eq!((off.fields, off.marked), (vec![Ecn::NotEct], None));
     assert!(on.dropped == 0 && off.dropped > 0, "{} {}", on.dropped, off.dropped);
 }
-
-#[path = "common/mod.rs"]
-mod common;

@@ -5,7 +5,7 @@ use paceline_units::{DataSize, Rate, TimeDelta};
 
 /// T over L: an excess of the queue is drained more slowly than it is seen, so that the loop is damped.
 const DRAIN_FACTOR: f64 = 1.5;
-/// The least part of the rate that a drain leaves.
+/// The least share of the rate that a drain leaves.
 const RATIO_MIN: f64 = 0.3;
 /// The limits of the queue that is allowed.
 const REFERENCE: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(5), TimeDelta::from_millis(80));
@@ -16,9 +16,9 @@ const FREE: f64 = 1.5;
 /// The largest multiple of gamma.
 const SPEED_MAX: f64 = 3.0;
 /// The least m.
-const PART_MIN: f64 = 0.35;
+const LOSS_FACTOR_MIN: f64 = 0.35;
 /// The time constant of the growth of m: it doubles in 28 s.
-const PART_TIME: TimeDelta = TimeDelta::from_secs(40);
+const LOSS_FACTOR_TIME: TimeDelta = TimeDelta::from_secs(40);
 /// The time after a loss in which growth returns.
 const CAUTION: TimeDelta = TimeDelta::from_secs(10);
 /// The longest round-trip time that counts in the step of a flow whose packets are marked.
@@ -31,7 +31,7 @@ const DRAIN_GAIN: f64 = 0.7;
 /// ```text
 /// L = rtt_min + W / 2 + I                                             (2)
 /// ```
-pub fn seen(rtt: TimeDelta, window: TimeDelta, interval: TimeDelta) -> TimeDelta {
+pub fn response_time(rtt: TimeDelta, window: TimeDelta, interval: TimeDelta) -> TimeDelta {
     rtt + window.scale(0.5) + interval
 }
 
@@ -40,8 +40,8 @@ pub fn seen(rtt: TimeDelta, window: TimeDelta, interval: TimeDelta) -> TimeDelta
 /// ```text
 /// T = max(T_min, 1.5 L)                                               (3)
 /// ```
-pub fn drain_time(config: &DrcConfig, seen: TimeDelta) -> TimeDelta {
-    config.drain.max(seen.scale(DRAIN_FACTOR))
+pub fn drain_time(config: &DrcConfig, response: TimeDelta) -> TimeDelta {
+    config.drain.max(response.scale(DRAIN_FACTOR))
 }
 
 /// The queue that is allowed.
@@ -50,19 +50,19 @@ pub fn drain_time(config: &DrcConfig, seen: TimeDelta) -> TimeDelta {
 /// q_ref = m q_0 + k jitter,    5 ms to 80 ms                          (4)
 /// ```
 ///
-/// A queue that drops early, or that is short, loses packets below `q_0`: losses halve the part m.
-pub fn reference(config: &DrcConfig, jitter: TimeDelta, part: f64) -> TimeDelta {
-    (config.reference.scale(part) + jitter.scale(config.jitter_factor)).max(REFERENCE.0).min(REFERENCE.1)
+/// A queue that drops early, or that is short, loses packets below `q_0`: losses halve m.
+pub fn reference(config: &DrcConfig, jitter: TimeDelta, loss_factor: f64) -> TimeDelta {
+    (config.reference.scale(loss_factor) + jitter.scale(config.jitter_factor)).max(REFERENCE.0).min(REFERENCE.1)
 }
 
 /// m after a loss.
-pub fn shorten(part: f64) -> f64 {
-    (part * 0.5).max(PART_MIN)
+pub fn shorten(loss_factor: f64) -> f64 {
+    (loss_factor * 0.5).max(LOSS_FACTOR_MIN)
 }
 
 /// m after the time `dt` without a loss: it doubles in 28 s.
-pub fn lengthen(part: f64, dt: TimeDelta) -> f64 {
-    (part * (1.0 + dt.as_secs_f64() / PART_TIME.as_secs_f64())).min(1.0)
+pub fn lengthen(loss_factor: f64, dt: TimeDelta) -> f64 {
+    (loss_factor * (1.0 + dt.as_secs_f64() / LOSS_FACTOR_TIME.as_secs_f64())).min(1.0)
 }
 
 /// What is added to the rate in each time T. It makes flows equal that share a queue. With the square root of the rate it is
@@ -87,7 +87,7 @@ pub fn base(config: &DrcConfig, before: Rate, slope: f64, delivery: Rate) -> Rat
     before.scale((1.0 - slope).max(0.0)).max(low).min(high)
 }
 
-/// The part of the base that drains an excess of the queue in the time T.
+/// The share of the base that drains an excess of the queue in the time T.
 ///
 /// ```text
 /// d = max(1 - (q - q_ref) / T, 0.3)                                   (7a)
@@ -110,18 +110,18 @@ pub fn drain(rate: Rate, base: Rate, drained: f64, additive: Rate) -> Rate {
 /// ```text
 /// g = gamma min(max(free / 1.5 L - 1, 0), 3)                          (8)
 /// ```
-pub fn growth(config: &DrcConfig, free: Option<TimeDelta>, seen: TimeDelta) -> f64 {
-    let times = free.map_or(f64::MAX, |free| free.as_secs_f64() / (FREE * seen.as_secs_f64()).max(1e-3));
+pub fn growth(config: &DrcConfig, free: Option<TimeDelta>, response: TimeDelta) -> f64 {
+    let times = free.map_or(f64::MAX, |free| free.as_secs_f64() / (FREE * response.as_secs_f64()).max(1e-3));
     config.growth * (times - 1.0).clamp(0.0, SPEED_MAX)
 }
 
-/// The part of the additive step that losses leave: m, and less in the time after a loss that lowered the rate.
+/// The share of the additive step that losses leave: m, and less in the time after a loss that lowered the rate.
 ///
 /// ```text
 /// c = m min(since / 10 s, 1)                                          (9)
 /// ```
-pub fn caution(part: f64, since: Option<TimeDelta>) -> f64 {
-    part * since.map_or(1.0, |since| (since.as_secs_f64() / CAUTION.as_secs_f64()).min(1.0))
+pub fn caution(loss_factor: f64, since: Option<TimeDelta>) -> f64 {
+    loss_factor * since.map_or(1.0, |since| (since.as_secs_f64() / CAUTION.as_secs_f64()).min(1.0))
 }
 
 /// What [`grow`] needs.
@@ -136,7 +136,7 @@ pub struct Growth {
     /// g, equation 8.
     pub factor: f64,
     /// The time since the last message over L, at most 1.
-    pub part: f64,
+    pub elapsed: f64,
     /// q over q_ref, at most 1.
     pub queue: f64,
 }
@@ -148,9 +148,9 @@ pub struct Growth {
 /// r = min(r + (s + g r) (dt / L) (1 - q / q_ref), max(r, D (1 + 3 gamma) + 2 s))      (10)
 /// ```
 pub fn grow(config: &DrcConfig, growth: &Growth) -> Rate {
-    let &Growth { rate, delivery, step, factor, part, queue } = growth;
+    let &Growth { rate, delivery, step, factor, elapsed, queue } = growth;
     let limit = delivery.scale(1.0 + SPEED_MAX * config.growth) + step + step;
-    (rate + (step + rate.scale(factor)).scale(part * (1.0 - queue))).min(limit.max(rate))
+    (rate + (step + rate.scale(factor)).scale(elapsed * (1.0 - queue))).min(limit.max(rate))
 }
 
 /// The step in a time L of a flow whose packets are marked: a packet per round trip, in each round trip, as TCP's (RFC 5681,
@@ -160,10 +160,10 @@ pub fn grow(config: &DrcConfig, growth: &Growth) -> Rate {
 /// ```text
 /// s = (packet / srtt) (L / min(srtt, 50 ms))                          (11)
 /// ```
-pub fn marked_step(packet: DataSize, srtt: TimeDelta, seen: TimeDelta) -> Rate {
+pub fn marked_step(packet: DataSize, srtt: TimeDelta, response: TimeDelta) -> Rate {
     let srtt = srtt.max(TimeDelta::from_millis(1));
     let each = srtt.min(MARKED_TIME);
-    Rate::from_bps_f64(packet.as_bits() as f64 / srtt.as_secs_f64() * seen.as_secs_f64() / each.as_secs_f64())
+    Rate::from_bps_f64(packet.as_bits() as f64 / srtt.as_secs_f64() * response.as_secs_f64() / each.as_secs_f64())
 }
 
 /// The rate after a message with marks: the share of marked packets, halved, in each round trip, as DCTCP's (RFC 8257, section 3.3).
@@ -179,7 +179,7 @@ pub fn marked(rate: Rate, alpha: f64, dt: TimeDelta, srtt: TimeDelta) -> Rate {
 /// and the queue that a fall of the capacity may cause.
 ///
 /// ```text
-/// window = max(r, D) (rtt_min + I + q_window + q_ref; beside others q_ref + q),    4 packets and more   (14)
+/// window = max(r, D) (rtt_min + I + q_window + q_ref; competing: q_ref + q),    4 packets and more   (14)
 /// ```
 pub fn window(config: &DrcConfig, rate: Rate, path: TimeDelta, queue: TimeDelta, packet: DataSize) -> DataSize {
     let bytes = rate.as_bps_f64() * (path + config.window_queue + queue).as_secs_f64() / 8.0;
@@ -200,8 +200,11 @@ mod tests {
     /// 60 ms, half of 200 ms, and 25 ms; T is 1.5 L only above 267 ms.
     #[test]
     fn times_of_the_loop() {
-        assert_eq!(seen(MS(60), MS(200), MS(25)), MS(185));
-        assert_eq!([MS(185), MS(266), MS(300)].map(|seen| drain_time(&config(), seen)), [MS(400), MS(400), MS(450)]);
+        assert_eq!(response_time(MS(60), MS(200), MS(25)), MS(185));
+        assert_eq!(
+            [MS(185), MS(266), MS(300)].map(|response| drain_time(&config(), response)),
+            [MS(400), MS(400), MS(450)]
+        );
     }
 
     /// 8 ms and twice the jitter; 0.35 of 8 ms is below 5 ms; 8 ms and twice 40 ms are above 80 ms.
@@ -262,7 +265,7 @@ mod tests {
     /// taken: the limit is 500 · 1.54 + 80 = 850.
     #[test]
     fn growth_is_limited_by_what_was_delivered() {
-        let growth = Growth { rate: K(1000), delivery: K(1000), step: K(40), factor: 0.18, part: 0.25, queue: 0.5 };
+        let growth = Growth { rate: K(1000), delivery: K(1000), step: K(40), factor: 0.18, elapsed: 0.25, queue: 0.5 };
         assert_eq!(grow(&config(), &growth), Rate::from_bps(1_027_500));
         assert_eq!(grow(&config(), &Growth { delivery: K(500), ..growth }), K(1000));
         assert_eq!(grow(&config(), &Growth { delivery: K(500), rate: K(845), ..growth }), K(850));

@@ -1,7 +1,5 @@
 //! A controller that fails ends a run in real time.
 
-mod common;
-
 use paceline::{
     Arrival, Config, Controller, Decision, Entry, Event, Failure, Message, Parameters, ReceiveHalf, Registry, SendHalf,
     Setup, Signals,
@@ -114,7 +112,7 @@ fn failure(at_receiver: bool) -> (ControllerFailure, Duration) {
 
 #[test]
 fn failure_of_either_half_ends_the_run() {
-    if !common::is_testbed_available() {
+    if !crate::common::is_testbed_available() {
         return;
     }
     let (sender, took) = failure(false);
@@ -130,7 +128,7 @@ fn failure_of_either_half_ends_the_run() {
 
 #[test]
 fn stopped_control_makes_no_run() {
-    if !common::is_testbed_available() {
+    if !crate::common::is_testbed_available() {
         return;
     }
     let (plan, registry) = prepared(false);

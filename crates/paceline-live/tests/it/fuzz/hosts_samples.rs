@@ -1,6 +1,6 @@
 //! A session with every kind of step, and random changes of it.
 
-use crate::{hosts, mutations};
+use super::{hosts, mutations};
 use paceline_live::hosts::message::{self, Message, Totals};
 
 const INPUTS: usize = 2_000;

@@ -4,7 +4,7 @@
 mod hosts;
 #[cfg(target_os = "linux")]
 mod hosts_samples;
-#[path = "../../../../fuzz/mutations.rs"]
+#[path = "../../../../../fuzz/mutations.rs"]
 mod mutations;
 mod watch;
 

@@ -1,0 +1,79 @@
+//! Errors of episodes.
+
+use paceline_netsim::backend::BackendError;
+use paceline_scenario::ScenarioError;
+
+/// An error of creating or advancing an episode.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GymError {
+    /// A scenario, or a value set in it, is wrong.
+    #[error(transparent)]
+    Scenario(#[from] Box<ScenarioError>),
+    /// A controller or a source cannot be built.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// There is no media flow to control.
+    #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
+    NoFlow {
+        /// Scenario id.
+        scenario: String,
+        /// The requested flow; none: any.
+        flow: Option<String>,
+        /// The media flows of the scenario.
+        known: Vec<String>,
+    },
+    /// The flow lasts less than one step.
+    #[error("the flow of `{scenario}` must last at least one step")]
+    TooShort {
+        /// Scenario id.
+        scenario: String,
+    },
+    /// A range is wrong.
+    #[error("range of `{key}`: {cause}")]
+    Range {
+        /// Its key.
+        key: String,
+        /// The cause.
+        cause: String,
+    },
+    /// There is no scenario to sample from.
+    #[error("a task needs at least one scenario")]
+    NoScenario,
+    /// An action is not a finite number.
+    #[error("action {index} is {action}, but must be a number from -1 to 1")]
+    Action {
+        /// Index of the episode.
+        index: usize,
+        /// The action.
+        action: f32,
+    },
+    /// A length does not match the number of episodes.
+    #[error("{what}: {got} given for {wanted} episodes")]
+    Length {
+        /// The name of the array.
+        what: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length that it must have.
+        wanted: usize,
+    },
+    /// The threads could not be started.
+    #[error("no threads: {0}")]
+    Threads(String),
+}
+
+impl GymError {
+    /// Returns a hint to correct the error.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Scenario(problem) => problem.hint().map(ToString::to_string),
+            Self::NoFlow { known, .. } if known.is_empty() => Some("add a [[flow]] of kind \"media\"".to_owned()),
+            Self::NoFlow { known, .. } => Some(format!("media flows: {}", known.join(", "))),
+            Self::TooShort { .. } => Some("lengthen `duration`, or shorten the step".to_owned()),
+            Self::Range { .. } => Some("write it like (\"{} kbps\", 300, 3000)".to_owned()),
+            Self::Action { .. } => Some("-1 is the flow's lowest rate, 1 the most that its sources make".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! The score of a stream: how old and how good the picture is that a viewer sees, at each moment (`docs/explanation/score.md`).
+//!
+//! ```text
+//! rendered frames --Viewer--> pieces of one frame each --ScoreSums--> seconds --> windows of 10 s --> score, losses
+//! ```
+
+use super::freezes::RecentGaps;
+use paceline_netsim::flow::MediaKind;
+use paceline_netsim::plan::StreamPlan;
+use paceline_units::{DataSize, Time, TimeDelta};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What media are for, which decides how much delay costs: nothing up to the first age, everything from the second on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgeLimits {
+    /// The age up to which a picture is as good as a fresh one.
+    pub free: TimeDelta,
+    /// The age from which on a picture is worth nothing.
+    pub useless: TimeDelta,
+}
+
+/// A conversation. Up to 150 ms most users are not disturbed (ITU-T G.114). The other end is a choice, with which 400 ms, the
+/// upper limit of G.114, costs about half.
+pub const CONVERSATION: AgeLimits =
+    AgeLimits { free: TimeDelta::from_millis(150), useless: TimeDelta::from_millis(1000) };
+
+impl AgeLimits {
+    /// Returns D, the worth of a picture of this age, s: 1 up to the first limit, 0 from the second on, and logarithmic between,
+    /// so that equal ratios of delay cost the same.
+    pub fn worth(self, age: f64) -> f64 {
+        let (free, useless) = self.seconds();
+        (libm::log(useless / age.max(free)) / libm::log(useless / free)).max(0.0)
+    }
+
+    /// Returns the integral of D over ages from 0 to `age`, s.
+    fn integral(self, age: f64) -> f64 {
+        let (free, useless) = self.seconds();
+        let antiderivative = |age: f64| age * (libm::log(useless / age) + 1.0) / libm::log(useless / free);
+        match age {
+            _ if age <= free => age,
+            _ => free + antiderivative(age.min(useless)) - antiderivative(free),
+        }
+    }
+
+    fn seconds(self) -> (f64, f64) {
+        (self.free.as_secs_f64(), self.useless.as_secs_f64())
+    }
+}
+
+/// The quality of what is displayed, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quality {
+    /// Video: logarithmic between two rates, bit/s.
+    Video { worst: f64, best: f64 },
+    /// Audio with a frame of this length, s; `None` if it is not constant.
+    Audio { interval: Option<f64> },
+}
+
+/// Lines of a picture, and the rates of the worst and of the best quality, bit/s. They are choices, within the range in which
+/// encoders of calls change resolution and rate.
+const VIDEO: [(f64, f64, f64); 3] = [(360.0, 60e3, 0.8e6), (720.0, 100e3, 2.5e6), (1080.0, 200e3, 5e6)];
+/// The time of capture over which a rate is measured.
+const RATE_TIME: TimeDelta = TimeDelta::from_secs(1);
+/// The least time over which the rate of a stream that has just begun is measured.
+const RATE_TIME_MIN: TimeDelta = TimeDelta::from_millis(100);
+
+impl Quality {
+    fn of(plan: &StreamPlan) -> Option<Self> {
+        match plan.kind {
+            MediaKind::Audio => {
+                let interval = plan.source.config.frame_interval();
+                Some(Self::Audio { interval: interval.map(TimeDelta::as_secs_f64) })
+            }
+            MediaKind::Video => plan.source.config.picture_lines().map(Self::video),
+        }
+    }
+
+    /// Rates between and beyond the given resolutions follow a power of the number of lines.
+    fn video(lines: u32) -> Self {
+        let lines = f64::from(lines);
+        let upper = if lines <= VIDEO[1].0 { 1 } else { 2 };
+        let (below, above) = (VIDEO[upper - 1], VIDEO[upper]);
+        let part = libm::log(lines / below.0) / libm::log(above.0 / below.0);
+        let between = |low: f64, high: f64| low * libm::pow(high / low, part);
+        Self::Video { worst: between(below.1, above.1), best: between(below.2, above.2) }
+    }
+
+    /// Returns Q of `frames` and their `bytes`, which were captured within `time`, s.
+    fn from(self, frames: usize, bytes: u64, time: f64) -> f64 {
+        match self {
+            Self::Video { worst, best } => {
+                let rate = bytes as f64 * 8.0 / time;
+                (libm::log((rate / worst).max(1.0)) / libm::log(best / worst)).min(1.0)
+            }
+            Self::Audio { interval } => {
+                let played = interval.map_or(1.0, |interval| (frames as f64 * interval / time).min(1.0));
+                played * played
+            }
+        }
+    }
+}
+
+/// A part of the time in which a stream is active, in which one frame is displayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::metrics) struct Piece {
+    from: Time,
+    to: Time,
+    /// Quality, and capture time; `None` if nothing is displayed.
+    frame: Option<(f64, Time)>,
+    /// The time from which on it is displayed only because the stream freezes.
+    frozen: Time,
+}
+
+/// What the viewer of a stream sees.
+#[derive(Clone)]
+pub(in crate::metrics) struct Viewer {
+    quality: Quality,
+    /// The times in which the stream is active and that are not over.
+    active: VecDeque<(Time, Time)>,
+    /// Up to here pieces were returned.
+    settled: Time,
+    /// Quality and capture time of the displayed frame, and when it was rendered.
+    displayed: Option<(f64, Time, Time)>,
+    gaps: RecentGaps,
+    /// Frames that were captured in the last second, and their bytes.
+    recent: VecDeque<(Time, u64)>,
+    bytes: u64,
+}
+
+impl Viewer {
+    /// Creates the viewer of a stream that lives from `from` to `to`; `None` if its source has no resolution.
+    pub fn new(plan: &StreamPlan, from: Time, to: Time) -> Option<Self> {
+        Some(Self::with_quality(Quality::of(plan)?, plan.active_times(from, to).into()))
+    }
+
+    fn with_quality(quality: Quality, active: VecDeque<(Time, Time)>) -> Self {
+        Self {
+            quality,
+            settled: active.front().map_or(Time::MAX, |times| times.0),
+            active,
+            displayed: None,
+            gaps: RecentGaps::default(),
+            recent: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Handles a frame that was rendered. Passes on what was displayed before it. A frame that is older than the displayed one
+    /// changes nothing.
+    pub fn rendered(&mut self, at: Time, captured: Time, size: DataSize, mut add: impl FnMut(&Piece)) {
+        self.settle(at, &mut add);
+        let Some((begin, _)) = self.active.front().copied().filter(|(begin, _)| *begin <= at) else { return };
+        match self.displayed {
+            Some((_, newest, _)) if captured <= newest => return,
+            Some((_, _, since)) => self.gaps.add(at - since),
+            None => {}
+        }
+        self.recent.push_back((captured, size.as_bytes()));
+        self.bytes += size.as_bytes();
+        let time = (captured - begin).min(RATE_TIME).max(RATE_TIME_MIN);
+        while let Some((_, bytes)) = self.recent.front().copied().filter(|(first, _)| *first <= captured - time) {
+            self.recent.pop_front();
+            self.bytes -= bytes;
+        }
+        self.displayed = Some((self.quality.from(self.recent.len(), self.bytes, time.as_secs_f64()), captured, at));
+    }
+
+    /// Passes on what was displayed up to `at`.
+    pub fn settle(&mut self, at: Time, mut add: impl FnMut(&Piece)) {
+        while let Some((begin, end)) = self.active.front().copied()
+            && begin < at
+        {
+            let to = end.min(at);
+            let is_open = to < end;
+            if self.settled < to {
+                let frozen = self.displayed.filter(|(_, _, since)| self.gaps.is_freeze(to - *since));
+                let frozen = frozen.map_or(to, |(_, _, since)| (since + self.gaps.mean()).max(self.settled).min(to));
+                let frame = self.displayed.map(|(quality, captured, _)| (quality, captured));
+                add(&Piece { from: self.settled, to, frame, frozen });
+                self.settled = to;
+            }
+            if is_open {
+                break;
+            }
+            // A stream that resumes displays nothing at first.
+            self.active.pop_front();
+            self.settled = self.active.front().map_or(Time::MAX, |times| times.0);
+            (self.displayed, self.bytes) = (None, 0);
+            self.recent.clear();
+            self.gaps = RecentGaps::default();
+        }
+    }
+}
+
+/// The score of a stream in a window, and where its points went. The four add up to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// From 0, nothing was ever seen in time, to 100.
+    pub score: f64,
+    /// Points lost to a rate below that of the best quality; for audio, to concealed frames.
+    pub lost_to_rate: f64,
+    /// Points lost to freezes, beyond the usual time between two frames.
+    pub lost_to_freezes: f64,
+    /// Points lost to delay otherwise.
+    pub lost_to_delay: f64,
+}
+
+impl Score {
+    /// Returns the mean of scores with these weights; `None` without any.
+    pub fn mean(scores: impl IntoIterator<Item = (Self, f64)>) -> Option<Self> {
+        let (mut sums, mut weights) = ([0.0; 4], 0.0);
+        for (score, weight) in scores {
+            let Self { score, lost_to_rate, lost_to_freezes, lost_to_delay } = score;
+            let parts = [score, lost_to_rate, lost_to_freezes, lost_to_delay];
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += weight * part);
+            weights += weight;
+        }
+        let [score, lost_to_rate, lost_to_freezes, lost_to_delay] = sums.map(|sum| sum / weights);
+        (weights > 0.0).then_some(Self { score, lost_to_rate, lost_to_freezes, lost_to_delay })
+    }
+}
+
+/// Seconds of a window in which the worst one weighs as much as the mean.
+const POOLED_SECONDS: usize = 10;
+
+/// The utility of each moment with more and more of what lowers it: quality alone, with the delay without freezes, with freezes.
+type Utility = [f64; 3];
+
+/// Sums over the active time of a stream in a window, from which its score follows.
+#[derive(Clone, Debug, Default)]
+pub(in crate::metrics) struct ScoreSums {
+    /// Active time in the current second, s, and the integral of the utility over it.
+    time: f64,
+    second: Utility,
+    /// Complete seconds of the current ten, with sum and least value.
+    seconds: usize,
+    sum: Utility,
+    least: Utility,
+    /// Sum over complete tens, weighted by their seconds.
+    pooled: Utility,
+    weight: f64,
+}
+
+impl ScoreSums {
+    /// Adds the part of a piece that lies between `from` and `to`.
+    pub fn add(&mut self, piece: &Piece, limits: AgeLimits, from: Time, to: Time) {
+        let (mut at, to) = (piece.from.max(from), piece.to.min(to));
+        while at < to {
+            // The rest of the second in nanoseconds, so that rounding adds no empty parts.
+            let rest = TimeDelta::from_secs_f64(1.0 - self.time).max(TimeDelta::from_nanos(1));
+            let end = to.min(at + rest);
+            let utility = piece.utility(limits, at, end);
+            self.second.iter_mut().zip(utility).for_each(|(sum, utility)| *sum += utility);
+            self.time += (end - at).as_secs_f64();
+            if end - at == rest {
+                self.end_second(1.0);
+            }
+            at = end;
+        }
+    }
+
+    /// Ends a second of this length.
+    fn end_second(&mut self, length: f64) {
+        let is_first = self.seconds == 0;
+        for (index, value) in core::mem::take(&mut self.second).into_iter().enumerate() {
+            let mean = value / length;
+            self.sum[index] += mean;
+            self.least[index] = if is_first { mean } else { self.least[index].min(mean) };
+        }
+        self.time = 0.0;
+        self.seconds += 1;
+        if self.seconds == POOLED_SECONDS {
+            self.end_window();
+        }
+    }
+
+    fn end_window(&mut self) {
+        let seconds = core::mem::take(&mut self.seconds) as f64;
+        let (sum, least) = (core::mem::take(&mut self.sum), core::mem::take(&mut self.least));
+        for (pooled, (sum, least)) in self.pooled.iter_mut().zip(sum.into_iter().zip(least)) {
+            *pooled += seconds * (sum / seconds + least) / 2.0;
+        }
+        self.weight += seconds;
+    }
+
+    /// Returns the score; `None` if the stream was not active in the window.
+    pub fn score(&self) -> Option<Score> {
+        let mut all = self.clone();
+        // A second of which less than half is known says little, unless it is all there is.
+        if all.time >= 0.5 || (all.weight == 0.0 && all.seconds == 0 && all.time > 0.0) {
+            all.end_second(all.time);
+        }
+        if all.seconds > 0 {
+            all.end_window();
+        }
+        let [quality, delayed, score] = all.pooled.map(|pooled| 100.0 * pooled / all.weight);
+        (all.weight > 0.0).then_some(Score {
+            score,
+            lost_to_rate: 100.0 - quality,
+            lost_to_delay: quality - delayed,
+            lost_to_freezes: delayed - score,
+        })
+    }
+}
+
+impl Piece {
+    /// Returns when it begins.
+    pub fn from(&self) -> Time {
+        self.from
+    }
+
+    /// Returns the integral of the utility from `from` to `to`, s.
+    fn utility(&self, limits: AgeLimits, from: Time, to: Time) -> Utility {
+        let seconds = (to - from).as_secs_f64();
+        // Nothing is displayed: that is a freeze.
+        let Some((quality, captured)) = self.frame else { return [seconds, seconds, 0.0] };
+        let age = |at: Time| (at - captured).as_secs_f64().max(0.0);
+        let worth = |from: Time, to: Time| limits.integral(age(to)) - limits.integral(age(from));
+        // In a freeze the delay is that at its begin.
+        let frozen = self.frozen.max(from).min(to);
+        let delayed = worth(from, frozen) + (to - frozen).as_secs_f64() * limits.worth(age(self.frozen));
+        [seconds, delayed, worth(from, to)].map(|time| quality * time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The source of the vectors: 720p.
+    fn video() -> Quality {
+        Quality::video(720)
+    }
+
+    /// A rendered frame: capture and delay, µs, and size, bytes.
+    type Frame = (i64, i64, u64);
+
+    fn at(us: i64) -> Time {
+        Time::ZERO + TimeDelta::from_micros(us)
+    }
+
+    /// Returns the score of frames in the order of their capture, for a window, s, of a stream that is active at these times, s.
+    fn score_in(frames: &[Frame], limits: AgeLimits, window: (i64, i64), active: &[(i64, i64)]) -> Score {
+        let (from, to) = (Time::from_secs(window.0), Time::from_secs(window.1));
+        let active = active.iter().map(|(from, to)| (Time::from_secs(*from), Time::from_secs(*to)));
+        let mut viewer = Viewer::with_quality(video(), active.collect());
+        let mut sums = ScoreSums::default();
+        for (captured, delay, size) in frames {
+            let add = |piece: &Piece| sums.add(piece, limits, from, to);
+            viewer.rendered(at(captured + delay), at(*captured), DataSize::from_bytes(*size), add);
+        }
+        viewer.settle(to, |piece| sums.add(piece, limits, from, to));
+        sums.score().unwrap()
+    }
+
+    fn score_of(frames: &[Frame], limits: AgeLimits, window: (i64, i64)) -> Score {
+        score_in(frames, limits, window, &[(0, window.1)])
+    }
+
+    /// Evenly spaced frames of 40 s: frames per second, delay, ms, and rate, bit/s.
+    fn even(fps: i64, delay: i64, rate: f64) -> Vec<Frame> {
+        let size = (rate / 8.0 / fps as f64).round() as u64;
+        (0..40 * fps).map(|n| (n * 1_000_000 / fps, delay * 1000, size)).collect()
+    }
+
+    /// The score after the first ten seconds.
+    fn steady(frames: &[Frame], limits: AgeLimits) -> f64 {
+        score_of(frames, limits, (10, 30)).score
+    }
+
+    #[track_caller]
+    fn close(got: f64, expected: f64, error: f64) {
+        assert!((got - expected).abs() <= error, "{got}, expected {expected}");
+    }
+
+    const GAME: AgeLimits = AgeLimits { free: TimeDelta::from_millis(60), useless: TimeDelta::from_millis(300) };
+
+    #[test]
+    fn worth_of_ages_matches_vectors() {
+        for (age, worth) in [(0.15, 1.0), (0.3, 0.6346), (0.4, 0.4830), (0.6, 0.2693), (1.0, 0.0), (5.0, 0.0)] {
+            close(CONVERSATION.worth(age), worth, 5e-5);
+        }
+        close(GAME.worth(0.1), 0.6826, 5e-5);
+        // The integral is that of the worth.
+        let steps = (0..12_000).map(|n| CONVERSATION.worth((f64::from(n) + 0.5) * 1e-4) * 1e-4).sum::<f64>();
+        close(CONVERSATION.integral(1.2), steps, 1e-6);
+    }
+
+    #[test]
+    fn quality_of_rates_matches_vectors() {
+        for (kbps, quality) in
+            [(50.0, 0.0), (100.0, 0.0), (250.0, 0.2847), (500.0, 0.5), (1e3, 0.7153), (2.5e3, 1.0), (9e3, 1.0)]
+        {
+            close(video().from(30, (kbps * 125.0) as u64, 1.0), quality, 5e-5);
+        }
+        for (lines, worst, best) in VIDEO {
+            let Quality::Video { worst: low, best: high } = Quality::video(lines as u32) else { panic!() };
+            close(low / worst, 1.0, 1e-9);
+            close(high / best, 1.0, 1e-9);
+        }
+        let audio = Quality::Audio { interval: Some(0.02) };
+        close(audio.from(50, 0, 1.0), 1.0, 0.0);
+        close(audio.from(40, 0, 1.0), 0.64, 1e-9);
+    }
+
+    #[test]
+    fn steady_calls_match_vectors() {
+        for (fps, delay, rate, score) in [
+            (30, 100, 2.5e6, 100.0),
+            (30, 300, 2.5e6, 60.64),
+            (30, 100, 0.5e6, 50.0),
+            (10, 100, 2.5e6, 96.03),
+            (30, 1000, 2.5e6, 0.0),
+        ] {
+            close(steady(&even(fps, delay, rate), CONVERSATION), score, 0.01);
+        }
+        close(steady(&even(60, 80, 2.5e6), GAME), 76.06, 0.01);
+        assert!(steady(&even(30, 900, 2.5e6), CONVERSATION) > 1.0);
+    }
+
+    /// Ten seconds at 100 ms. At 15 s a gap of 1 s and a frame interval begins; its frames are rendered at its end.
+    #[test]
+    fn a_freeze_weighs_as_in_its_vector() {
+        let (begin, end) = (15_000_000, 16_000_000 + 1_000_000 / 30);
+        let mut frames = even(30, 100, 2.5e6);
+        for (captured, delay, _) in &mut frames {
+            if (begin + 1..end).contains(&(*captured + *delay)) {
+                *delay = end - *captured;
+            }
+        }
+        let all = score_of(&frames, CONVERSATION, (10, 20));
+        close(all.score, 63.98, 0.1);
+        assert!(all.lost_to_freezes > 30.0 && all.lost_to_delay < 5.0 && all.lost_to_rate < 0.1, "{all:?}");
+    }
+
+    #[test]
+    fn losses_add_up_and_name_their_cause() {
+        let slow = score_of(&even(30, 100, 0.5e6), CONVERSATION, (10, 30));
+        let late = score_of(&even(30, 300, 2.5e6), CONVERSATION, (10, 30));
+        for score in [slow, late] {
+            close(score.score + score.lost_to_rate + score.lost_to_freezes + score.lost_to_delay, 100.0, 1e-9);
+        }
+        assert!(slow.lost_to_rate > 49.0 && slow.lost_to_freezes + slow.lost_to_delay < 1.0, "{slow:?}");
+        assert!(late.lost_to_delay > 39.0 && late.lost_to_freezes + late.lost_to_rate < 1.0, "{late:?}");
+    }
+
+    #[test]
+    fn time_in_which_a_stream_is_not_active_does_not_count() {
+        let frames: Vec<Frame> =
+            even(30, 100, 2.5e6).into_iter().filter(|f| !(10_000_000..20_000_000).contains(&f.0)).collect();
+        let score = |active: &[(i64, i64)]| score_in(&frames, CONVERSATION, (0, 30), active);
+        let (paused, frozen) = (score(&[(0, 10), (20, 30)]), score(&[(0, 30)]));
+        // Only the first 100 ms of each part show nothing.
+        assert!(paused.score > 88.0 && paused.lost_to_freezes < 11.0, "{paused:?}");
+        assert!(frozen.score < 70.0 && frozen.lost_to_freezes > 30.0, "{frozen:?}");
+        let nothing = score_of(&[], CONVERSATION, (0, 20));
+        assert_eq!((nothing.score, nothing.lost_to_freezes), (0.0, 100.0));
+    }
+
+    proptest! {
+        /// Less delay, a larger frame and one more frame of a constant rate never lower the score, and it is from 0 to 100. (A frame of
+        /// fewer bytes than usual lowers the rate.)
+        #[test]
+        fn better_calls_have_no_lower_score(
+            delays in prop::collection::vec(0_i64..1500, 2..60),
+            interval in 1_i64..400,
+            size in 0_u64..40_000,
+            changed in any::<prop::sample::Index>(),
+            less in 0.0..1.0_f64,
+        ) {
+            // Rendered in the order of their capture, as a receiver renders them.
+            let mut rendered = 0;
+            let frames: Vec<Frame> = delays.iter().zip(1..).map(|(delay, n)| {
+                let captured = n * interval * 1000;
+                rendered = rendered.max(captured + delay * 1000);
+                (captured, rendered - captured, size)
+            }).collect();
+            let index = changed.index(frames.len());
+            let score = |frames: &[Frame]| score_of(frames, CONVERSATION, (0, 26)).score;
+            let all = score(&frames);
+            prop_assert!((0.0..=100.0 + 1e-9).contains(&all), "{all}");
+            let before = index.checked_sub(1).map_or(0, |before| frames[before].0 + frames[before].1);
+            let (captured, delay, _) = frames[index];
+            let mut faster = frames.clone();
+            faster[index].1 -= ((captured + delay - before.max(captured)) as f64 * less) as i64;
+            prop_assert!(score(&faster) >= all - 1e-9, "delay: {} < {all}", score(&faster));
+            let mut larger = frames.clone();
+            larger[index].2 += 5_000;
+            prop_assert!(score(&larger) >= all - 1e-9, "size: {} < {all}", score(&larger));
+            let mut fewer = frames.clone();
+            fewer.remove(index);
+            prop_assert!(score(&fewer) <= all + 1e-9, "frame: {} > {all}", score(&fewer));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The whole result of a run in a file of its folder, so that an interrupted `run` or `compare` can continue. The document of a run
+//! has only what readers see.
+
+use crate::metrics::{Pooled, WindowResult, find};
+use crate::run_result::RunResult;
+use paceline_netsim::backend::Outcome;
+use paceline_netsim::records::{HostStats, Program};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Name of the file.
+pub(crate) const FILE: &str = "resume.json";
+
+#[derive(Serialize, Deserialize)]
+struct StoredRun {
+    world: String,
+    seed: u64,
+    duration_s: f64,
+    trace_hash: String,
+    wall_s: f64,
+    events: u64,
+    delivered: u64,
+    machine: Option<HostStats>,
+    programs: Vec<Program>,
+    /// The whole run, then each window.
+    windows: Vec<StoredWindow>,
+    seconds: Vec<Vec<u64>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredWindow {
+    shown: WindowResult,
+    pooled: Pooled,
+    own: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+impl StoredWindow {
+    fn of(window: &WindowResult) -> Self {
+        let own = window.own.iter().map(|(id, values)| ((*id).to_owned(), values.clone())).collect();
+        Self { shown: window.clone(), pooled: window.pooled.clone(), own }
+    }
+
+    fn window(self) -> Option<WindowResult> {
+        let Self { mut shown, pooled, own } = self;
+        shown.pooled = pooled;
+        shown.own = own.into_iter().map(|(id, values)| Some((find(&id)?.id, values))).collect::<Option<_>>()?;
+        Some(shown)
+    }
+}
+
+/// Returns the text of the file.
+pub(crate) fn text(run: &RunResult) -> Vec<u8> {
+    let stored = StoredRun {
+        world: run.world.clone(),
+        seed: run.seed,
+        duration_s: run.duration_s,
+        trace_hash: run.trace_hash.clone(),
+        wall_s: run.wall_s,
+        events: run.events,
+        delivered: run.outcome.delivered,
+        machine: run.machine.clone(),
+        programs: run.programs.clone(),
+        windows: std::iter::once(&run.whole).chain(&run.windows).map(StoredWindow::of).collect(),
+        seconds: run.seconds.clone(),
+    };
+    serde_json::to_vec(&stored).expect("names and numbers become JSON")
+}
+
+/// Reads the result in the folder of a run; `None` if there is no whole one.
+pub(crate) fn read(folder: &Path) -> Option<RunResult> {
+    let stored: StoredRun = serde_json::from_slice(&std::fs::read(folder.join(FILE)).ok()?).ok()?;
+    let mut windows = stored.windows.into_iter().map(StoredWindow::window).collect::<Option<Vec<_>>>()?.into_iter();
+    Some(RunResult {
+        outcome: Outcome {
+            trace_hash: u64::from_str_radix(&stored.trace_hash, 16).ok()?,
+            events: stored.events,
+            delivered: stored.delivered,
+            machine: stored.machine.clone(),
+            programs: stored.programs.clone(),
+        },
+        world: stored.world,
+        seed: stored.seed,
+        duration_s: stored.duration_s,
+        trace_hash: stored.trace_hash,
+        wall_s: stored.wall_s,
+        events: stored.events,
+        machine: stored.machine,
+        programs: stored.programs,
+        whole: windows.next()?,
+        windows: windows.collect(),
+        seconds: stored.seconds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Runner;
+    use paceline::Registry;
+    use paceline_scenario::{Catalogue, Changes};
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        let registry = Registry::standard();
+        let changes = Changes { settings: vec!["duration=20s".parse().unwrap()], ..Changes::default() };
+        for id in ["mmsys16/table1", "mmsys16/table5", "wifi/fq-codel"] {
+            let Ok(origin) = Catalogue.find(id) else { continue };
+            let scenario = crate::load(&origin, &changes, &registry).unwrap();
+            let run = Runner::simulator(&registry).run(&scenario, 1, None).unwrap();
+            let folder = std::env::temp_dir().join(format!("paceline-stored-run-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(FILE), text(&run)).unwrap();
+            assert_eq!(read(&folder), Some(run), "{id}");
+            std::fs::write(folder.join(FILE), "{}").unwrap();
+            assert_eq!(read(&folder), None);
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The runs of suites, made here or in other processes.
+
+use super::file::Suite;
+use super::run::{Loaded, Subject, check, report};
+use crate::done_runs::DoneRuns;
+use crate::judge::{Experiment, ExperimentRuns, RunValues};
+use crate::reproduce::{RunJob, restore, run_jobs, traffic};
+use crate::run::Runner;
+use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_results::database::MeasuredRun;
+use paceline_results::{StoreError, SuitesReport};
+use paceline_scenario::ScenarioError;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Largest number of seeds of a job.
+const SEEDS_MAX: usize = 64;
+/// Least number of jobs for each worker, so that the last ones do not take long.
+const JOBS: usize = 16;
+
+/// The tests of suites under subjects, and their finished runs.
+pub struct SuiteRuns {
+    suites: Vec<Suite>,
+    subjects: Vec<Subject>,
+    /// The seeds of each suite.
+    seeds: Vec<Vec<u64>>,
+    /// By suite, subject and scenario, in this order.
+    experiments: Vec<Experiment>,
+    /// Whether each experiment is run.
+    applies: Vec<bool>,
+    runs: Vec<ExperimentRuns>,
+}
+
+/// Runs that a worker makes: every case of one scenario under one subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuiteJob {
+    /// Index of the suite.
+    pub suite: usize,
+    /// Index of the subject.
+    pub subject: usize,
+    /// Index of the scenario in the suite.
+    pub scenario: usize,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+}
+
+/// A finished run of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteRun {
+    /// Index of the case in the scenario.
+    pub case: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Hash over every decision of links and endpoints.
+    pub trace_hash: String,
+    /// The values of the measured quantities; `None` if the run has no value.
+    pub values: Vec<Option<f64>>,
+}
+
+impl SuiteRuns {
+    /// Loads each scenario under each subject. `seeds` replaces those of each suite, which are 1 to its number of runs.
+    ///
+    /// # Errors
+    /// A scenario is invalid, has no bounds, or a bound has no reason.
+    pub fn load(
+        suites: Vec<Suite>,
+        subjects: Vec<Subject>,
+        seeds: Option<&[u64]>,
+        registry: &Registry,
+    ) -> Result<Self, ScenarioError> {
+        let (mut experiments, mut applies) = (Vec::new(), Vec::new());
+        for suite in &suites {
+            for subject in &subjects {
+                for origin in &suite.scenarios {
+                    let Loaded { experiment, applies: is_run } = subject.load(origin, &suite.settings, registry)?;
+                    check(origin, &experiment)?;
+                    experiments.push(experiment);
+                    applies.push(is_run);
+                }
+            }
+        }
+        let of_suite = |suite: &Suite| seeds.map_or_else(|| (1..=suite.repeats).collect(), <[u64]>::to_vec);
+        let seeds = suites.iter().map(of_suite).collect();
+        let runs = experiments.iter().map(ExperimentRuns::none).collect();
+        Ok(Self { suites, subjects, seeds, experiments, applies, runs })
+    }
+
+    /// Returns the suites.
+    pub fn suites(&self) -> &[Suite] {
+        &self.suites
+    }
+
+    /// Returns the subjects.
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// Makes the runs that are missing, on all threads. With `done`, it reads those that were done before and stores each new one.
+    /// `announce` receives the simulated seconds before they are run.
+    ///
+    /// # Errors
+    /// The backend cannot make a run, or `done` cannot be read or written.
+    pub fn run(
+        &mut self,
+        runner: &Runner<'_>,
+        done: Option<&DoneRuns>,
+        announce: &dyn Fn(f64),
+    ) -> Result<(), BackendError> {
+        run_jobs(runner, &self.experiments, self.missing(), &mut self.runs, done, announce)
+    }
+
+    /// Reads the runs that were done before.
+    ///
+    /// # Errors
+    /// `done` cannot be read.
+    pub fn restore(&mut self, world: &str, done: &DoneRuns) -> Result<(), StoreError> {
+        restore(world, &self.experiments, self.missing(), &mut self.runs, done).map(drop)
+    }
+
+    /// Makes the first finished run of this subject again, and returns whether it is the same. For controllers of the caller, whose
+    /// code the identity of a run does not cover.
+    ///
+    /// # Errors
+    /// The backend cannot make the run.
+    pub fn is_repeatable(&self, runner: &Runner<'_>, subject: usize) -> Result<bool, BackendError> {
+        let own = self.places().enumerate().filter(|(_, (_, of, _))| *of == subject);
+        let mut finished = own.flat_map(|(index, _)| {
+            let cases = self.experiments[index].cases.iter().zip(self.runs[index].of(false));
+            cases.filter_map(|(case, runs)| runs.first_key_value().map(|run| (case, run)))
+        });
+        let Some((case, (seed, stored))) = finished.next() else { return Ok(true) };
+        Ok(runner.run_requested(case, *seed)?.trace_hash == stored.trace_hash)
+    }
+
+    /// Returns the missing runs as jobs for this number of workers, the longest first. `batch` is the number of seeds of a job; `None`:
+    /// one that keeps all workers busy.
+    pub fn jobs(&self, workers: usize, batch: Option<usize>) -> Vec<SuiteJob> {
+        let missing: BTreeSet<(usize, u64)> = self.missing().iter().map(|job| (job.experiment, job.seed)).collect();
+        let size = batch.unwrap_or_else(|| (missing.len() / (workers.max(1) * JOBS)).min(SEEDS_MAX)).max(1);
+        let mut jobs = Vec::new();
+        for (index, (suite, subject, scenario)) in self.places().enumerate() {
+            let seeds: Vec<u64> = missing.range((index, 0)..=(index, u64::MAX)).map(|(_, seed)| *seed).collect();
+            let length: u128 = self.experiments[index].cases.iter().map(|case| u128::from(traffic(case))).sum();
+            jobs.extend(seeds.chunks(size).map(|seeds| {
+                (length * seeds.len() as u128, SuiteJob { suite, subject, scenario, seeds: seeds.to_vec() })
+            }));
+        }
+        jobs.sort_by_key(|(length, _)| Reverse(*length));
+        jobs.into_iter().map(|(_, job)| job).collect()
+    }
+
+    /// Makes the runs of a job, on all threads.
+    ///
+    /// # Errors
+    /// The scenario is invalid, or the backend cannot make a run.
+    pub fn run_job(
+        runner: &Runner<'_>,
+        suite: &Suite,
+        subject: &Subject,
+        job: &SuiteJob,
+    ) -> Result<Result<Vec<SuiteRun>, BackendError>, ScenarioError> {
+        let Loaded { experiment, .. } =
+            subject.load(&suite.scenarios[job.scenario], &suite.settings, runner.registry)?;
+        let mut runs = [ExperimentRuns::none(&experiment)];
+        let experiments = [experiment];
+        let missing = missing_of(&experiments, 0, &runs[0], &job.seeds);
+        if let Err(error) = run_jobs(runner, &experiments, missing, &mut runs, None, &|_| ()) {
+            return Ok(Err(error));
+        }
+        let cases = runs[0].of(false).iter().enumerate();
+        let each = |(case, runs): (usize, &BTreeMap<u64, RunValues>)| {
+            let run = |(seed, run): (&u64, &RunValues)| SuiteRun {
+                case,
+                seed: *seed,
+                trace_hash: run.trace_hash.clone(),
+                values: run.values.clone(),
+            };
+            runs.iter().map(run).collect::<Vec<_>>()
+        };
+        Ok(Ok(cases.flat_map(each).collect()))
+    }
+
+    /// Adds the finished runs of a job, and stores them in `done`.
+    ///
+    /// # Errors
+    /// `done` cannot be written.
+    ///
+    /// # Panics
+    /// They are not of this job.
+    pub fn add(
+        &mut self,
+        job: &SuiteJob,
+        finished: Vec<SuiteRun>,
+        (world, done): (&str, Option<&DoneRuns>),
+    ) -> Result<(), StoreError> {
+        let place = (job.suite, job.subject, job.scenario);
+        let index = self.places().position(|other| other == place).expect("the job is of these suites");
+        for SuiteRun { case, seed, trace_hash, values } in finished {
+            let run = RunValues { trace_hash, values };
+            if let Some(done) = done {
+                done.add(&self.experiments[index].cases[case], world, seed, &run)?;
+            }
+            self.runs[index].runs[0][case].insert(seed, run);
+        }
+        Ok(())
+    }
+
+    /// Returns the document of finished runs.
+    pub fn report(&self, world: &str) -> SuitesReport {
+        let mut from = 0;
+        let each = |(suite, seeds): (&Suite, &Vec<u64>)| {
+            let range = from..from + self.subjects.len() * suite.scenarios.len();
+            from = range.end;
+            let loaded = (&self.experiments[range.clone()], &self.applies[range.clone()]);
+            report((suite, seeds), &self.subjects, loaded, &self.runs[range], world)
+        };
+        SuitesReport { suites: self.suites.iter().zip(&self.seeds).map(each).collect() }
+    }
+
+    /// Returns every finished run with its suite and its subject, as it is stored.
+    pub fn measured<'a>(&'a self, world: &'a str) -> impl Iterator<Item = (&'a Suite, &'a Subject, MeasuredRun)> {
+        self.places().enumerate().flat_map(move |(index, (suite, subject, _))| {
+            let runs = self.runs[index].measured(&self.experiments[index], world);
+            runs.map(move |run| (&self.suites[suite], &self.subjects[subject], run))
+        })
+    }
+
+    /// Returns the indices of suite, subject and scenario of each experiment.
+    fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        self.suites.iter().enumerate().flat_map(|(suite, of)| {
+            let scenarios = of.scenarios.len();
+            (0..self.subjects.len()).flat_map(move |subject| (0..scenarios).map(move |n| (suite, subject, n)))
+        })
+    }
+
+    fn missing(&self) -> Vec<RunJob> {
+        let places = self.places().enumerate().filter(|(index, _)| self.applies[*index]);
+        places
+            .flat_map(|(index, (suite, ..))| {
+                missing_of(&self.experiments, index, &self.runs[index], &self.seeds[suite])
+            })
+            .collect()
+    }
+}
+
+/// Returns the runs of an experiment that are not finished.
+fn missing_of(experiments: &[Experiment], experiment: usize, runs: &ExperimentRuns, seeds: &[u64]) -> Vec<RunJob> {
+    let cases = 0..experiments[experiment].cases.len();
+    let all = cases.flat_map(|case| seeds.iter().map(move |seed| (case, *seed)));
+    let missing = all.filter(|(case, seed)| !runs.of(false)[*case].contains_key(seed));
+    missing.map(|(case, seed)| RunJob { experiment, null: false, case, seed }).collect()
+}

@@ -1,0 +1,58 @@
+//! The send half, its signals, and the time at which it is due.
+
+use crate::{Event, Failure, ProbeCluster, SendHalf, Signals};
+use alloc::boxed::Box;
+use paceline_units::{Time, TimeDelta};
+
+#[derive(Clone, Debug)]
+pub(super) struct Half {
+    /// `None` without a send half, and after its failure.
+    half: Option<Box<dyn SendHalf>>,
+    /// The time that [`next_due`](Self::next_due) last returned.
+    due: Time,
+    pub signals: Signals,
+}
+
+impl Half {
+    pub fn new(half: Option<Box<dyn SendHalf>>, signals: Signals) -> Self {
+        Self { half, due: Time::MAX, signals }
+    }
+
+    #[inline]
+    pub fn get(&self) -> Option<&dyn SendHalf> {
+        self.half.as_deref()
+    }
+
+    /// Returns the time at which the half gets [`Event::Timeout`]; [`Time::MAX`] for never.
+    #[inline]
+    pub fn next_due(&mut self) -> Time {
+        self.due = self.half.as_ref().and_then(|half| half.poll_timeout()).unwrap_or(Time::MAX);
+        self.due
+    }
+
+    /// Returns whether the half has been due for `late`.
+    #[inline]
+    pub fn is_due(&self, now: Time, late: TimeDelta) -> bool {
+        self.due != Time::MAX && self.due + late <= now
+    }
+
+    /// Passes an event to the half.
+    #[inline]
+    pub fn handle(&mut self, now: Time, event: &Event<'_>) {
+        if let Some(half) = &mut self.half {
+            half.handle_event(now, event, &mut self.signals);
+        }
+    }
+
+    pub fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        self.half.as_mut()?.poll_probe(now)
+    }
+
+    /// Drops the half if it failed, and returns why.
+    #[inline]
+    pub fn poll_failure(&mut self) -> Option<Failure> {
+        let failure = self.half.as_mut()?.poll_failure()?;
+        self.half = None;
+        Some(failure)
+    }
+}
