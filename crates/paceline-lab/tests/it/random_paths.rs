@@ -355,7 +355,7 @@ fn packets_obey_the_plan_in_random_scenarios() {
             std::panic::resume_unwind(cause);
         }
         let has = |name| {
-            let of_hop = |hop: &HopPlan| hop.server.service.medium.as_ref().is_some_and(|of| of.entry.name == name);
+            let of_hop = |hop: &HopPlan| hop.server.service.medium.as_ref().is_some_and(|of| of.kind.name() == name);
             usize::from(scenario.plan.hops.iter().any(of_hop))
         };
         shared += has("half-duplex");
