@@ -1,7 +1,7 @@
 //! A gym agent that keeps its link full, call after call.
 
 use paceline::Registry;
-use paceline_gym::{FEATURES, Gym, Outputs, TRUTHS, TaskDistribution, TaskSpec};
+use paceline_lab::gym::{FEATURES, Gym, Outputs, TRUTHS, TaskDistribution, TaskSpec};
 use paceline_scenario::Origin;
 use paceline_units::Rate;
 

@@ -28,7 +28,7 @@ pub fn beside(arguments: &[String]) -> Result<(), Problem> {
     }
     let figures = root().join("docs/figures/googcc-chromium");
     fs::create_dir_all(&figures).map_err(|error| format!("{}: {error}", figures.display()))?;
-    let mut table = command("cargo run --release -p paceline-report --example beside --");
+    let mut table = command("cargo run --release -p paceline-lab --example beside --");
     table.arg(&runs).arg(&figures).args(CONTROLLERS);
     Ok(run(table)?)
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use toml::{Table, Value};
 
 /// The list of figures, which the report crate also reads.
-const CHOICES: &str = include_str!("../../crates/paceline-report/figures.toml");
+const CHOICES: &str = include_str!("../../crates/paceline-lab/figures.toml");
 
 /// The maximum total size of the figures.
 const MOST_BYTES: u64 = 2_000_000;

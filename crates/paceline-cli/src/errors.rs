@@ -2,9 +2,9 @@
 
 use crate::repeat::Repeat;
 use miette::{Diagnostic, Report};
+use paceline_lab::results::StoreError;
 use paceline_lab::run_cache::RunCacheError;
 use paceline_netsim::backend::BackendError;
-use paceline_results::StoreError;
 
 /// A backend could not make a run.
 #[derive(Debug, thiserror::Error, Diagnostic)]

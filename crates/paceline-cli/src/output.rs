@@ -2,9 +2,9 @@
 
 use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
+use paceline_lab::report::check_text::CheckLine;
+use paceline_lab::results::Verdict;
 use paceline_netsim::records::Environment;
-use paceline_report::check_text::CheckLine;
-use paceline_results::Verdict;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};

@@ -35,5 +35,5 @@ impl Repeat<'_> {
 }
 
 fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    words.into_iter().map(paceline_report::shell_quoted).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(paceline_lab::report::shell_quoted).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with an input or its copy.
 
-use paceline_results::StoreError;
+use paceline_lab::results::StoreError;
 use std::path::PathBuf;
 
 /// The formats that can be read, for messages.

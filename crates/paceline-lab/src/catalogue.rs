@@ -4,6 +4,7 @@
 use crate::metrics::{METRICS, Tolerance};
 use crate::registries;
 use crate::reproduce::FormulaTable;
+use crate::results::Axis;
 use crate::suite::Suite;
 use crate::sweep::Sweep;
 use crate::yardsticks;
@@ -15,7 +16,6 @@ use paceline_netsim::link::queue::{DISCIPLINES, QueueEntry};
 use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{Better, Label};
-use paceline_results::Axis;
 use paceline_scenario::trace::Format;
 use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
 use serde::Serialize;

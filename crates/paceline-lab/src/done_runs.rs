@@ -6,9 +6,9 @@
 //! may have changed.
 
 use crate::judge::RunValues;
+use crate::results::StoreError;
+use crate::results::database::{Database, FoundRun, QuantityKey};
 use crate::run_identity::{ScenarioHashes, measured_run, quantity_key};
-use paceline_results::StoreError;
-use paceline_results::database::{Database, FoundRun, QuantityKey};
 use paceline_scenario::Scenario;
 use std::path::Path;
 

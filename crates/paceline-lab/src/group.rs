@@ -1,8 +1,8 @@
 //! The runs of one scenario as the document that comparisons and reports read.
 
 use crate::judge::{assumed, cells_of};
+use crate::results::{Group, RunMetrics};
 use crate::run_result::{RunResult, RunsResult};
-use paceline_results::{Group, RunMetrics};
 use paceline_scenario::Scenario;
 
 /// The provenance of a group of runs: version, command, changes and folders.

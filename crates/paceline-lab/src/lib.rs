@@ -27,6 +27,8 @@
 #[cfg(test)]
 #[path = "../tests/it/altered_simulator.rs"]
 mod altered_simulator;
+#[cfg(feature = "capture")]
+pub mod capture;
 #[cfg(feature = "storage")]
 pub mod catalogue;
 pub mod compare;
@@ -35,11 +37,15 @@ pub mod diff;
 #[cfg(feature = "storage")]
 pub mod done_runs;
 pub mod group;
+pub mod gym;
 pub mod judge;
 mod load;
 pub mod metrics;
+#[cfg(feature = "report")]
+pub mod report;
 #[cfg(feature = "storage")]
 pub mod reproduce;
+pub mod results;
 pub mod run;
 #[cfg(feature = "storage")]
 pub mod run_cache;

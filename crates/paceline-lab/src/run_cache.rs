@@ -3,12 +3,12 @@
 //! A use case stores its own findings in the run's document (`run --json` prints it) under one name, and reads a stored run back from
 //! that document. So a stored run serves as well as a fresh one.
 
+use crate::results::{RunInputs, Store, StoreError};
 use crate::run::{RunResult, Runner};
 use crate::run_identity::whole_values;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::EventObserver;
-use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! The identity of a run in stored results: hashes of its inputs, and the names of its quantities.
 
 use crate::metrics::{METRICS, WindowResult};
+use crate::results::database::{MeasuredRun, QuantityKey, code, run_inputs};
 use crate::run::RunResult;
 use paceline_netsim::plan::{ControllerPlan, FlowKind, Plan};
 use paceline_netsim::records::Label;
-use paceline_results::database::{MeasuredRun, QuantityKey, code, run_inputs};
 use paceline_scenario::{Quantity, Scenario};
 use std::fmt::{self, Write};
 

@@ -1,9 +1,9 @@
 //! The results of runs, as `run --json` prints them.
 
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
+use crate::results::Assertion;
 use paceline_netsim::backend::Outcome;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
-use paceline_results::Assertion;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;

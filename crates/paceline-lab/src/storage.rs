@@ -2,13 +2,13 @@
 
 use crate::done_runs::is_external;
 use crate::group::{Provenance, group_of};
+use crate::results::{RunInputs, Store, StoreError};
 use crate::run::{Runner, RunsResult, summarise};
 use crate::run_identity::{ScenarioHashes, changes, whole_values};
 use crate::stored_run;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::{Environment, EventObserver, RunHeader};
-use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::{Map, Value, json};
 use std::path::Path;

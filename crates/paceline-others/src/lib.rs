@@ -7,7 +7,7 @@
 //!
 //! The shipped command does not depend on this crate. Its program `others` runs suites with them, and writes the document of
 //! `paceline suite`, in which their rows have the kind
-//! [`OtherImplementation`](paceline_results::RowKind::OtherImplementation).
+//! [`OtherImplementation`](paceline_lab::results::RowKind::OtherImplementation).
 //!
 //! Each file begins with a table of what is translated into what, and of what is lost. Common to both:
 //!
@@ -25,8 +25,8 @@ mod rtc_interceptor_half;
 mod time;
 
 use paceline::Registry;
+use paceline_lab::results::RowKind;
 use paceline_lab::suite::Subject;
-use paceline_results::RowKind;
 
 /// The names of the other implementations, in order of the registry.
 pub const OTHERS: [&str; 2] = [goog_cc_half::NAME, rtc_interceptor_half::NAME];

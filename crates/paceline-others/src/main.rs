@@ -3,10 +3,10 @@
 use clap::Parser;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::results::{RowKind, SUITES_FILE, SuitesReport};
 use paceline_lab::run::Runner;
 use paceline_lab::suite::{Suite, run};
 use paceline_others::{OTHERS, add, subject};
-use paceline_results::{RowKind, SUITES_FILE, SuitesReport};
 use paceline_scenario::Catalogue;
 use std::path::PathBuf;
 use std::process::ExitCode;

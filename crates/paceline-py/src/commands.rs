@@ -12,7 +12,7 @@ use paceline::Registry;
 use paceline_cli::Cited;
 use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, reproduce as reproduce_experiments};
-use paceline_results::Store;
+use paceline_lab::results::Store;
 use paceline_scenario::{self, Catalogue, Changes, Scenario};
 use pyo3::prelude::*;
 use serde::Serialize;

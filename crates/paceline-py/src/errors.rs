@@ -2,10 +2,10 @@
 
 use crate::half::exception;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use paceline_lab::report::ReportError;
+use paceline_lab::results::StoreError;
 use paceline_lab::sweep::SweepError;
 use paceline_netsim::backend::BackendError;
-use paceline_report::ReportError;
-use paceline_results::StoreError;
 use paceline_scenario::ScenarioError;
 use pyo3::prelude::*;
 

@@ -8,7 +8,7 @@ use crate::types;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use paceline::Registry;
-use paceline_gym::{
+use paceline_lab::gym::{
     self, ActionSpace, FEATURES, GymError, Observation, Outputs, Policy, Quantity, Range, Reward, TRUTHS,
     TaskDistribution, TaskSpec,
 };
@@ -65,7 +65,7 @@ impl Task {
 /// Environments that run in parallel.
 #[pyclass(frozen, module = "paceline._paceline")]
 pub struct Gym {
-    gym: Mutex<paceline_gym::Gym>,
+    gym: Mutex<paceline_lab::gym::Gym>,
     environments: usize,
     history: usize,
     /// Rates of the actions -1 and 1, bit/s.
@@ -92,7 +92,8 @@ impl Gym {
         let registry = registry(controllers)?;
         let tasks = task.tasks(Policy::Agent, &registry)?;
         let rates = (tasks.space().min.as_bps(), tasks.space().max.as_bps());
-        let gym = paceline_gym::Gym::new(tasks, registry, environments, history, threads).map_err(Failure::from)?;
+        let gym =
+            paceline_lab::gym::Gym::new(tasks, registry, environments, history, threads).map_err(Failure::from)?;
         Ok(Self { environments, history: gym.history(), gym: Mutex::new(gym), rates })
     }
 
@@ -112,7 +113,7 @@ impl Gym {
     fn act<'py>(
         &self,
         py: Python<'py>,
-        act: impl FnOnce(&mut paceline_gym::Gym, Outputs<'_>) -> Result<(), GymError> + Send,
+        act: impl FnOnce(&mut paceline_lab::gym::Gym, Outputs<'_>) -> Result<(), GymError> + Send,
     ) -> PyResult<Step<'py>> {
         let Self { environments, history, .. } = *self;
         let mut observations = Array3::zeros((environments, history, FEATURES.len()));
@@ -214,7 +215,7 @@ pub fn evaluate(
             if stop.is_requested() {
                 break;
             }
-            scores.extend(paceline_gym::evaluate(&tasks, &registry, seeds, threads)?);
+            scores.extend(paceline_lab::gym::evaluate(&tasks, &registry, seeds, threads)?);
         }
         Ok(scores.iter().map(|s| (s.seed, s.steps, s.reward, s.used, s.delay_s, s.loss)).collect())
     })

@@ -7,14 +7,14 @@ use crate::request::registry;
 use crate::rows::Rows;
 use crate::series::SeriesRecorder;
 use crate::{controller::Registered, sweep::FinishedSweep};
-use paceline_lab::suite::Suite;
-use paceline_netsim::records::Summary;
-use paceline_report::Results;
-use paceline_results::database::Database;
-use paceline_results::files::read_json;
-use paceline_results::{
+use paceline_lab::report::Results;
+use paceline_lab::results::database::Database;
+use paceline_lab::results::files::read_json;
+use paceline_lab::results::{
     Group, RUNS, SCOREBOARD_FILE, SUITES_FILE, Store, SuiteReport, SuitesReport, tables::RunTables,
 };
+use paceline_lab::suite::Suite;
+use paceline_netsim::records::Summary;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 

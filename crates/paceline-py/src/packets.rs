@@ -1,8 +1,8 @@
 //! The packets of a run as columns in memory: those of `packets.parquet`.
 
 use numpy::{Element, PyArray1};
+use paceline_lab::results::tables::{ECN_NAMES, EVENTS};
 use paceline_netsim::records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, RunHeader};
-use paceline_results::tables::{ECN_NAMES, EVENTS};
 use paceline_units::Time;
 use pyo3::prelude::*;
 

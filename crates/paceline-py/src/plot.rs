@@ -1,10 +1,10 @@
-//! A plot of rate and queue over time for notebooks, drawn by `paceline-report`.
+//! A plot of rate and queue over time for notebooks, drawn by `paceline_lab::report`.
 
 use crate::errors::Failure;
 use numpy::PyReadonlyArray1;
+use paceline_lab::report::figure::{Axis, Panel, Role, Series, SeriesKind, Subject};
+use paceline_lab::report::{Figure, svg as drawing};
 use paceline_netsim::records::RunDescription;
-use paceline_report::figure::{Axis, Panel, Role, Series, SeriesKind, Subject};
-use paceline_report::{Figure, svg as drawing};
 use pyo3::prelude::*;
 
 /// Bin of the received rate, s.

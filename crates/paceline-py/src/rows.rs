@@ -1,7 +1,7 @@
 //! The table of results as columns: one row for each value of each run, as in the view `results` of `results.sqlite`.
 
 use crate::packets::{Column, array};
-use paceline_results::database::MeasuredRun;
+use paceline_lab::results::database::MeasuredRun;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@ use crate::table::{MISSING, Table, digits_text, kind_of};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
 use paceline_lab::metrics;
+use paceline_lab::report::check_text::ValueText;
+use paceline_lab::results::ChangeResult;
 use paceline_netsim::records::MetricKind;
-use paceline_report::check_text::ValueText;
-use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

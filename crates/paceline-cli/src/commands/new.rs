@@ -5,7 +5,7 @@ use crate::{external, output};
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline::{MediaKind, Registry};
-use paceline_report::shell_quoted;
+use paceline_lab::report::shell_quoted;
 use paceline_scenario::{Changes, Origin, Template, Traffic, load, path_presets, template_sources};
 use paceline_units::TimeDelta;
 use std::fs::File;

@@ -2,10 +2,10 @@
 
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
+use paceline_lab::report::{page, scoreboard, suites, svg};
+use paceline_lab::results::database::DATABASE_FILE;
+use paceline_lab::results::{SCOREBOARD_FILE, SUITES_FILE, Store};
 use paceline_lab::sweep::SweepFolder;
-use paceline_report::{page, scoreboard, suites, svg};
-use paceline_results::database::DATABASE_FILE;
-use paceline_results::{SCOREBOARD_FILE, SUITES_FILE, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

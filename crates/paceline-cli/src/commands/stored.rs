@@ -3,11 +3,11 @@
 use super::Selection;
 use crate::errors::{StorageError, backend_error};
 use miette::Result;
-use paceline_capture::Capture;
+use paceline_lab::capture::Capture;
+use paceline_lab::results::Store;
 use paceline_lab::run::{Runner, RunsResult};
 use paceline_lab::storage::{Resume, run_or_resume};
 use paceline_netsim::records::RunHeader;
-use paceline_results::Store;
 use paceline_scenario::Scenario;
 use std::path::Path;
 

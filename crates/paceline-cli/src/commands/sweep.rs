@@ -11,11 +11,11 @@ use crate::view::View;
 use crate::worlds;
 use miette::Result;
 use paceline::Registry;
+use paceline_lab::report::check_text::summary_text;
+use paceline_lab::results::{Measure, Point, SweepResult, Verdict};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
 use paceline_netsim::backend::Backend;
-use paceline_report::check_text::summary_text;
-use paceline_results::{Measure, Point, SweepResult, Verdict};
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -126,7 +126,7 @@ fn run(
     let result = result.map_err(sweep_error)?;
     if let Some(dir) = out {
         // The results are stored: plots that fail do not fail the command.
-        match paceline_report::sweeps::write(&result, dir, paceline_lab::metrics::catalogue()) {
+        match paceline_lab::report::sweeps::write(&result, dir, paceline_lab::metrics::catalogue()) {
             Ok(files) if files.is_empty() => {
                 eprintln!("the tables are in {}", dir.display());
                 eprintln!("there is no plot: plots need one or two axes of increasing numbers without units");

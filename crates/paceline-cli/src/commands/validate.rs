@@ -12,13 +12,13 @@ use crate::table::Table;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::report::check_text::CheckLine;
+use paceline_lab::report::validation_text;
+use paceline_lab::results::{RunInputs, Store, Validation, Validations, Verdict};
 use paceline_lab::storage::Inputs;
 use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_report::check_text::CheckLine;
-use paceline_report::validation_text;
-use paceline_results::{RunInputs, Store, Validation, Validations, Verdict};
 use paceline_scenario::{Catalogue, Scenario};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -337,8 +337,8 @@ mod tests {
         // The page names both worlds and states their distance.
         let store = Store::create(&dir).unwrap();
         again.validations.iter().for_each(|validation| store.validation(validation).unwrap());
-        let page = paceline_report::page::render(
-            &paceline_report::Results::open(&dir).unwrap(),
+        let page = paceline_lab::report::page::render(
+            &paceline_lab::report::Results::open(&dir).unwrap(),
             paceline_lab::metrics::catalogue(),
         )
         .unwrap();

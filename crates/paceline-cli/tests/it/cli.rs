@@ -1,7 +1,7 @@
 //! The commands `list`, `run`, `compare`, `report` and `schema`, and errors of all commands.
 
 use super::{contains_all, document, folder, keys, rejects, stderr, stdout, stored};
-use paceline_results::Store;
+use paceline_lab::results::Store;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

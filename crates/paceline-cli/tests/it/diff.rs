@@ -1,7 +1,7 @@
 //! `paceline diff`, and the groups of runs that `--out` stores.
 
 use super::{contains_all, document, one_line, paceline, rejects, stdout, stored};
-use paceline_results::Store;
+use paceline_lab::results::Store;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ mod suite;
 mod sweep;
 mod usage;
 
-use paceline_results::{Contents, Store};
+use paceline_lab::results::{Contents, Store};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! `paceline reproduce`, and cases in `paceline run`.
 
 use super::{contains_all, document, keys, one_line, paceline, rejects, stderr, stdout};
-use paceline_results::database::Database;
+use paceline_lab::results::database::Database;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

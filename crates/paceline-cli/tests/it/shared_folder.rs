@@ -4,9 +4,9 @@
 //! `PACELINE_STRESS_STEPS` sets the number of steps, `PACELINE_STRESS_BINARY` another build of the command.
 
 use super::{document, folder, paceline};
-use paceline_results::Store;
-use paceline_results::database::{Database, JobRun};
-use paceline_results::tables::RunTables;
+use paceline_lab::results::Store;
+use paceline_lab::results::database::{Database, JobRun};
+use paceline_lab::results::tables::RunTables;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -195,7 +195,7 @@ fn check(dir: &Path, expected: &Expected) -> (usize, usize) {
         let database = Database::open(folder).unwrap();
         let Some(sweep) = database.experiment("sweep").unwrap() else { continue };
         let is_first = sweep.document.contains("300kbps");
-        let each = |JobRun { run, .. }: JobRun| -> Result<bool, paceline_results::StoreError> {
+        let each = |JobRun { run, .. }: JobRun| -> Result<bool, paceline_lab::results::StoreError> {
             let set = run.changes.last().unwrap();
             let rate: String = set.chars().filter(char::is_ascii_digit).collect();
             assert_eq!(["300", "400", "500"].contains(&&*rate), is_first, "{set}");

@@ -1,7 +1,7 @@
 //! `paceline suite`: a suite of the user in a folder of its own.
 
 use super::{contains_all, document, folder, keys, one_line, paceline, read_json, rejects, stderr, stdout};
-use paceline_results::database::Database;
+use paceline_lab::results::database::Database;
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! `paceline sweep`.
 
 use super::{command, contains_all, document, paceline, rejects, stderr, stdout};
-use paceline_results::StoreError;
-use paceline_results::database::{Database, JobRun};
+use paceline_lab::results::StoreError;
+use paceline_lab::results::database::{Database, JobRun};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `send` and `recv` over the loopback.
 
 use super::{paceline, stderr};
-use paceline_results::Store;
+use paceline_lab::results::Store;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

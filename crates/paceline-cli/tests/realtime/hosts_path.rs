@@ -2,9 +2,9 @@
 
 use super::hosts::{Background, folder, json, receiver, send, signal};
 use super::{paceline, stderr};
+use paceline_lab::results::Store;
+use paceline_lab::results::tables::RunTables;
 use paceline_netsim::records::{EventObserver, EventRecord};
-use paceline_results::Store;
-use paceline_results::tables::RunTables;
 use paceline_units::{Time, TimeDelta};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Results of a run in real time whose process was killed.
 
 use super::{common, paceline, stderr};
-use paceline_results::{RUNS, Store};
+use paceline_lab::results::{RUNS, Store};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -125,7 +125,7 @@ fn the_page_shows_the_call_and_changes_its_link() {
     assert!((mean(at - 0.2)..=mean(at)).contains(&capacity), "{capacity}, and {} to {}", mean(at - 0.2), mean(at));
 
     // The stored results agree, and there is a report.
-    let about = serde_json::to_value(&paceline_results::Store::read(out).unwrap().runs[0].about).unwrap();
+    let about = serde_json::to_value(&paceline_lab::results::Store::read(out).unwrap().runs[0].about).unwrap();
     let steps = about["inputs"]["setting"]["hops"][0]["capacity"].as_array().unwrap();
     assert_eq!((steps.len(), &steps[0], &steps[1][1]), (2, &serde_json::json!([0.0, 2e6]), &serde_json::json!(5e5)));
     assert!(out.join("report.html").is_file());

@@ -4,9 +4,9 @@
 use crate::error::ReadError;
 use crate::model::{Call, Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
 use crate::packets::{PacketSeries, ReportKind};
+use paceline_lab::results::Store;
+use paceline_lab::results::tables::RunTables;
 use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, RunHeader};
-use paceline_results::Store;
-use paceline_results::tables::RunTables;
 use paceline_units::{Time, TimeDelta};
 use std::path::{Path, PathBuf};
 

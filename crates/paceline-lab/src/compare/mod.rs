@@ -7,9 +7,9 @@ mod verdict;
 pub use table::difference;
 
 use crate::group::run_metrics;
+use crate::results::{Assertion, ComparisonTable, Differences, RunMetrics};
 use crate::run_result::{Expectation, RunResult, RunsResult};
 use paceline_netsim::records::Summary;
-use paceline_results::{Assertion, ComparisonTable, Differences, RunMetrics};
 use paceline_scenario::Scenario;
 use serde::Serialize;
 use std::collections::BTreeMap;

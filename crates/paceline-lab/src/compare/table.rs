@@ -2,11 +2,11 @@
 
 use super::verdict;
 use crate::metrics::{StreamResult, WindowResult, find};
+use crate::results::{Check, ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 use crate::run_result::RunsResult;
 use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{Better, Paired, Summary};
-use paceline_results::{Check, ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 use paceline_scenario::Scenario;
 
 /// A compared quantity.
@@ -235,7 +235,7 @@ pub fn difference(pairs: &[(f64, f64)], better: Better, check: Check) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_results::Verdict::{Fails, Holds, Undecided};
+    use crate::results::Verdict::{Fails, Holds, Undecided};
 
     #[test]
     fn significance_depends_on_all_comparisons_of_the_table() {

@@ -6,8 +6,8 @@
 //! significantly, is no equality: the sentence names it and asks for more runs.
 
 use crate::metrics;
+use crate::results::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Verdict};
 use paceline_netsim::records::MetricKind;
-use paceline_results::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Verdict};
 
 /// The metric that decides.
 const QUALITY: &str = "quality_mos";
@@ -233,8 +233,8 @@ fn joined(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::{Judgement, Subject};
     use paceline_netsim::records::{Better as Direction, Label, Summary};
-    use paceline_results::{Judgement, Subject};
 
     /// Whether a significant difference is an improvement.
     type Significant = Option<bool>;

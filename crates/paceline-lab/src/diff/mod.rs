@@ -9,8 +9,8 @@
 
 mod results;
 
+use crate::results::{Cell, CellVerdict, ChangeResult, Denominator, RunMetrics};
 use paceline_netsim::records::{Label, Paired, Statistic};
-use paceline_results::{Cell, CellVerdict, ChangeResult, Denominator, RunMetrics};
 pub use results::DiffError;
 use results::{Entry, read};
 use serde::Serialize;

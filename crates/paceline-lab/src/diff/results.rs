@@ -1,8 +1,8 @@
 //! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
+use crate::results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics};
+use crate::results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
 use paceline_netsim::records::Label;
-use paceline_results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics};
-use paceline_results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Runs of one scenario, and their results.

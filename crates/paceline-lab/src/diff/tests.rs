@@ -1,5 +1,5 @@
 use super::*;
-use paceline_results::{Assumed, CaseRuns};
+use crate::results::{Assumed, CaseRuns};
 
 fn run(seed: u64, trace_hash: &str, metrics: &[(&str, f64)]) -> RunMetrics {
     let metrics = metrics.iter().map(|(id, value)| ((*id).to_owned(), *value)).collect();

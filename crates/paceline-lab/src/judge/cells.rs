@@ -4,12 +4,12 @@ use super::experiment::Experiment;
 use super::tolerance::tolerance;
 use super::values::{ExperimentRuns, RunValues, Values};
 use crate::metrics;
-use crate::run_result::{Expectation, RunResult, windows};
-use paceline_netsim::records::{Label, MetricKind, Statistic, Summary};
-use paceline_results::{
+use crate::results::{
     Assertion, Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Check, Denominator, EachWindow, ExperimentReport,
     Judgement, Verdict,
 };
+use crate::run_result::{Expectation, RunResult, windows};
+use paceline_netsim::records::{Label, MetricKind, Statistic, Summary};
 use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! The values that the judge needs of the runs of an experiment.
 
 use super::Experiment;
+use crate::results::database::MeasuredRun;
 use crate::run_identity::measured_run;
-use paceline_results::database::MeasuredRun;
 use std::collections::BTreeMap;
 
 /// The measured quantities of a run, in the order of [`Scenario::quantities`].

@@ -1,10 +1,10 @@
 //! Makes the missing runs of a reproduction in real time.
 
 use super::{FinishedRun, PendingRun, RealtimeReproduction};
+use crate::results::Store;
 use crate::run::Runner;
 use crate::run_cache::RunCacheError;
 use paceline_netsim::backend::BackendError;
-use paceline_results::Store;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -4,9 +4,9 @@
 //! A formula may have several lines; each value names its line. If that line contradicts the value, the note names the
 //! nearest line.
 
+use crate::results::{CaseRuns, Cell, CellVerdict, Check, ExperimentReport, Verdict};
 use paceline::internals::gcc::{AlphaBranch, dynamic_alpha};
 use paceline_netsim::records::Label;
-use paceline_results::{CaseRuns, Cell, CellVerdict, Check, ExperimentReport, Verdict};
 use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeMap;

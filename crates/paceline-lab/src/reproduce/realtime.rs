@@ -9,10 +9,10 @@
 //! The null sender and the changes of `reproduced_with` are only run in the simulator.
 
 use crate::judge::{CAUSE_NOT_FOUND, Experiment, ExperimentRuns, RunValues};
+use crate::results::{Cell, CellVerdict, ExperimentReport, OtherWorldCell, RunInputs, Store, StoreError};
 use crate::run::{RunResult, Runner, windows};
 use crate::run_cache::{self, CachedRun, RunCacheError};
 use paceline::Registry;
-use paceline_results::{Cell, CellVerdict, ExperimentReport, OtherWorldCell, RunInputs, Store, StoreError};
 use paceline_scenario::{Quantity, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -261,8 +261,8 @@ mod tests {
     use super::*;
     use crate::altered_simulator::AlteredSimulator;
     use crate::reproduce::{Seeds, reproduce};
+    use crate::results::Report;
     use paceline_netsim::sim::Simulator;
-    use paceline_results::Report;
     use paceline_scenario::Origin;
 
     const TEXT: &str = r#"

@@ -3,10 +3,10 @@
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, kind_of};
+use crate::results::{Check, ExperimentReport, Report, Verdict};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
-use paceline_results::{Check, ExperimentReport, Report, Verdict};
 
 /// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
 /// seconds before they are run.

@@ -2,10 +2,10 @@
 
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
+use crate::results::StoreError;
 use crate::run::{Runner, windows};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::plan::FlowPlan;
-use paceline_results::StoreError;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use rayon::prelude::*;

@@ -4,10 +4,10 @@
 use super::reproduction::{reports_on_seeds, verdicts};
 use super::runs::Seeds;
 use crate::judge::Experiment;
+use crate::results::{Cell, CellVerdict};
 use crate::run::Runner;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Label;
-use paceline_results::{Cell, CellVerdict};
 use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;
 

@@ -4,11 +4,11 @@ use super::reproduction::reproduce_with_runs;
 use super::{FormulaTable, Seeds};
 use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
+use crate::results::database::MeasuredRun;
+use crate::results::{ExperimentReport, PaperCounts, Report, papers};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
-use paceline_results::database::MeasuredRun;
-use paceline_results::{ExperimentReport, PaperCounts, Report, papers};
 use paceline_scenario::{Changes, Origin, Remark, ScenarioError, is_formula_table};
 use serde::Serialize;
 

@@ -3,10 +3,10 @@
 use super::reproduction::more_seeds;
 use super::*;
 use crate::judge::{Experiment, ExperimentRuns, RunValues, cells_of};
+use crate::results::{Cell, CellVerdict, ExperimentReport, VerdictCounts, count_verdicts};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{Cell, CellVerdict, ExperimentReport, VerdictCounts, count_verdicts};
 use paceline_scenario::{Origin, Scenario};
 
 const TWO_CASES: &str = r#"

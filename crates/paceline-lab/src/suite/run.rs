@@ -4,15 +4,15 @@ use super::file::{Expected, Suite};
 use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
+use crate::results::{
+    BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
+    SuitesReport, TestResult, ValueFormat, Verdict,
+};
 use crate::run::Runner;
 use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Summary;
-use paceline_results::{
-    BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
-    SuitesReport, TestResult, ValueFormat, Verdict,
-};
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;

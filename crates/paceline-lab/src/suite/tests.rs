@@ -1,9 +1,9 @@
 //! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
 
 use super::*;
+use crate::results::{SuitesReport, Verdict};
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_results::{SuitesReport, Verdict};
 use paceline_scenario::ScenarioError;
 use std::fs;
 use std::path::PathBuf;

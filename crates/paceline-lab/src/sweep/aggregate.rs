@@ -2,8 +2,8 @@
 
 use super::axis::number;
 use super::{CONTROLLER, JobRow, Sweep};
+use crate::results::{Axis, Check, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 use paceline_netsim::records::{Paired, Summary};
-use paceline_results::{Axis, Check, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 
 /// Aggregates rows in the order of jobs.
 pub(super) struct Aggregator<'a> {

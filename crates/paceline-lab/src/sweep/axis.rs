@@ -2,7 +2,7 @@
 //! with the number of values.
 
 use super::file::{AxisTable, ConstantTable, Numbers, SamplesTable, StepsTable, problem_at};
-use paceline_results::{Axis, AxisValues};
+use crate::results::{Axis, AxisValues};
 use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 
 /// Largest number of values of an axis.

@@ -1,8 +1,8 @@
 //! Errors of sweeps.
 
+use crate::results::StoreError;
 use miette::Diagnostic;
 use paceline_netsim::backend::BackendError;
-use paceline_results::StoreError;
 use paceline_scenario::ScenarioError;
 use std::path::PathBuf;
 

@@ -3,9 +3,9 @@
 use super::file::{MeasureTable, SweepFile, problem_at};
 use super::{CONTROLLER, REPEATS, Subject, Sum, Sweep, Target, axis};
 use crate::metrics::{self, METRICS};
+use crate::results::{Axis, Measure};
 use paceline::Registry;
 use paceline_netsim::records::Label;
-use paceline_results::{Axis, Measure};
 use paceline_scenario::{
     Catalogue, Origin, Override, Quantity, Scenario, ScenarioError, Spanned, Window, edit_text, parse, suggestion,
 };

@@ -33,10 +33,10 @@ pub use folder::SweepFolder;
 pub use job::{Job, JobRow};
 
 use crate::registries;
+use crate::results::{Axis, Measure, SweepResult};
 use file::RefineTable;
 use paceline::Registry;
 use paceline_netsim::records::Label;
-use paceline_results::{Axis, Measure, SweepResult};
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, load};
 use paceline_units::Time;
 use std::ops::RangeInclusive;

@@ -2,8 +2,8 @@
 
 use super::axis::{label, names, number};
 use super::{JobRow, Subject, Sweep, SweepResult};
-use paceline_results::StoreError;
-use paceline_results::tables::{Column, ColumnType, ColumnValue, TableWriter};
+use crate::results::StoreError;
+use crate::results::tables::{Column, ColumnType, ColumnValue, TableWriter};
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The compared values: fields of a run's document.
 
-use paceline_results::validation::{OF_FLOW, OF_HOP, OF_RUN};
+use crate::results::validation::{OF_FLOW, OF_HOP, OF_RUN};
 use paceline_scenario::Scenario;
 
 /// Metric with a verdict, besides the utilisation.

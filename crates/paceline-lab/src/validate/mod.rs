@@ -11,11 +11,11 @@ mod verdict;
 pub use queue_delay::{Distance, QueueDelayCounts, QueueDelayObserver, STEP_US};
 pub use verdict::{QUEUE_PART, QUEUE_TOLERANCE_MS, UTILIZATION_TOLERANCE};
 
+use crate::results::{ComparedMetric, ComparedRun, QueueDelay, Validation};
 use crate::run::RunResult;
 use crate::run_cache::CachedRun;
 use fields::{ComparedField, compared_fields};
 use paceline_netsim::records::{HostStats, Paired, Summary};
-use paceline_results::{ComparedMetric, ComparedRun, QueueDelay, Validation};
 use paceline_scenario::Scenario;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! The verdict: are two worlds close enough that results of one are valid in the other?
 
 use super::fields::{P95, UTILIZATION};
+use crate::results::{Check, ComparedMetric, ValidationCheck};
 use paceline_netsim::records::{Paired, Summary};
-use paceline_results::{Check, ComparedMetric, ValidationCheck};
 
 /// Largest allowed difference of the mean utilisation: that between a measured and a published one
 /// (`judge::tolerance`). A simulator with a larger difference could not judge measurements on real paths.
@@ -42,7 +42,7 @@ fn verdict(measured: &ComparedMetric) -> ValidationCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_results::Verdict::{Fails, Holds, Undecided};
+    use crate::results::Verdict::{Fails, Holds, Undecided};
 
     fn measured(metric: &str, pairs: &[(f64, f64)]) -> ComparedMetric {
         let of = |side: fn(&(f64, f64)) -> f64| Summary::from_values(&pairs.iter().map(side).collect::<Vec<_>>());

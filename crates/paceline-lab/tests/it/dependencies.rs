@@ -12,13 +12,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-wire", &["paceline-units"]),
     ("paceline-netsim", &["paceline-wire", "paceline", "paceline-units"]),
     ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
-    // Stored results and reports use the records of the simulator, and run nothing.
-    ("paceline-results", &["paceline-netsim", "paceline-units"]),
-    ("paceline-report", &["paceline-results", "paceline-netsim"]),
-    ("paceline-explain", &["paceline-results", "paceline-netsim", "paceline-wire", "paceline-units"]),
-    ("paceline-capture", &["paceline-results", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-gym", &["paceline-scenario", "paceline-netsim", "paceline", "paceline-units"]),
-    ("paceline-lab", &["paceline-scenario", "paceline-results", "paceline-netsim", "paceline", "paceline-units"]),
+    ("paceline-lab", &["paceline-scenario", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
+    ("paceline-explain", &["paceline-lab", "paceline-netsim", "paceline-wire", "paceline-units"]),
     // Backends in real time compile neither a Parquet writer nor the scenario format.
     ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),

@@ -1,9 +1,9 @@
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
 use paceline::{Config, Controller, Decision, Entry, Event, Parameters, Registry, SendHalf, Setup, Signals};
+use paceline_lab::results::Verdict;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
-use paceline_results::Verdict;
 use paceline_scenario::{Catalogue, Origin};
 use paceline_units::{Rate, Time};
 use std::fs;

@@ -3,13 +3,13 @@
 use crate::altered_simulator::AlteredSimulator;
 use crate::fixtures::scenario;
 use paceline::Registry;
+use paceline_lab::results::{RunInputs, Store, Validation, Verdict};
 use paceline_lab::run::Runner;
 use paceline_lab::run_cache;
 use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::records::HostStats;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{RunInputs, Store, Validation, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::TimeDelta;
 use std::fs;

@@ -3,10 +3,10 @@
 //! One run of each case decides here, without its interval, so that the test is fast. `paceline suite zoo` makes ten.
 
 use paceline::Registry;
+use paceline_lab::results::{SuiteReport, SuiteRow};
 use paceline_lab::run::Runner;
 use paceline_lab::suite::{self, Subject, Suite};
 use paceline_lab::yardsticks::{self, FAULTY};
-use paceline_results::{SuiteReport, SuiteRow};
 use std::collections::BTreeSet;
 
 /// Controllers of which at least one passes each test.

@@ -1,13 +1,14 @@
 //! The page: one document without external resources, and its content security policy.
 
 // The plotting library, the common script and the common style are shared with the report page.
-const PLOT: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/uPlot.iife.min.js");
-const PLOT_STYLE: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/uPlot.min.css");
-const PLOT_LICENCE: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/LICENSE");
+const PLOT: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/uPlot.iife.min.js");
+const PLOT_STYLE: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/uPlot.min.css");
+const PLOT_LICENCE: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/LICENSE");
 
 const STYLE: &str =
-    concat!(include_str!("../../../paceline-report/src/page/common.css"), include_str!("page/page.css"));
-const SCRIPT: &str = concat!(include_str!("../../../paceline-report/src/page/common.js"), include_str!("page/page.js"));
+    concat!(include_str!("../../../paceline-lab/src/report/page/common.css"), include_str!("page/page.css"));
+const SCRIPT: &str =
+    concat!(include_str!("../../../paceline-lab/src/report/page/common.js"), include_str!("page/page.js"));
 
 /// Returns the document. Its scripts and styles have the nonce of its policy.
 pub fn html(nonce: &str) -> String {

@@ -4,11 +4,11 @@ use paceline::{
     Bounds, Decision, Event, Feedback, Message, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf,
     SentPacket, Setup, Signals,
 };
+use paceline_lab::results::RowKind;
 use paceline_lab::run::{RunResult, Runner};
 use paceline_lab::suite::Subject;
 use paceline_lab::{load, yardsticks};
 use paceline_others::{OTHERS, add, subject};
-use paceline_results::RowKind;
 use paceline_scenario::{Catalogue, Changes};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 

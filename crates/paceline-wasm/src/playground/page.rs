@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
 // The plotting library, the common script and the common style are those of the report page.
-const PLOT: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/uPlot.iife.min.js");
-const PLOT_STYLE: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/uPlot.min.css");
-const PLOT_LICENCE: &str = include_str!("../../../paceline-report/vendor/uplot-1.6.32/LICENSE");
+const PLOT: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/uPlot.iife.min.js");
+const PLOT_STYLE: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/uPlot.min.css");
+const PLOT_LICENCE: &str = include_str!("../../../paceline-lab/vendor/uplot-1.6.32/LICENSE");
 
 const STYLE: &str =
-    concat!(include_str!("../../../paceline-report/src/page/common.css"), include_str!("page/page.css"));
+    concat!(include_str!("../../../paceline-lab/src/report/page/common.css"), include_str!("page/page.css"));
 const ENGINE: &str = include_str!("page/engine.js");
 const SCRIPT: &str = concat!(
-    include_str!("../../../paceline-report/src/page/common.js"),
+    include_str!("../../../paceline-lab/src/report/page/common.js"),
     include_str!("page/plots.js"),
     include_str!("page/controls.js"),
     include_str!("page/page.js")

@@ -11,7 +11,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
 use paceline_explain::{ReadError, readers, redact};
-use paceline_report::timeline;
+use paceline_lab::report::timeline;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

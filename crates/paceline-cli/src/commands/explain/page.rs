@@ -5,8 +5,8 @@ use super::what_if::{WhatIf, caveats};
 use paceline_explain::causes::UNKNOWN;
 use paceline_explain::document::{Explanation, FindingDocument};
 use paceline_explain::model::{Call, Confidence, Flow, Quantity, Series as Measured};
-use paceline_report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
-use paceline_report::timeline::{Label, Part, Timeline};
+use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
+use paceline_lab::report::timeline::{Label, Part, Timeline};
 use paceline_units::{Time, TimeDelta};
 
 /// Labels with plots of their own.

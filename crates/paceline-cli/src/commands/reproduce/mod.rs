@@ -15,8 +15,8 @@ use miette::{IntoDiagnostic, Report as Error, Result, miette};
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
+use paceline_lab::results::ExperimentReport;
 use paceline_netsim::backend::Backend;
-use paceline_results::ExperimentReport;
 use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -149,7 +149,7 @@ fn report_sensitivity(
 }
 
 /// Describes verdicts as text.
-pub fn text(report: &paceline_results::Report) -> String {
+pub fn text(report: &paceline_lab::results::Report) -> String {
     text::describe(report)
 }
 

@@ -16,10 +16,10 @@ use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{
     Limits, RealtimeExperiment, RealtimeReproduction, Seeds, Verdicts, reproduce as reproduce_all,
 };
+use paceline_lab::results::{Cell, ExperimentReport, Report, Store};
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_results::{Cell, ExperimentReport, Report, Store};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
 use std::collections::BTreeMap;

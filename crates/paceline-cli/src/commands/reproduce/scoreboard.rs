@@ -4,10 +4,10 @@
 use super::text::cell_text;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::metrics;
-use paceline_report::cells::{place, runs};
-use paceline_report::check_text::cell_verdict;
-use paceline_report::scoreboard::{self, SCOREBOARD_PAGE};
-use paceline_results::{Cell, Report, SCOREBOARD_FILE, Scoreboard, write_whole};
+use paceline_lab::report::cells::{place, runs};
+use paceline_lab::report::check_text::cell_verdict;
+use paceline_lab::report::scoreboard::{self, SCOREBOARD_PAGE};
+use paceline_lab::results::{Cell, Report, SCOREBOARD_FILE, Scoreboard, write_whole};
 use std::path::Path;
 
 /// Writes the files. The page is made from the JSON file.

@@ -2,10 +2,12 @@
 
 use crate::output;
 use crate::table::{Table, kind_of, value_text};
+use paceline_lab::report::cells::{CellText, place, runs};
+use paceline_lab::report::check_text::cell_verdict;
 use paceline_lab::reproduce::{ConstantEnd, SensitivityReport};
-use paceline_report::cells::{CellText, place, runs};
-use paceline_report::check_text::cell_verdict;
-use paceline_results::{Cell, CellVerdict, Counts, ExperimentReport, Report, VerdictCounts, VerdictSummary, papers};
+use paceline_lab::results::{
+    Cell, CellVerdict, Counts, ExperimentReport, Report, VerdictCounts, VerdictSummary, papers,
+};
 
 /// Returns how cells are formatted: with the units of the lab's metrics.
 pub(super) fn cell_text() -> CellText {

@@ -14,9 +14,9 @@ use crate::table::Table;
 use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::compare::difference;
+use paceline_lab::results::{Check, ComparedDifference};
 use paceline_live::hosts::sender::{End, Progress};
 use paceline_netsim::records::{Better, MetricKind, Summary};
-use paceline_results::{Check, ComparedDifference};
 use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -276,7 +276,7 @@ fn describe(document: &SurveyDocument<'_>, compared: &[&Quantity], duration: &st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_results::Verdict;
+    use paceline_lab::results::Verdict;
 
     fn names() -> Vec<String> {
         ["a", "b", "c"].map(str::to_owned).to_vec()

@@ -1,8 +1,8 @@
 //! Rows of earlier results, which a run is compared with.
 
 use miette::{IntoDiagnostic, Result, miette};
+use paceline_lab::results::{SUITES_FILE, SuitesReport};
 use paceline_lab::suite::Suite;
-use paceline_results::{SUITES_FILE, SuitesReport};
 use std::path::{Path, PathBuf};
 
 /// The results of a folder that `suite --out` wrote.

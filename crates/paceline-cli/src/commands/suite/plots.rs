@@ -5,10 +5,10 @@ use super::super::{RunOptions, Selection, with_progress};
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::metrics;
+use paceline_lab::report::page::{self, REPORT_FILE};
+use paceline_lab::report::suites::plots_path;
+use paceline_lab::results::{RowKind, Store, SuitesReport};
 use paceline_netsim::backend::Backend;
-use paceline_report::page::{self, REPORT_FILE};
-use paceline_report::suites::plots_path;
-use paceline_results::{RowKind, Store, SuitesReport};
 use paceline_scenario::Override;
 use std::path::Path;
 

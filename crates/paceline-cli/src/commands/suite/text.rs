@@ -4,11 +4,11 @@ use crate::output;
 use crate::table::Table;
 use crate::view::View;
 use paceline_lab::metrics;
+use paceline_lab::report::check_text::BoundText;
+use paceline_lab::report::suites::advice;
+use paceline_lab::results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::{MetricKind, Summary};
-use paceline_report::check_text::BoundText;
-use paceline_report::suites::advice;
-use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 
 /// Bounds that do not hold are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;

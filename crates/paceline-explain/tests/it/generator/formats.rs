@@ -2,10 +2,10 @@
 
 use super::Generated;
 use paceline::Registry;
-use paceline_capture::Capture;
 use paceline_explain::model::Call;
 use paceline_explain::readers;
 use paceline_explain::readers::run::RunObserver;
+use paceline_lab::capture::Capture;
 use paceline_lab::run::Runner;
 use paceline_netsim::records::{DropReason, EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_scenario::{Changes, Origin, Scenario};

@@ -1,9 +1,9 @@
 //! Folders of sweeps: the input replaces the database of a complete sweep. The folder is read, or an error says why not.
 
 use paceline::Registry;
+use paceline_lab::results::database::DATABASE_FILE;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepFolder};
-use paceline_results::database::DATABASE_FILE;
 use paceline_scenario::Origin;
 use std::fs;
 use std::path::Path;

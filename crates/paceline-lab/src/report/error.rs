@@ -1,0 +1,34 @@
+//! Errors of this crate.
+
+use crate::results::StoreError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why results cannot be read or a page cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The folder or one of its JSON files cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder contains no run.
+    #[error("`{}` contains no run; create one with `paceline run SCENARIO --out DIR`", .path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} `{}`", .path.display())]
+    Io {
+        /// The operation, as a verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The template of the page failed, which is a defect of this crate.
+    #[error("the page cannot be rendered")]
+    Page(#[from] askama::Error),
+}

@@ -1,0 +1,114 @@
+//! Received rate, target and capacity.
+
+use super::series_map::{Bins, SeriesMap, hold, step};
+use super::{PanelBuilder, RunView, over_time, seconds};
+use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
+use crate::report::read::{Event, FlowKind, FlowRow, PacketRow};
+use paceline_netsim::records::HopDescription;
+
+/// Bin length of the received rate, ms.
+pub const BIN_MS: u32 = 500;
+const BIN_NS: i64 = BIN_MS as i64 * 1_000_000;
+const MBIT: f64 = 1e6;
+
+struct Rates<'a> {
+    view: &'a RunView<'a>,
+    forward: Direction,
+    reverse: Direction,
+}
+
+/// The rates of the flows of a direction.
+#[derive(Default)]
+struct Direction {
+    /// Bytes received.
+    received: Bins<u64>,
+    targets: SeriesMap,
+}
+
+pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(Rates { view, forward: Direction::default(), reverse: Direction::default() })
+}
+
+impl Rates<'_> {
+    fn direction(&mut self, flow: u16) -> &mut Direction {
+        if self.view.is_reverse(flow) { &mut self.reverse } else { &mut self.forward }
+    }
+}
+
+impl PanelBuilder for Rates<'_> {
+    fn packet(&mut self, row: &PacketRow) {
+        if let (Event::Arrived { .. }, true) = (row.event, row.is_forward) {
+            let subject = self.view.any_subject(row.flow);
+            let bytes = u64::try_from(row.size_bytes).unwrap_or(0);
+            *self.direction(row.flow).received.at(subject, row.time_ns, BIN_NS) += bytes;
+        }
+    }
+
+    fn flow(&mut self, row: &FlowRow) {
+        if let (FlowKind::Target, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
+            let make = || Series::new("target", "target", subject, Role::Second, SeriesKind::Steps);
+            let targets = &mut self.direction(row.flow).targets;
+            step(targets.of(subject, 0, make), seconds(row.time_ns), row.value / MBIT);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Panel> {
+        let caption = |hops: &str| {
+            format!(
+                "Received rate: received bytes including headers, in bins of {BIN_MS} ms. Target: the rate that the controller \
+                 sets for its encoder. Capacity: of the {hops} hops; recorded traces as means over 100 ms."
+            )
+        };
+        let panel = |id, title, hops| over_time(id, title, caption(hops), Axis::new("rate", "Mbit/s"), self.view);
+        let forward = panel("rate", "Rate", "forward");
+        let reverse = panel("rate-reverse", "Rate, reverse direction", "reverse");
+        vec![
+            self.forward.fill(forward, self.view, self.view.limits(true)),
+            self.reverse.fill(reverse, self.view, self.view.limits(false)),
+        ]
+    }
+}
+
+impl Direction {
+    /// Adds the series to a panel. Limits without flows are left out.
+    fn fill<'a>(
+        self,
+        mut panel: Panel,
+        view: &RunView<'_>,
+        limits: impl Iterator<Item = (&'a HopDescription, &'a [(f64, f64)])>,
+    ) -> Panel {
+        let mut received = self.received.finish().peekable();
+        if received.peek().is_none() {
+            return panel;
+        }
+        for (hop, steps) in limits {
+            let (id, label) = (format!("capacity:{}", hop.id), format!("capacity of {}", hop.id));
+            let mut series = Series { subject: None, ..Series::new(&id, &label, 0, Role::Limit, SeriesKind::Steps) };
+            steps.iter().for_each(|(at, bps)| series.push(*at, bps / MBIT));
+            hold(&mut series, view.duration_s);
+            panel.series.push(series);
+        }
+        for (subject, bins) in received {
+            let mut series = Series::new("received", "received rate", subject, Role::Main, SeriesKind::Steps);
+            let begun = bins.iter().position(|bytes| *bytes > 0).unwrap_or(0);
+            for (bin, bytes) in bins.iter().enumerate().skip(begun) {
+                let from = seconds(BIN_NS * bin as i64);
+                let length = (view.duration_s - from).min(f64::from(BIN_MS) / 1e3);
+                // A bin that starts at the end of the run has no length.
+                if length > 0.0 {
+                    series.push(from, *bytes as f64 * 8.0 / length / MBIT);
+                }
+            }
+            let end = view.duration_s.min(seconds(BIN_NS * bins.len() as i64));
+            hold(&mut series, end);
+            panel.series.push(series);
+        }
+        let mut targets = self.targets.finish();
+        for series in &mut targets {
+            let flow = view.shown_flow(series);
+            hold(series, flow.map_or(view.duration_s, |flow| flow.lives_s.1));
+        }
+        panel.series.extend(targets);
+        panel
+    }
+}

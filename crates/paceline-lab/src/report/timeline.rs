@@ -1,0 +1,129 @@
+//! A page of labels on a timeline: plots of everything, and below each label the plots that support it. It loads nothing.
+
+use crate::report::error::ReportError;
+use crate::report::figure::Figure;
+use crate::report::page::tables::FigureView;
+use crate::report::page::{PLOT_CODE, PLOT_LICENCE, PLOT_STYLE, SCRIPT, STYLE, packed, write_page};
+use crate::report::policy::policy;
+use askama::Template;
+use std::path::Path;
+
+const OWN_STYLE: &str = include_str!("page/timeline.css");
+
+/// The content of the page.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// Title.
+    pub title: String,
+    /// The parts, such as the flows of a call.
+    pub parts: Vec<Part>,
+    /// What limits the page.
+    pub notes: Vec<String>,
+    /// The command that recreates it.
+    pub command: String,
+}
+
+/// A part with a timeline of its own.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Name.
+    pub name: String,
+    /// Facts in one line: name and value.
+    pub facts: Vec<(String, String)>,
+    /// Plots over the whole time.
+    pub overview: Figure,
+    /// Labels, in order of time.
+    pub labels: Vec<Label>,
+    /// Columns and rows of a table below the labels; no rows: no table.
+    pub table: (Vec<String>, Vec<Vec<String>>),
+    /// What limits the numbers of the table, in sentences.
+    pub caveats: Vec<String>,
+}
+
+/// A label of a span of time.
+#[derive(Clone, Debug)]
+pub struct Label {
+    /// When, such as `17.2 s`.
+    pub when: String,
+    /// What happened.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// Why so, in a sentence.
+    pub evidence: String,
+    /// What else would explain it, in sentences.
+    pub others: Vec<String>,
+    /// What to try.
+    pub advice: String,
+    /// Whether the cause is known.
+    pub is_known: bool,
+    /// The plots that show it; `None`: without plots.
+    pub figure: Option<Figure>,
+}
+
+#[derive(Template)]
+#[template(path = "timeline.html")]
+struct Page<'a> {
+    policy: String,
+    timeline: &'a Timeline,
+    parts: Vec<PartView<'a>>,
+    figures: String,
+    columns: String,
+    version: &'static str,
+    plot_code: &'static str,
+    plot_style: &'static str,
+    plot_licence: &'static str,
+    code: &'static str,
+    style: &'static str,
+    own_style: &'static str,
+}
+
+struct PartView<'a> {
+    part: &'a Part,
+    overview: FigureView<'a>,
+    labels: Vec<(&'a Label, Option<FigureView<'a>>)>,
+}
+
+/// Returns the page.
+///
+/// # Errors
+/// The template fails.
+pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
+    let figures: Vec<Figure> = timeline
+        .parts
+        .iter()
+        .flat_map(|part| {
+            [&part.overview].into_iter().chain(part.labels.iter().filter_map(|label| label.figure.as_ref()))
+        })
+        .cloned()
+        .collect();
+    let (data, columns) = packed(&figures);
+    let parts = timeline.parts.iter().map(|part| PartView {
+        part,
+        overview: FigureView::of(&part.overview),
+        labels: part.labels.iter().map(|label| (label, label.figure.as_ref().map(FigureView::of))).collect(),
+    });
+    let page = Page {
+        policy: policy(&[PLOT_CODE, SCRIPT], &[PLOT_STYLE, STYLE, OWN_STYLE]),
+        timeline,
+        parts: parts.collect(),
+        figures: data,
+        columns,
+        version: env!("CARGO_PKG_VERSION"),
+        plot_code: PLOT_CODE,
+        plot_style: PLOT_STYLE,
+        plot_licence: PLOT_LICENCE,
+        code: SCRIPT,
+        style: STYLE,
+        own_style: OWN_STYLE,
+    };
+    Ok(page.render()?)
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(timeline: &Timeline, to: &Path) -> Result<(), ReportError> {
+    write_page(&render(timeline)?, to)
+}

@@ -1,0 +1,132 @@
+//! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
+
+use crate::results::{Judgement, Verdict};
+use paceline_netsim::records::json::{finite_or_null, or_infinite};
+use paceline_netsim::records::{Better, Label, Summary};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Controllers on one scenario, side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonTable {
+    /// Scenario id.
+    pub scenario: String,
+    /// Its title.
+    pub title: String,
+    /// Case of the scenario; empty for the scenario as written.
+    pub case: Label,
+    /// Changes by `--set`, as typed.
+    pub changes: Vec<String>,
+    /// Backend of the runs.
+    pub world: String,
+    /// The controllers; the first is the baseline.
+    pub controllers: Vec<String>,
+    /// Seeds of the runs of each controller.
+    pub seeds: Vec<u64>,
+    /// The command that reproduces the comparison.
+    pub command: String,
+    /// The number of differences that are judged. The intervals are corrected for it.
+    pub judged: usize,
+    /// The compared quantities: media first, then other traffic, then the bottleneck.
+    pub rows: Vec<ComparisonRow>,
+    /// What follows from the table, in two sentences.
+    pub verdict: Vec<String>,
+}
+
+/// One quantity under each controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRow {
+    /// What it describes.
+    pub subject: Subject,
+    /// Metric.
+    pub metric: String,
+    /// Its name in tables.
+    pub label: String,
+    /// Which values are better.
+    pub better: Better,
+    /// Mean and interval over the runs of each controller; `None` if the quantity has no value in some run.
+    pub values: Vec<Option<Summary>>,
+    /// Whether each controller has the best mean. Several have it if their means are equal.
+    pub best: Vec<bool>,
+    /// The difference of each controller to the baseline; `None` for the baseline itself, and where a value is missing.
+    pub differences: Vec<Option<ComparedDifference>>,
+}
+
+/// What a quantity describes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Whether it is media, other traffic, or the bottleneck.
+    pub role: Role,
+    /// The flow, or the name of a group of equal flows, whose mean it is; `None` for the bottleneck.
+    pub flow: Option<String>,
+    /// The stream; `None` for the flow as a whole.
+    pub stream: Option<String>,
+}
+
+/// The role of a subject in a comparison of controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A media flow: the controllers control it.
+    Media,
+    /// Other traffic, such as TCP.
+    Traffic,
+    /// The bottleneck.
+    Link,
+}
+
+/// A difference to the baseline, seed by seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedDifference {
+    /// Mean of the differences: controller minus baseline.
+    pub mean: f64,
+    /// Half-width of the interval. All intervals of a table together contain the true means with 95 % confidence
+    /// (Bonferroni); infinite for one seed, written as null.
+    #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
+    pub interval: f64,
+    /// The smallest difference that matters to a choice.
+    pub margin: f64,
+    /// Whether it improves the metric; `None` for no difference, and if the metric does not say which values are better.
+    pub better: Option<bool>,
+    /// Whether it differs by an amount that matters: [`Check::Difference`](crate::results::Check::Difference).
+    #[serde(flatten)]
+    pub judgement: Judgement,
+}
+
+/// Writes `better`, `worse` or `different` for a difference that matters, `equal` if there is none, or `undecided, 6 more runs`.
+impl fmt::Display for ComparedDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.judgement.verdict, self.better) {
+            (Verdict::Holds, Some(true)) => f.pad("better"),
+            (Verdict::Holds, Some(false)) => f.pad("worse"),
+            (Verdict::Holds, None) => f.pad("different"),
+            (Verdict::Fails, _) => f.pad("equal"),
+            (Verdict::Undecided, _) => write!(f, "{}", self.judgement),
+        }
+    }
+}
+
+impl ComparedDifference {
+    /// Returns whether a difference that matters improves the metric; `None` without one, and if the metric does not say.
+    pub fn improves(&self) -> Option<bool> {
+        self.better.filter(|_| self.judgement.verdict == Verdict::Holds)
+    }
+}
+
+impl Subject {
+    /// Returns the name for readers: the flow, and the stream if there is one.
+    pub fn name(&self) -> String {
+        match (&self.flow, &self.stream) {
+            (None, _) => "forward bottleneck".to_owned(),
+            (Some(flow), None) => flow.clone(),
+            (Some(flow), Some(stream)) => format!("{flow}/{stream}"),
+        }
+    }
+}
+
+impl ComparisonTable {
+    /// Returns the rows of one subject after the other.
+    pub fn by_subject(&self) -> impl Iterator<Item = &[ComparisonRow]> {
+        self.rows.chunk_by(|a, b| a.subject == b.subject)
+    }
+}

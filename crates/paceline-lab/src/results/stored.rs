@@ -1,0 +1,169 @@
+//! What a folder of results keeps of a run besides its values: inputs, names and files.
+
+use crate::results::StoreError;
+use crate::results::files;
+use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Name of the folder of runs.
+pub const RUNS: &str = "runs";
+
+/// The inputs of a run. The store does not interpret them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInputs {
+    /// Version of the program.
+    pub version: String,
+    /// Commit of the program's source, if the caller knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Processors of the machine, if the caller knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Operating system of the machine, if the caller knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Date, from the caller's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// Hash of the resolved scenario with its controllers.
+    #[serde(default)]
+    pub plan_hash: String,
+    /// Hash of the resolved scenario without its controllers.
+    #[serde(default)]
+    pub scenario_hash: String,
+    /// Text of the scenario file, before the changes.
+    pub scenario_text: String,
+    /// Changes to it, each as `dotted.key=value`, in order.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// Metadata that plots need and events do not carry: title, capacity, propagation, signals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<RunDescription>,
+    /// Further values of the caller.
+    #[serde(default)]
+    pub more: BTreeMap<String, serde_json::Value>,
+}
+
+impl RunInputs {
+    /// Returns whether both are equal but for date, commit and machine.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let undated =
+            |inputs: &Self| Self { created: None, commit: None, machine: None, system: None, ..inputs.clone() };
+        undated(self) == undated(other)
+    }
+}
+
+/// Names, seed and files of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// Name of its folder under `runs`.
+    pub directory: String,
+    /// Scenario id.
+    pub scenario: String,
+    /// World of the run.
+    pub world: String,
+    /// Controller of each flow; `None` for a flow without one.
+    pub controllers: Vec<Option<String>>,
+    /// Changes by `--set`, as typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
+    /// Its seed.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// Commit of the program's source, if the program gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Date, if the program gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// Trace hash, if the result has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_hash: Option<String>,
+    /// For a run whose process was killed: the time up to which there are rows, s. Such a run has no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_at_s: Option<f64>,
+    /// Its tables.
+    pub files: Vec<StoredFile>,
+}
+
+/// A table of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// File name in the run's folder.
+    pub name: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// The first 16 bytes of its BLAKE3 hash, as hexadecimal digits.
+    pub checksum: String,
+}
+
+impl StoredFile {
+    /// Returns the entry of a written table.
+    pub(crate) fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, rows, checksum: files::checksum(path)? })
+    }
+
+    /// Returns an error unless the file at this path is as it was written.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), StoreError> {
+        // Tests of damaged tables remove the checksum.
+        let is_unchecked = cfg!(test) && self.checksum.is_empty();
+        if is_unchecked || files::checksum(path)? == self.checksum {
+            return Ok(());
+        }
+        let cause = "its contents are not those that were written; run the scenario again".to_owned();
+        Err(StoreError::Damaged { path: path.to_path_buf(), cause })
+    }
+}
+
+/// The description of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// Names, seed and files.
+    pub run: StoredRun,
+    /// Its inputs.
+    pub inputs: RunInputs,
+    /// Name of each flow.
+    pub flows: Vec<String>,
+    /// Name of each hop, forward path first.
+    pub hops: Vec<String>,
+}
+
+impl About {
+    /// Creates the description of a run that has begun: no tables, no trace hash.
+    pub(crate) fn new(header: &RunHeader, inputs: RunInputs, directory: &str) -> Self {
+        let run = StoredRun {
+            directory: directory.to_owned(),
+            scenario: header.scenario.clone(),
+            world: header.world.clone(),
+            controllers: header.controllers.clone(),
+            changes: inputs.changes.clone(),
+            seed: header.seed,
+            version: inputs.version.clone(),
+            commit: inputs.commit.clone(),
+            created: inputs.created.clone(),
+            trace_hash: None,
+            cut_at_s: None,
+            files: Vec::new(),
+        };
+        Self { run, inputs, flows: header.flows.clone(), hops: header.hops.clone() }
+    }
+
+    /// Returns the objects to which the events of the run refer.
+    pub fn header(&self) -> RunHeader {
+        let signals = |half: &Vec<SignalDescription>| half.iter().map(|s| (s.name.clone(), s.unit.clone())).collect();
+        let described = self.inputs.setting.iter().flat_map(|setting| &setting.flows);
+        RunHeader {
+            scenario: self.run.scenario.clone(),
+            world: self.run.world.clone(),
+            seed: self.run.seed,
+            hops: self.hops.clone(),
+            flows: self.flows.clone(),
+            controllers: self.run.controllers.clone(),
+            signals: described.map(|flow| flow.signals.each_ref().map(signals)).collect(),
+        }
+    }
+}

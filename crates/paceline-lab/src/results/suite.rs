@@ -1,0 +1,372 @@
+//! The document of suites: the verdict on each bound of each test under each controller.
+
+use crate::results::check::{Judgement, Verdict};
+use crate::results::error::StoreError;
+use crate::results::files::read_json;
+use paceline_netsim::records::{Label, Summary};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The name of the file in which the results of suites are stored.
+pub const SUITES_FILE: &str = "suites.json";
+
+/// The results of one or several suites.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuitesReport {
+    /// The suites.
+    pub suites: Vec<SuiteReport>,
+}
+
+impl SuitesReport {
+    /// Reads the document from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read or has another shape.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        read_json(path)
+    }
+
+    /// Adds the rows of another document, after those of this one. A row of the same name is replaced.
+    ///
+    /// # Errors
+    /// The two have not the same suites with the same tests and as many runs of each. Nothing is added then.
+    pub fn add_rows(&mut self, other: &Self) -> Result<(), String> {
+        let ids = |report: &Self| report.suites.iter().map(|suite| suite.id.clone()).collect::<Vec<_>>().join(", ");
+        if ids(self) != ids(other) {
+            return Err(format!("it has the suites {}, and the rows are of {}", ids(self), ids(other)));
+        }
+        let pairs = || self.suites.iter().zip(&other.suites);
+        if let Some((suite, of)) = pairs().find(|(suite, of)| suite.repeats != of.repeats) {
+            let (repeats, id) = (suite.repeats, &suite.id);
+            return Err(format!("`{id}` has {repeats} runs of each test there, and the rows are of {}", of.repeats));
+        }
+        if let Some((suite, _)) = pairs().find(|(suite, of)| suite.tests != of.tests) {
+            return Err(format!("the tests of `{}` differ", suite.id));
+        }
+        for (suite, of) in self.suites.iter_mut().zip(&other.suites) {
+            suite.rows.retain(|row| of.rows.iter().all(|added| added.controller != row.controller));
+            suite.rows.extend(of.rows.iter().cloned());
+        }
+        Ok(())
+    }
+}
+
+impl SuitesReport {
+    /// Gives each suite a row for each controller of any suite, in the same order. Tests of added rows were not made.
+    pub fn align_rows(&mut self) {
+        let mut names: Vec<(String, RowKind)> = Vec::new();
+        for row in self.suites.iter().flat_map(|suite| &suite.rows) {
+            if names.iter().all(|(name, _)| *name != row.controller) {
+                names.push((row.controller.clone(), row.kind));
+            }
+        }
+        for suite in &mut self.suites {
+            let mut known = core::mem::take(&mut suite.rows);
+            for (controller, kind) in &names {
+                let place = known.iter().position(|row| row.controller == *controller);
+                suite.rows.push(place.map(|n| known.swap_remove(n)).unwrap_or_else(|| SuiteRow {
+                    controller: controller.clone(),
+                    kind: *kind,
+                    results: vec![TestResult::default(); suite.tests.len()],
+                }));
+            }
+        }
+    }
+}
+
+/// The results of one suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteReport {
+    /// Its id.
+    pub id: String,
+    /// One line that describes it.
+    pub title: String,
+    /// The document that it follows; empty if it follows none.
+    pub source: String,
+    /// The kind of paths.
+    pub family: String,
+    /// Runs of each test under each controller.
+    pub repeats: u64,
+    /// Their seeds; empty: those from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
+    /// The tests: each case of each scenario.
+    pub tests: Vec<SuiteTest>,
+    /// The results of each controller.
+    pub rows: Vec<SuiteRow>,
+    /// Verdicts that differ from the expected ones.
+    pub changed: Vec<ChangedVerdict>,
+}
+
+/// A test: one case of a scenario with its bounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteTest {
+    /// Scenario id.
+    pub scenario: String,
+    /// What `paceline run` takes: the id, or the path of a file.
+    pub run: String,
+    /// Its title.
+    pub title: String,
+    /// The case; empty if the scenario has none.
+    pub case: Label,
+    /// The bounds.
+    pub bounds: Vec<SuiteBound>,
+}
+
+/// A bound of a test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteBound {
+    /// Its name. Bounds of a test with one name have one verdict.
+    pub id: String,
+    /// The measured quantity in words.
+    pub quantity: String,
+    /// Metric id.
+    pub metric: String,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<String>,
+    /// Time window, s.
+    pub window_s: (f64, f64),
+    /// How values are formatted.
+    pub format: ValueFormat,
+    /// Lowest and highest allowed value.
+    #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
+    pub bounds: (f64, f64),
+    /// The reason for the bounds.
+    pub why: String,
+}
+
+/// How the values of a bound are formatted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueFormat {
+    /// In the unit of the metric.
+    #[default]
+    Metric,
+    /// As a ratio.
+    Ratio,
+    /// As a share of windows.
+    Share,
+}
+
+/// The purpose of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowKind {
+    /// A controller.
+    #[default]
+    Controller,
+    /// A controller with one fault, which every test should find.
+    Faulty,
+    /// A sender that knows the path.
+    Oracle,
+    /// A controller of another library, through a translation of its inputs and outputs.
+    OtherImplementation,
+}
+
+/// The results of one controller in a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteRow {
+    /// Its name.
+    pub controller: String,
+    /// The purpose of the row.
+    pub kind: RowKind,
+    /// The result of each test.
+    pub results: Vec<TestResult>,
+}
+
+/// The result of a test under one controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestResult {
+    /// Hash over the trace hashes of all runs.
+    pub trace_hash: String,
+    /// The score of each run, in the order of the seeds; empty if a run has none.
+    #[serde(default)]
+    pub scores: Vec<f64>,
+    /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
+    pub utilization: Option<f64>,
+    /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
+    /// medium.
+    pub queue_p95_ms: Option<f64>,
+    /// The result of each bound. Empty if the test was not made: an oracle does not apply to each path, and not every
+    /// controller can be coupled.
+    pub bounds: Vec<BoundResult>,
+}
+
+/// The result of a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BoundResult {
+    /// The mean over the runs; `None` if a run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; `None` for one run.
+    pub ci95: Option<f64>,
+    /// Whether the verdict is `holds`.
+    pub pass: bool,
+    /// The verdict.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+}
+
+/// A verdict that differs from the expected one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedVerdict {
+    /// The controller.
+    pub controller: String,
+    /// The test and the name of the bound.
+    pub bound: String,
+    /// The verdict now; `None` if the suite has no such bound any more.
+    pub verdict: Option<Verdict>,
+}
+
+/// Numbers of bounds, by name, and of those that hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bounds that hold.
+    pub held: usize,
+    /// All bounds.
+    pub all: usize,
+}
+
+impl Held {
+    /// Returns the share of bounds that hold; `None` without bounds.
+    pub fn share(self) -> Option<f64> {
+        (self.all > 0).then(|| self.held as f64 / self.all as f64)
+    }
+
+    /// Returns whether all bounds hold.
+    pub fn is_all(self) -> bool {
+        self.held == self.all
+    }
+}
+
+impl core::ops::Add for Held {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { held: self.held + other.held, all: self.all + other.all }
+    }
+}
+
+impl core::iter::Sum for Held {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| sum + one)
+    }
+}
+
+impl SuiteTest {
+    /// Returns its name: scenario and case.
+    pub fn name(&self) -> String {
+        match self.case.is_empty() {
+            true => self.scenario.clone(),
+            false => format!("{} {}", self.scenario, self.case),
+        }
+    }
+
+    /// Returns the names of its bounds in order, each once.
+    pub fn bound_ids(&self) -> impl Iterator<Item = &str> {
+        let ids = self.bounds.iter().map(|bound| bound.id.as_str()).enumerate();
+        ids.filter(|(n, id)| self.bounds[..*n].iter().all(|other| other.id != *id)).map(|(_, id)| id)
+    }
+
+    /// Returns the names of its bounds with that of the test, as in the expected verdicts.
+    pub fn bound_names(&self) -> impl Iterator<Item = String> {
+        self.bound_ids().map(|id| format!("{}: {id}", self.name()))
+    }
+
+    /// Returns the verdict on all bounds of this name together.
+    pub fn verdict(&self, id: &str, result: &TestResult) -> Verdict {
+        let of_id = self.bounds.iter().zip(&result.bounds).filter(|(bound, _)| bound.id == id);
+        Verdict::all(of_id.map(|(_, result)| result.judgement.verdict))
+    }
+
+    /// Counts the bounds that hold, by name. None are counted if the test was not made.
+    pub fn held(&self, result: &TestResult) -> Held {
+        if result.bounds.is_empty() {
+            return Held::default();
+        }
+        let one = |id: &str| Held { held: usize::from(self.verdict(id, result) == Verdict::Holds), all: 1 };
+        self.bound_ids().map(one).sum()
+    }
+}
+
+impl SuiteReport {
+    /// Counts the bounds that hold under a controller.
+    pub fn held(&self, row: &SuiteRow) -> Held {
+        self.tests.iter().zip(&row.results).map(|(test, result)| test.held(result)).sum()
+    }
+
+    /// Returns the name of every bound under a controller, test and name of the bound, with its verdict. Tests that were not made have
+    /// none.
+    pub fn verdicts(&self, row: &SuiteRow) -> impl Iterator<Item = (String, Verdict)> {
+        let of_test = |(test, result): (&SuiteTest, &TestResult)| {
+            let ids = test.bound_ids().filter(|_| !result.bounds.is_empty());
+            ids.map(|id| (format!("{}: {id}", test.name()), test.verdict(id, result))).collect::<Vec<_>>()
+        };
+        self.tests.iter().zip(&row.results).flat_map(of_test)
+    }
+
+    /// Returns the name of every bound that does not hold under a controller.
+    pub fn unmet(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
+        self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
+    }
+
+    /// Returns the mean score of each test of a row that has one.
+    pub fn scores(&self, row: &SuiteRow) -> impl Iterator<Item = f64> {
+        row.results.iter().filter_map(|result| Some(Summary::from_values(&result.scores)?.mean))
+    }
+
+    /// Returns the mean over the tests of a result.
+    pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = row.results.iter().filter_map(value).collect();
+        Some(Summary::from_values(&values)?.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(id: &str, repeats: u64, rows: &[(&str, f64)]) -> SuitesReport {
+        let result = |value: f64| TestResult { utilization: Some(value), ..TestResult::default() };
+        let row = |&(name, value): &(&str, f64)| SuiteRow {
+            controller: name.to_owned(),
+            kind: RowKind::default(),
+            results: vec![result(value)],
+        };
+        let rows = rows.iter().map(row).collect();
+        let tests = vec![SuiteTest::default()];
+        SuitesReport { suites: vec![SuiteReport { id: id.to_owned(), repeats, tests, rows, ..SuiteReport::default() }] }
+    }
+
+    #[test]
+    fn added_rows_follow_and_replace_those_of_their_name() {
+        let mut all = report("own", 2, &[("a", 0.1), ("b", 0.2)]);
+        all.add_rows(&report("own", 2, &[("c", 0.3), ("a", 0.4)])).unwrap();
+        assert_eq!(all, report("own", 2, &[("b", 0.2), ("c", 0.3), ("a", 0.4)]));
+    }
+
+    #[test]
+    fn suites_have_the_same_rows_in_the_same_order() {
+        let mut all = report("own", 2, &[("a", 0.1), ("b", 0.2)]);
+        all.suites.extend(report("more", 2, &[("c", 0.3), ("a", 0.4)]).suites);
+        all.align_rows();
+        let rows = |suite: &SuiteReport| {
+            let row = |row: &SuiteRow| (row.controller.clone(), row.results[0].utilization);
+            suite.rows.iter().map(row).collect::<Vec<_>>()
+        };
+        let named = |rows: [(&str, Option<f64>); 3]| rows.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(rows(&all.suites[0]), named([("a", Some(0.1)), ("b", Some(0.2)), ("c", None)]));
+        assert_eq!(rows(&all.suites[1]), named([("a", Some(0.4)), ("b", None), ("c", Some(0.3))]));
+    }
+
+    #[test]
+    fn rows_of_other_suites_runs_or_tests_are_rejected() {
+        let mut all = report("own", 2, &[("a", 0.1)]);
+        let mut others = [report("other", 2, &[("c", 0.3)]), report("own", 3, &[("c", 0.3)]), report("own", 2, &[])];
+        others[2].suites[0].tests[0].scenario = "x".to_owned();
+        for (other, reason) in others.iter().zip(["it has the suites own", "`own` has 2 runs", "tests of `own` differ"])
+        {
+            let error = all.add_rows(other).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert_eq!(all, report("own", 2, &[("a", 0.1)]));
+    }
+}

@@ -1,0 +1,76 @@
+//! Folders of results, written as by the command.
+
+use paceline::Registry;
+use paceline_lab::group::Provenance;
+use paceline_lab::results::{RunInputs, Store};
+use paceline_lab::run::{self, Runner};
+use paceline_scenario::{self, Catalogue, Changes, Origin};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder that is removed when the test ends.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("paceline-report-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The runs to store.
+#[derive(Clone, Copy)]
+pub struct Runs<'a> {
+    pub scenario: &'a str,
+    pub controller: Option<&'a str>,
+    pub case: Option<&'a str>,
+    pub seeds: &'a [u64],
+}
+
+/// Runs a catalogue scenario into the folder.
+pub fn run_into(dir: &Path, runs: Runs<'_>) {
+    let changes = Changes {
+        case: runs.case.map_or_else(Default::default, |case| case.parse().unwrap()),
+        controller: runs.controller.map(str::to_owned),
+        ..Changes::default()
+    };
+    store(dir, &Catalogue.find(runs.scenario).unwrap(), &changes, runs.seeds, true);
+}
+
+/// Runs a scenario into the folder, and returns the folders of the runs.
+pub fn store(dir: &Path, origin: &Origin, changes: &Changes, seeds: &[u64], grouped: bool) -> Vec<PathBuf> {
+    let registry = Registry::standard();
+    let scenario = paceline_scenario::load(origin, changes, &registry).unwrap();
+    let store = Store::create(dir).unwrap();
+    let runner = Runner::simulator(&registry);
+    let manifest = RunInputs {
+        version: "0.0.0-test".to_owned(),
+        changes: scenario.plan.case.pairs().map(|(key, value)| format!("case.{key}={value}")).collect(),
+        setting: Some(scenario.plan.describe(&registry)),
+        ..RunInputs::default()
+    };
+    let (mut results, mut folders) = (Vec::new(), Vec::new());
+    for &seed in seeds {
+        let mut events = store.run(&scenario.plan.header(&registry, "sim", seed), manifest.clone()).unwrap();
+        let result = runner.run(&scenario, seed, Some(&mut events)).unwrap();
+        folders.push(events.finish(&serde_json::to_value(&result).unwrap(), Vec::new()).unwrap());
+        results.push(result);
+    }
+    if grouped {
+        let result = run::summarise(&scenario, results);
+        let command = format!("paceline run {}", scenario.plan.id);
+        let name = |folder: &PathBuf| folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let runs = folders.iter().map(name).collect();
+        let making = Provenance { version: "0.0.0-test".to_owned(), command, changes: Vec::new(), runs };
+        store.group(&paceline_lab::group::group_of(&scenario, &result, making).unwrap()).unwrap();
+    }
+    folders
+}
