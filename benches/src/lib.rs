@@ -8,7 +8,7 @@ pub use send_loop::{PACKET, Scripted, SendLoop};
 
 use paceline::{Arrival, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::run::Runner;
-use paceline_netsim::backend::Outcome;
+use paceline_netsim::world::Outcome;
 use paceline_scenario::Scenario;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};

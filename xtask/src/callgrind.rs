@@ -160,7 +160,7 @@ mod tests {
     fn a_family_is_crate_and_module() {
         for (function, expected) in [
             ("paceline_netsim::flow::sender::MediaSender::poll_transmit", "paceline_netsim::flow"),
-            ("<paceline_netsim::sim::Simulator as paceline_netsim::backend::Backend>::run", "paceline_netsim::sim"),
+            ("<paceline_netsim::sim::Simulator as paceline_netsim::world::World>::run", "paceline_netsim::sim"),
             ("<&mut core::fmt::Formatter as core::fmt::Write>::write_str", "core"),
             ("xxhash_rust::xxh3::update", "xxhash_rust"),
             ("__memcpy_avx_unaligned_erms", "libc"),

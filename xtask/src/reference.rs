@@ -26,7 +26,7 @@ pub fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
         serde_json::from_str(&stdout(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
     };
     let mut list = json("list --json")?;
-    // A build with the backend `browser` also lists the controllers of that browser.
+    // A build with the world `browser` also lists the controllers of that browser.
     if let Some(all) = list["controllers"].as_array_mut() {
         all.retain(|entry| !plain(&entry["summary"]).contains("[only in --world"));
     }

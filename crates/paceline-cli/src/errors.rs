@@ -4,13 +4,13 @@ use crate::repeat::Repeat;
 use miette::{Diagnostic, Report};
 use paceline_lab::results::StoreError;
 use paceline_lab::run_cache::RunCacheError;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 
-/// A backend could not make a run.
+/// A world could not make a run.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{error}")]
 struct RunFailed {
-    error: BackendError,
+    error: WorldError,
     #[help]
     hint: Option<String>,
 }
@@ -18,15 +18,15 @@ struct RunFailed {
 /// Returns the exit code for an error: 3 if the world is not available, else 2.
 pub fn exit_code(error: &Report) -> u8 {
     match error.downcast_ref() {
-        Some(RunFailed { error: BackendError::Unavailable { .. }, .. }) => 3,
+        Some(RunFailed { error: WorldError::Unavailable { .. }, .. }) => 3,
         _ => 2,
     }
 }
 
-/// Converts the error of a backend.
-pub fn backend_error(error: BackendError) -> Report {
+/// Converts the error of a world.
+pub fn world_error(error: WorldError) -> Report {
     let hint = match &error {
-        BackendError::Unavailable { hint, .. } => Some(hint.clone()),
+        WorldError::Unavailable { hint, .. } => Some(hint.clone()),
         _ => None,
     };
     RunFailed { error, hint }.into()
@@ -38,7 +38,7 @@ pub fn with_repeat(error: Report, repeat: &Repeat<'_>) -> Report {
         Ok(failed) => failed,
         Err(other) => return other,
     };
-    if let BackendError::ControllerFailed { failure, plan, case, seed } = &failed.error {
+    if let WorldError::ControllerFailed { failure, plan, case, seed } = &failed.error {
         let command = repeat.command(&failure.controller, plan, case, *seed);
         failed.hint = Some(format!("the same run again: {command}"));
     }
@@ -48,7 +48,7 @@ pub fn with_repeat(error: Report, repeat: &Repeat<'_>) -> Report {
 /// Converts the error of a run that was to be stored.
 pub fn cached_run_error(error: RunCacheError) -> Report {
     match error {
-        RunCacheError::Backend(error) => backend_error(error),
+        RunCacheError::World(error) => world_error(error),
         other => Report::from_err(other),
     }
 }
@@ -63,9 +63,9 @@ impl StorageError {
     }
 }
 
-impl From<BackendError> for StorageError {
-    fn from(error: BackendError) -> Self {
-        Self(backend_error(error))
+impl From<WorldError> for StorageError {
+    fn from(error: WorldError) -> Self {
+        Self(world_error(error))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A progress bar on stderr for work that takes more than a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use paceline_netsim::backend::Backend;
+use paceline_netsim::world::World;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ impl Progress {
     }
 
     /// Counts `total` seconds of runs.
-    pub fn of_seconds(total: f64, world: &dyn Backend) -> Self {
+    pub fn of_seconds(total: f64, world: &dyn World) -> Self {
         let unit = if world.real_time() { "seconds" } else { "simulated seconds" };
         Self::new(total as u64, &format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{eta}} left"), unit, 0)
     }

@@ -21,7 +21,7 @@ use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The registry of each backend, for controllers that only one has.
+/// The registry of each world, for controllers that only one has.
 type OfWorlds<'a> = &'a [(&'static str, Registry)];
 
 type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
@@ -126,7 +126,7 @@ pub struct ControllerDetails {
     pub parameters: Vec<Parameter>,
     /// What its halves emit.
     pub signals: Signals,
-    /// The only backend that has it; none: all have it.
+    /// The only world that has it; none: all have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub world: Option<&'static str>,
 }
@@ -175,7 +175,7 @@ pub struct Signal {
 /// Entries by the name of their kind.
 pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
 
-/// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each backend, for controllers that only one
+/// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each world, for controllers that only one
 /// has.
 pub fn list(kinds: &[&str], of_worlds: &[(&'static str, Registry)]) -> Listing {
     let registry = yardsticks::add(Registry::standard());
@@ -270,7 +270,7 @@ fn faulty(registry: &Registry) -> impl Iterator<Item = &paceline::Entry> {
     registry.iter().filter(|entry| yardsticks::is_faulty(entry.name()))
 }
 
-/// The standard controllers, and those that one backend alone has.
+/// The standard controllers, and those that one world alone has.
 fn controllers(standard: &Registry, of_worlds: OfWorlds<'_>) -> Vec<Entry> {
     let own = |(world, registry): &(&'static str, Registry)| {
         let own = registry.iter().filter(|entry| standard.get(entry.name()).is_none());

@@ -3,7 +3,7 @@
 //! Data flows one way, and no later stage reaches back:
 //!
 //! ```text
-//! text --scenario--> Scenario --backend--> events --metrics--> RunResult --run--> summary, assertions
+//! text --scenario--> Scenario --world--> events --metrics--> RunResult --run--> summary, assertions
 //!                                           '----results----> results.sqlite and Parquet files
 //! ```
 //!

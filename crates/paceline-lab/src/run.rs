@@ -4,9 +4,9 @@ use crate::judge::judge;
 use crate::metrics::{Collector, METRICS};
 use core::any::Any;
 use paceline::Registry;
-use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::records::{EventObserver, RunHeader, Summary};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{IncludeIf, Scenario};
 use paceline_units::{Time, TimeDelta};
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ pub use crate::run_result::{Expectation, RunResult, RunsResult, windows};
 /// Everything that runs need besides their scenario.
 pub struct Runner<'a> {
     /// Where they run.
-    pub world: &'a dyn Backend,
+    pub world: &'a dyn World,
     /// The controllers that they may use.
     pub registry: &'a Registry,
     /// Returns the seconds that have passed on any clock. This crate reads none itself.
@@ -34,41 +34,41 @@ impl<'a> Runner<'a> {
         Self::new(&Simulator, registry)
     }
 
-    /// Creates a runner of this backend that measures no time and shows no progress.
-    pub fn new(world: &'a dyn Backend, registry: &'a Registry) -> Self {
+    /// Creates a runner of this world that measures no time and shows no progress.
+    pub fn new(world: &'a dyn World, registry: &'a Registry) -> Self {
         Self { world, registry, clock: &|| 0.0, ticked: &|| () }
     }
 
     /// Makes one run. Its events also go to `observer`.
     ///
     /// # Errors
-    /// The backend cannot run it.
+    /// The world cannot run it.
     pub fn run(
         &self,
         scenario: &Scenario,
         seed: u64,
         observer: Option<&mut dyn EventObserver>,
-    ) -> Result<RunResult, BackendError> {
+    ) -> Result<RunResult, WorldError> {
         self.run_to(scenario, seed, observer, &|| scenario.plan.duration)
     }
 
     /// Makes one run that may be ended early. `lasted` is called when it is over and returns how long it was.
     ///
     /// # Errors
-    /// The backend cannot run it.
+    /// The world cannot run it.
     pub fn run_to(
         &self,
         scenario: &Scenario,
         seed: u64,
         observer: Option<&mut dyn EventObserver>,
         lasted: &dyn Fn() -> TimeDelta,
-    ) -> Result<RunResult, BackendError> {
+    ) -> Result<RunResult, WorldError> {
         let collector = Collector::new(scenario, &windows(scenario), self.ticked);
         self.collect(scenario, seed, collector, observer, lasted)
     }
 
     /// Makes one run and measures only what the scenario requests: its windows have values, the whole run has none.
-    pub(crate) fn run_requested(&self, scenario: &Scenario, seed: u64) -> Result<RunResult, BackendError> {
+    pub(crate) fn run_requested(&self, scenario: &Scenario, seed: u64) -> Result<RunResult, WorldError> {
         let collector = Collector::of_requested(scenario, &windows(scenario), self.ticked);
         self.collect(scenario, seed, collector, None, &|| scenario.plan.duration)
     }
@@ -80,7 +80,7 @@ impl<'a> Runner<'a> {
         mut collector: Collector<'_>,
         observer: Option<&mut dyn EventObserver>,
         lasted: &dyn Fn() -> TimeDelta,
-    ) -> Result<RunResult, BackendError> {
+    ) -> Result<RunResult, WorldError> {
         let began = (self.clock)();
         let (plan, registry) = (&scenario.plan, self.registry);
         let simulator = (self.world as &dyn Any).downcast_ref::<Simulator>();
@@ -132,8 +132,8 @@ impl<'a> Runner<'a> {
     /// Runs with these seeds, in parallel. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// The backend cannot run one of them.
-    pub fn run_all(&self, scenario: &Scenario, seeds: &[u64]) -> Result<RunsResult, BackendError> {
+    /// The world cannot run one of them.
+    pub fn run_all(&self, scenario: &Scenario, seeds: &[u64]) -> Result<RunsResult, WorldError> {
         let once = |seed: &u64| Ok(self.retry_if_disturbed(|| Ok((self.run(scenario, *seed, None)?, ())))?.0);
         let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, _>>();
         Ok(summarise(scenario, self.on_threads(all)?))
@@ -143,13 +143,13 @@ impl<'a> Runner<'a> {
     /// order of the seeds.
     ///
     /// # Errors
-    /// The backend cannot run one of them.
+    /// The world cannot run one of them.
     pub fn run_all_observed<O: EventObserver + Send>(
         &self,
         scenario: &Scenario,
         seeds: &[u64],
         observer: impl Fn(&RunHeader) -> O + Sync,
-    ) -> Result<(RunsResult, Vec<O>), BackendError> {
+    ) -> Result<(RunsResult, Vec<O>), WorldError> {
         let once = |seed: &u64| {
             let header = scenario.plan.header(self.registry, self.world.name(), *seed);
             self.retry_if_disturbed(|| {
@@ -157,12 +157,12 @@ impl<'a> Runner<'a> {
                 Ok((self.run(scenario, *seed, Some(&mut observer))?, observer))
             })
         };
-        let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, BackendError>>();
+        let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, WorldError>>();
         let (runs, observers) = self.on_threads(all)?.into_iter().unzip();
         Ok((summarise(scenario, runs), observers))
     }
 
-    /// Calls `work`, which makes runs in parallel, on as many threads as the backend allows: all, or one in real time.
+    /// Calls `work`, which makes runs in parallel, on as many threads as the world allows: all, or one in real time.
     pub(crate) fn on_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self.world.real_time() {
             false => work(),
@@ -296,7 +296,7 @@ published = 0.5
                 let late = Percentiles::default();
                 let machine =
                     HostStats { idle: 0.5, others: 0.0, late_us: late, wake_us: late, disturbed: why, attempts: 1 };
-                Ok::<_, BackendError>((RunResult { machine: Some(machine), ..once.clone() }, count))
+                Ok::<_, WorldError>((RunResult { machine: Some(machine), ..once.clone() }, count))
             };
             let (result, last) = runner.retry_if_disturbed(make).unwrap();
             let machine = result.machine.unwrap();
@@ -305,7 +305,7 @@ published = 0.5
         let mut count = 0;
         let make = || {
             count += 1;
-            Ok::<_, BackendError>((once.clone(), ()))
+            Ok::<_, WorldError>((once.clone(), ()))
         };
         assert!(runner.retry_if_disturbed(make).unwrap().0.machine.is_none());
         assert_eq!(count, 1, "in virtual time, once");

@@ -7,8 +7,8 @@ use crate::results::{RunInputs, Store, StoreError};
 use crate::run::{RunResult, Runner};
 use crate::run_identity::whole_values;
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::EventObserver;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::Scenario;
 use serde_json::Value;
 
@@ -16,9 +16,9 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunCacheError {
-    /// The backend could not run it.
+    /// The world could not run it.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    World(#[from] WorldError),
     /// It could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -57,7 +57,7 @@ pub fn find<R: CachedRun>(
 /// Makes a run, repeats it while other load of the host disturbs it, and stores events and document, if there is a store.
 ///
 /// # Errors
-/// The backend cannot run it, or the store cannot write it.
+/// The world cannot run it, or the store cannot write it.
 pub fn make<R: CachedRun>(
     runner: &Runner<'_>,
     scenario: &Scenario,

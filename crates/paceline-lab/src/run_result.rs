@@ -2,8 +2,8 @@
 
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use crate::results::Assertion;
-use paceline_netsim::backend::Outcome;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
+use paceline_netsim::world::Outcome;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// One run, as `run --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunResult {
-    /// Backend that it ran in.
+    /// World that it ran in.
     pub world: String,
     /// Its seed.
     pub seed: u64,
@@ -38,7 +38,7 @@ pub struct RunResult {
     /// Bytes that each flow received in each second.
     #[serde(skip)]
     pub seconds: Vec<Vec<u64>>,
-    /// What the backend returned.
+    /// What the world returned.
     #[serde(skip)]
     pub outcome: Outcome,
 }

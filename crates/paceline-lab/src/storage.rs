@@ -7,8 +7,8 @@ use crate::run::{Runner, RunsResult, summarise};
 use crate::run_identity::{ScenarioHashes, changes, whole_values};
 use crate::stored_run;
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::{Environment, EventObserver, RunHeader};
+use paceline_netsim::world::WorldError;
 use paceline_scenario::Scenario;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -66,8 +66,8 @@ pub enum Resume {
 /// If there is a store, it receives the events and the result of each run and the group of all.
 ///
 /// # Errors
-/// The backend cannot run one of them, the store cannot keep it, or an observer fails.
-pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>(
+/// The world cannot run one of them, the store cannot keep it, or an observer fails.
+pub fn run_and_store<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     runner: &Runner<'_>,
     scenario: &Scenario,
     seeds: &[u64],
@@ -82,7 +82,7 @@ pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>
 ///
 /// # Errors
 /// Those of [`run_and_store`].
-pub fn run_or_resume<O: EventObserver, E: From<BackendError> + From<StoreError>>(
+pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     runner: &Runner<'_>,
     scenario: &Scenario,
     seeds: &[u64],

@@ -3,8 +3,8 @@
 
 use crate::metrics::{Pooled, WindowResult, find};
 use crate::run_result::RunResult;
-use paceline_netsim::backend::Outcome;
 use paceline_netsim::records::{HostStats, Program};
+use paceline_netsim::world::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -127,7 +127,7 @@ mod tests {
             let folder = std::env::temp_dir().join(format!("paceline-stored-run-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join(FILE), text(&run)).unwrap();
-            assert_eq!(read(&folder), Some(run), "{id}");
+            assert_eq!(read(&folder).as_ref(), Some(&run), "{id}");
             let other = String::from_utf8(text(&run)).unwrap().replacen("\"seed\":1", "\"seed\":2", 1);
             for damaged in ["{}", &other] {
                 std::fs::write(folder.join(FILE), damaged).unwrap();

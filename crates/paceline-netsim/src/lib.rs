@@ -1,9 +1,9 @@
-//! The packet simulator, and the interfaces that it shares with every other backend.
+//! The packet simulator, and the interfaces that it shares with every other world.
 //!
-//! A [`plan::Plan`] and a seed go in; events and an [`backend::Outcome`] come out.
+//! A [`plan::Plan`] and a seed go in; events and a [`world::Outcome`] come out.
 //!
 //! ```text
-//!  Plan + seed ──> Backend::run ──> EventObserver::on_event(EventRecord), Outcome { trace_hash, … }
+//!  Plan + seed ──> World::run ──> EventObserver::on_event(EventRecord), Outcome { trace_hash, … }
 //!                   │
 //!                   ├─ sim::Simulator: endpoints of `flow`, virtual time
 //!                   └─ other crates: real sockets and devices, the monotonic clock
@@ -40,15 +40,14 @@
 //!
 //! # How to extend
 //!
-//! * **A backend** implements [`backend::Backend`]: it runs a plan and emits events. It uses [`media_flow`] to build media
-//!   endpoints, so that every backend draws the same random values for the same seed.
+//! * **A world** implements [`world::World`]: it runs a plan and emits events. It uses [`media_flow`] to build media
+//!   endpoints, so that every world draws the same random values for the same seed.
 //! * **A queue discipline** implements [`link::queue::Discipline`]: a file in `link/queue/` with an entry, and a line in
 //!   [`link::queue::DISCIPLINES`]. Its scenario keys are derived from the parameters of the entry. The same holds for a loss
 //!   model ([`link::loss::LOSS_MODELS`]) and a link server ([`link::server::SERVERS`]).
 //! * **A link** is a [`link::Link`]: capacity, queue, delay, jitter and loss of one hop, without a clock. Its decisions
 //!   depend on arrival times and the seed alone, so it serves in virtual and in real time.
 
-pub mod backend;
 mod controller_failure;
 mod describe;
 pub mod flow;
@@ -62,6 +61,7 @@ pub mod preview;
 mod receiver_clock;
 pub mod records;
 pub mod sim;
+pub mod world;
 
 pub use controller_failure::ControllerFailure;
 pub use flow::{parameter, source};

@@ -1,6 +1,5 @@
-//! A media flow as every backend runs it: both endpoints, built from the plan, and the conversion of their events.
+//! A media flow as every world runs it: both endpoints, built from the plan, and the conversion of their events.
 
-use crate::backend::{BackendError, EPOCH};
 use crate::controller_failure::ControllerFailure;
 use crate::flow::source::Source;
 use crate::flow::{
@@ -11,6 +10,7 @@ use crate::flow_end::FlowEnd;
 use crate::plan::{FlowChange, FlowPlan, MediaPlan};
 pub use crate::receiver_clock::ReceiverClock;
 use crate::records::{EventRecord, HalfName, PacketClass};
+use crate::world::{EPOCH, WorldError};
 use paceline::{Controller, Entry, Failure, PacketKind, Registry, Signals};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::{CompoundWriter, ExtensionIds};
@@ -79,10 +79,10 @@ impl MediaFlow {
         }
     }
 
-    /// Checks that the half of the controller at `end` has not failed. The backend calls this after other calls for that end.
+    /// Checks that the half of the controller at `end` has not failed. The world calls this after other calls for that end.
     ///
     /// # Errors
-    /// It failed. The backend ends the run.
+    /// It failed. The world ends the run.
     #[inline]
     pub fn check_controller(&mut self, now: Time, end: FlowEnd) -> Result<(), ControllerFailure> {
         let failure = match end {
@@ -235,9 +235,9 @@ fn capture_time(now: Time, timestamp: u32, clock_rate: u32) -> Time {
 ///
 /// # Errors
 /// The registry has no controller of that name.
-pub fn controller<'a>(plan: &FlowPlan, media: &MediaPlan, registry: &'a Registry) -> Result<&'a Entry, BackendError> {
+pub fn controller<'a>(plan: &FlowPlan, media: &MediaPlan, registry: &'a Registry) -> Result<&'a Entry, WorldError> {
     let name = &media.controller.name;
-    registry.get(name).ok_or_else(|| BackendError::UnknownController { flow: plan.id.clone(), name: name.clone() })
+    registry.get(name).ok_or_else(|| WorldError::UnknownController { flow: plan.id.clone(), name: name.clone() })
 }
 
 /// Builds flow number `id`, which starts at `start`. Its controller emits signals only if `signals` is set.
@@ -252,7 +252,7 @@ pub fn build(
     entry: &Entry,
     streams: &RandomStreams,
     signals: bool,
-) -> Result<MediaFlow, BackendError> {
+) -> Result<MediaFlow, WorldError> {
     let prepared = PreparedFlow::new(id, plan, media, entry, streams, signals)?;
     let streams = prepared.stream_infos.clone();
     let terms = Terms {
@@ -310,11 +310,11 @@ impl PreparedFlow {
         entry: &Entry,
         streams: &RandomStreams,
         signals: bool,
-    ) -> Result<Self, BackendError> {
+    ) -> Result<Self, WorldError> {
         let setup = media.setup();
         let controller = entry
             .build(&setup, &media.controller.config)
-            .map_err(|error| BackendError::Controller { flow: plan.id.clone(), error })?;
+            .map_err(|error| WorldError::Controller { flow: plan.id.clone(), error })?;
 
         let mut identity = streams.stream(&format!("flow/{}/identity", plan.id));
         let (mut stream_infos, mut initial_rtp_values) = (Vec::new(), Vec::new());
@@ -365,7 +365,7 @@ impl PreparedFlow {
     ///
     /// # Errors
     /// A source cannot be built.
-    pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, BackendError> {
+    pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, WorldError> {
         let Self {
             id, plan, media, streams, signals, controller_name, mut controller, initial_rtp_values, clock, ..
         } = self;
@@ -378,7 +378,7 @@ impl PreparedFlow {
             let source = source
                 .take()
                 .map_or_else(planned, Ok)
-                .map_err(|error| BackendError::Source { flow: plan.id.clone(), error })?;
+                .map_err(|error| WorldError::Source { flow: plan.id.clone(), error })?;
             let (first_sequence, timestamp_offset) = *first;
             let (info, priority, suspends) = (*info, stream.priority, stream.suspends);
             configs.push(StreamConfig { info, source, priority, suspends, first_sequence, timestamp_offset });

@@ -1,4 +1,4 @@
-//! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
+//! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every world runs it.
 
 use crate::flow::parameter::Values;
 use crate::flow::source::{SourceConfig, SourceEntry};

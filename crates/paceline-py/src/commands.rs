@@ -1,6 +1,5 @@
 //! The commands as functions. Documents are JSON, of the same shape as the command's `--json`.
 
-use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::packets::Column;
@@ -8,6 +7,7 @@ use crate::recording::{Making, RecordedRuns, RunsData, both, json};
 use crate::request::{Request, registry, registry_with};
 use crate::rows::Rows;
 use crate::stop::{Progress, interruptible, interruptible_with};
+use crate::world::{Repeat, with_runner};
 use paceline::Registry;
 use paceline_cli::Cited;
 use paceline_lab::judge::Experiment;

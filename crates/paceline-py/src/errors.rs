@@ -5,7 +5,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use paceline_lab::report::ReportError;
 use paceline_lab::results::StoreError;
 use paceline_lab::sweep::SweepError;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ pub enum Failure {
     /// The scenario or a change to it is invalid.
     ScenarioError(Box<ScenarioError>),
     /// The simulator could not make a run.
-    Backend(BackendError),
+    World(WorldError),
     /// A folder of results cannot be read or written.
     Store(StoreError),
     /// A sweep or its folder is invalid.
@@ -33,9 +33,9 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-impl From<BackendError> for Failure {
-    fn from(error: BackendError) -> Self {
-        Self::Backend(error)
+impl From<WorldError> for Failure {
+    fn from(error: WorldError) -> Self {
+        Self::World(error)
     }
 }
 
@@ -49,7 +49,7 @@ impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::ScenarioError(problem) => problem.into(),
-            SweepError::Backend(error) => error.into(),
+            SweepError::World(error) => error.into(),
             SweepError::Store(error) => error.into(),
             other => Self::Sweep(Box::new(other)),
         }
@@ -70,7 +70,7 @@ impl From<PyErr> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self::Backend(BackendError::Broken { cause: format!("the result is not valid JSON: {error}") })
+        Self::World(WorldError::Broken { cause: format!("the result is not valid JSON: {error}") })
     }
 }
 
@@ -79,7 +79,7 @@ impl From<Failure> for PyErr {
         Python::attach(|py| match failure {
             Failure::Raised(error) => error,
             Failure::ScenarioError(problem) => scenario_error(py, &problem).unwrap_or_else(|error| error),
-            Failure::Backend(error) => {
+            Failure::World(error) => {
                 raised(py, &error).unwrap_or_else(|| run_error(py, &error).unwrap_or_else(|error| error))
             }
             Failure::Sweep(error) => {
@@ -114,14 +114,14 @@ fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyResult<PyErr> {
 }
 
 /// Returns the exception of a controller that ended a run.
-fn raised(py: Python<'_>, error: &BackendError) -> Option<PyErr> {
-    let BackendError::ControllerFailed { failure, .. } = error else { return None };
+fn raised(py: Python<'_>, error: &WorldError) -> Option<PyErr> {
+    let WorldError::ControllerFailed { failure, .. } = error else { return None };
     exception(py, failure)
 }
 
-fn run_error(py: Python<'_>, error: &BackendError) -> PyResult<PyErr> {
+fn run_error(py: Python<'_>, error: &WorldError) -> PyResult<PyErr> {
     match error {
-        BackendError::Unavailable { cause, hint } => raise(py, "WorldUnavailable", (cause, hint)),
+        WorldError::Unavailable { cause, hint } => raise(py, "WorldUnavailable", (cause, hint)),
         _ => raise(py, "RunError", (with_causes(error),)),
     }
 }

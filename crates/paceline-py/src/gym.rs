@@ -9,8 +9,8 @@ use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use paceline::Registry;
 use paceline_lab::gym::{
-    self, ActionSpace, FEATURES, GymError, Observation, Outputs, Policy, Quantity, Range, Reward, TRUTHS,
-    TaskDistribution, TaskSpec,
+    ActionSpace, FEATURES, GymError, Observation, Outputs, Policy, Quantity, Range, Reward, TRUTHS, TaskDistribution,
+    TaskSpec,
 };
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use pyo3::exceptions::PyValueError;
@@ -21,7 +21,7 @@ impl From<GymError> for Failure {
     fn from(error: GymError) -> Self {
         match error {
             GymError::Scenario(problem) => Self::ScenarioError(problem),
-            GymError::Backend(error) => Self::Backend(error),
+            GymError::World(error) => Self::World(error),
             error => {
                 let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
                 Self::Raised(PyValueError::new_err(format!("{error}{hint}")))

@@ -8,7 +8,6 @@
 //! Documents are JSON, in the shapes of the command's `--json`. Series are numpy arrays that own the memory that the run
 //! filled. Work runs on threads of the package without the GIL, while the caller's thread waits for it or for Ctrl-C.
 
-mod backend;
 mod commands;
 mod controller;
 mod errors;
@@ -28,6 +27,7 @@ mod suite;
 mod sweep;
 mod testing;
 mod types;
+mod world;
 
 use pyo3::prelude::*;
 

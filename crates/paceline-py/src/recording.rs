@@ -1,12 +1,12 @@
 //! What a call keeps of the events of its runs, and the runs as Python receives them.
 
-use crate::backend::with_runner;
 use crate::errors::Failure;
 use crate::packets::{Column as PacketColumn, PacketRecorder};
 use crate::request::Request;
 use crate::rows::Rows;
 use crate::series::{Series, SeriesRecorder};
 use crate::stop::Stop;
+use crate::world::with_runner;
 use numpy::PyArray1;
 use paceline::Registry;
 use paceline_cli::{Cited, runs_view, view::View};
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 #[derive(FromPyObject)]
 pub struct Making {
     seeds: Option<Vec<u64>>,
-    /// Name of the backend.
+    /// Name of the world.
     world: String,
     /// Whether to keep series, and packets.
     series: bool,

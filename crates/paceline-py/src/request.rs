@@ -1,8 +1,8 @@
 //! Requests of Python: a scenario by name or as text, its changes, and controllers.
 
-use crate::backend::Repeat;
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::world::Repeat;
 use paceline::Registry;
 use paceline_cli::external;
 use paceline_lab::storage::Inputs;

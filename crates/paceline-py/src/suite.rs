@@ -1,6 +1,5 @@
 //! Suites: jobs in any process, and the folder that stores their runs.
 
-use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::packets::Column;
@@ -8,11 +7,12 @@ use crate::recording::{both, json};
 use crate::request::{check_controller, registry_with};
 use crate::rows::Rows;
 use crate::stop::{Progress, Stop, interruptible, interruptible_with, on_threads};
+use crate::world::{Repeat, with_runner};
 use paceline::Registry;
 use paceline_lab::done_runs::DoneRuns;
 use paceline_lab::suite::{ALL, Subject, Suite, SuiteJob, SuiteRun};
 use paceline_lab::yardsticks::Oracle;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -173,7 +173,7 @@ impl SuiteRuns {
         let report = py.detach(|| runs.report(WORLD));
         if let Some((folder, _)) = out {
             let write = py.detach(|| paceline_cli::write_suites(folder, &report));
-            write.map_err(|error| Failure::Backend(BackendError::Broken { cause: error.to_string() }))?;
+            write.map_err(|error| Failure::World(WorldError::Broken { cause: error.to_string() }))?;
         }
         let mut rows = Rows::new(&["suite", "controller"]);
         runs.measured(WORLD).for_each(|(suite, subject, run)| rows.add(&[&suite.id, &subject.name], &run));

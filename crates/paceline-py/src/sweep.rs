@@ -1,6 +1,5 @@
 //! Sweeps: batches of jobs in any process, and the folder that stores their rows.
 
-use crate::backend::{Repeat, with_runner};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::packets::Column;
@@ -8,6 +7,7 @@ use crate::recording::{Making, RunsData, both, json};
 use crate::request::{Request, registry};
 use crate::rows::Rows;
 use crate::stop::{Progress, Stop, interruptible, interruptible_with, on_threads};
+use crate::world::{Repeat, with_runner};
 use paceline::Registry;
 use paceline_lab::results::SweepResult;
 use paceline_lab::results::database::MeasuredRun;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Sweep {
     sweep: paceline_lab::sweep::Sweep,
     registry: Arc<Registry>,
-    /// Name of the backend.
+    /// Name of the world.
     world: String,
 }
 

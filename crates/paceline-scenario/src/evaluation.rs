@@ -5,10 +5,10 @@ use paceline_netsim::records::{Label, Statistic};
 use paceline_units::{Time, TimeDelta};
 use std::collections::BTreeMap;
 
-/// One case of a scenario with every default filled in: the plan that a backend runs, and how its runs are evaluated.
+/// One case of a scenario with every default filled in: the plan that a world runs, and how its runs are evaluated.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The plan that a backend runs.
+    /// The plan that a world runs.
     pub plan: Plan,
     /// The number of runs that a reproduction makes at first.
     pub repeats: u32,

@@ -2,9 +2,9 @@
 //! `cargo xtask test architectures` builds this program for other architectures and compares the lines.
 
 use paceline::Registry;
-use paceline_netsim::backend::Backend;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::World;
 use paceline_scenario::{Catalogue, Changes, Origin};
 use std::error::Error;
 use xxhash_rust::xxh3::Xxh3;

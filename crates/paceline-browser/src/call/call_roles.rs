@@ -52,7 +52,7 @@ const BUILT_IN: [BuiltIn; 3] = [
     },
 ];
 
-/// Returns the controllers that this backend supports: those of `registry` and Chromium's own. Where Chromium replaces a
+/// Returns the controllers that this world supports: those of `registry` and Chromium's own. Where Chromium replaces a
 /// half of a controller, the signals of that half are Chromium's statistics.
 pub fn registry(registry: Registry) -> Registry {
     use crate::call::stats::{RECEIVER_SIGNALS, SENDER_SIGNALS};

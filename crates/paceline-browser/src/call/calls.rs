@@ -15,12 +15,12 @@ use paceline_live::testbed::lateness::Lateness;
 use paceline_live::testbed::link::{Classifier, Side};
 use paceline_live::testbed::media_endpoint;
 use paceline_live::testbed::testbed_network::{MediaEndpoints, TestbedNetwork, TestbedRun, address_of, sender_side};
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowChange, FlowPlan, MediaPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::EventRecord;
 use paceline_netsim::sim;
+use paceline_netsim::world::WorldError;
 use paceline_units::{FlowId, Rate, StreamId, Time, TimeDelta};
 use serde_json::{Value, json};
 use std::iter::Peekable;
@@ -155,7 +155,7 @@ impl Calls {
     }
 
     /// Creates the local endpoints of one side. The calling thread must be in the network namespace of that side.
-    fn local_endpoints(&self, side: Side, run: &TestbedRun<'_>) -> Result<Vec<LocalEndpoint>, BackendError> {
+    fn local_endpoints(&self, side: Side, run: &TestbedRun<'_>) -> Result<Vec<LocalEndpoint>, WorldError> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (here, elsewhere) = pending.drain(..).partition(|(_, of, _)| *of == side);
         *pending = elsewhere;
@@ -175,8 +175,8 @@ impl Calls {
     }
 }
 
-fn broken(flow: &FlowPlan, error: &CallError) -> BackendError {
-    BackendError::Broken { cause: format!("call `{}`: {error}", flow.id) }
+fn broken(flow: &FlowPlan, error: &CallError) -> WorldError {
+    WorldError::Broken { cause: format!("call `{}`: {error}", flow.id) }
 }
 
 impl CallEndpoint {
@@ -217,12 +217,12 @@ impl CallEndpoint {
 }
 
 /// Returns the first reason why calls cannot carry this plan, with a hint.
-pub fn unsupported(plan: &Plan, registry: &Registry) -> Option<BackendError> {
+pub fn unsupported(plan: &Plan, registry: &Registry) -> Option<WorldError> {
     for flow in &plan.flows {
         let Some(media) = flow.media() else { continue };
         let (id, name) = (&flow.id, &media.controller.name);
         let Some(entry) = registry.get(name) else {
-            return Some(BackendError::UnknownController { flow: id.clone(), name: name.clone() });
+            return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
         };
         let supported = match roles_for(entry) {
             Some(CallRoles::BothChromium) => check_supported(flow, media, None),
@@ -233,7 +233,7 @@ pub fn unsupported(plan: &Plan, registry: &Registry) -> Option<BackendError> {
             None => {
                 let cause = format!("flow `{id}`: controller `{name}` cannot work with a browser");
                 let hint = "use `chromium`, a controller that sends REMB, or one that reads per-packet feedback";
-                Err(BackendError::Unavailable { cause, hint: hint.to_owned() })
+                Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
             }
         };
         if let Err(error) = supported {
@@ -249,7 +249,7 @@ impl MediaEndpoints for Calls {
         Box::new(CallClassifier { directory: &self.directory, others, clock: run.clock })
     }
 
-    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, WorldError> {
         media_endpoint::run(self.local_endpoints(side, run)?, run)
     }
 
@@ -257,7 +257,7 @@ impl MediaEndpoints for Calls {
         self.encoder_load.disturbed()
     }
 
-    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), BackendError> {
+    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), WorldError> {
         thread::scope(|scope| {
             let calls = self.calls.iter().enumerate().filter_map(|(id, call)| Some((id, call.as_ref()?)));
             let running: Vec<_> = calls

@@ -5,8 +5,8 @@ use crate::call::endpoint::{Endpoint, EndpointError, MakeSource};
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::media_endpoint::MediaEndpoint;
 use paceline_netsim::ControllerFailure;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::EventRecord;
+use paceline_netsim::world::WorldError;
 use paceline_units::Time;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -48,11 +48,11 @@ pub fn source() -> Option<Box<dyn MakeSource>> {
 ///
 /// # Errors
 /// This build or this machine has no encoder; the error contains a hint.
-pub fn encoder() -> Result<(), BackendError> {
+pub fn encoder() -> Result<(), WorldError> {
     #[cfg(feature = "video")]
     return crate::call::endpoint::video::probe();
     #[cfg(not(feature = "video"))]
-    Err(BackendError::Unavailable {
+    Err(WorldError::Unavailable {
         cause: "this build has no video encoder for local senders".to_owned(),
         hint: "build paceline-browser with the feature `video`, or the command with `browser`".to_owned(),
     })

@@ -1,10 +1,10 @@
-//! Calls with a real browser: the backend `browser`.
+//! Calls with a real browser: the world `browser`.
 //!
 //! Each media flow is a WebRTC call over the testbed's link. The controller of the flow determines the endpoints
 //! ([`CallRoles`]): Chromium at both sides, Chromium as sender with a local receiver, or a local sender with Chromium as
 //! receiver. Session descriptions are exchanged outside the link; all packets cross the link.
 
-mod browser_backend;
+mod browser_world;
 mod browsers;
 mod call_roles;
 mod calls;
@@ -16,5 +16,5 @@ mod local_endpoint;
 mod signalling;
 mod stats;
 
-pub use browser_backend::BrowserBackend;
+pub use browser_world::BrowserWorld;
 pub use call_roles::{CallRoles, registry, roles_for};

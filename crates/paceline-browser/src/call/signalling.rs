@@ -1,8 +1,8 @@
-//! The lines of session descriptions (SDP) that the backend reads or changes.
+//! The lines of session descriptions (SDP) that the world reads or changes.
 
 use std::net::Ipv4Addr;
 
-/// The fields of a session description that the backend needs.
+/// The fields of a session description that the world needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// UDP ports of the endpoint.

@@ -1,5 +1,5 @@
 //! Converts Chromium's statistics (`getStats`), sampled once a second, to events. Targets, round-trip times and loss become
-//! the events that every backend emits. All other values become signals of the half that Chromium implements.
+//! the events that every world emits. All other values become signals of the half that Chromium implements.
 
 use paceline::SignalSpec;
 use paceline_netsim::flow::IP_UDP_HEADERS;

@@ -3,7 +3,7 @@
 use super::Selection;
 use super::report::finish_folder;
 use super::run::{self, describe};
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::output;
 use crate::worlds::{self, WatchHandles};
 use miette::{IntoDiagnostic, Result, miette};
@@ -138,7 +138,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         Ok(result) => result,
         Err(error) => {
             page.finish("the call failed");
-            return Err(backend_error(error));
+            return Err(world_error(error));
         }
     };
     page.finish(&closing_text(&result));

@@ -1,7 +1,7 @@
 //! `paceline fit`.
 
 use super::check_controllers;
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::external;
 use crate::output;
 use crate::table::Table;
@@ -127,7 +127,7 @@ fn own_flows(about: &About) -> Option<String> {
 fn simulate(scenario: &Scenario, seed: u64, clocks: Clocks, registry: &Registry) -> Result<Observation> {
     let header = scenario.plan.header(registry, "sim", seed);
     let mut collector = Collector::new(&header, Some(&scenario.plan.describe(registry)), clocks);
-    Runner::simulator(registry).run(scenario, seed, Some(&mut collector)).map_err(backend_error)?;
+    Runner::simulator(registry).run(scenario, seed, Some(&mut collector)).map_err(world_error)?;
     collector.finish().ok_or_else(|| miette!("in the simulator no packet arrived"))
 }
 

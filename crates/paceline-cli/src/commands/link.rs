@@ -3,7 +3,7 @@
 use super::release::Release;
 use super::{Variation, user};
 use crate::environment::environment;
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::output;
 use crate::table::{Table, value_text};
 use miette::{IntoDiagnostic, Result, miette};
@@ -218,7 +218,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
             eprintln!("the command is at {near}, this side at {far}");
         }),
     };
-    let emulated = emulated.map_err(backend_error)?;
+    let emulated = emulated.map_err(world_error)?;
     let (results, _) = collector.finish_at(Time::ZERO + emulated.lasted);
     let document = document(&scenario, &emulated, &results[0].links);
     if let Some(events) = events {

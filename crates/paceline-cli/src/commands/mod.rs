@@ -60,7 +60,7 @@ use paceline_lab::run::Runner;
 use paceline_lab::storage::Inputs;
 use paceline_lab::suite::ALL;
 use paceline_lab::yardsticks::Oracle;
-use paceline_netsim::backend::Backend;
+use paceline_netsim::world::World;
 use paceline_scenario::{self, Catalogue, Changes, Label, Override, Scenario};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -136,7 +136,7 @@ pub struct RunOptions {
     /// Lets the scenario file run code: it may name `exec:` and `lib:` controllers. They run with your rights.
     #[arg(long)]
     allow_exec: bool,
-    /// Backend: sim, testbed or browser.
+    /// World: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     pub world: String,
     #[command(flatten)]
@@ -197,7 +197,7 @@ impl RunOptions {
 }
 
 impl Selection {
-    /// Returns the controllers of the backend, and the external ones that the arguments name; with `--allow-exec` also those of
+    /// Returns the controllers of the world, and the external ones that the arguments name; with `--allow-exec` also those of
     /// the scenario file.
     pub fn registry(&self, controllers: &[String]) -> Result<Registry> {
         let text = match self.options.allow_exec {
@@ -295,7 +295,7 @@ impl Selection {
 
 /// Calls `work` with a runner whose finished seconds count on a progress bar of `seconds`.
 pub fn with_progress<T>(
-    world: &dyn Backend,
+    world: &dyn World,
     registry: &Registry,
     seconds: f64,
     work: impl FnOnce(&Runner<'_>, &Progress) -> T,

@@ -17,8 +17,8 @@ use paceline_lab::report::cells::{CellText, place};
 use paceline_lab::report::check_text::{CheckLine, cell_verdict};
 use paceline_lab::results::{Assertion, Cell, Check, Group, Store, Verdict};
 use paceline_lab::run::{self, RunsResult};
-use paceline_netsim::backend::Backend;
 use paceline_netsim::records::{HostStats, MetricKind, Summary};
+use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     output::exit_code(none_fails(&results))
 }
 
-fn check_capture(world: &dyn Backend, runs: usize) -> Result<()> {
+fn check_capture(world: &dyn World, runs: usize) -> Result<()> {
     if runs != 1 {
         let help = "leave out --repeats and --seeds, or name one controller; --seed selects the run";
         return Err(miette!(help = help, "--pcap captures one run, not {runs}"));

@@ -1,7 +1,7 @@
 //! `--out DIR` and `--pcap FILE`: runs whose events or packets are written to disk, with their results.
 
 use super::Selection;
-use crate::errors::{StorageError, backend_error};
+use crate::errors::{StorageError, world_error};
 use miette::Result;
 use paceline_lab::capture::Capture;
 use paceline_lab::results::Store;
@@ -33,7 +33,7 @@ pub fn make_runs(
 ) -> Result<RunsResult> {
     let Destination { store, pcap, resume } = destination;
     if store.is_none() && pcap.is_none() {
-        return runner.run_all(scenario, seeds).map_err(backend_error);
+        return runner.run_all(scenario, seeds).map_err(world_error);
     }
     let start = |header: &RunHeader| -> Result<_, StorageError> {
         pcap.map(|file| Capture::create(file, &scenario.plan, header)).transpose().map_err(StorageError::new)

@@ -1,7 +1,7 @@
 //! `paceline sweep`.
 
 use super::options::{ControllerOptions, JobOptions, Names, SeedOptions, sweeps};
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -15,7 +15,7 @@ use paceline_lab::report::check_text::summary_text;
 use paceline_lab::results::{Measure, Point, SweepResult, Verdict};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{Sweep, SweepError, SweepFolder};
-use paceline_netsim::backend::Backend;
+use paceline_netsim::world::World;
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Sets a value of the sweep file: dotted key, elements of lists by number, such as axis.0.log.steps=8. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Override>,
-    /// Backend: sim, testbed or browser.
+    /// World: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     world: String,
     #[command(flatten)]
@@ -105,13 +105,7 @@ struct Document {
 }
 
 /// Runs every job of a sweep, into a folder if there is one.
-fn run(
-    sweep: &Sweep,
-    world: &dyn Backend,
-    registry: &Registry,
-    out: Option<&Path>,
-    resume: bool,
-) -> Result<SweepResult> {
+fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>, resume: bool) -> Result<SweepResult> {
     let folder = out.map(|dir| SweepFolder::open(dir, sweep, world.name(), registry, resume)).transpose();
     let folder = folder.map_err(sweep_error)?;
     let done = folder.as_ref().map_or(0, SweepFolder::done_jobs);
@@ -140,7 +134,7 @@ fn run(
 
 fn sweep_error(error: SweepError) -> miette::Report {
     match error {
-        SweepError::Backend(error) => backend_error(error),
+        SweepError::World(error) => world_error(error),
         other => other.into(),
     }
 }

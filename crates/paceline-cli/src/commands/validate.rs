@@ -17,8 +17,8 @@ use paceline_lab::report::validation_text;
 use paceline_lab::results::{RunInputs, Store, Validation, Validations, Verdict};
 use paceline_lab::storage::Inputs;
 use paceline_lab::validate::{ValidationRun, validation_of};
-use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::World;
 use paceline_scenario::{Catalogue, Scenario};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -103,13 +103,13 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
 
 /// Makes the runs that are not stored, in one world after the other, and compares the worlds.
 fn compare_worlds(
-    worlds: [&dyn Backend; 2],
+    worlds: [&dyn World; 2],
     registry: &Registry,
     jobs: &[Job],
     seeds: &[u64],
     store: Option<&Store>,
 ) -> Result<Validations> {
-    let stored = |world: &dyn Backend| -> Result<Vec<Vec<Option<ValidationRun>>>> {
+    let stored = |world: &dyn World| -> Result<Vec<Vec<Option<ValidationRun>>>> {
         let run = |job: &Job, seed: &u64| match store {
             None => Ok(None),
             Some(store) => {
@@ -133,7 +133,7 @@ fn compare_worlds(
     let validation = |(index, job): (usize, &Job)| {
         let runs = [0, 1].map(|world| made[world][index].as_slice());
         let Inputs { changes, command, .. } = job.inputs.clone();
-        validation_of(&job.scenario, changes, command, worlds.map(Backend::name), runs)
+        validation_of(&job.scenario, changes, command, worlds.map(World::name), runs)
     };
     Ok(Validations { validations: jobs.iter().enumerate().map(validation).collect() })
 }
@@ -147,7 +147,7 @@ fn missing_seconds(jobs: &[Job], stored: &[Vec<Option<ValidationRun>>]) -> f64 {
 
 /// Makes the runs that are not stored, one after the other.
 fn complete(
-    world: &dyn Backend,
+    world: &dyn World,
     registry: &Registry,
     jobs: &[Job],
     seeds: &[u64],

@@ -316,7 +316,7 @@ fn bad_input_is_exit_code_2_with_place_and_hint() {
             &["capcity", "`capacity`", "--set"],
         ),
         (&["run", "mmsys16/table1", "--set", "duration"], &["KEY=VALUE"]),
-        (&["run", "mmsys16/table1", "--world", "moon"], &["no backend `moon`", "`sim`"]),
+        (&["run", "mmsys16/table1", "--world", "moon"], &["no world `moon`", "`sim`"]),
         (&["run", "mmsys16/table1", "--repeats", "0"], &["--repeats"]),
         (&["run"], &["SCENARIO"]),
         (&["fly"], &["fly"]),

@@ -149,7 +149,7 @@ fn rejects_calls_that_cannot_be_watched() {
 fn writes_screenshot() {
     use paceline_browser::chromium::{Browser, Scratch};
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
-    let (mut call, host, path) = watched("browser", &[]).expect("the screenshot needs the backend `browser`");
+    let (mut call, host, path) = watched("browser", &[]).expect("the screenshot needs the world `browser`");
     let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();
     let page = browser.open(&format!("http://{host}{path}")).unwrap();
     let screen = serde_json::json!({"width": 1280, "height": 780, "deviceScaleFactor": 1, "mobile": false});

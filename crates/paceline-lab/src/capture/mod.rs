@@ -14,9 +14,9 @@ mod timestamps;
 
 use crate::results::StoreError;
 use crate::results::files::{self, Temporary};
-use paceline_netsim::backend::EPOCH;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{Content, EventObserver, EventRecord, RunHeader, TapPoint, TappedPacket};
+use paceline_netsim::world::EPOCH;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,

@@ -5,10 +5,10 @@ use super::error::GymError;
 use super::ground_truth::{GroundTruth, Truth};
 use super::reward::Reward;
 use paceline::Registry;
-use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::plan::{ControllerPlan, Plan};
 use paceline_netsim::records::EventObserver;
 use paceline_netsim::sim::{Simulation, start_time};
+use paceline_netsim::world::{Outcome, WorldError};
 use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ impl<O: EventObserver> Episode<O> {
         Ok(episode)
     }
 
-    fn advance(&mut self, until: Time) -> Result<(), BackendError> {
+    fn advance(&mut self, until: Time) -> Result<(), WorldError> {
         self.run.advance(until).map_err(|failure| failure.in_run(&self.plan, self.seed))
     }
 

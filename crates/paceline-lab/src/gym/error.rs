@@ -1,6 +1,6 @@
 //! Errors of episodes.
 
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 
 /// An error of creating or advancing an episode.
@@ -12,7 +12,7 @@ pub enum GymError {
     Scenario(#[from] Box<ScenarioError>),
     /// A controller or a source cannot be built.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    World(#[from] WorldError),
     /// There is no media flow to control.
     #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
     NoFlow {

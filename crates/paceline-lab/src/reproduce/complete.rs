@@ -4,7 +4,7 @@ use super::{FinishedRun, PendingRun, RealtimeReproduction};
 use crate::results::Store;
 use crate::run::Runner;
 use crate::run_cache::RunCacheError;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ impl RealtimeReproduction {
     /// Makes the missing runs in order, each into the store if there is one. `log` receives a line for each run.
     ///
     /// # Errors
-    /// The first error of a run or of the store; no run starts after it. An experiment that the backend does not support is
+    /// The first error of a run or of the store; no run starts after it. An experiment that the world does not support is
     /// not an error: its cells get the cause.
     pub fn complete(
         &mut self,
@@ -44,7 +44,7 @@ impl RealtimeReproduction {
             match &done {
                 Ok(FinishedRun { disturbed: None, .. }) => log(&format!("{run}: done")),
                 Ok(FinishedRun { disturbed: Some(why), .. }) => log(&format!("{run}: disturbed: {why}")),
-                Err(RunCacheError::Backend(BackendError::Unavailable { cause, .. })) => {
+                Err(RunCacheError::World(WorldError::Unavailable { cause, .. })) => {
                     log(&format!("{run}: not run: {cause}"));
                 }
                 Err(_) => failed.store(true, Ordering::Relaxed),
@@ -52,16 +52,14 @@ impl RealtimeReproduction {
             made.lock().unwrap_or_else(PoisonError::into_inner).push((task, done));
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(limits.at_once).build();
-        let pool = pool.map_err(|error| BackendError::Broken { cause: format!("cannot start threads: {error}") })?;
+        let pool = pool.map_err(|error| WorldError::Broken { cause: format!("cannot start threads: {error}") })?;
         // `par_bridge` keeps the order of the tasks.
         pool.install(|| self.missing().into_iter().par_bridge().for_each(make));
         let mut failure = None;
         for (task, done) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
             match done {
                 Ok(done) => self.add(&task, done),
-                Err(RunCacheError::Backend(BackendError::Unavailable { cause, .. })) => {
-                    self.mark_unavailable(&task, cause)
-                }
+                Err(RunCacheError::World(WorldError::Unavailable { cause, .. })) => self.mark_unavailable(&task, cause),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }

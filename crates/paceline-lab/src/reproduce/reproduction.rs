@@ -6,20 +6,20 @@ use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::results::{Check, ExperimentReport, Report, Verdict};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 
 /// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
 /// seconds before they are run.
 ///
 /// # Errors
-/// Those of the backend.
+/// Those of the world.
 pub fn reproduce(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Report, BackendError> {
+) -> Result<Report, WorldError> {
     Ok(reproduce_with_runs(runner, experiments, seeds, done, announce)?.0)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn reproduce_with_runs(
     seeds: Seeds,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<(Report, Vec<ExperimentRuns>), BackendError> {
+) -> Result<(Report, Vec<ExperimentRuns>), WorldError> {
     let (mut reports, runs) = verdicts(runner, experiments, seeds, done, announce)?;
     try_changes(runner, experiments, &mut reports, done, announce)?;
     Ok((Report::of(reports), runs))
@@ -43,7 +43,7 @@ pub(super) fn verdicts(
     seeds: Seeds,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), BackendError> {
+) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), WorldError> {
     let mut runs = first_runs(runner, experiments, seeds, done, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
@@ -67,7 +67,7 @@ pub(super) fn reports_on_seeds(
     seeds: &[u64],
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentReport>, BackendError> {
+) -> Result<Vec<ExperimentReport>, WorldError> {
     let all: Vec<RunJob> =
         (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
     let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
@@ -86,7 +86,7 @@ fn try_changes(
     reports: &mut [ExperimentReport],
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<(), BackendError> {
+) -> Result<(), WorldError> {
     let wanted = |report: &ExperimentReport, by: &Vec<String>| {
         report.cells.iter().any(|cell| cell.moved.as_ref().is_some_and(|moved| moved.by == *by))
     };

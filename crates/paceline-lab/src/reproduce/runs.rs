@@ -4,8 +4,8 @@ use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::results::StoreError;
 use crate::run::{Runner, windows};
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::plan::FlowPlan;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ pub(super) fn first_runs(
     seeds: Seeds,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentRuns>, BackendError> {
+) -> Result<Vec<ExperimentRuns>, WorldError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
     let first = experiments.iter().enumerate().flat_map(|(index, e)| {
         let count = match seeds {
@@ -92,10 +92,10 @@ pub(crate) fn run_jobs(
     measured: &mut [ExperimentRuns],
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<(), BackendError> {
+) -> Result<(), WorldError> {
     let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
     let world = runner.world.name();
-    let broken = |error: StoreError| BackendError::Broken { cause: error.to_string() };
+    let broken = |error: StoreError| WorldError::Broken { cause: error.to_string() };
     if let Some(done) = done {
         jobs = restore(world, experiments, jobs, measured, done).map_err(broken)?;
     }
@@ -105,7 +105,7 @@ pub(crate) fn run_jobs(
     let each = |job: RunJob| {
         let scenario = scenario(&job);
         let (run, ()) =
-            runner.retry_if_disturbed(|| Ok::<_, BackendError>((runner.run_requested(scenario, job.seed)?, ())))?;
+            runner.retry_if_disturbed(|| Ok::<_, WorldError>((runner.run_requested(scenario, job.seed)?, ())))?;
         let windows = windows(scenario);
         let values = scenario.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
         let values = RunValues { trace_hash: run.trace_hash, values };
@@ -115,7 +115,7 @@ pub(crate) fn run_jobs(
         Ok((job, values, run.wall_s))
     };
     let made: Vec<(RunJob, RunValues, f64)> =
-        runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, BackendError>>())?;
+        runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, WorldError>>())?;
     for (job, run, wall_s) in made {
         measured[job.experiment].wall_s += wall_s;
         measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);

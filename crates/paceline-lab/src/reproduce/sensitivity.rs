@@ -6,8 +6,8 @@ use super::runs::Seeds;
 use crate::judge::Experiment;
 use crate::results::{Cell, CellVerdict};
 use crate::run::Runner;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Label;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;
 
@@ -101,13 +101,13 @@ struct Variant {
 /// are run.
 ///
 /// # Errors
-/// A [`ScenarioError`] if a scenario cannot be loaded with such a value; else the error of the backend.
+/// A [`ScenarioError`] if a scenario cannot be loaded with such a value; else the error of the world.
 pub fn sensitivity(
     runner: &Runner<'_>,
     origins: &[Origin],
     seeds: Option<u64>,
     announce: &dyn Fn(f64),
-) -> Result<Result<SensitivityReport, BackendError>, ScenarioError> {
+) -> Result<Result<SensitivityReport, WorldError>, ScenarioError> {
     let load = |origin: &Origin, constants: &[(String, String)]| Experiment::load(origin, constants, runner.registry);
     let mut experiments = origins.iter().map(|o| load(o, &[])).collect::<Result<Vec<_>, _>>()?;
     let mut constants: Vec<ConstantReport> = Vec::new();

@@ -8,7 +8,7 @@ use crate::results::database::MeasuredRun;
 use crate::results::{ExperimentReport, PaperCounts, Report, papers};
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::{Changes, Origin, Remark, ScenarioError, is_formula_table};
 use serde::Serialize;
 
@@ -85,8 +85,8 @@ impl Targets {
     /// Makes the runs and returns every verdict. `announce` receives simulated seconds before they are run.
     ///
     /// # Errors
-    /// The backend cannot make a run.
-    pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, BackendError> {
+    /// The world cannot make a run.
+    pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, WorldError> {
         let (mut report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
         for (report, under) in report.experiments.iter_mut().zip(self.under) {
             report.under = under;

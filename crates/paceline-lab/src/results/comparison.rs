@@ -17,7 +17,7 @@ pub struct ComparisonTable {
     pub case: Label,
     /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
-    /// Backend of the runs.
+    /// World of the runs.
     pub world: String,
     /// The controllers; the first is the baseline.
     pub controllers: Vec<String>,

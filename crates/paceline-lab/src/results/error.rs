@@ -82,7 +82,7 @@ pub enum StoreError {
         /// Description of the problem.
         cause: String,
     },
-    /// An event refers to a flow, hop or signal that the run's header does not declare: a defect of the backend.
+    /// An event refers to a flow, hop or signal that the run's header does not declare: a defect of the world.
     #[error("an event refers to {what} {index}, which the run's header does not declare")]
     Undeclared {
         /// `flow`, `hop` or `signal`.

@@ -11,8 +11,8 @@ use crate::results::{
 use crate::run::Runner;
 use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::records::Summary;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;
@@ -162,7 +162,7 @@ pub fn run(
     subjects: &[Subject],
     repeats: Option<u64>,
     announce: &dyn Fn(f64),
-) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
+) -> Result<Result<SuitesReport, WorldError>, ScenarioError> {
     run_with(runner, suites, subjects, repeats, None, announce)
 }
 
@@ -170,7 +170,7 @@ pub fn run(
 /// `announce` receives the simulated seconds before they are run.
 ///
 /// # Errors
-/// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.
+/// A scenario is invalid, has no bounds, or a bound has no reason; or the world cannot make a run.
 pub fn run_with(
     runner: &Runner<'_>,
     suites: &[Suite],
@@ -178,7 +178,7 @@ pub fn run_with(
     repeats: Option<u64>,
     done: Option<&DoneRuns>,
     announce: &dyn Fn(f64),
-) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
+) -> Result<Result<SuitesReport, WorldError>, ScenarioError> {
     let seeds: Option<Vec<u64>> = repeats.map(|repeats| (1..=repeats).collect());
     let mut runs = SuiteRuns::load(suites.to_vec(), subjects.to_vec(), seeds.as_deref(), runner.registry)?;
     Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))

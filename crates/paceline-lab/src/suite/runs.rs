@@ -9,7 +9,7 @@ use crate::results::database::MeasuredRun;
 use crate::results::{StoreError, SuitesReport};
 use crate::run::Runner;
 use paceline::Registry;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -102,13 +102,13 @@ impl SuiteRuns {
     /// `announce` receives the simulated seconds before they are run.
     ///
     /// # Errors
-    /// The backend cannot make a run, or `done` cannot be read or written.
+    /// The world cannot make a run, or `done` cannot be read or written.
     pub fn run(
         &mut self,
         runner: &Runner<'_>,
         done: Option<&DoneRuns>,
         announce: &dyn Fn(f64),
-    ) -> Result<(), BackendError> {
+    ) -> Result<(), WorldError> {
         run_jobs(runner, &self.experiments, self.missing(), &mut self.runs, done, announce)
     }
 
@@ -124,8 +124,8 @@ impl SuiteRuns {
     /// code the identity of a run does not cover.
     ///
     /// # Errors
-    /// The backend cannot make the run.
-    pub fn is_repeatable(&self, runner: &Runner<'_>, subject: usize) -> Result<bool, BackendError> {
+    /// The world cannot make the run.
+    pub fn is_repeatable(&self, runner: &Runner<'_>, subject: usize) -> Result<bool, WorldError> {
         let own = self.places().enumerate().filter(|(_, (_, of, _))| *of == subject);
         let mut finished = own.flat_map(|(index, _)| {
             let cases = self.experiments[index].cases.iter().zip(self.runs[index].of(false));
@@ -155,13 +155,13 @@ impl SuiteRuns {
     /// Makes the runs of a job, on all threads.
     ///
     /// # Errors
-    /// The scenario is invalid, or the backend cannot make a run.
+    /// The scenario is invalid, or the world cannot make a run.
     pub fn run_job(
         runner: &Runner<'_>,
         suite: &Suite,
         subject: &Subject,
         job: &SuiteJob,
-    ) -> Result<Result<Vec<SuiteRun>, BackendError>, ScenarioError> {
+    ) -> Result<Result<Vec<SuiteRun>, WorldError>, ScenarioError> {
         let Loaded { experiment, .. } =
             subject.load(&suite.scenarios[job.scenario], &suite.settings, runner.registry)?;
         let mut runs = [ExperimentRuns::none(&experiment)];

@@ -2,7 +2,7 @@
 
 use crate::results::StoreError;
 use miette::Diagnostic;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ pub enum SweepError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     ScenarioError(#[from] ScenarioError),
-    /// The backend could not run a point.
+    /// The world could not run a point.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    World(#[from] WorldError),
     /// A file could not be written or read.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -23,7 +23,7 @@ impl Sweep {
     /// Returns the rows of a range of jobs, in order. They depend only on sweep, world and version.
     ///
     /// # Errors
-    /// A point is not a valid scenario, or the backend cannot run it.
+    /// A point is not a valid scenario, or the world cannot run it.
     pub fn batch(&self, runner: &Runner<'_>, jobs: Range<u64>) -> Result<Vec<JobRow>, SweepError> {
         let mut rows = Vec::new();
         self.each(runner, jobs, |row| {
@@ -41,7 +41,7 @@ impl Sweep {
     /// Runs every job on the threads of rayon's current pool, in memory. Calls `finished` after each.
     ///
     /// # Errors
-    /// A point is not a valid scenario, or the backend cannot run it.
+    /// A point is not a valid scenario, or the world cannot run it.
     pub fn run(&self, runner: &Runner<'_>, finished: &(dyn Fn() + Sync)) -> Result<SweepResult, SweepError> {
         Ok(self.result(&self.rows(runner, finished)?))
     }

@@ -1,10 +1,10 @@
-//! A backend in real time for tests: the simulator, with a longer queuing delay at the first hop and a load of the host.
+//! A world in real time for tests: the simulator, with a longer queuing delay at the first hop and a load of the host.
 
 use paceline::Registry;
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord, HostStats, TappedPacket};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_units::TimeDelta;
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ pub struct AlteredSimulator {
 }
 
 impl AlteredSimulator {
-    /// Creates a backend that differs from the simulator only in its name and in real time.
+    /// Creates a world that differs from the simulator only in its name and in real time.
     pub fn named(name: &'static str) -> Self {
         Self { name, longer: TimeDelta::ZERO, machine: |_| None, seeds: Mutex::default() }
     }
@@ -49,7 +49,7 @@ impl EventObserver for Longer<'_> {
     }
 }
 
-impl Backend for AlteredSimulator {
+impl World for AlteredSimulator {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -62,7 +62,7 @@ impl Backend for AlteredSimulator {
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         self.seeds.lock().unwrap().push(seed);
         let outcome = Simulator.run(plan, registry, seed, &mut Longer(observer, self.longer))?;
         self.seeds.lock().unwrap().push(seed);

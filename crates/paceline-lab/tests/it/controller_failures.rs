@@ -7,9 +7,9 @@ use paceline::{
 };
 use paceline_lab::run::Runner;
 use paceline_netsim::ControllerFailure;
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::records::EventRecord;
 use paceline_netsim::sim::{Simulator, StoppableSimulator};
+use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_scenario::{Origin, Scenario};
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 use std::error::Error;
@@ -118,17 +118,17 @@ fn scenario(settings: &[&str]) -> Scenario {
     load_from(&Origin::from_text("failure.toml", SCENARIO), None, settings, &registry())
 }
 
-fn run(backend: &dyn Backend, settings: &[&str], seed: u64) -> (Result<Outcome, BackendError>, Vec<EventRecord>) {
+fn run(world: &dyn World, settings: &[&str], seed: u64) -> (Result<Outcome, WorldError>, Vec<EventRecord>) {
     let mut events = Vec::new();
     let mut listener = Listener { signals: false, on_event: |event: &EventRecord| events.push(*event) };
-    let outcome = backend.run(&scenario(settings).plan, &registry(), seed, &mut listener);
+    let outcome = world.run(&scenario(settings).plan, &registry(), seed, &mut listener);
     (outcome, events)
 }
 
 #[track_caller]
-fn failure(outcome: Result<Outcome, BackendError>) -> ControllerFailure {
+fn failure(outcome: Result<Outcome, WorldError>) -> ControllerFailure {
     match outcome {
-        Err(BackendError::ControllerFailed { failure, .. }) => failure,
+        Err(WorldError::ControllerFailed { failure, .. }) => failure,
         other => panic!("{other:?}"),
     }
 }
@@ -158,7 +158,7 @@ fn every_way_of_running_reports_the_same_failure() {
         let expected = Time::from_millis(expected);
         let runner = Runner { world: &Simulator, ..Runner::simulator(&registry()) }.run(&scenario(settings), 7, None);
         assert_eq!((at(settings), failure(run(&stopped, settings, 7).0).at), (expected, expected));
-        assert!(matches!(runner, Err(BackendError::ControllerFailed { failure, .. }) if failure.at == expected));
+        assert!(matches!(runner, Err(WorldError::ControllerFailed { failure, .. }) if failure.at == expected));
     }
 }
 
@@ -201,7 +201,7 @@ fn parallel_runs_report_their_own_failures() {
     assert_eq!(finished.unwrap(), alone.unwrap());
     assert_eq!(failure(first).at, Time::from_millis(3250));
     assert!(
-        matches!(second, Err(BackendError::ControllerFailed { seed: 2, failure, .. }) if failure.at == Time::from_secs(9))
+        matches!(second, Err(WorldError::ControllerFailed { seed: 2, failure, .. }) if failure.at == Time::from_secs(9))
     );
 }
 
@@ -213,5 +213,5 @@ fn stopped_simulator_makes_no_run() {
     assert_eq!(outcome.unwrap(), run(&Simulator, &never, 1).0.unwrap());
     stop.store(true, Ordering::Relaxed);
     let (stopped, events) = run(&StoppableSimulator(stop), &never, 1);
-    assert!(matches!(stopped, Err(BackendError::Broken { .. })) && events.is_empty());
+    assert!(matches!(stopped, Err(WorldError::Broken { .. })) && events.is_empty());
 }

@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
     ("paceline-lab", &["paceline-scenario", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-explain", &["paceline-lab", "paceline-netsim", "paceline-wire", "paceline-units"]),
-    // Backends in real time compile neither a Parquet writer nor the scenario format.
+    // Worlds in real time compile neither a Parquet writer nor the scenario format.
     ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),
     ("paceline-c", &["paceline-abi", "paceline-wire", "paceline", "paceline-units"]),

@@ -7,9 +7,9 @@ use paceline_lab::results::{RunInputs, Store, Validation, Verdict};
 use paceline_lab::run::Runner;
 use paceline_lab::run_cache;
 use paceline_lab::validate::{ValidationRun, validation_of};
-use paceline_netsim::backend::Backend;
 use paceline_netsim::records::HostStats;
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
 use paceline_units::TimeDelta;
 use std::fs;
@@ -37,7 +37,7 @@ fn other() -> AlteredSimulator {
 }
 
 fn made(
-    world: &dyn Backend,
+    world: &dyn World,
     scenario: &Scenario,
     seeds: &[u64],
     into: Option<(&Store, &RunInputs)>,

@@ -1,6 +1,6 @@
 //! Errors of the testbed.
 
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use std::io;
 
 /// The reason why the testbed is not available on this host.
@@ -29,13 +29,13 @@ impl Unavailable {
     }
 }
 
-impl From<Unavailable> for BackendError {
+impl From<Unavailable> for WorldError {
     fn from(error: Unavailable) -> Self {
         Self::Unavailable { cause: error.to_string(), hint: error.hint().to_owned() }
     }
 }
 
 /// Converts an error of the system that aborted a run.
-pub(crate) fn broken(error: io::Error) -> BackendError {
-    BackendError::Broken { cause: error.to_string() }
+pub(crate) fn broken(error: io::Error) -> WorldError {
+    WorldError::Broken { cause: error.to_string() }
 }

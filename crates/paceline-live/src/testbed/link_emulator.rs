@@ -16,10 +16,10 @@ use crate::testbed::nat::Nat;
 use crate::testbed::relay::Relay;
 use crate::testbed::timing::Timing;
 use nix::ifaddrs::getifaddrs;
-use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::network::Network;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::EventObserver;
+use paceline_netsim::world::{Outcome, WorldError};
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use std::ffi::OsString;
 use std::fmt;
@@ -112,7 +112,7 @@ impl LinkEmulator<'_> {
         words: &[OsString],
         observer: &mut dyn EventObserver,
         ready: impl FnOnce(SideAddresses, SideAddresses),
-    ) -> Result<EmulationResult, BackendError> {
+    ) -> Result<EmulationResult, WorldError> {
         let here = Namespace::current().map_err(Unavailable::Namespace)?;
         let namespace = Namespace::new()?;
         let (far, number) = far_device(&here)?;
@@ -163,7 +163,7 @@ impl LinkEmulator<'_> {
         near: Relay,
         far: Relay,
         observer: &mut dyn EventObserver,
-    ) -> Result<EmulationResult, BackendError> {
+    ) -> Result<EmulationResult, WorldError> {
         self.carry([near, far], SingleFlow::ANY_PACKET, observer, &AtomicBool::new(false))
     }
 
@@ -207,7 +207,7 @@ impl LinkEmulator<'_> {
         mut classifier: SingleFlow,
         observer: &mut dyn EventObserver,
         over: &AtomicBool,
-    ) -> Result<EmulationResult, BackendError> {
+    ) -> Result<EmulationResult, WorldError> {
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let end = Time::ZERO + self.plan.duration;
         let monitor = HostMonitor::start();

@@ -8,11 +8,11 @@ use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::testbed_run::TestbedRun;
 use crate::testbed::timing::{Role, enter_realtime};
 use paceline_netsim::ControllerFailure;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::flow::{Datagram, IP_UDP_HEADERS};
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::records::EventRecord;
+use paceline_netsim::world::WorldError;
 use paceline_units::{DataSize, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -172,7 +172,7 @@ pub trait MediaEndpoint {
     /// Handles received packets and a due timeout, and sends the resulting packets.
     ///
     /// # Errors
-    /// The socket failed, or an error of the backend.
+    /// The socket failed, or an error of the world.
     fn serve(
         &mut self,
         now: Time,
@@ -194,7 +194,7 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 ///
 /// # Errors
 /// A socket or a controller failed.
-pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
+pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> Result<Lateness, WorldError> {
     enter_realtime(Role::Endpoint);
     let clock = run.clock;
     let mut late = lateness::empty();

@@ -3,7 +3,6 @@
 //! [`testbed_network::TestbedNetwork`] creates two network namespaces and runs a plan between them: [`link::Link`] carries
 //! packets between two [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
 
-mod backend;
 pub mod child_guard;
 pub mod classify;
 pub mod clock;
@@ -27,6 +26,7 @@ pub mod tcp;
 pub mod testbed_network;
 pub mod testbed_run;
 pub mod timing;
+mod world;
 
-pub use backend::Testbed;
 pub use error::Unavailable;
+pub use world::Testbed;

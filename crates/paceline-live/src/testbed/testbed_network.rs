@@ -1,5 +1,5 @@
 //! The testbed of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP
-//! flows at both sides. It merges all events in order of time. A backend provides the media endpoints: [`MediaEndpoints`].
+//! flows at both sides. It merges all events in order of time. A world provides the media endpoints: [`MediaEndpoints`].
 
 use crate::testbed::classify::port_of;
 use crate::testbed::clock::Monotonic;
@@ -14,13 +14,13 @@ use crate::testbed::tcp::{self, TcpProgram};
 pub use crate::testbed::testbed_run::TestbedRun;
 use crate::testbed::timing::Timing;
 use paceline::Registry;
-use paceline_netsim::backend::{BackendError, Outcome};
 use paceline_netsim::flow::tcp::Workload;
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::Network;
 use paceline_netsim::plan::{Direction, FlowKind, FlowPlan, Plan};
 use paceline_netsim::records::{EventObserver, HostStats};
 use paceline_netsim::sim;
+use paceline_netsim::world::{Outcome, WorldError};
 use paceline_units::{FlowId, RandomStreams, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -57,13 +57,13 @@ pub trait MediaEndpoints: Sync {
     ///
     /// # Errors
     /// An endpoint cannot be created, or failed.
-    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError>;
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, WorldError>;
 
     /// Runs further tasks during the run, on a separate thread.
     ///
     /// # Errors
     /// A task failed.
-    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), BackendError> {
+    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), WorldError> {
         let _ = run;
         Ok(())
     }
@@ -120,20 +120,20 @@ impl TestbedNetwork {
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         if self.link_control.as_ref().is_some_and(LinkControl::is_stopped) {
-            return Err(BackendError::Broken { cause: "interrupted".to_owned() });
+            return Err(WorldError::Broken { cause: "interrupted".to_owned() });
         }
         if let Some(error) = only_simulated(plan) {
             return Err(error);
         }
         if let Some(cause) = self.namespaces[0].within(|| Ok(tcp::missing(plan))).map_err(broken)? {
             let hint = "choose another with --set flow.ID.congestion=…".to_owned();
-            return Err(BackendError::Unavailable { cause, hint });
+            return Err(WorldError::Unavailable { cause, hint });
         }
         if let Some(cause) = tcp::ecn_problem(plan) {
             let hint = "choose another with --set flow.ID.ecn=…".to_owned();
-            return Err(BackendError::Unavailable { cause, hint });
+            return Err(WorldError::Unavailable { cause, hint });
         }
         for namespace in &self.namespaces {
             namespace.within(|| tcp::set_ecn(plan)).map_err(broken)?;
@@ -165,7 +165,7 @@ impl TestbedNetwork {
             let mut sides = Vec::new();
             for side in [Side::Near, Side::Far] {
                 let (run, namespace) = (run.clone(), &namespaces[side as usize]);
-                let serve = move || -> Result<Lateness, BackendError> {
+                let serve = move || -> Result<Lateness, WorldError> {
                     namespace.enter().map_err(Unavailable::Namespace)?;
                     thread::scope(|scope| {
                         // After an error, end the programs that already run instead of waiting for their end.
@@ -187,7 +187,7 @@ impl TestbedNetwork {
             let link = scope.spawn(stop_on_error(&stop, move || carry(&run, endpoints, devices, control)));
             merge(&events, observer, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>();
-            if let Err(error @ BackendError::ControllerFailed { .. }) = late {
+            if let Err(error @ WorldError::ControllerFailed { .. }) = late {
                 return Err(error);
             }
             // Report an error of `conduct` first: the endpoints only know that the run has ended.
@@ -213,7 +213,7 @@ fn carry(
     endpoints: &dyn MediaEndpoints,
     devices: [Device; 2],
     control: Option<&LinkControl>,
-) -> Result<(Outcome, LinkStats), BackendError> {
+) -> Result<(Outcome, LinkStats), WorldError> {
     let mut sender = EventSender(run.events.clone());
     let network = Network::new(run.plan, run.streams, &mut sender);
     let mut classifier = endpoints.classify(run);
@@ -232,7 +232,7 @@ fn programs<'s, 'a: 's>(
     run: &'a TestbedRun<'_>,
     side: Side,
     scope: &'s Scope<'s, 'a>,
-) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, BackendError> {
+) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, WorldError> {
     let mut started = Vec::new();
     let (here, there) = (address_of(side), address_of(side.other()));
     for (id, flow) in run.plan.flows.iter().enumerate() {
@@ -255,10 +255,10 @@ fn programs<'s, 'a: 's>(
 }
 
 /// Returns an error if the plan has what only the simulator can do.
-fn only_simulated(plan: &Plan) -> Option<BackendError> {
+fn only_simulated(plan: &Plan) -> Option<WorldError> {
     let unavailable = |flow: &FlowPlan, what: &str, hint: &str| {
         let cause = format!("flow `{}` {what}, which only the simulator can do", flow.id);
-        BackendError::Unavailable { cause, hint: format!("run it with --world sim, or {hint}") }
+        WorldError::Unavailable { cause, hint: format!("run it with --world sim, or {hint}") }
     };
     if let Some(flow) = plan.coupled_flow() {
         return Some(unavailable(flow, "is coupled with others", "leave `coupling` out"));

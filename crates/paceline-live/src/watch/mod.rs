@@ -1,13 +1,13 @@
 //! The watch page: shows a real-time run in a browser and changes its link by hand.
 //!
 //! ```text
-//!  backend ── unordered events ─▶ LiveSeries ─▶ points of 100 ms ─┐
-//!  backend ── JPEG images ──────▶ PreviewImages: the latest ──────┼─▶ web socket ─▶ page
-//!  backend ◀─ LinkControl ◀───────────────────────────────────────┴─── sliders
+//!  world ── unordered events ─▶ LiveSeries ─▶ points of 100 ms ─┐
+//!  world ── JPEG images ──────▶ PreviewImages: the latest ──────┼─▶ web socket ─▶ page
+//!  world ◀─ LinkControl ◀───────────────────────────────────────┴─── sliders
 //! ```
 //!
 //! The run never waits for a page. Events are aggregated in a ring of points, and only the latest image is kept. Each page
-//! has its own thread; a slow page misses points or is closed. The server is independent of the backend. A backend must emit
+//! has its own thread; a slow page misses points or is closed. The server is independent of the world. A world must emit
 //! unordered events and accept [`LinkControl`](paceline_netsim::link_control::LinkControl); it may provide
 //! [`PreviewImages`](paceline_netsim::preview::PreviewImages).
 

@@ -2,8 +2,8 @@
 
 use paceline::Registry;
 use paceline_live::external::{LastLines, entry};
-use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Catalogue, Changes};
 use paceline_units::Time;
 use std::error::Error;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 /// A scenario under a controller; the case as written.
-fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Result<u64, BackendError> {
+fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Result<u64, WorldError> {
     let mut registry = Registry::standard();
     if registry.get(controller).is_none() {
         registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
@@ -58,7 +58,7 @@ fn failing(name: &str, then: &str) -> String {
 /// What a run ends with under a script that answers the start and then does this.
 fn failure(name: &str, then: &str) -> String {
     match run_for("mmsys16/table1", &failing(name, then), "20s", 7) {
-        Err(error @ BackendError::ControllerFailed { seed: 7, .. }) => error.to_string(),
+        Err(error @ WorldError::ControllerFailed { seed: 7, .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -168,7 +168,7 @@ fn failures_name_the_problem_and_the_run() {
 #[test]
 fn failure_has_its_flow_controller_time_and_last_lines() {
     let controller = failing("typed.sh", "echo one >&2; echo two >&2; exit 3");
-    let Err(BackendError::ControllerFailed { failure, plan, case, .. }) =
+    let Err(WorldError::ControllerFailed { failure, plan, case, .. }) =
         run_for("mmsys16/table1", &controller, "20s", 7)
     else {
         panic!("the program ended");

@@ -2,8 +2,8 @@
 
 use paceline::Registry;
 use paceline_live::external::entry;
-use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Catalogue, Changes};
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use std::process::Command;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// `mmsys16/table1` under a controller.
-fn run_for(controller: &str, duration: &str, seed: u64, settings: &[&str]) -> Result<u64, BackendError> {
+fn run_for(controller: &str, duration: &str, seed: u64, settings: &[&str]) -> Result<u64, WorldError> {
     let mut registry = Registry::standard();
     if registry.get(controller).is_none() {
         registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
@@ -127,7 +127,7 @@ fn failures_name_the_problem_and_the_run() {
     ] {
         let controller = library(name, decide, "");
         match run_for(&controller, "20s", 7, &[]) {
-            Err(error @ BackendError::ControllerFailed { seed: 7, .. }) => {
+            Err(error @ WorldError::ControllerFailed { seed: 7, .. }) => {
                 let text = error.to_string();
                 assert!(text.contains(expected) && text.contains("of mmsys16/table1, seed 7"), "{name}: {text}");
             }

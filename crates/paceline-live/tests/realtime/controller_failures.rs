@@ -6,9 +6,9 @@ use paceline::{
 };
 use paceline_live::testbed::Testbed;
 use paceline_netsim::ControllerFailure;
-use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::plan::Plan;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Changes, Origin};
 use paceline_units::{Rate, RemoteTime, Time};
 use std::time::{Duration, Instant};
@@ -105,7 +105,7 @@ fn failure(at_receiver: bool) -> (ControllerFailure, Duration) {
     let (plan, registry) = prepared(at_receiver);
     let started = Instant::now();
     match Testbed::default().run(&plan, &registry, 7, &mut ()) {
-        Err(BackendError::ControllerFailed { failure, seed: 7, .. }) => (failure, started.elapsed()),
+        Err(WorldError::ControllerFailed { failure, seed: 7, .. }) => (failure, started.elapsed()),
         other => panic!("{other:?}"),
     }
 }
@@ -135,5 +135,5 @@ fn stopped_control_makes_no_run() {
     let control = LinkControl::default();
     control.stop();
     let testbed = Testbed { link_control: Some(control), ..Testbed::default() };
-    assert!(matches!(testbed.run(&plan, &registry, 7, &mut ()), Err(BackendError::Broken { .. })));
+    assert!(matches!(testbed.run(&plan, &registry, 7, &mut ()), Err(WorldError::Broken { .. })));
 }

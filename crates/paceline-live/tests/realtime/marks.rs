@@ -2,8 +2,8 @@
 
 use paceline::Registry;
 use paceline_live::testbed::Testbed;
-use paceline_netsim::backend::Backend;
 use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
+use paceline_netsim::world::World;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{Ecn, Time};
 

@@ -2,10 +2,10 @@
 
 use paceline::Registry;
 use paceline_live::testbed::Testbed;
-use paceline_netsim::backend::Backend;
 use paceline_netsim::network::{FlowEnd, Network, Wake};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
+use paceline_netsim::world::World;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Time};
 

@@ -11,12 +11,12 @@ mod packets;
 mod routes;
 mod trace_hash;
 
-use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
 use crate::link::medium::build_media;
 use crate::link::{Descriptor, Link, LinkChange, Medium, Output};
 use crate::plan::{FlowPlan, HostPlan, Plan};
 use crate::records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
+use crate::world::Outcome;
 use end_host_model::{EndHost, Transfer};
 use events::Events;
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Time, TimeDelta};

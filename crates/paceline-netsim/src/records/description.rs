@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct RunHeader {
     /// Scenario id.
     pub scenario: String,
-    /// Name of the backend that made the run.
+    /// Name of the world that made the run.
     pub world: String,
     /// Seed of the run.
     pub seed: u64,

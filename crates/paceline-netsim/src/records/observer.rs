@@ -5,7 +5,7 @@ use crate::records::packet::PacketRecord;
 use crate::records::tap::TappedPacket;
 use paceline_units::{Ecn, Time, TimeDelta};
 
-/// Receives the events of a run. A backend calls it in order of time, up to the skew between a hop's decision and the
+/// Receives the events of a run. A world calls it in order of time, up to the skew between a hop's decision and the
 /// arrival at its far end.
 pub trait EventObserver {
     /// Receives an event. The simulator passes the three most frequent ones to methods of their own, which call this one by
@@ -31,11 +31,11 @@ pub trait EventObserver {
     fn on_unordered_event(&mut self, event: &EventRecord) {
         let _ = event;
     }
-    /// Returns whether the observer needs [`EventRecord::Signal`]s. Backends call this once, before the run.
+    /// Returns whether the observer needs [`EventRecord::Signal`]s. Worlds call this once, before the run.
     fn wants_signals(&self) -> bool {
         false
     }
-    /// Returns whether the observer needs [`on_tap`](Self::on_tap). Backends call this once, before the run.
+    /// Returns whether the observer needs [`on_tap`](Self::on_tap). Worlds call this once, before the run.
     fn wants_taps(&self) -> bool {
         false
     }
@@ -43,7 +43,7 @@ pub trait EventObserver {
     fn on_tap(&mut self, packet: &TappedPacket<'_>) {
         let _ = packet;
     }
-    /// Returns whether the observer needs [`on_attachment`](Self::on_attachment). Backends call this once, before the
+    /// Returns whether the observer needs [`on_attachment`](Self::on_attachment). Worlds call this once, before the
     /// run.
     fn wants_attachments(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! The simulator: the backend in virtual time.
+//! The simulator: the world in virtual time.
 //!
 //! Time advances from event to event of the [`Network`]. An endpoint that is due handles its timeout; the packets that it
 //! sends enter the network at the same instant.
@@ -8,13 +8,13 @@ mod media;
 mod stoppable;
 mod tcp;
 
-use crate::backend::{Backend, BackendError, Outcome};
 use crate::controller_failure::ControllerFailure;
 use crate::flow::MediaSender;
 use crate::media_flow;
 use crate::network::{FlowEnd, Network, Wake};
 use crate::plan::{FlowKind, FlowPlan, Plan};
 use crate::records::EventObserver;
+use crate::world::{Outcome, World, WorldError};
 use coupling::CoupledGroups;
 use paceline::{Entry, Registry};
 use paceline_units::{RandomStreams, Time, TimeDelta};
@@ -25,7 +25,7 @@ pub use stoppable::StoppableSimulator;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
 
-impl Backend for Simulator {
+impl World for Simulator {
     fn name(&self) -> &'static str {
         crate::records::SIMULATOR
     }
@@ -36,23 +36,23 @@ impl Backend for Simulator {
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         self.simulate(plan, registry, seed, observer)
     }
 }
 
 impl Simulator {
-    /// Does the same as [`run`](Backend::run), and calls an observer of a known type directly.
+    /// Does the same as [`run`](World::run), and calls an observer of a known type directly.
     ///
     /// # Errors
-    /// See [`BackendError`].
+    /// See [`WorldError`].
     pub fn simulate<R: EventObserver>(
         &self,
         plan: &Plan,
         registry: &Registry,
         seed: u64,
         observer: R,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         let mut run = Simulation::new(plan, registry, seed, observer)?;
         run.advance(run.end).map_err(|failure| failure.in_run(plan, seed))?;
         Ok(run.outcome())
@@ -119,7 +119,7 @@ impl<R: EventObserver> Simulation<R> {
     ///
     /// # Errors
     /// A flow's controller or source cannot be built, or the controller fails at the start.
-    pub fn new(plan: &Plan, registry: &Registry, seed: u64, observer: R) -> Result<Self, BackendError> {
+    pub fn new(plan: &Plan, registry: &Registry, seed: u64, observer: R) -> Result<Self, WorldError> {
         Self::with_controller(plan, registry, None, seed, observer)
     }
 
@@ -133,7 +133,7 @@ impl<R: EventObserver> Simulation<R> {
         controller: Option<(usize, &Entry)>,
         seed: u64,
         observer: R,
-    ) -> Result<Self, BackendError> {
+    ) -> Result<Self, WorldError> {
         let streams = RandomStreams::new(seed);
         let signals = observer.wants_signals();
         let mut net = Network::new(plan, &streams, observer);

@@ -1,9 +1,9 @@
 //! The simulator with runs that can be stopped.
 
 use super::Simulation;
-use crate::backend::{Backend, BackendError, Outcome};
 use crate::plan::Plan;
 use crate::records::EventObserver;
+use crate::world::{Outcome, World, WorldError};
 use paceline::Registry;
 use paceline_units::{Time, TimeDelta};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const STEP: TimeDelta = TimeDelta::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct StoppableSimulator(pub Arc<AtomicBool>);
 
-impl Backend for StoppableSimulator {
+impl World for StoppableSimulator {
     fn name(&self) -> &'static str {
         crate::records::SIMULATOR
     }
@@ -27,12 +27,12 @@ impl Backend for StoppableSimulator {
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         let mut run = Simulation::new(plan, registry, seed, observer)?;
         let mut now = Time::ZERO;
         while now < run.end {
             if self.0.load(Ordering::Relaxed) {
-                return Err(BackendError::Broken { cause: "interrupted".to_owned() });
+                return Err(WorldError::Broken { cause: "interrupted".to_owned() });
             }
             now = (now + STEP).min(run.end);
             run.advance(now).map_err(|failure| failure.in_run(plan, seed))?;

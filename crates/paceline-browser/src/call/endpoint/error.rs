@@ -1,6 +1,6 @@
 //! Errors of a local endpoint.
 
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 
 /// An error of a local endpoint.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ use paceline_netsim::backend::BackendError;
 pub enum EndpointError {
     /// The media flow cannot be created.
     #[error(transparent)]
-    Backend(#[from] BackendError),
+    World(#[from] WorldError),
     /// The remote text is not a session description.
     #[error("not a session description: {0}")]
     NotSdp(String),
@@ -23,10 +23,10 @@ pub enum EndpointError {
     Socket(#[from] std::io::Error),
 }
 
-impl From<EndpointError> for BackendError {
+impl From<EndpointError> for WorldError {
     fn from(error: EndpointError) -> Self {
         match error {
-            EndpointError::Backend(error) => error,
+            EndpointError::World(error) => error,
             error => Self::Broken { cause: error.to_string() },
         }
     }

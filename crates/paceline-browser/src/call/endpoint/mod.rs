@@ -35,7 +35,6 @@ use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::device::MTU;
 use paceline_live::testbed::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::ControllerFailure;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::flow::source::Source;
 use paceline_netsim::flow::{
     Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, PACKET_SIZE_DEFAULT, StreamInfo, rtp_timestamp,
@@ -44,6 +43,7 @@ use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, RECEIVER_SSRC, Terms,
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowChange, FlowPlan, MediaPlan};
 use paceline_netsim::records::EventRecord;
+use paceline_netsim::world::WorldError;
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
 use remb_cap::RembCap;
@@ -67,7 +67,7 @@ pub trait MakeSource: Send {
         range: (Rate, Rate),
         timestamp_of_zero: u32,
         cache: FrameCache,
-    ) -> Result<Box<dyn Source>, BackendError>;
+    ) -> Result<Box<dyn Source>, WorldError>;
 }
 
 enum State {
@@ -103,7 +103,7 @@ pub struct Endpoint {
     /// Time of the last input. Later inputs are never handled at an earlier time.
     last: Time,
     /// The cause, if the media flow could not be created.
-    failed: Option<BackendError>,
+    failed: Option<WorldError>,
 }
 
 /// The source of a receiver's mapping from RTP timestamps to capture times.
@@ -465,10 +465,10 @@ fn transmit(session: &mut Session, socket: &Socket, ecn: Ecn) {
 ///
 /// # Errors
 /// The flow has an unsupported feature; the error contains a hint.
-pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<FlowEnd>) -> Result<(), BackendError> {
+pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<FlowEnd>) -> Result<(), WorldError> {
     let refuse = |what: &str, hint: &str| {
         let cause = format!("flow `{}` has {what}, which a call does not support", plan.id);
-        Err(BackendError::Unavailable { cause, hint: hint.to_owned() })
+        Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
     };
     match media.streams.as_slice() {
         [stream] if stream.kind == MediaKind::Video => {}

@@ -11,9 +11,9 @@ use super::{FrameCache, MakeSource};
 use gstreamer as gst;
 use gstreamer::glib;
 use gstreamer::prelude::*;
-use paceline_netsim::backend::BackendError;
 use paceline_netsim::flow::rtp_timestamp;
 use paceline_netsim::flow::source::{Frame, Source, VIDEO_CLOCK};
+use paceline_netsim::world::WorldError;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -64,7 +64,7 @@ impl MakeSource for Vp8 {
         range: (Rate, Rate),
         timestamp_of_zero: u32,
         cache: FrameCache,
-    ) -> Result<Box<dyn Source>, BackendError> {
+    ) -> Result<Box<dyn Source>, WorldError> {
         let Self { camera, viewer } = *self;
         let encoder = encoder(range.0)?;
         let picture = Vec::with_capacity(WIDTH * HEIGHT * 3 / 2);
@@ -76,12 +76,12 @@ impl MakeSource for Vp8 {
 ///
 /// # Errors
 /// No encoder is installed; the error contains a hint.
-pub fn probe() -> Result<(), BackendError> {
+pub fn probe() -> Result<(), WorldError> {
     encoder(Rate::from_kbps(300)).map(|_| ())
 }
 
-fn encoder(rate: Rate) -> Result<Encoder, BackendError> {
-    Encoder::new(rate).map_err(|error| BackendError::Unavailable {
+fn encoder(rate: Rate) -> Result<Encoder, WorldError> {
+    Encoder::new(rate).map_err(|error| WorldError::Unavailable {
         cause: format!("no VP8 encoder is installed: {error}"),
         hint: "install it (Debian and Ubuntu: `apt-get install gstreamer1.0-plugins-good`)".to_owned(),
     })

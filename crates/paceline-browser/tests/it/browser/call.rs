@@ -2,10 +2,10 @@
 
 use super::remb_steps;
 use paceline::Registry;
-use paceline_browser::call::{BrowserBackend, registry};
-use paceline_netsim::backend::{Backend, BackendError};
+use paceline_browser::call::{BrowserWorld, registry};
 use paceline_netsim::flow::IP_UDP_HEADERS;
 use paceline_netsim::records::{EventObserver, EventRecord, HalfName, PacketClass, Program};
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Changes, Origin, load};
 #[cfg(feature = "video")]
 use paceline_units::Ecn;
@@ -40,7 +40,7 @@ encoder = { max = "2Mbps" }
 fn possible() -> bool {
     let required = std::env::var("PACELINE_REQUIRE").unwrap_or_default();
     let required = ["chromium", "track"].iter().all(|one| required.split([',', ' ']).any(|r| r == *one));
-    let missing = BrowserBackend::missing();
+    let missing = BrowserWorld::missing();
     if let Some((cause, hint)) = &missing {
         assert!(!required, "PACELINE_REQUIRE requires calls: {cause}: {hint}");
         eprintln!("NOT TESTED: {cause}: {hint}");
@@ -95,10 +95,10 @@ fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[
 }
 
 /// Runs a scenario text and returns the events together with the outcome.
-fn run(text: &str, changes: &Changes, registry: &Registry) -> (Recording, Result<(), BackendError>) {
+fn run(text: &str, changes: &Changes, registry: &Registry) -> (Recording, Result<(), WorldError>) {
     let scenario = load(&Origin::from_text("call", text), changes, registry).unwrap();
     let mut recording = Recording::default();
-    let result = BrowserBackend::default().run(&scenario.plan, registry, 1, &mut recording);
+    let result = BrowserWorld::default().run(&scenario.plan, registry, 1, &mut recording);
     let result = result.map(|outcome| recording.programs = outcome.programs);
     (recording, result)
 }

@@ -1,7 +1,7 @@
 //! What another controller would have done on the observed path: closed-loop runs in the simulator.
 
 use super::open_loop;
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::table::Table;
 use crate::view::View;
 use miette::{IntoDiagnostic, Result, miette};
@@ -70,14 +70,14 @@ pub(super) fn run(flow: &Flow, controllers: &[String], registry: &Registry) -> R
 fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, registry: &Registry) -> Result<WhatIf> {
     let origin = Origin::from_text("what-if.toml", path.scenario(controller));
     let scenario = paceline_lab::load(&origin, &Changes::default(), registry)?;
-    let result = Runner::simulator(registry).run(&scenario, SEED, None).map_err(backend_error)?;
+    let result = Runner::simulator(registry).run(&scenario, SEED, None).map_err(world_error)?;
     let result = serde_json::to_value(&result).into_diagnostic()?;
     let call = &result["flows"][0];
     let number = |value: &serde_json::Value| value.as_f64().ok_or_else(|| miette!("the run has no packets"));
     let rtt_s = path.rtt_s.unwrap_or(DEFAULT_RTT_S);
     let entry = registry.get(controller);
     let open_loop_target = entry.and_then(|entry| open_loop::mean_target(flow, entry, rtt_s, path.highest_bps));
-    let failed = |failure: ControllerFailure| backend_error(failure.in_run(&scenario.plan, SEED));
+    let failed = |failure: ControllerFailure| world_error(failure.in_run(&scenario.plan, SEED));
     let mut caveat = "closed loop: a run in the simulator, in which other traffic does not react".to_owned();
     if path.rtt_s.is_none() {
         caveat += &format!("; RTT unknown, {:.0} ms assumed", DEFAULT_RTT_S * 1e3);

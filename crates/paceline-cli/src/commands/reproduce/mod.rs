@@ -6,7 +6,7 @@ mod text;
 
 use super::options::{self, ControllerOptions, JobOptions, Names, SeedOptions, done_runs};
 use super::with_progress;
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -16,7 +16,7 @@ use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
 use paceline_lab::results::ExperimentReport;
-use paceline_netsim::backend::Backend;
+use paceline_netsim::world::World;
 use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Papers (`mmsys16`), experiments (`mmsys16/table1`), `all`, or TOML files or folders of them.
     #[arg(required = true, value_name = "TARGET", value_parser = Names(options::targets), hide_possible_values = true)]
     targets: Vec<String>,
-    /// Backend: sim, testbed or browser. In real time, the verdicts are compared with those of the simulator.
+    /// World: sim, testbed or browser. In real time, the verdicts are compared with those of the simulator.
     #[arg(long, default_value = "sim")]
     world: String,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     let verdicts = with_progress(&*world, &registry, 0.0, |runner, progress| {
         targets.verdicts(runner, seeds, &|seconds| progress.expect(seconds))
     });
-    let verdicts = verdicts.map_err(backend_error)?;
+    let verdicts = verdicts.map_err(world_error)?;
     finish(arguments, &verdicts, || text::describe(&verdicts.report))
 }
 
@@ -136,14 +136,14 @@ fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() ->
 
 fn report_sensitivity(
     arguments: &Arguments,
-    (world, registry): (&dyn Backend, &Registry),
+    (world, registry): (&dyn World, &Registry),
     origins: &[Origin],
     repeats: Option<u64>,
 ) -> Result<ExitCode> {
     let report = with_progress(world, registry, 0.0, |runner, progress| {
         sensitivity(runner, origins, repeats, &|seconds| progress.expect(seconds))
     });
-    let report = report?.map_err(backend_error)?;
+    let report = report?.map_err(world_error)?;
     output::print_result(arguments.json, &report, || text::describe_sensitivity(&report))?;
     Ok(ExitCode::SUCCESS)
 }

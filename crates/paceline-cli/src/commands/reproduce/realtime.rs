@@ -5,7 +5,7 @@ use super::text::{cell_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{missing_text, with_progress};
 use crate::environment::environment;
-use crate::errors::{backend_error, cached_run_error};
+use crate::errors::{cached_run_error, world_error};
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -18,8 +18,8 @@ use paceline_lab::reproduce::{
 };
 use paceline_lab::results::{Cell, ExperimentReport, Report, Store};
 use paceline_lab::storage::Inputs;
-use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::World;
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 const REPEATS: u64 = 3;
 
 /// Makes the missing runs, as far as time allows, and prints the verdicts on all stored runs.
-pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: Registry) -> Result<ExitCode> {
+pub(super) fn reproduce(arguments: &Arguments, world: &dyn World, registry: Registry) -> Result<ExitCode> {
     let mut origins = find_targets(&arguments.targets)?;
     // Formula tables are the same in every world.
     origins.retain(|origin| !is_formula_table(&origin.name));
@@ -59,7 +59,7 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: Re
 /// Loads each experiment under the controllers of the command line, or under its own and those of the world.
 fn experiments(
     arguments: &Arguments,
-    world: &dyn Backend,
+    world: &dyn World,
     registry: &Registry,
     origins: &[Origin],
 ) -> Result<Vec<RealtimeExperiment>> {
@@ -86,7 +86,7 @@ fn experiments(
 }
 
 /// Returns the names of the controllers of the media flows.
-fn under(experiment: &Experiment, world: &dyn Backend, registry: &Registry) -> String {
+fn under(experiment: &Experiment, world: &dyn World, registry: &Registry) -> String {
     let flows = experiment.cases.iter().flat_map(|case| &case.plan.flows).filter_map(|flow| flow.media());
     let mut names: Vec<String> =
         flows.map(|media| world.describe_controller(&media.controller.name, registry)).collect();
@@ -105,7 +105,7 @@ fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<Experiment
     let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
         reproduce_all(runner, &experiments, Seeds::AsNeeded, None, &|seconds| progress.expect(seconds))
     });
-    Ok(report.map_err(backend_error)?.experiments)
+    Ok(report.map_err(world_error)?.experiments)
 }
 
 /// Describes the verdicts: a table for each experiment, with a column for each controller.

@@ -6,7 +6,7 @@ mod text;
 
 use super::options::{self, ControllerOptions, JobOptions, Names, SeedOptions, done_runs};
 use super::with_progress;
-use crate::errors::backend_error;
+use crate::errors::world_error;
 use crate::external;
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -95,7 +95,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let announce = |seconds| progress.expect(seconds);
         run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
     });
-    let mut report = report?.map_err(backend_error)?;
+    let mut report = report?.map_err(world_error)?;
     if arguments.accept {
         accept(&found, &report)?;
     }

@@ -8,7 +8,7 @@ use paceline_lab::metrics;
 use paceline_lab::report::page::{self, REPORT_FILE};
 use paceline_lab::report::suites::plots_path;
 use paceline_lab::results::{RowKind, Store, SuitesReport};
-use paceline_netsim::backend::Backend;
+use paceline_netsim::world::World;
 use paceline_scenario::Override;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) fn write(
     folder: &Path,
     report: &SuitesReport,
     settings: &[Override],
-    world: &dyn Backend,
+    world: &dyn World,
     registry: &Registry,
 ) -> Result<()> {
     let mut failed = Vec::new();

@@ -1,6 +1,6 @@
 //! A pcapng file as a list of packets.
 
-use paceline_netsim::backend::EPOCH;
+use paceline_netsim::world::EPOCH;
 use paceline_units::Time;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;

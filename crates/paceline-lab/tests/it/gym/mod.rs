@@ -6,10 +6,10 @@ use paceline_lab::gym::{
     ActionSpace, Episode, FEATURES, Gym, GymError, Outputs, Policy, Range, Reward, STEP, TRUTHS, TaskDistribution,
     TaskSpec, evaluate,
 };
-use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord, PacketClass};
 use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Catalogue, Changes, Origin, load};
 use paceline_units::{Rate, Time, TimeDelta};
 use proptest::prelude::*;
@@ -573,7 +573,7 @@ fn failure_of_a_controller_ends_the_episode_in_its_step() {
     let mut step = || gym.step(&[0.0], written.outputs());
     for _ in 0..2 {
         assert!(step().is_ok() && step().is_ok());
-        let GymError::Backend(BackendError::ControllerFailed { failure, .. }) = step().unwrap_err() else {
+        let GymError::World(WorldError::ControllerFailed { failure, .. }) = step().unwrap_err() else {
             panic!("the controller failed")
         };
         assert_eq!((&*failure.flow, failure.at), ("other", Time::from_millis(250)));

@@ -1,4 +1,4 @@
-//! The testbed as a backend: hops of the plan become a link of real packets between two network namespaces. Media
+//! The testbed as a world: hops of the plan become a link of real packets between two network namespaces. Media
 //! flows use UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 
 use crate::testbed::classify::ByPort;
@@ -10,11 +10,11 @@ use crate::testbed::testbed_network::{MediaEndpoints, TestbedNetwork, address_of
 use crate::testbed::testbed_run::TestbedRun;
 use crate::testbed::timing::Timing;
 use paceline::Registry;
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowKind, Plan};
 use paceline_netsim::records::EventObserver;
+use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_netsim::{media_flow, sim};
 
 /// The testbed.
@@ -40,7 +40,7 @@ impl Testbed {
     }
 }
 
-impl Backend for Testbed {
+impl World for Testbed {
     fn name(&self) -> &'static str {
         "testbed"
     }
@@ -55,7 +55,7 @@ impl Backend for Testbed {
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         let network = TestbedNetwork::open()?.with_link_control(self.link_control.clone());
         network.run(self.timing, &UdpEndpoints, plan, registry, seed, observer)
     }
@@ -69,13 +69,13 @@ impl MediaEndpoints for UdpEndpoints {
         Box::new(ByPort::new(run.plan, run.senders))
     }
 
-    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, WorldError> {
         media_endpoint::run(endpoints(run, side)?, run)
     }
 }
 
 /// Creates the media endpoints of one side, in the namespace of the calling thread.
-fn endpoints(run: &TestbedRun<'_>, side: Side) -> Result<Vec<UdpEndpoint>, BackendError> {
+fn endpoints(run: &TestbedRun<'_>, side: Side) -> Result<Vec<UdpEndpoint>, WorldError> {
     let mut ends = Vec::new();
     for (id, flow) in run.plan.flows.iter().enumerate() {
         let FlowKind::Media(media) = &flow.kind else { continue };

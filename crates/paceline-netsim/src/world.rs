@@ -1,4 +1,4 @@
-//! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use
+//! The interface of a world: it runs a plan with a seed and emits events. The simulator is one world; others use
 //! real networks.
 
 use crate::controller_failure::ControllerFailure;
@@ -13,10 +13,10 @@ use std::time::Duration;
 /// Wall-clock time at [`Time::ZERO`](paceline_units::Time::ZERO) of the simulator, since 1970: 2000-01-01 00:00:00 UTC.
 pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 
-/// An error of a backend that could not run a plan.
+/// An error of a world that could not run a plan.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BackendError {
+pub enum WorldError {
     /// A controller cannot be built.
     #[error("flow `{flow}`: {error}")]
     Controller {
@@ -41,7 +41,7 @@ pub enum BackendError {
         /// The requested name.
         name: String,
     },
-    /// The backend is not available on this host.
+    /// The world is not available on this host.
     #[error("{cause}")]
     Unavailable {
         /// The missing capability.
@@ -71,9 +71,9 @@ pub enum BackendError {
 
 impl ControllerFailure {
     /// Returns the error of the run of this plan and seed.
-    pub fn in_run(self, plan: &Plan, seed: u64) -> BackendError {
+    pub fn in_run(self, plan: &Plan, seed: u64) -> WorldError {
         let (plan, case) = (plan.id.clone(), plan.case.to_string());
-        BackendError::ControllerFailed { failure: self, plan, case, seed }
+        WorldError::ControllerFailed { failure: self, plan, case, seed }
     }
 }
 
@@ -87,9 +87,9 @@ fn source_below(failure: &ControllerFailure) -> String {
     failure.source().map_or_else(String::new, |source| format!("\n{source}"))
 }
 
-/// Runs plans. A caller that knows the type of its observer can downcast a backend to [`Simulator`](crate::sim::Simulator), whose
+/// Runs plans. A caller that knows the type of its observer can downcast a world to [`Simulator`](crate::sim::Simulator), whose
 /// `simulate` calls the observer directly.
-pub trait Backend: Any + Sync {
+pub trait World: Any + Sync {
     /// Returns the name in results.
     fn name(&self) -> &'static str;
     /// Returns whether a run takes its duration in real time. Such runs are made one after the other, because they
@@ -97,11 +97,11 @@ pub trait Backend: Any + Sync {
     fn real_time(&self) -> bool {
         false
     }
-    /// Returns additional controllers of this backend, which a reproduction compares with those of a scenario.
+    /// Returns additional controllers of this world, which a reproduction compares with those of a scenario.
     fn baselines(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Describes a media flow under this controller: in some backends a remote implementation replaces one half.
+    /// Describes a media flow under this controller: in some worlds a remote implementation replaces one half.
     fn describe_controller(&self, controller: &str, registry: &Registry) -> String {
         let _ = registry;
         controller.to_owned()
@@ -109,14 +109,14 @@ pub trait Backend: Any + Sync {
     /// Runs the plan to its end, and emits its events to `observer`.
     ///
     /// # Errors
-    /// See [`BackendError`].
+    /// See [`WorldError`].
     fn run(
         &self,
         plan: &Plan,
         registry: &Registry,
         seed: u64,
         observer: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError>;
+    ) -> Result<Outcome, WorldError>;
 }
 
 /// The result of a run, besides its events.

@@ -1,4 +1,4 @@
-//! Runs in the backends of the command, which end at a stop request and with the exception of a controller.
+//! Runs in the worlds of the command, which end at a stop request and with the exception of a controller.
 
 use crate::errors::Failure;
 use crate::half::exception;
@@ -6,7 +6,7 @@ use crate::stop::Stop;
 use paceline::Registry;
 use paceline_cli::worlds;
 use paceline_lab::run::Runner;
-use paceline_netsim::backend::BackendError;
+use paceline_netsim::world::WorldError;
 use pyo3::prelude::*;
 use std::time::Instant;
 
@@ -19,19 +19,19 @@ pub struct Repeat<'a> {
     pub controller: Option<&'a str>,
 }
 
-/// Calls `work` with a runner of the backend with this name. If a controller in Python raised an exception, that is the failure.
+/// Calls `work` with a runner of the world with this name. If a controller in Python raised an exception, that is the failure.
 pub fn with_runner<T>(
-    backend: &str,
+    world: &str,
     (registry, stop): (&Registry, &Stop),
     repeat: Repeat<'_>,
     work: impl FnOnce(&Runner<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let backend = worlds::open_with(backend, stop.control()).ok_or_else(|| unknown(backend))??;
+    let world = worlds::open_with(world, stop.control()).ok_or_else(|| unknown(world))??;
     let started = Instant::now();
     let clock = || started.elapsed().as_secs_f64();
-    let runner = Runner { world: &*backend, registry, clock: &clock, ticked: &|| stop.tick() };
+    let runner = Runner { world: &*world, registry, clock: &clock, ticked: &|| stop.tick() };
     work(&runner).map_err(|failure| match failure {
-        Failure::Backend(error) => raised(&error, repeat).map_or(Failure::Backend(error), Failure::Raised),
+        Failure::World(error) => raised(&error, repeat).map_or(Failure::World(error), Failure::Raised),
         other => other,
     })
 }
@@ -42,8 +42,8 @@ fn unknown(name: &str) -> Failure {
 }
 
 /// Returns the exception of a controller, with a note that has the time and the call that repeats the run.
-fn raised(error: &BackendError, repeat: Repeat<'_>) -> Option<PyErr> {
-    let BackendError::ControllerFailed { failure, plan, case, seed } = error else { return None };
+fn raised(error: &WorldError, repeat: Repeat<'_>) -> Option<PyErr> {
+    let WorldError::ControllerFailed { failure, plan, case, seed } = error else { return None };
     let mut call = repeat.call.map_or_else(|| format!("paceline.run('{plan}'"), str::to_owned);
     if let Some(name) = repeat.controller {
         call += &format!(", controller='{name}'");

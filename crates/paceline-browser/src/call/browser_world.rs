@@ -1,4 +1,4 @@
-//! The backend `browser`.
+//! The world `browser`.
 
 use crate::call::browsers::Browsers;
 use crate::call::calls::{Calls, unsupported};
@@ -6,15 +6,15 @@ use crate::chromium::{Error, installed};
 use paceline::Registry;
 use paceline_live::testbed::testbed_network::TestbedNetwork;
 use paceline_live::testbed::timing::Timing;
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::EventObserver;
+use paceline_netsim::world::{Outcome, World, WorldError};
 
 /// Runs calls of real browsers over the testbed's link.
 #[derive(Clone, Debug)]
-pub struct BrowserBackend {
+pub struct BrowserWorld {
     /// The accuracy with which the link and the local endpoints wait for their deadlines.
     pub timing: Timing,
     /// Changes of the link while the run lasts.
@@ -23,14 +23,14 @@ pub struct BrowserBackend {
     pub preview_images: Option<PreviewImages>,
 }
 
-impl Default for BrowserBackend {
+impl Default for BrowserWorld {
     fn default() -> Self {
         Self { timing: Timing::Sleep, link_control: None, preview_images: None }
     }
 }
 
-impl BrowserBackend {
-    /// Returns the missing requirement of this backend and a hint to install it; `None` if the backend is available.
+impl BrowserWorld {
+    /// Returns the missing requirement of this world and a hint to install it; `None` if the world is available.
     pub fn missing() -> Option<(String, String)> {
         if installed().is_none() {
             let hint = "install it (Debian and Ubuntu: `apt-get install chromium`); the PATH is searched";
@@ -40,7 +40,7 @@ impl BrowserBackend {
     }
 }
 
-impl Backend for BrowserBackend {
+impl World for BrowserWorld {
     fn name(&self) -> &'static str {
         "browser"
     }
@@ -63,12 +63,12 @@ impl Backend for BrowserBackend {
         registry: &Registry,
         seed: u64,
         rows: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<Outcome, WorldError> {
         if let Some(refusal) = unsupported(plan, registry) {
             return Err(refusal);
         }
         if let Some((cause, hint)) = Self::missing() {
-            return Err(BackendError::Unavailable { cause, hint });
+            return Err(WorldError::Unavailable { cause, hint });
         }
         let network = TestbedNetwork::open()?.with_link_control(self.link_control.clone());
         let mut browsers = Browsers::new(rows.wants_attachments(), self.preview_images.is_some());
@@ -87,6 +87,6 @@ impl Backend for BrowserBackend {
     }
 }
 
-fn broken(error: Error) -> BackendError {
-    BackendError::Broken { cause: error.to_string() }
+fn broken(error: Error) -> WorldError {
+    WorldError::Broken { cause: error.to_string() }
 }
