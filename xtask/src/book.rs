@@ -74,7 +74,7 @@ fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", results.display());
     let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;
     // The pictures have a folder of their own.
-    write(&source.join("leaderboard.md"), &text.replace("](", "](figures/suites/"))?;
+    write(&source.join("leaderboard.md"), text.replace("](", "](figures/suites/"))?;
     for picture in files_in(results)? {
         if let Some(name) = picture.file_name().filter(|_| picture.extension().is_some_and(|end| end == "svg")) {
             copy(&picture, &source.join("figures/suites").join(name))?;
