@@ -90,6 +90,7 @@ impl Drop for Progress {
 
 /// A line on stderr that replaces itself; nothing if stderr is not a terminal.
 #[cfg(all(feature = "testbed", target_os = "linux"))]
+#[derive(Clone)]
 pub struct StatusLine(ProgressBar);
 
 #[cfg(all(feature = "testbed", target_os = "linux"))]

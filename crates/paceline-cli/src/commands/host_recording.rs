@@ -1,6 +1,5 @@
-//! What `--out` of `send` and `recv` stores: the events of the flows that an end sends, and the result of the session.
+//! What `--out` of `recv` stores: the events of the flows that it sends, and the result of the session.
 
-use super::host_session::WORLD;
 use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
@@ -8,43 +7,26 @@ use paceline_lab::metrics::{Collector, WindowResult};
 use paceline_lab::results::{RunStore, Store};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
+use paceline_live::hosts::world::TwoHosts;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
 use paceline_units::{Time, TimeDelta};
 use serde::Serialize;
 
-/// The fields of every run, as far as the end that sends knows them, and the result of the session.
+/// The fields of every run, as far as a receiver knows them, and the result of the session.
 #[derive(Serialize)]
-pub struct Stored<'a, D> {
-    pub world: &'static str,
-    pub seed: u64,
-    pub duration_s: f64,
-    pub session: &'a D,
+struct Stored<'a, D> {
+    world: &'static str,
+    seed: u64,
+    duration_s: f64,
+    session: &'a D,
     #[serde(flatten)]
-    pub whole: &'a WindowResult,
+    whole: &'a WindowResult,
 }
 
-/// What a collector measured of a session.
-pub struct Measures {
-    pub whole: WindowResult,
-    /// Those of the windows of bounds.
-    pub windows: Vec<WindowResult>,
-    /// Received bytes of each flow in each second.
-    pub seconds: Vec<Vec<u64>>,
-}
-
-impl Measures {
-    /// Returns those of a session that lasted so long. If the rendered frames are not known, results have no streams, because all time
-    /// without frames would count as a freeze.
-    pub fn of(collector: Collector<'_>, lasted: TimeDelta, knows_frames: bool) -> Self {
-        let (mut results, seconds) = collector.finish_at(Time::ZERO + lasted);
-        if !knows_frames {
-            results.iter_mut().flat_map(|result| &mut result.flows).for_each(|flow| flow.streams.clear());
-        }
-        let mut results = results.into_iter();
-        let whole = results.next().expect("the whole run is always measured");
-        Self { whole, windows: results.collect(), seconds }
-    }
+/// Removes the results of streams: if the rendered frames are not known, all time without frames would count as a freeze.
+pub fn forget_frames(result: &mut WindowResult) {
+    result.flows.iter_mut().for_each(|flow| flow.streams.clear());
 }
 
 /// A session while its receiver stores the flows that it sends.
@@ -66,7 +48,7 @@ impl<'a> Recording<'a> {
         seed: u64,
         registry: &Registry,
     ) -> Result<Self> {
-        let header = scenario.plan.header(registry, WORLD, seed);
+        let header = scenario.plan.header(registry, TwoHosts::NAME, seed);
         let inputs = Inputs { environment: environment().clone(), scenario_text: text, ..Inputs::default() };
         let events = store.run(&header, inputs.manifest(scenario, registry)).into_diagnostic()?.in_parts(true);
         Ok(Self { events, collector: Collector::new(scenario, &[], &|| ()), seed, scenario })
@@ -84,8 +66,11 @@ impl<'a> Recording<'a> {
     /// A file cannot be written.
     pub fn finish(self, lasted: TimeDelta, knows_frames: bool, session: &impl Serialize) -> Result<()> {
         let Self { events, collector, seed, scenario } = self;
-        let Measures { whole, .. } = Measures::of(collector, lasted, knows_frames);
-        let stored = Stored { world: WORLD, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
+        let mut whole = collector.finish_at(Time::ZERO + lasted).0.swap_remove(0);
+        if !knows_frames {
+            forget_frames(&mut whole);
+        }
+        let stored = Stored { world: TwoHosts::NAME, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
         let document = serde_json::to_value(&stored).into_diagnostic()?;
         events.finish(&document, whole_values(scenario, &whole)).map(drop).into_diagnostic()
     }

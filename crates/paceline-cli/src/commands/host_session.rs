@@ -3,20 +3,15 @@
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::registries;
-use paceline_live::hosts::flow_number::Ssrcs;
 use paceline_live::hosts::message::SessionId;
 use paceline_live::hosts::seal::{SECRET_MIN, Secret};
-use paceline_live::hosts::sender::Flows;
-use paceline_live::hosts::session_flow::SessionFlow;
+use paceline_live::hosts::session_flow::Flows;
 use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
-use paceline_netsim::media_flow::{self, PreparedFlow};
 use paceline_netsim::parameter::{ParameterKind, Value};
 use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::source;
-use paceline_netsim::world::EPOCH;
 use paceline_scenario::{Changes, Origin, Scenario};
-use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
-use paceline_wire::ExtensionIds;
+use paceline_units::{Rate, TimeDelta};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,9 +19,6 @@ use std::sync::atomic::AtomicBool;
 
 /// The UDP port, if no other is given. It is below the range from which systems choose ports of clients.
 pub const PORT: u16 = 9777;
-
-/// The name of this world in results.
-pub const WORLD: &str = "hosts";
 
 /// Sources of video that need no files.
 pub const SOURCES: [&str; 3] = ["encoder", "ideal", "screen"];
@@ -195,23 +187,15 @@ fn load(terms: &Terms, back: bool, role: Role, registry: &Registry) -> Result<(S
     Ok((scenario, origin.text))
 }
 
-/// Builds the flows that the sender of a session sends, with these plans, and those that it receives. The session starts at time zero.
+/// Returns the plans of the flows that the sender of a session receives.
 ///
 /// # Errors
-/// The controller or the source cannot be built.
-pub fn sender_flows(
-    id: SessionId,
-    terms: &Terms,
-    plans: &[FlowPlan],
-    registry: &Registry,
-    signals: bool,
-) -> Result<Flows> {
-    let build = Build { ssrcs: Ssrcs::of_session(id, terms), seed: terms.seed, registry };
-    let back = match terms.count(true) {
-        0 => Vec::new(),
-        _ => build.flows(&received_scenario(terms, true, registry)?.plan.flows, plans.len(), false)?,
-    };
-    Ok(Flows { forward: build.flows(plans, 0, signals)?, back })
+/// A controller does not accept the terms.
+pub fn back_plans(terms: &Terms, registry: &Registry) -> Result<Vec<FlowPlan>> {
+    match terms.count(true) {
+        0 => Ok(Vec::new()),
+        _ => Ok(received_scenario(terms, true, registry)?.plan.flows),
+    }
 }
 
 /// Builds the flows that the receiver of a session receives, and those that it sends, with these plans.
@@ -225,46 +209,8 @@ pub fn receiver_flows(
     registry: &Registry,
     signals: bool,
 ) -> Result<Flows> {
-    let build = Build { ssrcs: Ssrcs::of_session(id, terms), seed: terms.seed, registry };
-    let forward = build.flows(&received_scenario(terms, false, registry)?.plan.flows, 0, false)?;
-    let back = build.flows(plans, forward.len(), signals)?;
-    Ok(Flows { forward, back })
-}
-
-/// What flows are built from besides their plans. Both ends derive the same stream identifiers from that of the session.
-struct Build<'a> {
-    ssrcs: Ssrcs,
-    seed: u64,
-    registry: &'a Registry,
-}
-
-impl Build<'_> {
-    /// Builds the flows of one direction, of which the first one has this number in the session.
-    fn flows(&self, plans: &[FlowPlan], first: usize, signals: bool) -> Result<Vec<SessionFlow>> {
-        // The other direction has other frames.
-        let streams = RandomStreams::new(self.seed.wrapping_add(u64::from(first > 0)));
-        let flow = |(index, plan): (usize, &FlowPlan)| {
-            let media = plan.media().expect("a session has media flows");
-            let entry = media_flow::controller(plan, media, self.registry).into_diagnostic()?;
-            let prepared = PreparedFlow::new(index, plan, media, entry, &streams, signals).into_diagnostic()?;
-            let mut infos = prepared.stream_infos().to_vec();
-            let ssrcs = self.ssrcs.of(first + index);
-            for (info, [media, rtx]) in infos.iter_mut().zip(&ssrcs.streams) {
-                (info.ssrc, info.rtx_ssrc) = (*media, *rtx);
-            }
-            let terms = media_flow::Terms {
-                extensions: ExtensionIds::default(),
-                streams: infos,
-                source: None,
-                wall_clock: EPOCH,
-                receiver_ssrc: ssrcs.receiver,
-            };
-            let [begins, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
-            let flow = prepared.begin(plan.start, terms).into_diagnostic()?;
-            Ok(SessionFlow { flow, start: begins, stop })
-        };
-        plans.iter().enumerate().map(flow).collect()
-    }
+    let forward = received_scenario(terms, false, registry)?.plan.flows;
+    Flows::build(id, terms, [&forward, plans], [false, signals], registry).into_diagnostic()
 }
 
 /// The environment variable with the secret, if no file is given.
@@ -304,8 +250,10 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
 mod tests {
     use super::*;
     use paceline::MediaKind;
+    use paceline_live::hosts::flow_number::Ssrcs;
     use paceline_live::hosts::send_side::SendSide;
     use paceline_live::hosts::terms::RATE_MAX;
+    use paceline_units::{RandomStreams, Time};
     use std::collections::BTreeMap;
 
     fn terms(controller: &str, source: &str) -> Terms {
@@ -334,7 +282,8 @@ mod tests {
         for terms in all.chain(SOURCES.into_iter().chain([AUDIO]).map(|source| terms("fixed", source))) {
             let (scenario, _) = scenario(&terms, false, &registry).unwrap();
             let id = SessionId([1; 8]);
-            let sender = sender_flows(id, &terms, &scenario.plan.flows, &registry, false).unwrap();
+            let back = back_plans(&terms, &registry).unwrap();
+            let sender = Flows::build(id, &terms, [&scenario.plan.flows, &back], [false; 2], &registry).unwrap();
             let (there, _) = super::scenario(&terms, true, &registry).unwrap();
             let receiver = receiver_flows(id, &terms, &there.plan.flows, &registry, false).unwrap();
             for flows in [sender, receiver] {

@@ -320,7 +320,14 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     assert_eq!(sent["assertions"][1]["flow"], "video-1");
     let runs = Store::read(&out).unwrap().runs;
     assert_eq!(runs.len(), 1);
-    let about = serde_json::to_value(&runs[0].about).unwrap();
+    let (stored, about) = (&runs[0].result, serde_json::to_value(&runs[0].about).unwrap());
+    let hash = stored["trace_hash"].as_str().unwrap();
+    assert!(hash.len() == 16 && hash.bytes().any(|digit| digit != b'0'), "{hash}");
+    // A packet is sent, and then it arrives or is lost.
+    let events = stored["events"].as_u64().unwrap();
+    assert!(events > 2 * counts(&sent["flows"], "sent_packets").iter().sum::<u64>(), "{events}");
+    assert_eq!((&stored["world"], &stored["machine"]["attempts"]), (&"hosts".into(), &1.into()));
+    assert_eq!(stored["session"]["received_packets"], sent["received_packets"]);
     assert_eq!(about["inputs"]["scenario_text"], SCENARIO);
     assert_eq!(about["inputs"]["changes"], serde_json::json!(["duration=2 s"]));
     let report = paceline(&["report", out.to_str().unwrap()]).output().unwrap();

@@ -8,7 +8,7 @@ use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
 use crate::hosts::receive_side::ReceiveSide;
 use crate::hosts::seal::{Open, Secret};
 use crate::hosts::send_side::{FlowReport, SendSide};
-use crate::hosts::session_flow::SessionFlow;
+use crate::hosts::session_flow::Flows;
 use crate::hosts::statistics::Sample;
 use crate::hosts::summary::{Closing, Summary};
 use crate::hosts::tcp_sender::{TcpSender, TcpSent};
@@ -18,7 +18,9 @@ use crate::testbed::lateness::Lateness;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::ControllerFailure;
+use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
+use paceline_netsim::world::WorldError;
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use serde::Serialize;
 use std::io;
@@ -70,6 +72,22 @@ pub enum SendError {
     /// A socket failed.
     #[error("the socket failed: {0}")]
     Socket(#[from] io::Error),
+}
+
+impl SendError {
+    /// Returns the error of the run of this plan and seed.
+    pub fn in_run(self, plan: &Plan, seed: u64) -> WorldError {
+        let cause = self.to_string();
+        match self {
+            Self::NoAnswer(_) => {
+                let hint = "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its \
+                            firewall";
+                WorldError::Unavailable { cause, hint: hint.to_owned() }
+            }
+            Self::ControllerFailed(failure) => failure.in_run(plan, seed),
+            Self::Refused(..) | Self::Interrupted | Self::Socket(_) => WorldError::Broken { cause },
+        }
+    }
 }
 
 /// The state of a session, twice per second.
@@ -161,14 +179,6 @@ pub struct Sender<'a> {
     pub timing: Timing,
     /// Set to end the session.
     pub stop: &'a AtomicBool,
-}
-
-/// The flows of a session, as both ends build them.
-pub struct Flows {
-    /// Those that the sender sends.
-    pub forward: Vec<SessionFlow>,
-    /// Those that the receiver sends.
-    pub back: Vec<SessionFlow>,
 }
 
 impl Sender<'_> {

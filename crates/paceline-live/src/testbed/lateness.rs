@@ -19,3 +19,11 @@ pub fn percentiles(late: &Lateness) -> Percentiles {
     let at = |quantile| late.value_at_quantile(quantile) as f64 / 1e3;
     Percentiles { p50: at(0.5), p99: at(0.99), max: late.max() as f64 / 1e3 }
 }
+
+/// Limit of the 99th percentile of the lateness of timers, µs: packets of a frame are some milliseconds apart.
+const MAX_WAKE_LATE: f64 = 5e3;
+
+/// Returns how late timers of endpoints disturbed a measurement; `None` if they did not.
+pub fn disturbance(wake_us: &Percentiles) -> Option<String> {
+    (wake_us.p99 > MAX_WAKE_LATE).then(|| format!("1 % of timers fired {:.1} ms late or later", wake_us.p99 / 1e3))
+}

@@ -300,9 +300,6 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 /// Limit of the 99th percentile of the link's lateness, µs. The tightest tolerance of a published delay is 15 ms.
 const MAX_LINK_LATE: f64 = 2e3;
 
-/// Limit of the 99th percentile of the endpoints' timer lateness, µs: packets of a frame are some milliseconds apart.
-const MAX_WAKE_LATE: f64 = 5e3;
-
 /// Returns the statistics of the host, and whether it disturbed the run.
 fn host_stats(
     monitor: &HostMonitor,
@@ -319,10 +316,7 @@ fn host_stats(
         () if late_us.p99 > MAX_LINK_LATE => {
             Some(format!("the link sent 1 % of packets {:.1} ms late or later", late_us.p99 / 1e3))
         }
-        () if wake_us.p99 > MAX_WAKE_LATE => {
-            Some(format!("1 % of timers fired {:.1} ms late or later", wake_us.p99 / 1e3))
-        }
-        () => endpoints_disturbed(),
+        () => lateness::disturbance(&wake_us).or_else(endpoints_disturbed),
     };
     HostStats { idle, others, late_us, wake_us, disturbed, attempts: 1 }
 }

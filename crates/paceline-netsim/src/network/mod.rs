@@ -23,8 +23,7 @@ use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Time, TimeDelta
 pub use packets::{HeaderClass, Packet, Packets};
 use routes::{Routes, Step};
 use std::collections::VecDeque;
-pub use trace_hash::TraceEvent;
-use trace_hash::TraceHash;
+pub use trace_hash::{TraceEvent, TraceHash};
 
 /// An event that an endpoint has to handle; returned by [`Network::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +147,7 @@ impl<R: EventObserver> Network<R> {
             lines,
             has_delays,
             routes,
-            hash: TraceHash::new(),
+            hash: TraceHash::default(),
             tapped: observer.wants_taps(),
             observer,
             sent: 0,

@@ -36,7 +36,8 @@ pub enum TraceEvent {
 /// Records are hashed in batches of this many, which costs less than one by one.
 const BATCH: usize = 64;
 
-pub(super) struct TraceHash {
+/// The trace hash of a run, record by record.
+pub struct TraceHash {
     hash: Xxh3,
     /// The last records, in fields of eight bytes.
     records: [[[u8; 8]; 4]; BATCH],
@@ -44,11 +45,14 @@ pub(super) struct TraceHash {
     count: usize,
 }
 
-impl TraceHash {
-    pub fn new() -> Self {
+impl Default for TraceHash {
+    fn default() -> Self {
         Self { hash: Xxh3::new(), records: [[[0; 8]; 4]; BATCH], count: 0 }
     }
+}
 
+impl TraceHash {
+    /// Adds a decision of a component: a hop or an end of a flow.
     #[inline]
     pub fn add(&mut self, at: Time, component: usize, event: TraceEvent, packet: u64, size: DataSize, ecn: Ecn) {
         let kind = u64::from(component as u32) | (event as u64) << 32 | (ecn as u64) << 40;
@@ -63,6 +67,7 @@ impl TraceHash {
         }
     }
 
+    /// Returns the hash of all decisions so far.
     pub fn finish(&self) -> u64 {
         let mut hash = self.hash.clone();
         hash.update(self.records[..self.count % BATCH].as_flattened().as_flattened());
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn digest_is_that_of_all_records_one_after_the_other() {
-        let (mut trace, mut bytes) = (TraceHash::new(), Vec::new());
+        let (mut trace, mut bytes) = (TraceHash::default(), Vec::new());
         for n in 0..3 * BATCH as u64 {
             assert_eq!(trace.finish(), xxhash_rust::xxh3::xxh3_64(&bytes), "{n}");
             trace.add(Time::from_nanos(n as i64), 7, TraceEvent::Arrived, n, DataSize::from_bytes(1200), Ecn::Ce);

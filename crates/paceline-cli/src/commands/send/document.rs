@@ -3,7 +3,6 @@
 use super::bounds::{Unmeasured, describe_unmeasured};
 use super::frozen::FrozenStreams;
 use super::highest;
-use crate::commands::host_session::WORLD;
 use crate::commands::run::assertion_line;
 use crate::output;
 use crate::table::Table;
@@ -14,6 +13,7 @@ use paceline_live::hosts::send_side::FlowReport;
 use paceline_live::hosts::sender::{BackReport, End, SendReport};
 use paceline_live::hosts::summary::Summary;
 use paceline_live::hosts::terms::Terms;
+use paceline_live::hosts::world::TwoHosts;
 use paceline_live::testbed::lateness;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{MetricKind, ratio_interval};
@@ -194,7 +194,7 @@ pub(super) fn document<'a>(
     };
     let (verdict, why) = diagnose(&evidence);
     Document {
-        world: WORLD,
+        world: TwoHosts::NAME,
         peer,
         terms,
         end: report.end,

@@ -5,11 +5,11 @@ use paceline_lab::metrics::Freezes;
 use paceline_netsim::plan::{FlowChange, Plan};
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_units::{FlowId, StreamId, Time};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The streams of video that are planned to send all the time.
-pub(super) struct FrozenStreams(RefCell<BTreeMap<(FlowId, StreamId), Stream>>);
+pub(super) struct FrozenStreams(Mutex<BTreeMap<(FlowId, StreamId), Stream>>);
 
 /// A stream, from its start to its end.
 struct Stream {
@@ -36,12 +36,16 @@ impl FrozenStreams {
                 }
             }
         }
-        Self(RefCell::new(streams))
+        Self(Mutex::new(streams))
+    }
+
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<(FlowId, StreamId), Stream>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of freezes so far.
     pub(super) fn count(&self) -> u64 {
-        self.0.borrow().values().map(|stream| stream.freezes.count).sum()
+        self.streams().values().map(|stream| stream.freezes.count).sum()
     }
 
     /// Returns the largest share of freezes of a stream, if the session ended at this time; `None` without a stream.
@@ -51,14 +55,14 @@ impl FrozenStreams {
             freezes.finish(*start, stop);
             (*start < stop).then(|| freezes.total.as_secs_f64() / (stop - *start).as_secs_f64())
         };
-        self.0.borrow().values().filter_map(ratio).reduce(f64::max)
+        self.streams().values().filter_map(ratio).reduce(f64::max)
     }
 }
 
 impl EventObserver for &FrozenStreams {
     fn on_event(&mut self, event: &EventRecord) {
         if let EventRecord::Frame { at, flow, stream, .. } = *event
-            && let Some(stream) = self.0.borrow_mut().get_mut(&(flow, stream))
+            && let Some(stream) = self.streams().get_mut(&(flow, stream))
             && at < stream.stop
         {
             stream.freezes.rendered(at);

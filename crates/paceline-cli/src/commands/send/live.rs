@@ -3,7 +3,8 @@
 use paceline_live::hosts::sender::Progress;
 use paceline_netsim::records::{EventObserver, EventRecord, HalfName, RunDescription, SignalDescription};
 use paceline_units::{FlowId, Rate, TimeDelta};
-use std::cell::Cell;
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Width of a terminal.
 const COLUMNS: usize = 80;
@@ -12,7 +13,7 @@ const COLUMNS: usize = 80;
 pub(super) struct ControllerState {
     signal: Option<usize>,
     names: Vec<String>,
-    latest: Cell<Option<usize>>,
+    latest: Mutex<Option<usize>>,
 }
 
 impl ControllerState {
@@ -22,12 +23,16 @@ impl ControllerState {
         let states = || signals.iter().enumerate().filter(|(_, signal)| !signal.states.is_empty());
         let chosen = states().find(|(_, signal)| signal.name == "usage").or_else(|| states().next());
         let names = chosen.map_or(Vec::new(), |(_, signal)| signal.states.clone());
-        Self { signal: chosen.map(|(index, _)| index), names, latest: Cell::new(None) }
+        Self { signal: chosen.map(|(index, _)| index), names, latest: Mutex::default() }
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Option<usize>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the name of the latest state; empty if it is not known.
     pub(super) fn name(&self) -> &str {
-        self.latest.get().and_then(|state| self.names.get(state)).map_or("", String::as_str)
+        self.latest().and_then(|state| self.names.get(state)).map_or("", String::as_str)
     }
 }
 
@@ -36,8 +41,11 @@ impl EventObserver for &ControllerState {
         if let EventRecord::Signal { flow: FlowId(0), half: HalfName::Send, signal, value, .. } = *event
             && self.signal == Some(signal.into())
         {
-            self.latest.set(Some(value as usize));
+            *self.latest() = Some(value as usize);
         }
+    }
+    fn wants_signals(&self) -> bool {
+        io::stderr().is_terminal()
     }
 }
 

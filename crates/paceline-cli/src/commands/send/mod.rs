@@ -7,12 +7,13 @@ mod live;
 mod scenario;
 mod survey;
 
-use super::host_recording::{Measures, Stored};
-use super::host_session::{self, PORT, SOURCES, WORLD};
+use super::host_recording::forget_frames;
+use super::host_session::{self, PORT, SOURCES};
 use super::metrics_server::{Metric, MetricsServer, gauge};
 use super::release::Release;
 use super::{Variation, reject_external, user};
 use crate::environment::environment;
+use crate::errors::world_error;
 use crate::output;
 use crate::progress::StatusLine;
 use bounds::{Unmeasured, is_of_frames};
@@ -23,30 +24,28 @@ use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::capture::Capture;
-use paceline_lab::metrics::Collector;
 use paceline_lab::results::{Store, Verdict};
-use paceline_lab::run::{RunResult, summarise, windows};
+use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
-use paceline_live::hosts::message::SessionId;
-use paceline_live::hosts::seal::Secret;
-use paceline_live::hosts::sender::{End, Progress, SendError, SendReport, Sender};
+use paceline_live::hosts::sender::{End, Progress, SendReport};
 use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
+use paceline_live::hosts::world::{OnProgress, Peer, TwoHosts};
 use paceline_live::testbed::socket::Socket;
 use paceline_live::testbed::timing::Timing;
 use paceline_live::watch::{LiveObserver, WatchServer, WatchedRun};
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::{EventObserver, EventRecord, RunHeader};
-use paceline_netsim::world::Outcome;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Assert, Scenario};
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Arguments of `send`.
 #[derive(clap::Args)]
@@ -173,57 +172,60 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let (socket, line) = (socket(peer)?, StatusLine::default());
     user::become_named(arguments.user.as_deref())?;
     let timing = arguments.timing.timing(PRECISE);
-    let way = Way { socket: &socket, peer, secret: secret.as_ref(), timing, stop: &stop };
+    let peer = Arc::new(Peer { socket, address: peer, secret, timing, stop });
     if !turns.is_empty() {
-        return survey::survey(arguments, &turns, &registry, way, &line);
+        return survey::survey(arguments, &turns, &registry, &peer, &line);
     }
     let Planned { terms, scenario, inputs, .. } = &planned;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let header = scenario.plan.header(&registry, WORLD, terms.seed);
+    let header = scenario.plan.header(&registry, TwoHosts::NAME, terms.seed);
     let events = store.as_ref().map(|store| store.run(&header, inputs.manifest(scenario, &registry)));
     let mut events = events.transpose().into_diagnostic()?.map(|events| events.in_parts(true));
     let pcap = arguments.pcap.as_deref();
     let mut capture = pcap.map(|file| Capture::create(file, &scenario.plan, &header)).transpose().into_diagnostic()?;
     // What has no reader is not measured: with many flows it would need much memory.
     let is_measured = store.is_some() || !scenario.asserts.is_empty();
-    let mut collector = is_measured.then(|| Collector::new(scenario, &windows(scenario), &|| ()));
-    let session = Session { way, terms, plan: &scenario.plan, registry: &registry };
     let server = arguments.metrics.map(MetricsServer::start).transpose()?;
-    let state = ControllerState::new(&scenario.plan.describe(&registry));
-    let frozen = FrozenStreams::new(&scenario.plan);
-    let show = &mut |now: &Progress| {
-        line.show(&live_text(now, frozen.count(), state.name()));
+    let state = Arc::new(ControllerState::new(&scenario.plan.describe(&registry)));
+    let frozen = Arc::new(FrozenStreams::new(&scenario.plan));
+    let (shown, (state_now, frozen_now)) = (line.clone(), (state.clone(), frozen.clone()));
+    let show = move |now: &Progress| {
+        shown.show(&live_text(now, frozen_now.count(), state_now.name()));
         if let Some(server) = &server {
             server.set(&metrics(now));
         }
     };
+    let hosts = two_hosts(&planned, &peer, &registry, Box::new(show))?;
     let page = arguments.watch.then(|| serve_page(scenario, &header, &registry)).transpose()?;
     let mut watching = page.as_ref().map(|page| InOrder(page.observer()));
-    let signals = store.is_some() || page.is_some() || io::stderr().is_terminal();
-    let observers = &mut ((&mut collector, (&state, &frozen)), ((&mut events, &mut capture), &mut watching));
-    let report = session.run(signals, observers, show);
+    let observers = &mut ((&*state, &*frozen), ((&mut events, &mut capture), &mut watching));
+    let run = if is_measured {
+        let started = Instant::now();
+        let clock = || started.elapsed().as_secs_f64();
+        let runner = Runner { clock: &clock, ..Runner::new(&hosts, &registry) };
+        runner.run_to(scenario, terms.seed, Some(observers), &|| hosts.lasted()).map(Some)
+    } else {
+        hosts.run(&scenario.plan, &registry, terms.seed, observers).map(|_| None)
+    };
     line.clear();
-    let report = match report {
-        Ok(report) => report,
+    let run = match run {
+        Ok(run) => run,
         Err(error) => {
             page.into_iter().for_each(|page| page.finish("the session failed"));
-            return Err(error);
+            return Err(session_error(error));
         }
     };
-    let measured = collector.map(|collector| Measures::of(collector, report.lasted, report.knows_frames));
-    let judged = judge(arguments.scenario.is_some(), &planned, &report, measured.as_ref());
+    let report = hosts.into_report().expect("the session was made");
+    let judged = judge(arguments.scenario.is_some(), &planned, &report, run.as_ref());
     let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
-    let document = document(&report, peer, terms, &scenario.plan, (&header.flows, &frozen), judged);
-    if let (Some(events), Some(Measures { whole, .. })) = (events, &measured) {
-        let stored = Stored {
-            world: document.world,
-            seed: terms.seed,
-            duration_s: document.lasted_s,
-            session: &document,
-            whole,
-        };
-        let value = serde_json::to_value(&stored).into_diagnostic()?;
-        events.finish(&value, whole_values(scenario, whole)).into_diagnostic()?;
+    let document = document(&report, peer.address, terms, &scenario.plan, (&header.flows, &frozen), judged);
+    if let (Some(events), Some(mut run)) = (events, run) {
+        if !report.knows_frames {
+            forget_frames(&mut run.whole);
+        }
+        let mut value = serde_json::to_value(&run).into_diagnostic()?;
+        value["session"] = serde_json::to_value(&document).into_diagnostic()?;
+        events.finish(&value, whole_values(scenario, &run.whole)).into_diagnostic()?;
     }
     if let (Some(capture), Some(file)) = (capture, pcap) {
         capture.finish().into_diagnostic()?;
@@ -261,6 +263,9 @@ impl EventObserver for InOrder {
     fn on_event(&mut self, event: &EventRecord) {
         self.0.on_unordered_event(event);
     }
+    fn wants_signals(&self) -> bool {
+        self.0.wants_signals()
+    }
 }
 
 /// What a session sends, and how its result is judged.
@@ -296,35 +301,21 @@ fn plan(arguments: &Arguments, controller: Option<&str>, seed: u64, registry: &R
 }
 
 /// Judges the bounds of a session, if there are any and it was measured.
-fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, measured: Option<&Measures>) -> Judged<'a> {
-    let Planned { terms, scenario, unmeasured, .. } = planned;
-    let (id, case) = (has_file.then_some(scenario.plan.id.as_str()), case(scenario));
+fn judge<'a>(has_file: bool, planned: &'a Planned, report: &SendReport, run: Option<&RunResult>) -> Judged<'a> {
+    let Planned { scenario, unmeasured, .. } = planned;
     // Windows of bounds may lie after the end.
-    let measured = measured.filter(|_| report.end == End::Complete);
-    let is_known = |bound: &Assert| measured.is_some() && (report.knows_frames || !is_of_frames(bound));
-    let (known, others): (Vec<_>, Vec<_>) = scenario.asserts.iter().cloned().partition(is_known);
-    let others = others.iter().map(|bound| Unmeasured::of(bound, &scenario.plan));
-    let unmeasured = others.chain(unmeasured.iter().cloned()).collect();
-    let Some(Measures { whole, windows, seconds }) = measured.filter(|_| !known.is_empty()) else {
-        return Judged { scenario: id, case, assertions: Vec::new(), unmeasured };
-    };
-    let delivered = report.received.packets;
-    let run = RunResult {
-        world: WORLD.to_owned(),
-        seed: terms.seed,
-        duration_s: report.lasted.as_secs_f64(),
-        trace_hash: String::new(),
-        wall_s: report.lasted.as_secs_f64(),
-        events: 0,
-        machine: None,
-        programs: Vec::new(),
-        whole: whole.clone(),
-        windows: windows.clone(),
-        seconds: seconds.clone(),
-        outcome: Outcome { trace_hash: 0, events: 0, delivered, machine: None, programs: Vec::new() },
-    };
-    let known = Scenario { asserts: known, ..scenario.clone() };
-    Judged { scenario: id, case, assertions: summarise(&known, vec![run]).assertions, unmeasured }
+    let run = run.filter(|_| report.end == End::Complete);
+    let is_known = |bound: &Assert| run.is_some() && (report.knows_frames || !is_of_frames(bound));
+    let others = scenario.asserts.iter().filter(|bound| !is_known(bound));
+    let others = others.map(|bound| Unmeasured::of(bound, &scenario.plan));
+    let assertions = run.map_or(Vec::new(), |run| summarise(scenario, vec![run.clone()]).assertions);
+    let known = assertions.into_iter().zip(&scenario.asserts).filter(|(_, bound)| is_known(bound));
+    Judged {
+        scenario: has_file.then_some(scenario.plan.id.as_str()),
+        case: case(scenario),
+        assertions: known.map(|(assertion, _)| assertion).collect(),
+        unmeasured: others.chain(unmeasured.iter().cloned()).collect(),
+    }
 }
 
 /// Returns the case of a scenario, as `--case` has it; `None` without one.
@@ -366,42 +357,15 @@ fn highest(plan: &Plan) -> Rate {
     plan.flows.iter().filter_map(highest).sum()
 }
 
-/// What a session needs.
-struct Session<'a> {
-    way: Way<'a>,
-    terms: &'a Terms,
-    /// The flows that this host sends.
-    plan: &'a Plan,
-    registry: &'a Registry,
-}
-
-/// The way to the receiver.
-#[derive(Clone, Copy)]
-struct Way<'a> {
-    socket: &'a Socket,
-    peer: SocketAddr,
-    secret: Option<&'a Secret>,
-    timing: Timing,
-    /// Set to end the session.
-    stop: &'a AtomicBool,
-}
-
-impl Session<'_> {
-    /// Makes the session.
-    fn run(
-        &self,
-        signals: bool,
-        observer: &mut dyn EventObserver,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<SendReport> {
-        let Self { way: Way { socket, peer, secret, timing, stop }, terms, plan, registry } = *self;
-        let mut id = [0; 8];
-        getrandom::fill(&mut id).map_err(|error| miette!("the system has no random numbers: {error}"))?;
-        let id = SessionId(id);
-        let flows = host_session::sender_flows(id, terms, &plan.flows, registry, signals)?;
-        let sender = Sender { socket, peer, terms, id, secret, timing, stop };
-        sender.run(flows, observer, progress).map_err(|error| start_error(&error))
-    }
+/// Returns this host and the receiver as a world that makes a planned session.
+fn two_hosts(
+    Planned { terms, .. }: &Planned,
+    peer: &Arc<Peer>,
+    registry: &Registry,
+    on_progress: OnProgress,
+) -> Result<TwoHosts> {
+    let back = host_session::back_plans(terms, registry)?;
+    Ok(TwoHosts::new(peer.clone(), terms.clone(), back, on_progress))
 }
 
 fn terms(
@@ -464,16 +428,13 @@ fn resolve(host: &str) -> Result<SocketAddr> {
     })
 }
 
-fn start_error(error: &SendError) -> miette::Report {
-    let help = match error {
-        SendError::NoAnswer(_) => {
-            "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its firewall"
-        }
-        SendError::Refused(..) | SendError::Interrupted | SendError::ControllerFailed(_) | SendError::Socket(_) => {
-            return miette!("{error}");
-        }
-    };
-    miette!(help = help, "{error}")
+/// Converts the error of a session.
+fn session_error(error: WorldError) -> miette::Report {
+    match error {
+        WorldError::Unavailable { cause, hint } => miette!(help = hint, "{cause}"),
+        WorldError::Broken { cause } => miette!("{cause}"),
+        other => world_error(other),
+    }
 }
 
 #[cfg(test)]

@@ -380,6 +380,7 @@ fn difference(
 mod tests {
     use super::*;
     use paceline_live::hosts::message::SessionId;
+    use paceline_live::hosts::session_flow::Flows;
 
     #[test]
     fn shipped_scenarios_become_terms_or_are_refused_with_a_hint() {
@@ -390,7 +391,8 @@ mod tests {
                 Ok(Planned { terms, scenario, .. }) => {
                     assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
                     let (session, plan) = (SessionId([1; 8]), &scenario.plan);
-                    let here = host_session::sender_flows(session, &terms, &plan.flows, &registry, false).unwrap();
+                    let back = host_session::back_plans(&terms, &registry).unwrap();
+                    let here = Flows::build(session, &terms, [&plan.flows, &back], [false; 2], &registry).unwrap();
                     let back = match terms.count(true) {
                         0 => Vec::new(),
                         _ => host_session::scenario(&terms, true, &registry).unwrap().0.plan.flows,

@@ -7,7 +7,7 @@
 use super::document::{Document, Judged, document};
 use super::frozen::FrozenStreams;
 use super::live::live_text;
-use super::{Arguments, Planned, Session, WORLD, Way, case, plan};
+use super::{Arguments, Planned, case, plan, session_error, two_hosts};
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -16,11 +16,15 @@ use paceline::Registry;
 use paceline_lab::compare::difference;
 use paceline_lab::results::{Check, ComparedDifference};
 use paceline_live::hosts::sender::{End, Progress};
+use paceline_live::hosts::world::{Peer, TwoHosts};
 use paceline_netsim::records::{Better, MetricKind, Summary};
+use paceline_netsim::world::World;
+use paceline_scenario::Scenario;
 use paceline_units::{RandomStreams, TimeDelta};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A quantity that is compared.
@@ -154,36 +158,37 @@ pub(super) fn survey(
     arguments: &Arguments,
     planned: &[PlannedTurn],
     registry: &Registry,
-    way: Way<'_>,
+    peer: &Arc<Peer>,
     line: &StatusLine,
 ) -> Result<ExitCode> {
     let (controllers, first) = (&arguments.compare, &planned[0].planned);
     let mut turns: Vec<Turn> = Vec::new();
     let compared = quantities(first.terms.tcp);
     let count = planned.len();
-    for PlannedTurn { round, controller, planned: Planned { terms, scenario, .. } } in planned {
-        let session = Session { way, terms, plan: &scenario.plan, registry };
-        let number = turns.len() + 1;
-        let show = &mut |now: &Progress| line.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
-        let frozen = FrozenStreams::new(&scenario.plan);
-        let report = session.run(false, &mut &frozen, show);
+    for PlannedTurn { round, controller, planned } in planned {
+        let Planned { terms, scenario: Scenario { plan, .. }, .. } = planned;
+        let (number, shown) = (turns.len() + 1, line.clone());
+        let show = move |now: &Progress| shown.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
+        let hosts = two_hosts(planned, peer, registry, Box::new(show))?;
+        let frozen = FrozenStreams::new(plan);
+        let made = hosts.run(plan, registry, terms.seed, &mut &frozen);
         line.clear();
-        let report = match report {
-            Ok(report) => report,
+        let report = match made.map_err(session_error) {
+            Ok(_) => hosts.into_report().expect("the session was made"),
             Err(error) if turns.is_empty() => return Err(error),
             Err(error) => {
                 eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
                 break;
             }
         };
-        if way.stop.load(Ordering::Relaxed) {
+        if peer.stop.load(Ordering::Relaxed) {
             break;
         }
         if report.end != End::Complete {
             eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
             break;
         }
-        let turn = document(&report, way.peer, terms, &scenario.plan, (&[], &frozen), Judged::default());
+        let turn = document(&report, peer.address, terms, plan, (&[], &frozen), Judged::default());
         if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
             eprintln!(
                 "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
@@ -200,8 +205,8 @@ pub(super) fn survey(
     let quantities = (0..compared.len()).map(|index| row(&compared, index, controllers, &complete)).collect();
     let scenario = arguments.scenario.is_some().then_some(first.scenario.plan.id.as_str());
     let case = case(&first.scenario);
-    let document =
-        SurveyDocument { world: WORLD, peer: way.peer, scenario, case, controllers, rounds, quantities, turns };
+    let (world, peer) = (TwoHosts::NAME, peer.address);
+    let document = SurveyDocument { world, peer, scenario, case, controllers, rounds, quantities, turns };
     let duration = TimeDelta::from_millis(first.terms.duration_ms as i64).to_string();
     output::print_results(arguments.json, &document, || describe(&document, &compared, &duration))?;
     Ok(ExitCode::from(u8::from(rounds < usize::from(arguments.turns))))
