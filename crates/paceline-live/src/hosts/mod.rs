@@ -3,8 +3,7 @@
 //! A session starts with a handshake that proves the sender's address ([`listener::Listener`], [`caller::Caller`]). The receiver then
 //! reports the arrival of every packet and each rendered frame ([`arrivals`]), and the sender derives its view of the path from those reports
 //! ([`path_log::PathLog`]). A TCP flow may run beside the media ([`tcp_sender`], [`tcp_receiver`]). State machines have no sockets and no
-//! clock; [`sender`] and [`receiver`] drive them (Linux), and
-//! [`world::TwoHosts`] is the sender as a world.
+//! clock; [`sender`] and [`receiver`] drive them (Linux), and [`world::TwoHosts`] is the sender as a world.
 
 pub mod arrivals;
 pub mod caller;
