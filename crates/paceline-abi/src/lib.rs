@@ -8,7 +8,7 @@
 use core::ffi::{c_char, c_void};
 
 /// The version of [`PacelineControllerV1`].
-pub const PACELINE_CONTROLLER_VERSION: u32 = 1;
+pub const PACELINE_CONTROLLER_VERSION: u32 = 2;
 
 /// A time that never comes: no timeout, no limit.
 pub const PACELINE_NEVER: i64 = i64::MAX;

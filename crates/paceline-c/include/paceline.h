@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 // The version of `PacelineControllerV1`.
-#define PACELINE_CONTROLLER_VERSION 1
+#define PACELINE_CONTROLLER_VERSION 2
 
 // A time that never comes: no timeout, no limit.
 #define PACELINE_NEVER INT64_MAX

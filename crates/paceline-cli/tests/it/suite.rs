@@ -48,8 +48,13 @@ fn prints_which_bounds_hold() {
         |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed"], more].concat());
     let output = run(&[]);
     let text = one_line(stdout(&output, 0));
-    contains_all(&text, &["2 tests, 2 runs of each", "fixed 1/2 1/2", "fixed own/rate rate=high: no-queue,"]);
+    contains_all(&text, &["2 tests, 2 runs of each", "controller all score rate", "fixed own/rate rate=high: no-queue,"]);
     contains_all(&text, &["0 to 5 s, queue_p95_ms:", "allowed 0.0 ms to 50.0 ms: fails", "--accept writes those"]);
+
+    let row = text.split(" fixed ").nth(1).unwrap();
+    let [all, score, rate] = row.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+    assert_eq!((all, rate), ("1/2", "1/2"));
+    assert!((5.0..60.0).contains(&score.parse::<f64>().unwrap()), "half of the calls are late: {score}");
 
     let accepted = run(&["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));
@@ -66,7 +71,7 @@ fn prints_which_bounds_hold() {
     contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of 2 runs"]);
     // A changed suite has no expected verdicts.
     let changed = run(&["--set", "path.forward.capacity=5Mbps"]);
-    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2 2/2"]);
+    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2"]);
     rejects(&run(&["--set", "path.rtt=1s", "--accept"]), &["--set", "cannot be used with", "--accept"]);
 }
 

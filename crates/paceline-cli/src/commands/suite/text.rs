@@ -40,7 +40,7 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
     view.heading(format!("{}  {}", report.id, report.title));
     let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let (tests, runs) = (count(report.tests.len() as u64, "test"), count(report.repeats, "run"));
-    view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all"));
+    view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all, and mean score"));
     view.gap();
     view.table(matrix(report));
     let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
