@@ -48,7 +48,10 @@ fn prints_which_bounds_hold() {
         |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed"], more].concat());
     let output = run(&[]);
     let text = one_line(stdout(&output, 0));
-    contains_all(&text, &["2 tests, 2 runs of each", "controller all score rate", "fixed own/rate rate=high: no-queue,"]);
+    contains_all(
+        &text,
+        &["2 tests, 2 runs of each", "controller all score rate", "fixed own/rate rate=high: no-queue,"],
+    );
     contains_all(&text, &["0 to 5 s, queue_p95_ms:", "allowed 0.0 ms to 50.0 ms: fails", "--accept writes those"]);
 
     let row = text.split(" fixed ").nth(1).unwrap();
