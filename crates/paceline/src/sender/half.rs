@@ -1,4 +1,4 @@
-//! The send half, its signals, and the time at which it is due.
+//! The send half and its signals.
 
 use crate::{Event, Failure, ProbeCluster, SendHalf, Signals};
 use alloc::boxed::Box;
@@ -8,14 +8,12 @@ use paceline_units::{Time, TimeDelta};
 pub(super) struct Half {
     /// `None` without a send half, and after its failure.
     half: Option<Box<dyn SendHalf>>,
-    /// The time that [`next_due`](Self::next_due) last returned.
-    due: Time,
     pub signals: Signals,
 }
 
 impl Half {
     pub fn new(half: Option<Box<dyn SendHalf>>, signals: Signals) -> Self {
-        Self { half, due: Time::MAX, signals }
+        Self { half, signals }
     }
 
     #[inline]
@@ -25,15 +23,14 @@ impl Half {
 
     /// Returns the time at which the half gets [`Event::Timeout`]; [`Time::MAX`] for never.
     #[inline]
-    pub fn next_due(&mut self) -> Time {
-        self.due = self.half.as_ref().and_then(|half| half.poll_timeout()).unwrap_or(Time::MAX);
-        self.due
+    pub fn next_due(&self) -> Time {
+        self.half.as_ref().and_then(|half| half.poll_timeout()).unwrap_or(Time::MAX)
     }
 
     /// Returns whether the half has been due for `late`.
     #[inline]
     pub fn is_due(&self, now: Time, late: TimeDelta) -> bool {
-        self.due != Time::MAX && self.due + late <= now
+        self.half.as_ref().and_then(|half| half.poll_timeout()).is_some_and(|due| due + late <= now)
     }
 
     /// Passes an event to the half.
