@@ -1,8 +1,8 @@
 //! The values that the judge needs of the runs of an experiment.
 
 use super::Experiment;
-use crate::results::database::MeasuredRun;
-use crate::run_identity::measured_run;
+#[cfg(feature = "storage")]
+use crate::{results::database::MeasuredRun, run_identity::measured_run};
 use std::collections::BTreeMap;
 
 /// The measured quantities of a run, in the order of [`Scenario::quantities`].
@@ -34,6 +34,7 @@ impl ExperimentRuns {
     }
 
     /// Returns the runs as written, as they are stored.
+    #[cfg(feature = "storage")]
     pub(crate) fn measured<'a>(
         &'a self,
         experiment: &'a Experiment,
