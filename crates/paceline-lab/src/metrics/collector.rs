@@ -80,7 +80,7 @@ struct WindowState {
     targets: Vec<TargetSum>,
     /// Of each stream of each flow; without any event if freezes are not needed.
     freezes: Vec<Vec<Freezes>>,
-    /// Likewise.
+    /// Of each stream of each flow; empty if freezes are not needed.
     scores: Vec<Vec<ScoreSums>>,
     needs: Needs,
     /// The accumulators that metrics have of their own.

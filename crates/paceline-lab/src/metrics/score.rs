@@ -52,7 +52,7 @@ fn of_run(run: &WindowResult, flow: Option<usize>, part: fn(Score) -> f64) -> Op
     Some(part(Score::mean(flows.iter().filter_map(|flow| Some((flow.score?, 1.0))))?))
 }
 
-/// Returns the score of a flow: of its videos by their priority, of its audio streams likewise, and [`VIDEO_WEIGHT`] of the one and
+/// Returns the score of a flow: of its videos by their priority, of its audio streams by theirs, and [`VIDEO_WEIGHT`] of the one and
 /// the rest of the other where it has both.
 pub(super) fn of_flow(plans: &[StreamPlan], streams: &[StreamResult]) -> Option<Score> {
     let of_kind = |kind: MediaKind| {
