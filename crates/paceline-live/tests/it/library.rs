@@ -158,7 +158,7 @@ static int decide(void *s, PacelineDecision *d) {{
   d->target_bps = t->at < 4000000000 ? 300000 : 100000;
   return 0; }}
 const PacelineControllerV1 *paceline_controller_v1(void) {{
-  static const PacelineControllerV1 table = {{.version = 1, .size = sizeof(PacelineControllerV1), .create = create,
+  static const PacelineControllerV1 table = {{.version = PACELINE_CONTROLLER_VERSION, .size = sizeof(PacelineControllerV1), .create = create,
     .destroy = free, .on_feedback = on_feedback, .on_timeout = on_timeout, .decide = decide}};
   return &table; }}
 "#
@@ -182,7 +182,7 @@ static int decide(void *s, PacelineDecision *d) { d->target_bps = *(double *)s; 
 const PacelineControllerV1 *paceline_controller_v1(void) {
   static const PacelineParameter parameters[] = {
     {.name = "unused", .max = 1}, {.name = "bps", .unit = "bit/s", .default_value = 2e5, .min = 1e5, .max = 9e5}};
-  static const PacelineControllerV1 table = {.version = 1, .size = sizeof(PacelineControllerV1), .parameters = parameters,
+  static const PacelineControllerV1 table = {.version = PACELINE_CONTROLLER_VERSION, .size = sizeof(PacelineControllerV1), .parameters = parameters,
     .parameter_count = 2, .create = create, .destroy = free, .decide = decide, .feedback = PACELINE_FEEDBACK_NONE};
   return &table; }
 "#;
@@ -203,8 +203,8 @@ fn files_that_are_not_controllers_are_refused() {
     assert!(error(&compiled("empty", "int nothing;\n")).contains("it has no function `paceline_controller_v1`"));
     // In C a later member of an initialiser replaces an earlier one.
     let changed = |name: &str, members: &str| error(&library(name, "", members));
-    assert!(changed("version", ".version = 2").contains("has version 2 and "));
-    assert!(changed("size", ".size = 8").contains("and 8 bytes; this program has version 1"));
+    assert!(changed("version", ".version = 1").contains("has version 1 and "));
+    assert!(changed("size", ".size = 8").contains("and 8 bytes; this program has version 2"));
     assert!(changed("no_decide", ".decide = 0").contains("the function `decide` is null"));
     assert!(changed("format", ".feedback = 3").contains("feedback must be 0, 1 or 2, not 3"));
     assert!(changed("half", ".receive_of = \"gcc\"").contains("no controller `gcc`"));
