@@ -88,7 +88,7 @@ impl SuiteRuns {
         resume: bool,
     ) -> PyResult<Self> {
         let own: Vec<String> = registered.iter().map(|controller| controller.name.clone()).collect();
-        let registry = registry_with(py, registered, &controllers)?;
+        let registry = Oracle::add_all(registry_with(py, registered, &controllers)?);
         let (mut suites, mut arguments) = (Vec::<Suite>::new(), Vec::new());
         for given in &names {
             for suite in Suite::find_all(core::slice::from_ref(given)).map_err(Failure::from)? {

@@ -9,7 +9,7 @@ use crate::results::{
     SuitesReport, TestResult, ValueFormat, Verdict,
 };
 use crate::run::Runner;
-use crate::yardsticks::{self, Oracle, oracle};
+use crate::yardsticks::{self, Oracle};
 use paceline::Registry;
 use paceline_netsim::records::Summary;
 use paceline_netsim::world::WorldError;
@@ -88,7 +88,7 @@ impl Subject {
         let replaced = under(Some(self.name.clone()))?;
         match self.oracle {
             None => Ok(Some(replaced)),
-            Some(oracle) => Ok(oracle.scenario(&under(None)?, replaced, &self.name)),
+            Some(oracle) => Ok(oracle.scenario(&under(None)?, replaced)),
         }
     }
 
@@ -111,17 +111,12 @@ impl Subject {
                 return Ok(Loaded::of(written, false));
             }
         }
-        let (cases, applies) = match self.oracle {
-            None => (under(Some(&self.name))?, true),
-            Some(oracle) => {
-                let (written, replaced) = (under(None)?, under(Some(oracle::FOLLOWER))?);
-                let apply =
-                    |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced, oracle::FOLLOWER);
-                let all: Option<Vec<Scenario>> = written.iter().zip(replaced).map(apply).collect();
-                all.map_or((written, false), |all| (all, true))
-            }
-        };
-        Ok(Loaded::of(cases, applies))
+        let cases = under(Some(&self.name))?;
+        let Some(oracle) = self.oracle else { return Ok(Loaded::of(cases, true)) };
+        let written = under(None)?;
+        let apply = |(written, case): (&Scenario, Scenario)| oracle.scenario(written, case);
+        let all: Option<Vec<Scenario>> = written.iter().zip(cases).map(apply).collect();
+        Ok(all.map_or_else(|| Loaded::of(written, false), |all| Loaded::of(all, true)))
     }
 }
 

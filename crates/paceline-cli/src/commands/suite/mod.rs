@@ -19,6 +19,7 @@ use paceline_lab::report::suites::markdown::leaderboard;
 use paceline_lab::report::suites::{self, SUITES_PAGE};
 use paceline_lab::results::{SUITES_FILE, SuitesReport, write_whole};
 use paceline_lab::suite::{Expected, Suite, run_with};
+use paceline_lab::yardsticks::Oracle;
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,7 +66,7 @@ pub struct Arguments {
 
 /// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = external::add(worlds::registry("sim"), &arguments.controllers.names, &[], "")?;
+    let registry = external::add(Oracle::add_all(worlds::registry("sim")), &arguments.controllers.names, &[], "")?;
     let world = worlds::open("sim", None)?;
     if arguments.suites.is_empty() {
         let all: Vec<&str> = Catalogue.suites().collect();

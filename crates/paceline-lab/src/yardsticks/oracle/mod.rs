@@ -1,30 +1,34 @@
 //! Oracles: senders that know the path. They show what is possible on it, so they bound what a test may demand.
 //!
-//! * `ideal` knows the path in advance. At each moment it sends its fair share of the capacity that its packets will meet, less 1 %
-//!   for RTCP. So the link is full and its queue is empty.
-//! * `causal` knows the path one round trip late. It sends its share as it was then, and nothing while packets that it sent too
-//!   much wait in the queue.
+//! * `ideal` knows the capacity of its path in advance.
+//! * `causal` knows it one round trip late.
+//!
+//! Both send their fair share of it, less what waits in the queue, which they compute from reports on packets ([`follower`]).
 //!
 //! An oracle needs the plan of the whole run, so it is no controller: it makes another scenario of one, in which the media flows
 //! follow rates that are computed before the run.
 
-mod causal;
-mod pacing;
+mod follower;
+mod seen;
 mod share;
 
-use paceline::{Bounds, Preset, Registry};
+use follower::FollowerConfig;
+use paceline::{Bounds, Entry, Registry};
 use paceline_netsim::plan::{ControllerPlan, FlowChange, Plan};
 use paceline_scenario::Scenario;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Time, TimeDelta};
+use std::collections::BTreeSet;
 
-/// The controller that follows the rates.
-pub(crate) const FOLLOWER: &str = "fixed";
-/// The lowest rate of the follower, bit/s: 0 would mean the maximum of the sources.
+/// The lowest limit of a rate, bit/s: 0 would mean the maximum of the sources.
 const LOWEST: f64 = 1.0;
+/// The highest, bit/s.
+const HIGHEST: f64 = 1e12;
 
-/// The part of the share that an oracle uses. The rest is for what is not counted: RTCP of all flows, and retransmissions. A sender
-/// of the whole share could never drain the queue that these leave.
+/// The part of the share that an oracle uses. The rest is for what is not counted: RTCP of all flows.
 const USED: f64 = 0.99;
+
+/// The time over which an oracle takes the mean of its share: a few frames.
+const WINDOW: TimeDelta = TimeDelta::from_millis(100);
 
 /// A rate over time: the start and the rate, in bit/s, of each step. The first step starts at 0.
 type Steps = Vec<(Time, f64)>;
@@ -58,15 +62,14 @@ impl Oracle {
         }
     }
 
-    /// Returns the registry with a controller of the name of each oracle, which follows rates as `fixed` does, so that results name the
-    /// oracle.
+    /// Returns the registry with a controller of the name of each oracle, which follows the rates that its scenario contains.
     ///
     /// # Panics
-    /// Panics if the registry lacks `fixed`, or if one of the names is taken.
+    /// Panics if one of the names is taken.
     pub fn add_all(mut registry: Registry) -> Registry {
         for oracle in Self::ALL {
-            let (name, summary) = (oracle.name(), oracle.summary());
-            registry.add_preset(&Preset { name, base: FOLLOWER, values: &[], summary, source: None });
+            let source = "a yardstick, from no paper";
+            registry.add(Entry::new(oracle.name(), oracle.summary(), source, FollowerConfig::default()));
         }
         registry
     }
@@ -76,42 +79,35 @@ impl Oracle {
         Self::ALL.into_iter().find(|oracle| oracle.name() == name)
     }
 
-    /// Returns `written` with each flow that a controller can be put on under this oracle. `replaced` is the same scenario with
-    /// `follower` as its controller: its flows differ from the written ones where they are not cross traffic. `None` if the bottleneck
-    /// shares a medium, such as Wi-Fi: what such a link carries depends on who contends when, so it has no capacity to know.
-    pub fn scenario(self, written: &Scenario, mut replaced: Scenario, follower: &str) -> Option<Scenario> {
+    /// Returns `replaced`, which is `written` with the oracle as its controller, with the rates that the oracle follows. `None` if the
+    /// bottleneck shares a medium, such as Wi-Fi: what such a link carries depends on who contends when, so it has no capacity to know.
+    pub fn scenario(self, written: &Scenario, mut replaced: Scenario) -> Option<Scenario> {
         if shares_a_medium(&written.plan) {
             return None;
         }
-        let plan = written.plan.clone();
+        let is_own: Vec<bool> = replaced.plan.flows.iter().map(|flow| flow.control() == self.name()).collect();
         for (index, flow) in replaced.plan.flows.iter_mut().enumerate() {
-            let is_written = plan.flows[index].control() == FOLLOWER;
-            if flow.control() != follower {
-                continue;
-            }
-            let Some(media) = flow.media_mut() else { continue };
-            if is_written {
-                media.controller.name = FOLLOWER.to_owned();
-                continue;
-            }
-            let rates = self.rates(&plan, index);
-            let packet = 8.0 * (plan.flows[index].largest_packet().as_bytes() as f64);
-            let name = follower.to_owned();
-            follow(&mut media.controller, name, &mut media.changes, &pacing::gaps(&rates, packet));
+            let Some(media) = flow.media_mut().filter(|_| is_own[index]) else { continue };
+            let bounds = self.bounds(&written.plan, index, &is_own);
+            follow(&mut media.controller, &mut media.changes, &bounds);
         }
         Some(replaced)
     }
 
-    /// Returns the rate of a media flow over time.
-    fn rates(self, plan: &Plan, flow: usize) -> Steps {
-        let share: Steps = share::over_time(plan, flow).into_iter().map(|(at, bps)| (at, USED * bps)).collect();
-        match self {
-            Self::Ideal => share,
-            Self::Causal => {
-                let rtt = plan.flows[flow].base_rtt_at(plan, Time::ZERO);
-                causal::rates(&share, rtt, (plan.flows[flow].start, Time::ZERO + plan.duration))
-            }
-        }
+    /// Returns over time, as limits, the rate that a flow may use and its share.
+    fn bounds(self, plan: &Plan, flow: usize, is_own: &[bool]) -> Vec<(Time, Bounds)> {
+        let own = &plan.flows[flow];
+        let Some(media) = own.media() else { return Vec::new() };
+        let rtt = |at| own.base_rtt_at(plan, at);
+        let times = (own.start, (Time::ZERO + plan.duration).min(own.stop));
+        let share = seen::seen(self, &share::over_time(plan, flow, is_own), rtt, WINDOW, times);
+        let mut starts: BTreeSet<Time> = share.iter().map(|(at, _)| *at).collect();
+        starts.extend(media.changes.iter().map(|(at, _)| *at));
+        let limits = |at: Time| {
+            let all = Rate::from_bps_f64((USED * rate_at(&share, at)).clamp(LOWEST, HIGHEST));
+            (at, Bounds::new(share::bounds(media, at).map_or(all, |bounds| bounds.max.min(all)), all))
+        };
+        starts.into_iter().map(limits).collect()
     }
 }
 
@@ -120,18 +116,16 @@ pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
     plan.hops[plan.bottleneck].server.service.medium.is_some()
 }
 
-/// Makes a controller follow these rates: packets leave at the rate, and padding fills what the sources leave free.
-fn follow(controller: &mut ControllerPlan, name: String, changes: &mut Vec<(Time, FlowChange)>, rates: &[(Time, f64)]) {
-    let rate = |bps: f64| Rate::from_bps_f64(bps.max(LOWEST));
-    let config = vec![("rate_bps".to_owned(), rates[0].1.max(LOWEST)), ("pacing_factor".to_owned(), 1.0)];
-    *controller = ControllerPlan { name, config, overuse: None };
+/// Makes a controller follow these limits.
+fn follow(controller: &mut ControllerPlan, changes: &mut Vec<(Time, FlowChange)>, bounds: &[(Time, Bounds)]) {
+    (controller.config, controller.overuse) = (Vec::new(), None);
     changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
-    let bounds = |bps: f64| FlowChange::Bounds(Bounds::new(rate(bps), rate(bps)));
+    let at = |at: Time| bounds[bounds.partition_point(|(from, _)| *from <= at).saturating_sub(1)].1;
     // A route change starts the controller again with limits of its own.
     let restarts: Vec<Time> =
         changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_))).map(|(at, _)| *at).collect();
-    changes.extend(restarts.into_iter().map(|at| (at, bounds(rate_at(rates, at)))));
-    changes.extend(rates[1..].iter().map(|(at, bps)| (*at, bounds(*bps))));
+    changes.extend(restarts.into_iter().map(|restart| (restart, FlowChange::Bounds(at(restart)))));
+    changes.extend(bounds.iter().map(|(at, bounds)| (*at, FlowChange::Bounds(*bounds))));
     changes.sort_by_key(|(at, _)| *at);
 }
 
