@@ -1,8 +1,8 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{
-    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum,
-    Totals, Tracks, Viewer,
+    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum, Totals, Tracks,
+    Viewer,
 };
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};

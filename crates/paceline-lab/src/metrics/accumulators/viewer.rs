@@ -415,7 +415,8 @@ mod tests {
         }
         close(AgeLimits::from(Game).worth(0.1), 0.6826, 5e-5);
         // The integral is that of the worth.
-        let steps = (0..12_000).map(|n| AgeLimits::from(Conversation).worth((f64::from(n) + 0.5) * 1e-4) * 1e-4).sum::<f64>();
+        let steps =
+            (0..12_000).map(|n| AgeLimits::from(Conversation).worth((f64::from(n) + 0.5) * 1e-4) * 1e-4).sum::<f64>();
         close(AgeLimits::from(Conversation).integral(1.2), steps, 1e-6);
     }
 
@@ -428,7 +429,9 @@ mod tests {
         }
         for (lines, worst, best) in VIDEO {
             for (media_use, factors) in [(Conversation, (1.0, 1.0)), (Contribution, (1.0, 1.0)), (Game, (5.0, 6.0))] {
-                let Quality::Video { worst: low, best: high } = Quality::video(lines as u32, media_use) else { panic!() };
+                let Quality::Video { worst: low, best: high } = Quality::video(lines as u32, media_use) else {
+                    panic!()
+                };
                 close(low / worst, factors.0, 1e-9);
                 close(high / best, factors.1, 1e-9);
             }
