@@ -125,7 +125,7 @@ fn score_follows_the_use_of_media() {
         let bound = "[[assert]]\nid = \"b\"\nmetric = \"score\"\nwindow = [\"10 s\", \"20 s\"]\nbounds = [0, 100]\n";
         let flow = flow("a", 2500, media_use).replace("pacing_factor = 1.0", "pacing_factor = 10.0");
         let result = run(&format!("[path.forward]\ncapacity = \"100 Mbps\"\ndelay = \"100 ms\"\n{flow}{bound}"));
-        (result.assertions[0].measured.unwrap(), result.runs[0].trace_hash)
+        (result.assertions[0].measured.unwrap(), result.runs[0].trace_hash.clone())
     };
     let (absent, trace) = result("");
     for (media_use, least, most) in [
