@@ -108,9 +108,35 @@ impl FlowKind {
     }
 }
 
+/// What media are for. Only the score of a run depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MediaUse {
+    /// People talk.
+    #[default]
+    Conversation,
+    /// A server renders a game.
+    Game,
+    /// A person drives a machine by its camera.
+    Teleoperation,
+    /// A live broadcast is on its way from the camera to the studio.
+    Contribution,
+}
+
+impl MediaUse {
+    /// The names in scenarios.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("conversation", Self::Conversation),
+        ("game", Self::Game),
+        ("teleoperation", Self::Teleoperation),
+        ("contribution", Self::Contribution),
+    ];
+}
+
 /// The parameters of a media flow.
 #[derive(Clone, Debug)]
 pub struct MediaPlan {
+    /// What its media are for.
+    pub media_use: MediaUse,
     /// Controller.
     pub controller: ControllerPlan,
     /// Membership in a group of coupled flows.

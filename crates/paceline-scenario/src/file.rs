@@ -192,6 +192,10 @@ pub struct MediaKeys {
     pub cross_traffic: Option<Spanned<bool>>,
     /// Media: its membership in a group of flows of one sender whose rates are coupled (RFC 8699); not coupled if absent.
     pub coupling: Option<Spanned<CouplingTable>>,
+    /// Media: what they are for, on which the score depends: a `conversation`, a `game` that a server renders, the
+    /// `teleoperation` of a machine, or a `contribution` to a live broadcast; `conversation` if absent.
+    #[serde(rename = "use")]
+    pub media_use: Option<Spanned<String>>,
     /// Media: numbers of the controller that differ from its defaults; none if absent.
     #[serde(default)]
     pub config: Table<BTreeMap<String, Spanned<f64>>>,

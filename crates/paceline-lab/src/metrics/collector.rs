@@ -1,8 +1,8 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{
-    CONVERSATION, FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum,
-    Totals, Tracks, Viewer,
+    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum, Totals, Tracks,
+    Viewer,
 };
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
@@ -64,10 +64,15 @@ struct StreamState {
 }
 
 impl StreamState {
-    fn new(flow: &FlowPlan, plan: &StreamPlan) -> Self {
-        let first_pause = plan.pause_between(Time::ZERO, Time::MAX).unwrap_or(Time::MAX);
-        let viewer = Viewer::new(plan, flow.start, flow.stop);
-        Self { first_pause, captured: None, playout: PlayoutBuffer::default(), viewer }
+    /// Creates those of a flow.
+    fn of_flow(flow: &FlowPlan) -> Vec<Self> {
+        let Some(media) = flow.media() else { return Vec::new() };
+        let of_stream = |plan: &StreamPlan| {
+            let first_pause = plan.pause_between(Time::ZERO, Time::MAX).unwrap_or(Time::MAX);
+            let viewer = Viewer::new(plan, media.media_use, flow.start, flow.stop);
+            Self { first_pause, captured: None, playout: PlayoutBuffer::default(), viewer }
+        };
+        media.streams.iter().map(of_stream).collect()
     }
 }
 
@@ -179,11 +184,7 @@ impl<'a> Collector<'a> {
                 .flat_map(|state| &state.own)
                 .any(|(_, accumulator)| accumulator.wants_signals()),
             flows: plan.flows.iter().map(flow).collect(),
-            streams: plan
-                .flows
-                .iter()
-                .map(|f| f.media().map_or(&[][..], |m| &m.streams).iter().map(|s| StreamState::new(f, s)).collect())
-                .collect(),
+            streams: plan.flows.iter().map(StreamState::of_flow).collect(),
             accumulating: (0..windows.len()).filter(|index| !windows[*index].own.is_empty()).collect(),
             windows,
             tracks,
@@ -212,7 +213,7 @@ impl<'a> Collector<'a> {
                 let Some(viewer) = &mut state.viewer else { continue };
                 viewer.settle(flow.stop.min(end), |piece| {
                     for WindowState { window, scores, .. } in windows.iter_mut().filter(|state| state.needs.freezes) {
-                        scores[index][stream].add(piece, CONVERSATION, window.from, window.to);
+                        scores[index][stream].add(piece, window.from, window.to);
                     }
                 });
             }
@@ -414,7 +415,7 @@ impl Collector<'_> {
                         // A window that ends within the piece has a part of it.
                         for index in self.freeze_tracks.between(piece.from(), at) {
                             let WindowState { window, scores, .. } = &mut windows[index];
-                            scores[flow][stream].add(piece, CONVERSATION, window.from, window.to);
+                            scores[flow][stream].add(piece, window.from, window.to);
                         }
                     });
                 }

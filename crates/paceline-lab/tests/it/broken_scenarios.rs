@@ -146,6 +146,8 @@ coupling of two senders | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupl
 coupling by two algorithms | 14 | [[flow]]⏎id = "t"⏎controller = "nada"⏎coupling = { group = "g" }⏎[[flow]]⏎id = "u"⏎controller = "nada"⏎coupling = { group = "g", algorithm = "conservative" }⏎[[flow]] | 17 | { group = "g" } | two algorithms | the same `algorithm`
 unknown FEC | 19 | encoder = { max = "2Mbps" }⏎protection = { fec = "ulpfecc" } | 20 | "ulpfecc" | no forward error correction `ulpfecc` | did you mean `ulpfec`
 unknown budget | 19 | encoder = { max = "2Mbps" }⏎protection = { resend_budget = "third" } | 20 | "third" | no budget for retransmissions `third` | rtt
+unknown use | 19 | encoder = { max = "2Mbps" }⏎use = "gamme" | 20 | "gamme" | no use of media `gamme` | did you mean `game`
+use of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎use = "game"⏎[[flow]] | 17 | use | has no `use` | media
 protection of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎protection = {}⏎[[flow]] | 17 | protection | has no `protection` | media
 sizes in the wrong order | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "short", size = ["2 MB", "1 MB"], pause = "1s" }⏎[[flow]] | 17 | ["2 MB", "1 MB"] | smallest, largest | 100 KB
 unknown source | 19 | encoder = { source = "encodr" } | 19 | "encodr" | no source `encodr` | `encoder`

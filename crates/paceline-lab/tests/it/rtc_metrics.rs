@@ -116,3 +116,27 @@ fn frames_behind_a_longer_path_are_discarded() {
     within("after 160 ms", discarded("160 ms"), 0.24, 0.26);
     assert_eq!(discarded("60 ms"), 0.0);
 }
+
+/// 720 lines at 2.38 Mbit/s without headers, of an age from 104 ms, 100 of them propagation, to 137 ms, a frame interval later. By the
+/// formulas Q is 0.984, or 0.46 of a game, and the mean of D is 1, 0.57, 0.88 and 1.
+#[test]
+fn score_follows_the_use_of_media() {
+    let result = |media_use: &str| {
+        let bound = "[[assert]]\nid = \"b\"\nmetric = \"score\"\nwindow = [\"10 s\", \"20 s\"]\nbounds = [0, 100]\n";
+        let flow = flow("a", 2500, media_use).replace("pacing_factor = 1.0", "pacing_factor = 10.0");
+        let result = run(&format!("[path.forward]\ncapacity = \"100 Mbps\"\ndelay = \"100 ms\"\n{flow}{bound}"));
+        (result.assertions[0].measured.unwrap(), result.runs[0].trace_hash.clone())
+    };
+    let (absent, trace) = result("");
+    for (media_use, least, most) in [
+        ("conversation", 98.0, 99.0),
+        ("game", 25.5, 27.5),
+        ("teleoperation", 86.5, 88.5),
+        ("contribution", 98.0, 99.0),
+    ] {
+        let (score, same) = result(&format!("use = \"{media_use}\""));
+        within(media_use, score, least, most);
+        assert_eq!(same, trace, "{media_use} changes more than the score");
+        assert!(media_use != "conversation" || score == absent, "{score}, without the key {absent}");
+    }
+}

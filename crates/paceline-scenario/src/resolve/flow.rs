@@ -8,7 +8,8 @@ use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_netsim::plan::{
-    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
+    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, MediaUse, StreamPlan,
+    with_headers,
 };
 use paceline_netsim::records::HalfName;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
@@ -160,6 +161,7 @@ impl Resolver<'_> {
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
         let setup = Setup::new(get(&flow.start_rate, START_RATE), floor, max).with_packet_size(packet_size);
         Ok(MediaPlan {
+            media_use: self.named(&flow.media_use, "use of media", &MediaUse::NAMES)?,
             coupling: self.coupling(flow, couples)?,
             changes: self.changes(flow, &limits, &setup, stop)?,
             controller,

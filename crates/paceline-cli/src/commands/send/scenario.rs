@@ -326,6 +326,7 @@ fn difference(
 ) -> Option<(&'static [&'static str], &'static str)> {
     // Terms have these, or the real path, hosts and clocks take their place.
     let MediaPlan {
+        media_use,
         controller: _,
         start_rate: _,
         min_rate: _,
@@ -366,6 +367,7 @@ fn difference(
             &["stream"],
             "a stream that the receiver sends stays as it is at the start",
         ),
+        (*media_use != there.media_use, &["use"], "media between two hosts are those of a conversation; leave it out"),
         (*packet_size != there.packet_size, &["packet_size"], DEFAULT),
         (*rtcp_interval != there.rtcp_interval, &["rtcp_interval"], DEFAULT),
         (*feedback_interval != there.feedback_interval, &["feedback_interval"], DEFAULT),

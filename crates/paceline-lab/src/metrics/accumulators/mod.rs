@@ -23,4 +23,4 @@ pub(super) use target_sum::{TargetInForce, TargetSum};
 pub(super) use totals::{FlowTotals, HopTotals, StreamTotals, Totals};
 pub(super) use tracks::Tracks;
 pub use viewer::Score;
-pub(super) use viewer::{CONVERSATION, ScoreSums, Viewer};
+pub(super) use viewer::{ScoreSums, Viewer};

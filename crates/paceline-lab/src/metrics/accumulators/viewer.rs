@@ -6,7 +6,7 @@
 
 use super::freezes::RecentGaps;
 use paceline_netsim::flow::MediaKind;
-use paceline_netsim::plan::StreamPlan;
+use paceline_netsim::plan::{MediaUse, StreamPlan};
 use paceline_units::{DataSize, Time, TimeDelta};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -20,10 +20,24 @@ pub struct AgeLimits {
     pub useless: TimeDelta,
 }
 
-/// A conversation. Up to 150 ms most users are not disturbed (ITU-T G.114). The other end is a choice, with which 400 ms, the
-/// upper limit of G.114, costs about half.
-pub const CONVERSATION: AgeLimits =
-    AgeLimits { free: TimeDelta::from_millis(150), useless: TimeDelta::from_millis(1000) };
+impl From<MediaUse> for AgeLimits {
+    /// The limits of a use. Only the first ones of a conversation and of tele-operation are published; the others are choices.
+    fn from(media_use: MediaUse) -> Self {
+        let (free, useless) = match media_use {
+            // Up to 150 ms most users are not disturbed (ITU-T G.114). With 1 s its upper limit, 400 ms, costs about half.
+            MediaUse::Conversation => (150, 1000),
+            // Latency begins to harm the most critical games at about 50 ms (Raaen and Grønli, NIK 2014), and opinions fall
+            // linearly with it (Claypool and Finkel, NetGames 2014).
+            MediaUse::Game => (60, 300),
+            // At most 100 ms for the way of the video (3GPP TR 22.856). With 225 ms, which cost half, vision-based driving fails on
+            // half of the routes (arXiv 2603.06850).
+            MediaUse::Teleoperation => (100, 500),
+            // One way, with a buffer of about a second.
+            MediaUse::Contribution => (1000, 5000),
+        };
+        Self { free: TimeDelta::from_millis(free), useless: TimeDelta::from_millis(useless) }
+    }
+}
 
 impl AgeLimits {
     /// Returns D, the worth of a picture of this age, s: 1 up to the first limit, 0 from the second on, and logarithmic between,
@@ -60,30 +74,33 @@ enum Quality {
 /// Lines of a picture, and the rates of the worst and of the best quality, bit/s. They are choices, within the range in which
 /// encoders of calls change resolution and rate.
 const VIDEO: [(f64, f64, f64); 3] = [(360.0, 60e3, 0.8e6), (720.0, 100e3, 2.5e6), (1080.0, 200e3, 5e6)];
+/// The rates of a game, in those of the table: 1 and 30 Mbit/s for 1080 lines at 60 frames per second. A choice.
+const GAME_RATES: (f64, f64) = (5.0, 6.0);
 /// The time of capture over which a rate is measured.
 const RATE_TIME: TimeDelta = TimeDelta::from_secs(1);
 /// The least time over which the rate of a stream that has just begun is measured.
 const RATE_TIME_MIN: TimeDelta = TimeDelta::from_millis(100);
 
 impl Quality {
-    fn of(plan: &StreamPlan) -> Option<Self> {
+    fn of(plan: &StreamPlan, media_use: MediaUse) -> Option<Self> {
         match plan.kind {
             MediaKind::Audio => {
                 let interval = plan.source.config.frame_interval();
                 Some(Self::Audio { interval: interval.map(TimeDelta::as_secs_f64) })
             }
-            MediaKind::Video => plan.source.config.picture_lines().map(Self::video),
+            MediaKind::Video => Some(Self::video(plan.source.config.picture_lines()?, media_use)),
         }
     }
 
     /// Rates between and beyond the given resolutions follow a power of the number of lines.
-    fn video(lines: u32) -> Self {
+    fn video(lines: u32, media_use: MediaUse) -> Self {
         let lines = f64::from(lines);
         let upper = if lines <= VIDEO[1].0 { 1 } else { 2 };
         let (below, above) = (VIDEO[upper - 1], VIDEO[upper]);
         let part = libm::log(lines / below.0) / libm::log(above.0 / below.0);
         let between = |low: f64, high: f64| low * libm::pow(high / low, part);
-        Self::Video { worst: between(below.1, above.1), best: between(below.2, above.2) }
+        let (worst, best) = if media_use == MediaUse::Game { GAME_RATES } else { (1.0, 1.0) };
+        Self::Video { worst: worst * between(below.1, above.1), best: best * between(below.2, above.2) }
     }
 
     /// Returns Q of `frames` and their `bytes`, which were captured within `time`, s.
@@ -104,6 +121,7 @@ impl Quality {
 /// A part of the time in which a stream is active, in which one frame is displayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::metrics) struct Piece {
+    limits: AgeLimits,
     from: Time,
     to: Time,
     /// Quality, and capture time; `None` if nothing is displayed.
@@ -115,6 +133,7 @@ pub(in crate::metrics) struct Piece {
 /// What the viewer of a stream sees.
 #[derive(Clone)]
 pub(in crate::metrics) struct Viewer {
+    limits: AgeLimits,
     quality: Quality,
     /// The times in which the stream is active and that are not over.
     active: VecDeque<(Time, Time)>,
@@ -130,12 +149,14 @@ pub(in crate::metrics) struct Viewer {
 
 impl Viewer {
     /// Creates the viewer of a stream that lives from `from` to `to`; `None` if its source has no resolution.
-    pub fn new(plan: &StreamPlan, from: Time, to: Time) -> Option<Self> {
-        Some(Self::with_quality(Quality::of(plan)?, plan.active_times(from, to).into()))
+    pub fn new(plan: &StreamPlan, media_use: MediaUse, from: Time, to: Time) -> Option<Self> {
+        let active = plan.active_times(from, to).into();
+        Some(Self::with_quality(Quality::of(plan, media_use)?, media_use.into(), active))
     }
 
-    fn with_quality(quality: Quality, active: VecDeque<(Time, Time)>) -> Self {
+    fn with_quality(quality: Quality, limits: AgeLimits, active: VecDeque<(Time, Time)>) -> Self {
         Self {
+            limits,
             quality,
             settled: active.front().map_or(Time::MAX, |times| times.0),
             active,
@@ -177,7 +198,7 @@ impl Viewer {
                 let frozen = self.displayed.filter(|(_, _, since)| self.gaps.is_freeze(to - *since));
                 let frozen = frozen.map_or(to, |(_, _, since)| (since + self.gaps.mean()).max(self.settled).min(to));
                 let frame = self.displayed.map(|(quality, captured, _)| (quality, captured));
-                add(&Piece { from: self.settled, to, frame, frozen });
+                add(&Piece { limits: self.limits, from: self.settled, to, frame, frozen });
                 self.settled = to;
             }
             if is_open {
@@ -244,13 +265,13 @@ pub(in crate::metrics) struct ScoreSums {
 
 impl ScoreSums {
     /// Adds the part of a piece that lies between `from` and `to`.
-    pub fn add(&mut self, piece: &Piece, limits: AgeLimits, from: Time, to: Time) {
+    pub fn add(&mut self, piece: &Piece, from: Time, to: Time) {
         let (mut at, to) = (piece.from.max(from), piece.to.min(to));
         while at < to {
             // The rest of the second in nanoseconds, so that rounding adds no empty parts.
             let rest = TimeDelta::from_secs_f64(1.0 - self.time).max(TimeDelta::from_nanos(1));
             let end = to.min(at + rest);
-            let utility = piece.utility(limits, at, end);
+            let utility = piece.utility(at, end);
             self.second.iter_mut().zip(utility).for_each(|(sum, utility)| *sum += utility);
             self.time += (end - at).as_secs_f64();
             if end - at == rest {
@@ -311,7 +332,8 @@ impl Piece {
     }
 
     /// Returns the integral of the utility from `from` to `to`, s.
-    fn utility(&self, limits: AgeLimits, from: Time, to: Time) -> Utility {
+    fn utility(&self, from: Time, to: Time) -> Utility {
+        let limits = self.limits;
         let seconds = (to - from).as_secs_f64();
         // Nothing is displayed: that is a freeze.
         let Some((quality, captured)) = self.frame else { return [seconds, seconds, 0.0] };
@@ -327,12 +349,8 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MediaUse::{Contribution, Conversation, Game, Teleoperation};
     use proptest::prelude::*;
-
-    /// The source of the vectors: 720p.
-    fn video() -> Quality {
-        Quality::video(720)
-    }
 
     /// A rendered frame: capture and delay, µs, and size, bytes.
     type Frame = (i64, i64, u64);
@@ -341,22 +359,28 @@ mod tests {
         Time::ZERO + TimeDelta::from_micros(us)
     }
 
-    /// Returns the score of frames in the order of their capture, for a window, s, of a stream that is active at these times, s.
-    fn score_in(frames: &[Frame], limits: AgeLimits, window: (i64, i64), active: &[(i64, i64)]) -> Score {
+    /// What is seen of frames in the order of their capture: 720p of a conversation, or 1080p of a game.
+    fn viewer(media_use: MediaUse, active: VecDeque<(Time, Time)>) -> Viewer {
+        let lines = if media_use == Game { 1080 } else { 720 };
+        Viewer::with_quality(Quality::video(lines, media_use), media_use.into(), active)
+    }
+
+    /// Returns the score of frames for a window, s, of a stream that is active at these times, s.
+    fn score_in(frames: &[Frame], media_use: MediaUse, window: (i64, i64), active: &[(i64, i64)]) -> Score {
         let (from, to) = (Time::from_secs(window.0), Time::from_secs(window.1));
         let active = active.iter().map(|(from, to)| (Time::from_secs(*from), Time::from_secs(*to)));
-        let mut viewer = Viewer::with_quality(video(), active.collect());
+        let mut viewer = viewer(media_use, active.collect());
         let mut sums = ScoreSums::default();
         for (captured, delay, size) in frames {
-            let add = |piece: &Piece| sums.add(piece, limits, from, to);
+            let add = |piece: &Piece| sums.add(piece, from, to);
             viewer.rendered(at(captured + delay), at(*captured), DataSize::from_bytes(*size), add);
         }
-        viewer.settle(to, |piece| sums.add(piece, limits, from, to));
+        viewer.settle(to, |piece| sums.add(piece, from, to));
         sums.score().unwrap()
     }
 
-    fn score_of(frames: &[Frame], limits: AgeLimits, window: (i64, i64)) -> Score {
-        score_in(frames, limits, window, &[(0, window.1)])
+    fn score_of(frames: &[Frame], media_use: MediaUse, window: (i64, i64)) -> Score {
+        score_in(frames, media_use, window, &[(0, window.1)])
     }
 
     /// Evenly spaced frames of 40 s: frames per second, delay, ms, and rate, bit/s.
@@ -366,8 +390,8 @@ mod tests {
     }
 
     /// The score after the first ten seconds.
-    fn steady(frames: &[Frame], limits: AgeLimits) -> f64 {
-        score_of(frames, limits, (10, 30)).score
+    fn steady(frames: &[Frame], media_use: MediaUse) -> f64 {
+        score_of(frames, media_use, (10, 30)).score
     }
 
     #[track_caller]
@@ -375,17 +399,25 @@ mod tests {
         assert!((got - expected).abs() <= error, "{got}, expected {expected}");
     }
 
-    const GAME: AgeLimits = AgeLimits { free: TimeDelta::from_millis(60), useless: TimeDelta::from_millis(300) };
-
     #[test]
     fn worth_of_ages_matches_vectors() {
         for (age, worth) in [(0.15, 1.0), (0.3, 0.6346), (0.4, 0.4830), (0.6, 0.2693), (1.0, 0.0), (5.0, 0.0)] {
-            close(CONVERSATION.worth(age), worth, 5e-5);
+            close(AgeLimits::from(Conversation).worth(age), worth, 5e-5);
         }
-        close(GAME.worth(0.1), 0.6826, 5e-5);
+        // By the first limit all, by the last nothing, and at their geometric mean half.
+        for (media_use, free, useless) in
+            [(Game, 0.06, 0.3), (Teleoperation, 0.1, 0.5), (Contribution, 1.0, 5.0), (Conversation, 0.15, 1.0)]
+        {
+            let limits = AgeLimits::from(media_use);
+            for (age, worth) in [(free, 1.0), (f64::sqrt(free * useless), 0.5), (useless, 0.0)] {
+                close(limits.worth(age), worth, 1e-9);
+            }
+        }
+        close(AgeLimits::from(Game).worth(0.1), 0.6826, 5e-5);
         // The integral is that of the worth.
-        let steps = (0..12_000).map(|n| CONVERSATION.worth((f64::from(n) + 0.5) * 1e-4) * 1e-4).sum::<f64>();
-        close(CONVERSATION.integral(1.2), steps, 1e-6);
+        let steps =
+            (0..12_000).map(|n| AgeLimits::from(Conversation).worth((f64::from(n) + 0.5) * 1e-4) * 1e-4).sum::<f64>();
+        close(AgeLimits::from(Conversation).integral(1.2), steps, 1e-6);
     }
 
     #[test]
@@ -393,12 +425,20 @@ mod tests {
         for (kbps, quality) in
             [(50.0, 0.0), (100.0, 0.0), (250.0, 0.2847), (500.0, 0.5), (1e3, 0.7153), (2.5e3, 1.0), (9e3, 1.0)]
         {
-            close(video().from(30, (kbps * 125.0) as u64, 1.0), quality, 5e-5);
+            close(Quality::video(720, Conversation).from(30, (kbps * 125.0) as u64, 1.0), quality, 5e-5);
         }
         for (lines, worst, best) in VIDEO {
-            let Quality::Video { worst: low, best: high } = Quality::video(lines as u32) else { panic!() };
-            close(low / worst, 1.0, 1e-9);
-            close(high / best, 1.0, 1e-9);
+            for (media_use, factors) in [(Conversation, (1.0, 1.0)), (Contribution, (1.0, 1.0)), (Game, (5.0, 6.0))] {
+                let Quality::Video { worst: low, best: high } = Quality::video(lines as u32, media_use) else {
+                    panic!()
+                };
+                close(low / worst, factors.0, 1e-9);
+                close(high / best, factors.1, 1e-9);
+            }
+        }
+        // A game: 1, 5.477 and 30 Mbit/s.
+        for (kbps, quality) in [(1e3, 0.0), (5477.2, 0.5), (30e3, 1.0)] {
+            close(Quality::video(1080, Game).from(60, (kbps * 125.0) as u64, 1.0), quality, 5e-5);
         }
         let audio = Quality::Audio { interval: Some(0.02) };
         close(audio.from(50, 0, 1.0), 1.0, 0.0);
@@ -414,10 +454,10 @@ mod tests {
             (10, 100, 2.5e6, 96.03),
             (30, 1000, 2.5e6, 0.0),
         ] {
-            close(steady(&even(fps, delay, rate), CONVERSATION), score, 0.01);
+            close(steady(&even(fps, delay, rate), Conversation), score, 0.01);
         }
-        close(steady(&even(60, 80, 2.5e6), GAME), 76.06, 0.01);
-        assert!(steady(&even(30, 900, 2.5e6), CONVERSATION) > 1.0);
+        close(steady(&even(60, 80, 30e6), Game), 76.06, 0.01);
+        assert!(steady(&even(30, 900, 2.5e6), Conversation) > 1.0);
     }
 
     /// Ten seconds at 100 ms. At 15 s a gap of 1 s and a frame interval begins; its frames are rendered at its end.
@@ -430,15 +470,15 @@ mod tests {
                 *delay = end - *captured;
             }
         }
-        let all = score_of(&frames, CONVERSATION, (10, 20));
+        let all = score_of(&frames, Conversation, (10, 20));
         close(all.score, 63.98, 0.1);
         assert!(all.lost_to_freezes > 30.0 && all.lost_to_delay < 5.0 && all.lost_to_rate < 0.1, "{all:?}");
     }
 
     #[test]
     fn losses_add_up_and_name_their_cause() {
-        let slow = score_of(&even(30, 100, 0.5e6), CONVERSATION, (10, 30));
-        let late = score_of(&even(30, 300, 2.5e6), CONVERSATION, (10, 30));
+        let slow = score_of(&even(30, 100, 0.5e6), Conversation, (10, 30));
+        let late = score_of(&even(30, 300, 2.5e6), Conversation, (10, 30));
         for score in [slow, late] {
             close(score.score + score.lost_to_rate + score.lost_to_freezes + score.lost_to_delay, 100.0, 1e-9);
         }
@@ -450,12 +490,12 @@ mod tests {
     fn time_in_which_a_stream_is_not_active_does_not_count() {
         let frames: Vec<Frame> =
             even(30, 100, 2.5e6).into_iter().filter(|f| !(10_000_000..20_000_000).contains(&f.0)).collect();
-        let score = |active: &[(i64, i64)]| score_in(&frames, CONVERSATION, (0, 30), active);
+        let score = |active: &[(i64, i64)]| score_in(&frames, Conversation, (0, 30), active);
         let (paused, frozen) = (score(&[(0, 10), (20, 30)]), score(&[(0, 30)]));
         // Only the first 100 ms of each part show nothing.
         assert!(paused.score > 88.0 && paused.lost_to_freezes < 11.0, "{paused:?}");
         assert!(frozen.score < 70.0 && frozen.lost_to_freezes > 30.0, "{frozen:?}");
-        let nothing = score_of(&[], CONVERSATION, (0, 20));
+        let nothing = score_of(&[], Conversation, (0, 20));
         assert_eq!((nothing.score, nothing.lost_to_freezes), (0.0, 100.0));
     }
 
@@ -478,7 +518,7 @@ mod tests {
                 (captured, rendered - captured, size)
             }).collect();
             let index = changed.index(frames.len());
-            let score = |frames: &[Frame]| score_of(frames, CONVERSATION, (0, 26)).score;
+            let score = |frames: &[Frame]| score_of(frames, Conversation, (0, 26)).score;
             let all = score(&frames);
             prop_assert!((0.0..=100.0 + 1e-9).contains(&all), "{all}");
             let before = index.checked_sub(1).map_or(0, |before| frames[before].0 + frames[before].1);
