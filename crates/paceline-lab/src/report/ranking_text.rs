@@ -15,7 +15,8 @@ pub fn rows(ranking: &[RankedController]) -> Vec<Vec<String>> {
 }
 
 fn row(entry: &RankedController, has_ties: bool) -> [String; 8] {
-    let points = |points: f64| format!("{points:.1}");
+    // Without the sign of a loss that is 0 up to rounding.
+    let points = |points: f64| format!("{:.1}", (points * 10.0).round() / 10.0 + 0.0);
     let place = match entry.place {
         None => "scale".to_owned(),
         Some(place) => format!("{place}{}", if has_ties && entry.tied { " =" } else { "" }),
