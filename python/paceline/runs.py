@@ -199,14 +199,19 @@ class Runs(Result):
 
 
 class ComparisonTable(Result):
-    """The quantities of each flow and stream under each controller, their differences to the first controller, and the verdict.
+    """The ranking by score, the verdict, and the quantities of each flow and stream with their differences to the first controller.
     The extension computes it, as for the command. Frames have a row for each quantity and controller: what it describes, mean, half of
     its 95 % interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
 
     @property
     def verdict(self) -> str:
-        """What follows from the table, in two sentences."""
+        """What follows from the ranking, in a few sentences."""
         return " ".join(self["verdict"])
+
+    @property
+    def ranking(self) -> list[dict[str, Any]]:
+        """The controllers in order of their mean score, then those that are only shown as scale, with `place` `None`."""
+        return list(self["ranking"])
 
     def _columns(self) -> dict[str, list[Any]]:
         units = metric_units()
@@ -258,12 +263,18 @@ class Comparison(Result):
         self.controllers = controllers
         """The runs under each controller, by name; the first is the baseline."""
         self.table = ComparisonTable(document["table"], data["text"], data["html"], rows)
-        """The table of quantities, with the verdict."""
+        """The table of quantities, with the ranking and the verdict."""
 
     @property
     def verdict(self) -> str:
-        """What follows from the comparison, in two sentences."""
+        """What follows from the ranking, in a few sentences."""
         return self.table.verdict
+
+    @property
+    def ranking(self) -> list[dict[str, Any]]:
+        """The controllers in order of their mean score: `place`, `controller`, `score`, the points lost to each cause, `difference` to
+        the first place, `tied` with it, and `others_keep`. Oracles and faulty controllers follow as scale, with `place` `None`."""
+        return self.table.ranking
 
     @property
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:

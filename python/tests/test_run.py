@@ -67,6 +67,10 @@ def test_compare_pairs_seeds():
     found = paceline.compare(TABLE1, ["gcc-2016", "fixed"], seeds=2, set={"duration": "30s"})
     assert list(found.summary) == ["gcc-2016", "fixed"]
     assert found.differences("fixed")["loss_ratio"]["mean"] > 0.1
+    first, scale = found.ranking
+    assert [first[key] for key in ("place", "controller", "tied", "difference")] == [1, "gcc-2016", True, None]
+    assert first["score"] == found.summary["gcc-2016"]["score"] and found.verdict.startswith("`gcc-2016` ")
+    assert [scale[key] for key in ("place", "controller", "kind")] == [None, "fixed", "faulty"]
     same = paceline.compare(TABLE1, ["gcc-2016", "gcc-2016-static"], seeds=1, set={"duration": "1s"})
     assert same["differences"][0]["seeds"] == 1
     with pytest.raises(ValueError, match="named twice"):

@@ -85,7 +85,7 @@ pub fn compare(
         };
         let made = names.iter().zip(&scenarios).map(made).collect::<Result<Vec<RecordedRuns>, _>>()?;
         let results = made.iter().map(|runs| runs.result.clone()).collect();
-        let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
+        let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results, &registry);
         comparison.table.changes = request.typed_changes();
         comparison.table.command = command;
         if let Some(dir) = making.out() {

@@ -13,6 +13,7 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_lab::report::check_text::summary_text;
+use paceline_lab::report::ranking_text;
 use paceline_lab::results::{ComparisonRow, ComparisonTable, Role, Store, Verdict};
 use paceline_netsim::records::{MetricKind, Paired};
 use paceline_scenario::Scenario;
@@ -42,7 +43,7 @@ impl Arguments {
     }
 }
 
-/// Runs the scenario under each controller, and prints each result and its differences from the first.
+/// Runs the scenario under each controller, and prints the ranking and the differences of each controller to the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
     let registry = selection.registry(&arguments.controllers.names)?;
@@ -60,7 +61,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
     let passed = none_fails(&results);
-    let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
+    let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results, &registry);
     comparison.table.changes = options.changes();
     comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), &seeds);
     if let Some(store) = &store {
@@ -118,6 +119,14 @@ pub fn table_view(table: &ComparisonTable) -> View {
     };
     view.line("", runs);
     view.gap();
+    if !table.ranking.is_empty() {
+        view.line("", table.verdict.join(" "));
+        view.gap();
+        let mut rows = ranking_text::rows(&table.ranking).into_iter();
+        let mut ranking = Table::new(rows.next().unwrap_or_default(), 2).with_keys(2);
+        rows.for_each(|row| ranking.row(row));
+        view.table_with_note(ranking, Some(ranking_text::legend(&table.ranking)));
+    }
     view.parts(blocks(table), block(table, &(0..table.controllers.len()).collect::<Vec<_>>()));
     if table.seeds.len() > 1 {
         view.line(
@@ -127,9 +136,7 @@ pub fn table_view(table: &ComparisonTable) -> View {
                 table.controllers[0], table.judged
             ),
         );
-        view.gap();
     }
-    view.line("", table.verdict.join(" "));
     view
 }
 

@@ -189,11 +189,17 @@ fn compare_pairs_seeds_and_marks_significant_differences() {
 
     let output = compare("gcc-2016,fixed", &["--repeats", "3"]);
     let text = stdout(&output, 0);
-    contains_all(text, &["better, - worse than gcc-2016", "3 runs of each controller", "For the media, "]);
+    contains_all(text, &["better, - worse than gcc-2016", "3 runs of each controller", "`gcc-2016` ", "scale"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let ranking = found["table"]["ranking"].as_array().unwrap();
+    let of = |n: usize| (ranking[n]["controller"].as_str().unwrap(), ranking[n]["place"].as_u64());
+    assert_eq!(of(2), ("fixed", None));
+    assert_eq!([of(0).1, of(1).1, ranking[0]["difference"].as_u64()], [Some(1), Some(2), None]);
+    let mean = |controller: usize| &found["controllers"][controller]["result"]["summary"]["score"];
+    assert_eq!(&ranking[2]["score"], mean(1));
     // One seed has no interval. Before the first report, both variants of GCC make the same decisions.
-    let output = compare("gcc-2016,fixed", &["--repeats", "1"]);
-    contains_all(stdout(&output, 0), &["One seed gives no confidence interval"]);
+    let output = compare("gcc-2016,gcc-2016-static", &["--repeats", "1"]);
+    contains_all(&one_line(stdout(&output, 0)), &["One run gives no interval; `--repeats 10` gives one."]);
     let output = compare("gcc-2016-static,gcc-2016", &["--repeats", "2", "--set", "duration=1s"]);
     contains_all(stdout(&output, 0), &["gcc-2016 makes the same decisions as gcc-2016-static in each run."]);
 }

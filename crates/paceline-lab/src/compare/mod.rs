@@ -1,7 +1,11 @@
 //! Runs of one scenario under several controllers, side by side. `serde_json::to_value` turns the documents into what
 //! `compare --json` and `run --controller A,B --json` print.
 
+mod ranking;
+mod scores;
 mod table;
+#[cfg(all(test, feature = "storage"))]
+mod tests;
 mod verdict;
 
 pub use table::difference;
@@ -9,6 +13,7 @@ pub use table::difference;
 use crate::group::run_metrics;
 use crate::results::{Assertion, ComparisonTable, Differences, RunMetrics};
 use crate::run_result::{Expectation, RunResult, RunsResult};
+use paceline::Registry;
 use paceline_netsim::records::Summary;
 use paceline_scenario::Scenario;
 use serde::Serialize;
@@ -21,7 +26,7 @@ pub struct Comparison {
     pub scenario: String,
     /// The runs under each controller.
     pub controllers: Vec<ControllerRuns>,
-    /// The quantities of each flow and stream under each controller, and the verdict.
+    /// The ranking by score, the verdict, and the quantities of each flow and stream under each controller.
     pub table: ComparisonTable,
     /// The differences of each controller but the first, in every metric of the run as a whole.
     pub differences: Vec<ControllerDifferences>,
@@ -49,11 +54,11 @@ pub struct ControllerDifferences {
 }
 
 /// Compares the runs of each scenario, which differ only in their controller, with those of the first. `names`, `scenarios`
-/// and `results` have one element for each controller.
+/// and `results` have one element for each controller; `registry` has the controllers.
 ///
 /// # Panics
 /// There is no controller.
-pub fn compare(names: &[String], scenarios: &[Scenario], results: Vec<RunsResult>) -> Comparison {
+pub fn compare(names: &[String], scenarios: &[Scenario], results: Vec<RunsResult>, registry: &Registry) -> Comparison {
     let metrics = |(scenario, result): (&Scenario, &RunsResult)| -> Vec<RunMetrics> {
         result.runs.iter().map(|run| run_metrics(scenario, run)).collect()
     };
@@ -65,7 +70,7 @@ pub fn compare(names: &[String], scenarios: &[Scenario], results: Vec<RunsResult
     };
     Comparison {
         scenario: scenarios[0].plan.id.clone(),
-        table: table::table(names, scenarios, &results),
+        table: table::table(names, scenarios, &results, registry),
         differences: names.iter().zip(&metrics).skip(1).map(difference).collect(),
         controllers: names
             .iter()

@@ -1,12 +1,13 @@
-//! The table of a comparison: quantities by controllers, and which differences are significant.
+//! The table of a comparison: the ranking, and quantities by controllers with which differences are significant.
 
-use super::verdict;
+use super::{ranking, scores, verdict};
 use crate::metrics::{StreamResult, WindowResult, find};
 use crate::results::{Check, ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 use crate::run_result::RunsResult;
+use paceline::Registry;
 use paceline_netsim::flow::MediaKind;
 use paceline_netsim::plan::FlowPlan;
-use paceline_netsim::records::{Better, Paired, Summary};
+use paceline_netsim::records::{Better, MetricKind, Paired, Summary};
 use paceline_scenario::Scenario;
 
 /// A compared quantity.
@@ -19,7 +20,7 @@ struct Quantity {
 /// The quantities of a media flow, of TCP traffic and of the bottleneck: metrics with their names in tables. The better values are
 /// those of the metric.
 const MEDIA: &[(&str, &str)] = &[
-    ("quality_mos", "estimated quality"),
+    ("score", "score"),
     ("throughput_bps", "rate"),
     ("share", "share of traffic"),
     ("loss_ratio", "loss"),
@@ -41,11 +42,11 @@ struct StreamQuantity {
 
 const STREAM: &[StreamQuantity] = &[
     StreamQuantity {
-        metric: "quality_mos",
-        label: "estimated quality",
+        metric: "score",
+        label: "score",
         better: Better::Higher,
         kind: None,
-        value: |s| s.quality_mos,
+        value: |s| Some(s.score?.score),
     },
     StreamQuantity {
         metric: "throughput_bps",
@@ -93,7 +94,12 @@ struct Values {
 }
 
 /// Returns the table for the runs under each controller, which have the same seeds in the same order.
-pub(super) fn table(names: &[String], scenarios: &[Scenario], results: &[RunsResult]) -> ComparisonTable {
+pub(super) fn table(
+    names: &[String],
+    scenarios: &[Scenario],
+    results: &[RunsResult],
+    registry: &Registry,
+) -> ComparisonTable {
     let scenario = &scenarios[0];
     let runs: Vec<Vec<&WindowResult>> = results.iter().map(|r| r.runs.iter().map(|run| &run.whole).collect()).collect();
     let values: Vec<Values> = values(scenario, &runs).into_iter().filter(|row| row.is_known()).collect();
@@ -101,21 +107,22 @@ pub(super) fn table(names: &[String], scenarios: &[Scenario], results: &[RunsRes
     let rows: Vec<ComparisonRow> = values.into_iter().map(|row| row.compare(judged)).collect();
     let plan = &scenario.plan;
     let seeds: Vec<u64> = results[0].runs.iter().map(|run| run.seed).collect();
-    let mut table = ComparisonTable {
+    let mut scored = scores::scored(names, scenarios, results, registry);
+    let ranking = ranking::ranking(&mut scored);
+    ComparisonTable {
         scenario: plan.id.clone(),
         title: plan.title.clone(),
         case: plan.case.clone(),
         changes: Vec::new(),
         world: results[0].runs.first().map(|run| run.world.clone()).unwrap_or_default(),
         controllers: names.to_vec(),
-        seeds,
         command: String::new(),
         judged,
         rows,
-        verdict: Vec::new(),
-    };
-    table.verdict = verdict::sentences(&table);
-    table
+        verdict: verdict::sentences(&ranking, &scored),
+        ranking,
+        seeds,
+    }
 }
 
 /// Returns the rows: of media flows and their streams, then of TCP traffic, then of the bottleneck.
@@ -205,7 +212,7 @@ impl Values {
         let differences = complete.iter().enumerate().map(|(index, of)| {
             let (baseline, of) = (complete[0].as_ref()?, of.as_ref().filter(|_| index > 0)?);
             let pairs: Vec<(f64, f64)> = baseline.iter().copied().zip(of.iter().copied()).collect();
-            let margin = verdict::relevant(metric, values[0]?.mean);
+            let margin = relevant(metric, values[0]?.mean);
             difference(&pairs, better, Check::Difference { margin, comparisons: judged })
         });
         ComparisonRow {
@@ -217,6 +224,19 @@ impl Values {
             differences: differences.collect(),
             values,
         }
+    }
+}
+
+/// Returns the smallest difference of a quantity that matters to a choice; `value` is that of the baseline. The numbers are our
+/// own: 20 ms is less than a frame of 30 a second.
+fn relevant(metric: &str, value: f64) -> f64 {
+    match (metric, find(metric).map_or(MetricKind::Number, |metric| metric.kind)) {
+        ("loss_ratio", _) => 0.001,
+        (_, MetricKind::Points) => 1.0,
+        (_, MetricKind::Rate) => 0.05 * value.abs(),
+        (_, MetricKind::Delay) => 20.0,
+        (_, MetricKind::Number) => 0.0,
+        _ => 0.005,
     }
 }
 

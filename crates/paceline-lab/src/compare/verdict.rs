@@ -1,224 +1,142 @@
-//! The verdict of a comparison in two sentences: which controller serves the media best, and what that costs.
-//!
-//! Only differences of media to the baseline count that hold: significant and not smaller than [`relevant`]. The estimated quality
-//! of the media flows decides. Where it does not differ, a controller is chosen that is better in something and worse in nothing;
-//! without one, the sentence names the trade-off with its figures. A mean that differs by an amount that matters, but not
-//! significantly, is no equality: the sentence names it and asks for more runs.
+//! What follows from a ranking, in a few sentences: a pick only where one controller is alone in the tie group of the first place.
 
-use crate::metrics;
-use crate::results::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Verdict};
-use paceline_netsim::records::MetricKind;
+use super::ranking::{mean, paired};
+use super::scores::{CAUSES, Scored};
+use crate::results::{RankedController, RowKind, Verdict};
+use crate::yardsticks::Oracle;
 
-/// The metric that decides.
-const QUALITY: &str = "quality_mos";
-/// A call of lower quality is of no use: the scale calls 1 bad and 2 poor (ITU-T P.800).
-const QUALITY_MIN: f64 = 1.5;
-/// With fewer runs of each controller, the lack of a significant difference says little.
-const SEEDS_MIN: usize = 5;
-/// The number of quantities that a sentence names.
-const NAMED: usize = 3;
-/// Metrics in the order in which sentences name them. Each is named once, for the first row that has it.
-const ORDER: [&str; 8] = [
-    QUALITY,
-    "frame_delay_p95_ms",
-    "late_or_lost_ratio",
-    "freeze_ratio",
-    "throughput_bps",
-    "loss_ratio",
-    "audio_gap_ratio",
-    "owd_p95_ms",
-];
+/// A best score below this is poor: half of what a fresh picture of the best quality has. A choice.
+const POOR: f64 = 50.0;
+/// Other flows that keep less than this part of their fair share are named beside a pick. A choice.
+const HARM: f64 = 0.5;
+/// The smallest difference inside a tie group that is no matter of taste: points lost to one cause, and part of a fair share. Choices.
+const TASTE: (f64, f64) = (1.0, 0.05);
+/// The number of runs that is suggested if one gives no interval.
+const RUNS: usize = 10;
 
-/// Returns the smallest difference of a quantity that matters to a choice; `value` is that of the baseline. The numbers are our
-/// own: the error of the quality model is several times 0.1 (ITU-T P.1203), and 20 ms is less than a frame of 30 a second.
-pub(super) fn relevant(metric: &str, value: f64) -> f64 {
-    match (metric, kind(metric)) {
-        (QUALITY, _) => 0.1,
-        ("loss_ratio", _) => 0.001,
-        (_, MetricKind::Rate) => 0.05 * value.abs(),
-        (_, MetricKind::Delay) => 20.0,
-        (_, MetricKind::Number) => 0.0,
-        _ => 0.005,
+/// Returns the sentences; `scored` has the runs of each entry of the ranking.
+pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<String> {
+    if ranking.is_empty() {
+        return vec!["No controller has a score in each run, so there is no ranking.".to_owned()];
     }
-}
-
-/// Returns the sentences.
-pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
-    if table.controllers.len() < 2 {
-        return Vec::new();
-    }
-    let seeds = table.seeds.len();
-    if seeds < 2 {
-        let text = "One seed gives no confidence interval, so there is no verdict.";
-        return vec![text.to_owned(), "Use `--repeats 10`.".to_owned()];
-    }
-    if let Some(best) = best_quality(table).filter(|best| *best < QUALITY_MIN) {
-        return vec![
-            format!("No controller makes this call usable: the estimated quality is at most {best:.2} of 5."),
-            "Change the path, the rates of the sources, or the other traffic.".to_owned(),
-        ];
-    }
-    let baseline = &table.controllers[0];
-    let candidates: Vec<Candidate<'_>> = (1..table.controllers.len()).map(|c| Candidate::of(table, c)).collect();
-    let better_quality = candidates.iter().rev().filter(|c| c.quality() > 0.0);
-    if let Some(best) = better_quality.max_by(|a, b| a.quality().total_cmp(&b.quality())) {
-        let first =
-            format!("For the media, choose `{}`: compared with `{baseline}` it is {}.", best.name, best.describe());
-        return vec![first, others(table, best.index)];
-    }
-    // A higher mean that the runs do not confirm.
-    let unclear =
-        || candidates.iter().filter(|c| c.quality() == 0.0).filter_map(|c| Some((c, c.unclear_quality(table)?)));
-    let gain = |(mean, base): (f64, f64)| mean - base;
-    let most = unclear().max_by(|a, b| gain(a.1).total_cmp(&gain(b.1)));
-    if let Some((other, quality)) = most.filter(|(_, quality)| gain(*quality) > 0.0) {
-        return undecided(other.name, "better", quality, baseline, seeds);
-    }
-    let is_equal = |c: &&Candidate<'_>| c.quality() == 0.0 && c.unclear_quality(table).is_none();
-    let equal = || candidates.iter().rev().filter(is_equal).filter(|c| !c.better.is_empty());
-    if let Some(best) = equal().filter(|c| c.worse.is_empty()).max_by_key(|c| c.better.len()) {
-        let (name, better) = (best.name, best.describe());
-        let first = format!("For the media, choose `{name}`: quality equals that of `{baseline}`, and it is {better}.");
-        return vec![first, others(table, best.index)];
-    }
-    if let Some(other) = equal().max_by_key(|c| c.better.len()) {
-        let (name, index) = (other.name, other.index);
-        return vec![
-            format!("For the media, `{name}` and `{baseline}` give equal quality: choose by what matters to you."),
-            format!(
-                "`{name}` has {}; `{baseline}` has {}.",
-                figures(&other.better, index, 0),
-                figures(&other.worse, 0, index)
-            ),
-        ];
-    }
-    match (candidates.iter().find(|c| !c.worse.is_empty()), most) {
-        (Some(other), _) => vec![
-            format!("For the media, keep `{baseline}`: no other controller gives better quality."),
-            format!("`{}` is {}.", other.name, other.describe()),
-        ],
-        (None, _) if seeds < SEEDS_MIN => vec![
-            format!("{seeds} runs of each controller are too few for a significant difference."),
-            "Use `--repeats 10`.".to_owned(),
-        ],
-        (None, Some((other, quality))) => undecided(other.name, "worse", quality, baseline, seeds),
-        (None, None) => vec![
-            format!("For the media, no controller differs from `{baseline}` by an amount that matters."),
-            "More runs (`--repeats`) find smaller differences.".to_owned(),
-        ],
-    }
-}
-
-/// States that the runs do not tell whether a controller has better or worse quality, with its mean and that of the baseline.
-fn undecided(name: &str, word: &str, (mean, base): (f64, f64), baseline: &str, seeds: usize) -> Vec<String> {
-    vec![
-        format!(
-            "{seeds} runs do not tell whether `{name}` gives {word} quality than `{baseline}`: {mean:.2} instead of {base:.2} MOS in \
-             the mean."
-        ),
-        format!("Use `--repeats {}`.", (2 * seeds).max(10)),
-    ]
-}
-
-/// Returns the highest mean quality of a media flow under any controller; `None` if there is no estimate.
-fn best_quality(table: &ComparisonTable) -> Option<f64> {
-    let flows = table.rows.iter().filter(|row| row.metric == QUALITY && row.subject.stream.is_none());
-    flows.flat_map(|row| &row.values).flatten().map(|value| value.mean).reduce(f64::max)
-}
-
-/// A controller, and the quantities of media in which it differs from the baseline, in [`ORDER`].
-struct Candidate<'a> {
-    index: usize,
-    name: &'a str,
-    better: Vec<&'a ComparisonRow>,
-    worse: Vec<&'a ComparisonRow>,
-}
-
-impl<'a> Candidate<'a> {
-    fn of(table: &'a ComparisonTable, index: usize) -> Self {
-        let rows = |better: bool| {
-            let media = || table.rows.iter().filter(|row| row.subject.role == Role::Media);
-            let differs = |row: &&ComparisonRow| improves(row, index) == Some(better);
-            let first = |metric: &&str| media().filter(|row| row.metric == **metric).find(differs);
-            let mut rows: Vec<&ComparisonRow> = ORDER.iter().filter_map(first).collect();
-            // The delay of packets is part of that of frames.
-            if rows.iter().any(|row| row.metric == "frame_delay_p95_ms") {
-                rows.retain(|row| row.metric != "owd_p95_ms");
+    let ranked: Vec<&RankedController> = ranking.iter().take_while(|entry| entry.place.is_some()).collect();
+    let Some(best) = ranked.first() else { return Vec::new() };
+    // A place between them may be decided: it varies less.
+    let tied: Vec<&RankedController> = ranked.iter().copied().filter(|entry| entry.tied).collect();
+    let (is_poor, is_one_run) = (best.score.mean < POOR, best.score.n == 1);
+    let (who, score, loses) = (name(best), best.score.mean, loss_beyond([0.0; 3], best));
+    let has_pick = tied.len() == 1 || is_one_run;
+    let mut sentences = vec![match ranked.get(1) {
+        None if is_poor => format!("{who} is poor: it has {score:.1} of 100 and {loses}."),
+        None => format!("{who} has {score:.1} of 100 and {loses}."),
+        Some(_) if is_poor => format!("All are poor: the best, {who}, has {score:.1} of 100 and {loses}."),
+        Some(second) if has_pick => {
+            let is = if is_one_run { "is first in one run" } else { "is best" };
+            format!("{who} {is}: {score:.1} of 100; {}.", ahead(best, second))
+        }
+        Some(_) => {
+            let scores: Vec<String> = tied.iter().map(|entry| format!("{:.1}", entry.score.mean)).collect();
+            format!("{} are not told apart: {} of 100.", joined(&names(&tied)), joined(&scores))
+        }
+    }];
+    match ranked.get(1) {
+        None => {}
+        Some(_) if is_one_run => sentences.push(format!("One run gives no interval; `--repeats {RUNS}` gives one.")),
+        Some(second) if has_pick && is_poor => sentences.push(format!("It is {}.", ahead(best, second))),
+        Some(_) if has_pick => {}
+        Some(_) => {
+            if is_poor {
+                sentences.push(format!("It is not told apart from {}.", joined(&names(&tied[1..]))));
             }
-            rows
-        };
-        Self { index, name: &table.controllers[index], better: rows(true), worse: rows(false) }
+            let runs = ranking.iter().zip(scored).filter(|(entry, _)| entry.tied).map(|(_, scored)| scored);
+            sentences.extend(differences(&runs.collect::<Vec<_>>()));
+            sentences.extend(further_runs(&tied[1..], best.score.n));
+        }
     }
-
-    /// Describes where it is better and where it is worse; it is one of both.
-    fn describe(&self) -> String {
-        let parts = [("better", &self.better), ("worse", &self.worse)];
-        let parts = parts.iter().filter(|(_, rows)| !rows.is_empty());
-        let described = parts.map(|(word, rows)| format!("{word} in {}", figures(rows, self.index, 0)));
-        described.collect::<Vec<_>>().join(", but ")
-    }
-
-    /// Returns the mean difference of the media flows' quality if it counts; 0 if not.
-    fn quality(&self) -> f64 {
-        let rows = self.better.iter().chain(&self.worse).filter(|row| row.metric == QUALITY);
-        rows.filter_map(|row| Some((*row.differences.get(self.index)?)?.mean)).sum()
-    }
-
-    /// Returns its mean quality and that of the baseline for the first media flow in which they differ by an amount that matters,
-    /// but not significantly.
-    fn unclear_quality(&self, table: &ComparisonTable) -> Option<(f64, f64)> {
-        let rows = table.rows.iter().filter(|row| row.metric == QUALITY && row.subject.role == Role::Media);
-        let is_unclear = |d: &ComparedDifference| d.judgement.verdict == Verdict::Undecided && d.mean.abs() >= d.margin;
-        let row = rows.into_iter().find(|row| row.differences[self.index].as_ref().is_some_and(is_unclear))?;
-        Some((row.values[self.index]?.mean, row.values[0]?.mean))
-    }
+    let causal =
+        ranking.iter().find(|entry| entry.kind == RowKind::Oracle && entry.controller == Oracle::Causal.name());
+    let allowed = causal.map(|oracle| oracle.score.mean).filter(|allowed| *allowed > score);
+    sentences.extend(allowed.map(|allowed| format!("The path itself allows {allowed:.1}.")));
+    let kept = best.others_keep.filter(|kept| has_pick && *kept < HARM);
+    let describe = |kept| format!("With {who}, other flows keep {:.0} % of their fair share.", 100.0 * kept);
+    sentences.extend(kept.map(describe));
+    sentences
 }
 
-/// Returns whether a controller improves a quantity; `None` if it does not differ by an amount that matters.
-fn improves(row: &ComparisonRow, controller: usize) -> Option<bool> {
-    row.differences.get(controller)?.as_ref()?.improves()
+fn name(entry: &RankedController) -> String {
+    format!("`{}`", entry.controller)
 }
 
-fn kind(metric: &str) -> MetricKind {
-    metrics::find(metric).map_or(MetricKind::Number, |metric| metric.kind)
+fn names(entries: &[&RankedController]) -> Vec<String> {
+    entries.iter().map(|entry| name(entry)).collect()
 }
 
-/// Describes what a controller does to other traffic and to the queue, compared with the baseline.
-fn others(table: &ComparisonTable, controller: usize) -> String {
-    let changed = |row: &&ComparisonRow| improves(row, controller).is_some();
-    let describe = |row: &ComparisonRow| {
-        let mean = |of: usize| row.values[of].map_or_else(String::new, |value| kind(&row.metric).show(value.mean));
-        format!("the {} is {} instead of {}", named(row), mean(controller), mean(0))
+/// Returns the points that each cause costs, in the order of [`CAUSES`].
+fn lost(entry: &RankedController) -> [f64; 3] {
+    [entry.lost_to_rate, entry.lost_to_delay, entry.lost_to_freezes]
+}
+
+/// Describes the loss that exceeds the given ones the most.
+fn loss_beyond(others: [f64; 3], entry: &RankedController) -> String {
+    let causes = CAUSES.iter().zip(lost(entry)).zip(others);
+    let most = causes.max_by(|((_, a), other_a), ((_, b), other_b)| (a - other_a).total_cmp(&(b - other_b)));
+    let ((cause, _), points) = most.expect("there are causes").0;
+    format!("loses {points:.1} to {cause}")
+}
+
+/// Describes how far the first place is before the second, and what the second loses.
+fn ahead(best: &RankedController, second: &RankedController) -> String {
+    let difference = second.difference.expect("it is compared with the first");
+    let interval =
+        if difference.interval.is_finite() { format!(" ± {:.1}", difference.interval) } else { String::new() };
+    let loses = loss_beyond(lost(best), second);
+    format!("{:.1}{interval} points before {}, which {loses}", -difference.mean, name(second))
+}
+
+/// Describes in what the first and the last of a tie group differ by more than a matter of taste.
+fn differences(tied: &[&Scored]) -> Option<String> {
+    let pairs = tied.len() * (tied.len() - 1) / 2;
+    let comparisons = pairs * (CAUSES.len() + 1);
+    let differ = |values: &[&[f64]], margin: f64| {
+        let order = |a: &usize, b: &usize| mean(values[*a]).total_cmp(&mean(values[*b]));
+        let (least, most) = ((0..tied.len()).min_by(order)?, (0..tied.len()).max_by(order)?);
+        let found = paired(values[least], values[most], margin, comparisons)?;
+        (found.judgement.verdict == Verdict::Holds).then(|| [least, most].map(|of| (&tied[of].name, mean(values[of]))))
     };
-    let rows: Vec<String> = table
-        .rows
+    let mut parts: Vec<String> = CAUSES
         .iter()
-        .filter(|row| row.subject.role != Role::Media)
-        .filter(changed)
-        .take(NAMED)
-        .map(describe)
+        .enumerate()
+        .filter_map(|(cause, (label, _))| {
+            let lost: Vec<&[f64]> = tied.iter().map(|of| &of.lost[cause][..]).collect();
+            let [(a, least), (b, most)] = differ(&lost, TASTE.0)?;
+            Some(format!("`{a}` loses {least:.1} to {label}, `{b}` {most:.1}"))
+        })
         .collect();
-    match rows.is_empty() {
-        true => "It changes neither other traffic nor the bottleneck by an amount that matters.".to_owned(),
-        false => format!("With it, {}.", joined(&rows)),
-    }
+    let kept: Option<Vec<&[f64]>> = tied.iter().map(|of| of.others.as_deref()).collect();
+    parts.extend(kept.and_then(|kept| differ(&kept, TASTE.1)).map(|[(a, least), (b, most)]| {
+        format!(
+            "with `{b}` other flows keep {:.0} % of their fair share, with `{a}` {:.0} %",
+            100.0 * most,
+            100.0 * least
+        )
+    }));
+    let mut text = parts.join("; ");
+    text.get_mut(..1)?.make_ascii_uppercase();
+    Some(text + ".")
 }
 
-fn named(row: &ComparisonRow) -> String {
-    format!("{} of {}", row.label, row.subject.name())
-}
-
-/// Lists the first quantities with their means under two controllers: `loss of call (0.1 % instead of 2.0 %)`.
-fn figures(rows: &[&ComparisonRow], controller: usize, other: usize) -> String {
-    let mean =
-        |row: &ComparisonRow, of: usize| row.values[of].map_or_else(String::new, |v| kind(&row.metric).show(v.mean));
-    let describe =
-        |row: &ComparisonRow| format!("{} ({} instead of {})", named(row), mean(row, controller), mean(row, other));
-    let mut names: Vec<String> = rows.iter().take(NAMED).map(|row| describe(row)).collect();
-    if rows.len() > NAMED {
-        names.push(format!("{} more", rows.len() - NAMED));
+/// States how many runs would tell the tied controllers from the first.
+fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
+    let judgements = || tied.iter().filter_map(|entry| Some(entry.difference?.judgement));
+    if judgements().all(|judgement| judgement.verdict == Verdict::Fails) {
+        return None;
     }
-    joined(&names)
+    let further: Option<Vec<u64>> = judgements().map(|judgement| judgement.further_runs).collect();
+    Some(match further.and_then(|further| further.into_iter().max()) {
+        Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
+        Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),
+        None => "More runs would hardly tell them apart.".to_owned(),
+    })
 }
 
 /// Joins names by commas and a final `and`.
@@ -232,129 +150,94 @@ fn joined(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ranking::ranking;
     use super::*;
-    use crate::results::{Judgement, Subject};
-    use paceline_netsim::records::{Better as Direction, Label, Summary};
 
-    /// Whether a significant difference is an improvement.
-    type Significant = Option<bool>;
-    const BETTER: Significant = Some(true);
-    const WORSE: Significant = Some(false);
-    const UNDECIDED: Significant = None;
-
-    /// The role, the metric, the means under three controllers, and the differences of the second and third one.
-    type Row = (Role, &'static str, [f64; 3], Significant, Significant);
-
-    fn table(rows: &[Row], seeds: u64) -> ComparisonTable {
-        let row = |(role, metric, means, second, third): &Row| ComparisonRow {
-            subject: Subject { role: *role, flow: Some("call".to_owned()), stream: None },
-            metric: (*metric).to_owned(),
-            label: metric.split('_').next().unwrap().to_owned(),
-            better: Direction::Higher,
-            values: means.map(|mean| Some(Summary { mean, std: 0.0, ci95: 0.0, n: seeds as usize })).into(),
-            best: vec![false; 3],
-            differences: [(None, 0), (Some(*second), 1), (Some(*third), 2)]
-                .map(|(significant, at)| {
-                    let (mean, margin) = (means[at] - means[0], relevant(metric, means[0]));
-                    let verdict = match significant? {
-                        None => Verdict::Undecided,
-                        Some(_) if mean.abs() >= margin => Verdict::Holds,
-                        Some(_) => Verdict::Fails,
-                    };
-                    let judgement = Judgement { verdict, further_runs: None };
-                    Some(ComparedDifference { mean, interval: 0.0, margin, better: significant?, judgement })
-                })
-                .into(),
-        };
-        ComparisonTable {
-            scenario: "x/y".to_owned(),
-            title: String::new(),
-            case: Label::default(),
-            changes: Vec::new(),
-            world: "sim".to_owned(),
-            controllers: ["a", "b", "c"].map(str::to_owned).into(),
-            seeds: (1..=seeds).collect(),
-            command: String::new(),
-            judged: 2 * rows.len(),
-            rows: rows.iter().map(row).collect(),
-            verdict: Vec::new(),
-        }
+    /// A controller: its scores and its points lost to rate, delay and freezes by seed.
+    fn of(name: &str, kind: RowKind, scores: &[f64], lost: [&[f64]; 3]) -> Scored {
+        Scored { name: name.to_owned(), kind, scores: scores.to_vec(), lost: lost.map(<[f64]>::to_vec), others: None }
     }
 
-    const RATE: Row = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], BETTER, BETTER);
-    const LOSS: Row = (Role::Media, "loss_ratio", [0.02, 0.03, 0.01], WORSE, BETTER);
-    const DELAY: Row = (Role::Media, "frame_delay_p95_ms", [50.0, 90.0, 60.0], WORSE, WORSE);
+    fn nada() -> Scored {
+        of("nada", RowKind::Controller, &[73.0, 72.0, 71.0], [&[20.0; 3], &[4.0, 5.0, 6.0], &[3.0; 3]])
+    }
 
-    fn quality(means: [f64; 3], second: Significant, third: Significant) -> Row {
-        (Role::Media, QUALITY, means, second, third)
+    /// 12, 13 and 14 points behind `nada`.
+    fn drc() -> Scored {
+        of("drc", RowKind::Controller, &[61.0, 59.0, 57.0], [&[10.0; 3], &[24.9, 26.9, 28.9], &[4.1; 3]])
+    }
+
+    fn causal(score: f64) -> Scored {
+        of("causal", RowKind::Oracle, &[score; 3], [&[1.0; 3], &[2.0; 3], &[3.0; 3]])
+    }
+
+    #[track_caller]
+    fn check(mut scored: Vec<Scored>, expected: &[&str]) {
+        let ranking = ranking(&mut scored);
+        assert_eq!(sentences(&ranking, &scored), expected);
+    }
+
+    /// Differences -12, -13, -14: mean -13, standard deviation 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484.
+    #[test]
+    fn a_controller_alone_in_its_group_is_the_pick() {
+        let pick = "`nada` is best: 72.0 of 100; 13.0 ± 2.5 points before `drc`, which loses 26.9 to delay.";
+        check(vec![drc(), nada()], &[pick]);
+        check(vec![drc(), causal(80.0), nada()], &[pick, "The path itself allows 80.0."]);
+        check(vec![drc(), causal(71.0), nada()], &[pick]);
+        let keeps = |part: f64| Scored { others: Some(vec![part; 3]), ..nada() };
+        check(vec![keeps(0.5), drc()], &[pick]);
+        check(vec![keeps(0.49), drc()], &[pick, "With `nada`, other flows keep 49 % of their fair share."]);
+        check(vec![nada()], &["`nada` has 72.0 of 100 and loses 20.0 to rate."]);
+        check(vec![], &["No controller has a score in each run, so there is no ranking."]);
+    }
+
+    /// Differences 1, -2, -2: mean -1, standard deviation sqrt 3, half-width 4.303. Of 13 runs it is 2.179 sqrt(3 / 13) = 1.047, of
+    /// 14 runs 2.160 sqrt(3 / 14) = 0.9999.
+    #[test]
+    fn a_tie_group_is_named_with_what_differs_in_it() {
+        let a = of("a", RowKind::Controller, &[70.0, 72.0, 74.0], [&[5.0; 3], &[10.0, 11.0, 12.0], &[1.0; 3]]);
+        let b = of("b", RowKind::Controller, &[71.0, 70.0, 72.0], [&[14.0; 3], &[3.0, 4.0, 5.0], &[1.5; 3]]);
+        let tie = "`a` and `b` are not told apart: 72.0 and 71.0 of 100.";
+        let more = "About 11 more runs would decide: `--repeats 14`.";
+        let differs = "`a` loses 5.0 to rate, `b` 14.0; `b` loses 4.0 to delay, `a` 11.0";
+        check(vec![b.clone(), a.clone()], &[tie, &format!("{differs}."), more]);
+        let keeps = |of: &Scored, part: f64| Scored { others: Some(vec![part; 3]), ..of.clone() };
+        let harm = "with `b` other flows keep 90 % of their fair share, with `a` 40 %.";
+        check(vec![keeps(&a, 0.4), keeps(&b, 0.9)], &[tie, &format!("{differs}; {harm}"), more]);
+        // Less than 5 % of a fair share is a matter of taste, as are 0.5 points lost to freezes.
+        check(vec![keeps(&a, 0.86), keeps(&b, 0.9)], &[tie, &format!("{differs}."), more]);
+        let same = |name: &str| Scored { name: name.to_owned(), ..nada() };
+        check(vec![same("x"), same("y")], &["`x` and `y` are not told apart: 72.0 and 72.0 of 100."]);
     }
 
     #[test]
-    fn quality_decides() {
-        let traffic = (Role::Traffic, "throughput_bps", [3e6, 2e6, 1e6], WORSE, WORSE);
-        let found = sentences(&table(&[quality([3.0, 3.5, 3.2], BETTER, BETTER), RATE, LOSS, traffic], 5));
-        assert_eq!(
-            found[0],
-            "For the media, choose `b`: compared with `a` it is better in quality of call (3.50 MOS instead of 3.00 MOS) and \
-             throughput of call (2.000 Mbit/s instead of 1.000 Mbit/s), but worse in loss of call (3.000 % instead of 2.000 %)."
-        );
-        assert_eq!(found[1], "With it, the throughput of call is 2.000 Mbit/s instead of 3.000 Mbit/s.");
-        let found = sentences(&table(&[quality([3.0, 2.5, 2.8], WORSE, WORSE), RATE], 5));
-        assert_eq!(found[0], "For the media, keep `a`: no other controller gives better quality.");
-    }
-
-    /// At equal quality a controller without disadvantage is chosen: the delay of c is worse by less than 20 ms.
-    #[test]
-    fn small_differences_do_not_count() {
-        let same = quality([3.0, 3.05, 2.95], BETTER, WORSE);
-        let found = sentences(&table(&[same, RATE, LOSS, DELAY], 5));
-        assert!(
-            found[0].starts_with("For the media, choose `c`: quality equals that of `a`, and it is better in"),
-            "{found:?}"
-        );
-        assert_eq!(found[1], "It changes neither other traffic nor the bottleneck by an amount that matters.");
-        let found = sentences(&table(&[same], 5));
-        assert_eq!(found[0], "For the media, no controller differs from `a` by an amount that matters.");
-    }
-
-    /// 3.4 MOS are not equal to 3.0, although the runs do not tell them apart; the order of the controllers does not matter.
-    #[test]
-    fn a_higher_mean_that_is_not_significant_is_not_equal() {
-        for (means, name, other) in [([3.0, 3.0, 3.4], 'c', 2), ([3.0, 3.4, 3.0], 'b', 1)] {
-            let found = sentences(&table(&[quality(means, UNDECIDED, UNDECIDED), RATE], 10));
-            let first = format!(
-                "10 runs do not tell whether `{name}` gives better quality than `a`: 3.40 instead of 3.00 MOS in the mean."
-            );
-            assert_eq!(found, [first, "Use `--repeats 20`.".to_owned()], "{other}");
-        }
-        // One of lower quality, perhaps, is not chosen as an equal one.
-        let found = sentences(&table(&[quality([3.0, 2.6, 3.0], UNDECIDED, UNDECIDED), RATE], 10));
-        assert!(found[0].starts_with("For the media, choose `c`: quality equals that of `a`"), "{found:?}");
-        // Nor is a mean that is lower by 0.4 MOS no difference.
-        let found = sentences(&table(&[quality([3.0, 2.6, 2.6], UNDECIDED, UNDECIDED)], 10));
-        assert!(found[0].starts_with("10 runs do not tell whether `c` gives worse quality than `a`"), "{found:?}");
+    fn poor_calls_are_ranked() {
+        let lost = || [&[10.0; 3][..], &[12.0; 3], &[50.0; 3]];
+        let x = of("x", RowKind::Controller, &[28.0; 3], lost());
+        let y = of("y", RowKind::Controller, &[20.0, 21.0, 22.0], [&[20.0; 3], &[9.0; 3], &[50.0; 3]]);
+        let poor = "All are poor: the best, `x`, has 28.0 of 100 and loses 50.0 to freezes.";
+        let ahead = "It is 7.0 ± 2.5 points before `y`, which loses 20.0 to rate.";
+        check(vec![x.clone(), y, causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
+        let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
+        let tie = "It is not told apart from `y`.";
+        check(vec![x.clone(), near], &[poor, tie, "More runs would hardly tell them apart."]);
+        check(vec![x.clone()], &["`x` is poor: it has 28.0 of 100 and loses 50.0 to freezes."]);
+        let at = |score: f64| Scored { scores: vec![score; 3], ..x.clone() };
+        check(vec![at(50.0)], &["`x` has 50.0 of 100 and loses 50.0 to freezes."]);
     }
 
     #[test]
-    fn a_trade_off_is_named_with_its_figures() {
-        let found = sentences(&table(
-            &[RATE, LOSS, DELAY].map(|(role, metric, means, b, _)| (role, metric, means, b, UNDECIDED)),
-            5,
-        ));
-        assert_eq!(found[0], "For the media, `b` and `a` give equal quality: choose by what matters to you.");
-        assert_eq!(
-            found[1],
-            "`b` has throughput of call (2.000 Mbit/s instead of 1.000 Mbit/s); `a` has frame of call (50.0 ms instead of \
-             90.0 ms) and loss of call (2.000 % instead of 3.000 %)."
-        );
+    fn one_run_is_ranked_without_an_interval() {
+        let cut =
+            |of: Scored| Scored { scores: of.scores[1..2].to_vec(), lost: of.lost.map(|l| l[1..2].to_vec()), ..of };
+        let first = "`nada` is first in one run: 72.0 of 100; 13.0 points before `drc`, which loses 26.9 to delay.";
+        check(vec![cut(drc()), cut(nada())], &[first, "One run gives no interval; `--repeats 10` gives one."]);
     }
 
     #[test]
-    fn too_little_data_and_unusable_calls_give_no_choice() {
-        assert!(sentences(&table(&[RATE], 1))[0].starts_with("One seed gives no confidence interval"));
-        let unclear = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], UNDECIDED, UNDECIDED);
-        assert!(sentences(&table(&[unclear], 3))[0].starts_with("3 runs of each controller are too few"));
-        let dead = sentences(&table(&[quality([1.0, 1.4, 1.0], BETTER, BETTER), RATE], 5));
-        assert!(dead[0].ends_with("at most 1.40 of 5."), "{dead:?}");
+    fn what_is_shown_as_scale_is_never_the_pick() {
+        let faulty = Scored { name: "faulty-x".to_owned(), kind: RowKind::Faulty, scores: vec![99.0; 3], ..drc() };
+        check(vec![faulty.clone(), nada()], &["`nada` has 72.0 of 100 and loses 20.0 to rate."]);
+        check(vec![faulty], &[]);
     }
 }

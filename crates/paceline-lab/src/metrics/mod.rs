@@ -38,6 +38,7 @@ pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
 pub use metric::{MetricSpec, Tolerance};
 pub use oscillation::Oscillations;
+pub(crate) use run_data::is_intermittent;
 
 use accumulators::Delays;
 use metric::Accumulator;

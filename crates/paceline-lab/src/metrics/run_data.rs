@@ -68,6 +68,6 @@ impl<'a> RunData<'a> {
 }
 
 /// Returns whether a flow has data only at times: TCP with pauses. It shares a link only while it has data.
-pub(super) fn is_intermittent(flow: &FlowPlan) -> bool {
+pub(crate) fn is_intermittent(flow: &FlowPlan) -> bool {
     matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.workload != Workload::Bulk)
 }

@@ -1,6 +1,6 @@
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
-use crate::results::{Judgement, Verdict};
+use crate::results::{Judgement, RowKind, Verdict};
 use paceline_netsim::records::json::{finite_or_null, or_infinite};
 use paceline_netsim::records::{Better, Label, Summary};
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,39 @@ pub struct ComparisonTable {
     pub judged: usize,
     /// The compared quantities: media first, then other traffic, then the bottleneck.
     pub rows: Vec<ComparisonRow>,
-    /// What follows from the table, in two sentences.
+    /// The controllers in order of their mean score, then those that are only shown as scale. Controllers without a score in some
+    /// run are not in it.
+    #[serde(default)]
+    pub ranking: Vec<RankedController>,
+    /// What follows from the ranking, in a few sentences.
     pub verdict: Vec<String>,
+}
+
+/// A controller in a ranking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankedController {
+    /// Its place, from 1; `None` for what is shown as scale: an oracle, a faulty controller, or a sender that controls nothing.
+    pub place: Option<usize>,
+    /// Its name.
+    pub controller: String,
+    /// Its purpose.
+    pub kind: RowKind,
+    /// Its score, over the seeds.
+    pub score: Summary,
+    /// Mean of the points that a low rate costs.
+    pub lost_to_rate: f64,
+    /// Mean of the points that delay costs.
+    pub lost_to_delay: f64,
+    /// Mean of the points that freezes cost.
+    pub lost_to_freezes: f64,
+    /// Its score minus that of the first place, seed by seed; `None` for the first place. `holds`: it differs. The intervals of all
+    /// places together contain the true differences with 95 % confidence.
+    pub difference: Option<ComparedDifference>,
+    /// Whether it is in the tie group of the first place: it is not significantly worse.
+    pub tied: bool,
+    /// The part of their fair share that other flows receive, mean of the flows that have no compared controller; `None` if there is
+    /// no such flow. The fair share is an equal part of the slowest hop, or what their sources allow, where that is less.
+    pub others_keep: Option<f64>,
 }
 
 /// One quantity under each controller.

@@ -58,7 +58,7 @@ pub use cells::{
     Report, SCOREBOARD_FILE, Scoreboard, VerdictCounts, VerdictSummary, count_verdicts,
 };
 pub use check::{Check, Judgement, Verdict};
-pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
+pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, RankedController, Role, Subject};
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};

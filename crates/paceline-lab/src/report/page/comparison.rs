@@ -1,6 +1,7 @@
-//! The table that a page of a comparison opens with: quantities by controllers, and the verdict.
+//! What a page of a comparison opens with: the verdict, the ranking, and quantities by controllers.
 
 use crate::report::check_text::summary_text;
+use crate::report::ranking_text;
 use crate::results::{ComparisonRow, ComparisonTable, Role};
 use paceline_netsim::records::{MetricCatalogue, MetricKind};
 
@@ -10,6 +11,10 @@ pub(super) struct ComparisonView {
     pub(super) controllers: Vec<String>,
     pub(super) subjects: Vec<SubjectView>,
     pub(super) verdict: String,
+    /// The rows of the ranking, the headings first.
+    pub(super) ranking: Vec<Vec<String>>,
+    /// How to read the ranking.
+    pub(super) ranking_legend: String,
     /// How to read the table.
     pub(super) legend: String,
 }
@@ -58,6 +63,8 @@ impl ComparisonView {
             subjects: table.by_subject().map(|rows| SubjectView::of(rows, &table.controllers, metrics)).collect(),
             // Backticks mark names in the terminal only.
             verdict: table.verdict.join(" ").replace('`', ""),
+            ranking: ranking_text::rows(&table.ranking),
+            ranking_legend: ranking_text::legend(&table.ranking),
             legend,
         }
     }

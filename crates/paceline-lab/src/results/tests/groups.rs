@@ -65,6 +65,7 @@ pub(super) fn comparison(scenario: &str, controllers: &[&str]) -> ComparisonTabl
         command: String::new(),
         judged: 0,
         rows: Vec::new(),
+        ranking: Vec::new(),
         verdict: Vec::new(),
     }
 }

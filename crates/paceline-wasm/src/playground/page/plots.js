@@ -3,7 +3,7 @@
 const PLOT_HEIGHT = { rate: 200, queue: 130, loss: 100, signals: 150 };
 const FACTS = [
   ["utilization", "link used"], ["throughput_bps", "throughput"], ["queue_p50_ms", "queue, median"], ["queue_p95_ms", "queue, 95 %"],
-  ["loss_ratio", "packets lost"], ["frame_delay_p95_ms", "frame delay, 95 %"], ["freeze_duration_s", "frozen"], ["quality_mos", "quality, 1 to 5"],
+  ["loss_ratio", "packets lost"], ["frame_delay_p95_ms", "frame delay, 95 %"], ["freeze_duration_s", "frozen"], ["score", "score, of 100"],
 ];
 const HIGHEST_OF = 1.08; // room above the highest value
 
