@@ -109,7 +109,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let undecided = report.suites.iter().map(SuiteReport::undecided).sum::<usize>();
     if undecided > 0 {
         let advice = if arguments.strict { "" } else { "; --strict makes that exit code 1" };
-        eprintln!("warning: {undecided} verdicts are undecided{advice}");
+        eprintln!("warning: undecided verdicts: {undecided}{advice}");
     }
     // What follows also shows the earlier results.
     let own = subjects.len();
