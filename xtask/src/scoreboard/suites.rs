@@ -139,7 +139,8 @@ mod tests {
     #[test]
     fn lines_of_other_libraries_stay() {
         let lines = |names: &[&str]| names.iter().map(|name| format!("{name}\town/a\t1/1\t-\tab")).collect::<Vec<_>>();
-        let kept = table(&json!({"repeats": 3}), lines(&["scream", "nada", "goog_cc-0.1.4", "rtc-interceptor-0.21"]), "");
+        let kept =
+            table(&json!({"repeats": 3}), lines(&["scream", "nada", "goog_cc-0.1.4", "rtc-interceptor-0.21"]), "");
         assert_eq!(table(&json!({"repeats": 3}), lines(&["nada", "scream"]), &kept), kept);
         // A line of this library that is missing is a difference.
         assert_ne!(table(&json!({"repeats": 3}), lines(&["nada"]), &kept), kept);

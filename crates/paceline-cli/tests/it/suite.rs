@@ -62,7 +62,10 @@ fn prints_which_bounds_hold() {
     let accepted = run(&["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));
     let expected = fs::read_to_string(folder.join("own.expected.toml")).unwrap();
-    contains_all(&expected, &["repeats = 2\nsequential = true\n", "fixed = [\n    \"own/rate rate=high: no-queue\",\n]"]);
+    contains_all(
+        &expected,
+        &["repeats = 2\nsequential = true\n", "fixed = [\n    \"own/rate rate=high: no-queue\",\n]"],
+    );
     contains_all(&one_line(stdout(&run(&[]), 0)), &["every verdict is as expected"]);
 
     fs::write(folder.join("own.expected.toml"), expected.replace("rate=high", "rate=low")).unwrap();
@@ -87,7 +90,8 @@ fn undecided_verdicts_fail_only_if_strict() {
         .replace("metric = \"queue_p95_ms\"\nbounds = [0, 50]", "metric = \"loss_ratio\"\nbounds = [0, 0.02]");
     let scenario = lossy.split("[[case]]\nlabel = { rate = \"high\" }").next().unwrap().to_owned();
     let scenario = scenario + &lossy[lossy.find("[[assert]]").unwrap()..];
-    let folder = folder("suite-strict", &[("own.suite.toml", &MANIFEST.replace("= 2", "= 5")), ("rate.toml", &scenario)]);
+    let folder =
+        folder("suite-strict", &[("own.suite.toml", &MANIFEST.replace("= 2", "= 5")), ("rate.toml", &scenario)]);
     fs::write(folder.join("own.expected.toml"), "repeats = 5\nsequential = true\n[fails]\nfixed = []\n").unwrap();
     let run =
         |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed"], more].concat());

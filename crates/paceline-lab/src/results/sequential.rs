@@ -125,7 +125,8 @@ mod tests {
     /// The limit is at half of the standard deviation above the mean, at one, two and four.
     #[test]
     fn few_seeds_decide_far_from_the_limit() {
-        let [near, one, two, far] = [0.5, 1.0, 2.0, 4.0].map(|limit| simulate(Looks::up_to(40), limit, RandomStream::normal));
+        let [near, one, two, far] =
+            [0.5, 1.0, 2.0, 4.0].map(|limit| simulate(Looks::up_to(40), limit, RandomStream::normal));
         within(near[0], 0.58, 0.66);
         within(near[1], 0.0002, 0.003);
         within(near[2], 32.0, 34.0);

@@ -187,7 +187,8 @@ fn compares_verdicts_with_the_expected_ones() {
 #[test]
 fn keeps_the_verdicts_of_other_controllers() {
     let folder = Folder::new("keeps", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
-    let before = Expected { repeats: 2, sequential: true, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
+    let before =
+        Expected { repeats: 2, sequential: true, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
     let report = folder.run(None).unwrap();
     let kept = Expected::of(&report.suites[0], Some(&before));
     assert_eq!(kept.fails.keys().collect::<Vec<_>>(), ["fixed", "nada"]);

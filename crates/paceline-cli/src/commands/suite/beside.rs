@@ -24,8 +24,7 @@ impl Earlier {
         report.suites.sort_by_key(|suite| suites.iter().position(|here| here.id == suite.id));
         for earlier in &report.suites {
             let (id, there) = (&earlier.id, earlier.repeats_text());
-            let of_suite =
-                |suite: &Suite| repeats_text(repeats.unwrap_or(suite.repeats), repeats.is_none());
+            let of_suite = |suite: &Suite| repeats_text(repeats.unwrap_or(suite.repeats), repeats.is_none());
             let here = suites.iter().find(|suite| suite.id == *id).map(of_suite);
             if let Some(here) = here.filter(|here| *here != there) {
                 let change = match earlier.sequential {
