@@ -184,8 +184,10 @@ impl Experiment {
     /// Returns whether more runs may decide a bound of a case. Extremes are judged after all runs.
     pub(crate) fn needs_runs(&self, runs: &ExperimentRuns, case: usize) -> bool {
         let is_open = |a: &Assert| {
-            let judgement = || self.judgement(runs, &CellSpec::bound(case, a), &check_of_bound(a));
-            a.runs != Statistic::Mean || judgement().verdict == Verdict::Undecided
+            let spec = CellSpec::bound(case, a);
+            a.runs != Statistic::Mean
+                || self.includes_too_few(runs, &spec)
+                || self.judgement(runs, &spec, &check_of_bound(a)).verdict == Verdict::Undecided
         };
         self.cases[case].asserts.iter().any(is_open)
     }
