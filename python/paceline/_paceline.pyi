@@ -270,8 +270,9 @@ class SuiteRuns:
     ) -> Self: ...
     def run(self, threads: int | None, progress: _Progress) -> None:
         """Makes the missing runs on local threads; `None`: one for each core."""
-    def jobs(self, workers: int, batch: int | None) -> list[tuple[int, str, str, int, list[int]]]:
-        """Returns the missing runs as jobs for this number of workers: number, suite, controller, index of the scenario, and seeds."""
+    def jobs(self, workers: int, batch: int | None) -> list[tuple[int, str, str, int, list[int], list[int]]]:
+        """Returns the missing runs as jobs for this number of workers: number, suite, controller, index of the scenario, indices of its
+        cases, and seeds. Finished runs may show that more are needed, until there are no jobs."""
     def add(self, job: int, runs: str) -> None:
         """Adds and stores the runs of a job, given as JSON."""
     def finish(self) -> FinishedSuites:
@@ -279,8 +280,10 @@ class SuiteRuns:
     def close(self) -> None:
         """Closes the folder."""
 
-def suite_job(suite: str, controller: str, scenario: int, seeds: list[int], registered: list[Any]) -> str:
-    """Makes the runs of a job and returns them as JSON: every case of a scenario of a suite under a controller."""
+def suite_job(
+    suite: str, controller: str, scenario: int, cases: list[int], seeds: list[int], registered: list[Any]
+) -> str:
+    """Makes the runs of a job and returns them as JSON: cases of a scenario of a suite under a controller."""
 
 @final
 class FinishedSuites:

@@ -11,7 +11,7 @@ from . import _paceline
 from .errors import ArgumentError, PacelineError, PackageMissing
 
 Jobs: TypeAlias = Callable[[int], list[tuple[Any, ...]]]
-"""Returns the arguments of each job for a number of workers."""
+"""Returns the arguments of each job for a number of workers. It is called again when these jobs are done, until there are none."""
 
 
 def check_engine(engine: str, client: Any) -> None:
@@ -50,7 +50,7 @@ def completed(
     def counted(workers: int) -> list[tuple[Any, ...]]:
         nonlocal count
         made = jobs(workers)
-        count = len(made)
+        count += len(made)
         return made
 
     for done, result in enumerate(_ENGINES[engine](client, function, shared, counted), 1):
@@ -66,13 +66,12 @@ def _dask(client: Any, function: Callable[..., Any], shared: Any, jobs: Jobs) ->
     if own:
         client = Client()
     try:
-        all_jobs = jobs(sum(client.nthreads().values()))
-        # Dask gives the job of a worker that died to another worker.
-        arguments = zip(*all_jobs, strict=True)
-        futures = client.map(function, *arguments, shared=shared, pure=False, retries=3) if all_jobs else []
-        for future, result in as_completed(futures, with_results=True):
-            future.release()
-            yield result
+        while all_jobs := jobs(sum(client.nthreads().values())):
+            # Dask gives the job of a worker that died to another worker.
+            futures = client.map(function, *zip(*all_jobs, strict=True), shared=shared, pure=False, retries=3)
+            for future, result in as_completed(futures, with_results=True):
+                future.release()
+                yield result
     finally:
         if own:
             client.close()
@@ -84,15 +83,16 @@ def _ray(client: Any, function: Callable[..., Any], shared: Any, jobs: Jobs) -> 
     if not ray.is_initialized():
         ray.init()
     workers = int(ray.cluster_resources().get("CPU", 1))
-    rest = iter(jobs(workers))
     remote: Any = ray.remote(max_retries=3)(function)
     sent = ray.put(shared)
-    # Limits the number of submitted jobs: a sweep may have millions.
-    pending = [remote.remote(*job, shared=sent) for job in islice(rest, 4 * workers)]
-    while pending:
-        done, pending = ray.wait(pending)
-        pending += [remote.remote(*job, shared=sent) for job in islice(rest, len(done))]
-        yield from ray.get(done)
+    while all_jobs := jobs(workers):
+        rest = iter(all_jobs)
+        # Limits the number of submitted jobs: a sweep may have millions.
+        pending = [remote.remote(*job, shared=sent) for job in islice(rest, 4 * workers)]
+        while pending:
+            done, pending = ray.wait(pending)
+            pending += [remote.remote(*job, shared=sent) for job in islice(rest, len(done))]
+            yield from ray.get(done)
 
 
 _ENGINES: dict[str, Callable[[Any, Callable[..., Any], Any, Jobs], Iterator[Any]]] = {"dask": _dask, "ray": _ray}

@@ -212,11 +212,13 @@ class _Task:
                 (Path(folder) / f"{name}.toml").write_text(text, encoding="utf-8")
             listed = ", ".join(f'"{name}"' for name in names)
             manifest = Path(folder) / "search.suite.toml"
-            manifest.write_text(
-                f'id = "search"\ntitle = "Schedules"\nrepeats = {seeds}\nscenarios = [{listed}]\n', encoding="utf-8"
-            )
+            manifest.write_text(f'id = "search"\ntitle = "Schedules"\nscenarios = [{listed}]\n', encoding="utf-8")
             report = suite(
-                str(manifest), controllers=[self.controller, ORACLE], engine=self.engine, client=self.client
+                str(manifest),
+                controllers=[self.controller, ORACLE],
+                seeds=seeds,
+                engine=self.engine,
+                client=self.client,
             )
         own, oracle = report["suites"][0]["rows"]
         place = [one.id for one in BOUNDS].index(self.bound.id)
@@ -242,7 +244,7 @@ def _manifest(folder: Path, found: Sequence[Found]) -> Path:
     listed = ", ".join(f'"{one.name}"' for one in found)
     path = folder / "adversarial.suite.toml"
     title = "Paths that a search found, each against one controller"
-    path.write_text(f'id = "adversarial"\ntitle = "{title}"\nrepeats = {SEEDS}\nscenarios = [{listed}]\n', encoding="utf-8")
+    path.write_text(f'id = "adversarial"\ntitle = "{title}"\nscenarios = [{listed}]\n', encoding="utf-8")
     return path
 
 

@@ -68,12 +68,12 @@ class _Shared:
 
 
 def _run_job(
-    number: int, suite: str, controller: str, scenario: int, seeds: list[int], shared: _Shared
+    number: int, suite: str, controller: str, scenario: int, cases: list[int], seeds: list[int], shared: _Shared
 ) -> tuple[int, str]:
-    """Makes the runs of a job: a scenario of a suite under a controller on some seeds."""
+    """Makes the runs of a job: cases of a scenario of a suite under a controller on some seeds."""
     check_version(shared.version)
     own = [c for c in shared.controllers if c.name == controller]
-    return number, _paceline.suite_job(suite, controller, scenario, seeds, with_registered(own))
+    return number, _paceline.suite_job(suite, controller, scenario, cases, seeds, with_registered(own))
 
 
 def suite(
@@ -93,7 +93,8 @@ def suite(
 
     `names` are suites of the package, `all`, or manifests of your own. `controllers` are controllers of your own, and names of
     controllers and of the oracles `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `seeds` is the number of runs
-    of each test, on the seeds from 1, or the seeds themselves (default: the number in the manifest); `repeats` is another name of it.
+    of each test, on the seeds from 1, or the seeds themselves (default: as many as the verdicts of the test need, up to the number in
+    the manifest); `repeats` is another name of it.
 
     `out` is a folder that stores each finished run, and at the end the files of `paceline suite --out`. `resume` continues an
     earlier suite in the folder. `progress` shows a bar, or is called with the work that is done and its total.
@@ -101,6 +102,7 @@ def suite(
     `engine`: `threads` makes `jobs` runs at the same time in this process (default: the number of cores). `dask` uses the workers of
     `client`, a `distributed.Client` (default: a new cluster on this machine). `ray` uses the cluster of `ray.init` (default: a new
     one on this machine). A job of a worker is one scenario under one controller on `batch` seeds (default: chosen automatically).
+    Without `seeds`, jobs come in rounds, one for each number of seeds after which verdicts are judged.
     Manifests of your own must exist on each worker.
     """
     if not names:

@@ -77,7 +77,7 @@ def test_result_can_be_pickled(local):
 @pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_engine_gives_the_same_document(own, local, engine, package):
     importlib.import_module(package) if importlib.util.find_spec(package) else pytest.skip(f"{package} is missing")
-    # One scenario under three controllers on two seeds: a job of a seed each.
+    # One scenario under three controllers on two seeds, the highest number: a job of a seed each.
     sizes = []
     made = paceline.suite(own, controllers=CONTROLLERS, engine=engine, batch=1, progress=lambda *done: sizes.append(done))
     assert made.document == local.document and made._repr_html_() == local._repr_html_()

@@ -24,7 +24,7 @@ struct Arguments {
     /// Controllers of Paceline to run beside them.
     #[arg(long, value_delimiter = ',', default_value = "googcc", value_name = "A,B[,…]")]
     controllers: Vec<String>,
-    /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
+    /// Number of runs of each test, on seeds from 1; as many as its verdicts need if absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
     /// Writes suites.json, its page and the leaderboard into this folder.

@@ -70,8 +70,8 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>, Failu
     Ok(Subject::named(names, registry))
 }
 
-/// A job of a worker: its number, suite, controller, index of the scenario, and seeds.
-type Job = (usize, String, String, usize, Vec<u64>);
+/// A job of a worker: its number, suite, controller, index of the scenario, indices of its cases, and seeds.
+type Job = (usize, String, String, usize, Vec<usize>, Vec<u64>);
 
 #[pymethods]
 impl SuiteRuns {
@@ -146,14 +146,14 @@ impl SuiteRuns {
         })
     }
 
-    /// Returns the missing runs as jobs for this number of workers.
+    /// Returns the missing runs as jobs for this number of workers. Finished runs may show that more are needed, until there are no jobs.
     #[pyo3(signature = (workers, batch))]
     fn jobs(&self, workers: usize, batch: Option<usize>) -> Vec<Job> {
         let State { runs, jobs, .. } = &mut *self.state();
         *jobs = runs.jobs(workers, batch);
         let of = |(number, job): (usize, &SuiteJob)| {
-            let SuiteJob { suite, subject, scenario, seeds } = job;
-            (number, self.names[*suite].clone(), runs.subjects()[*subject].name.clone(), *scenario, seeds.clone())
+            let SuiteJob { suite, subject, scenario, cases, seeds } = job.clone();
+            (number, self.names[suite].clone(), runs.subjects()[subject].name.clone(), scenario, cases, seeds)
         };
         jobs.iter().enumerate().map(of).collect()
     }
@@ -193,13 +193,14 @@ impl SuiteRuns {
     }
 }
 
-/// Makes the runs of a job and returns them as JSON: every case of a scenario of a suite under a controller.
+/// Makes the runs of a job and returns them as JSON: cases of a scenario of a suite under a controller.
 #[pyfunction]
 pub fn suite_job(
     py: Python<'_>,
     suite: &str,
     controller: String,
     scenario: usize,
+    cases: Vec<usize>,
     seeds: Vec<u64>,
     registered: Vec<Registered>,
 ) -> PyResult<String> {
@@ -207,7 +208,7 @@ pub fn suite_job(
     let registry = registry_with(py, registered, &names)?;
     let suite = Suite::find(suite).map_err(Failure::from)?;
     let subjects = subjects(&names, &registry)?;
-    let job = SuiteJob { suite: 0, subject: 0, scenario, seeds };
+    let job = SuiteJob { suite: 0, subject: 0, scenario, cases, seeds };
     let runs = interruptible(py, |stop| {
         with_runner(WORLD, (&registry, stop), Repeat::default(), |runner| {
             Ok(paceline_lab::suite::SuiteRuns::run_job(runner, &suite, &subjects[0], &job)??)

@@ -66,7 +66,7 @@ pub(super) fn write(check: bool, names: &[&str]) -> Result<(), String> {
             let advice = "run `cargo xtask others all --into DIR`";
             return Err(format!("{} has no controllers of other libraries: {advice}", name(suite)));
         }
-        keep(check, &path, &table(&suite["repeats"], lines, &kept))?;
+        keep(check, &path, &table(suite, lines, &kept))?;
     }
     if check { Ok(()) } else { expected::write(false) }
 }
@@ -100,10 +100,11 @@ fn is_other(line: &str) -> bool {
 }
 
 /// Returns the table with these lines, and those of other libraries in the committed one.
-fn table(repeats: &Value, lines: Vec<String>, kept: &str) -> String {
+fn table(suite: &Value, lines: Vec<String>, kept: &str) -> String {
     let others = kept.lines().filter(|line| is_other(line)).map(str::to_owned);
     let lines: BTreeSet<String> = lines.into_iter().chain(others).collect();
-    lines.into_iter().fold(format!("{HEAD}repeats\t{repeats}\n"), |text, line| text + &line + "\n")
+    let repeats = if suite["sequential"] == true { "up to" } else { "repeats" };
+    lines.into_iter().fold(format!("{HEAD}{repeats}\t{}\n", suite["repeats"]), |text, line| text + &line + "\n")
 }
 
 /// Returns a line for each test of each controller; none for tests that were not made.
@@ -138,10 +139,11 @@ mod tests {
     #[test]
     fn lines_of_other_libraries_stay() {
         let lines = |names: &[&str]| names.iter().map(|name| format!("{name}\town/a\t1/1\t-\tab")).collect::<Vec<_>>();
-        let kept = table(&json!(3), lines(&["scream", "nada", "goog_cc-0.1.4", "rtc-interceptor-0.21"]), "");
-        assert_eq!(table(&json!(3), lines(&["nada", "scream"]), &kept), kept);
+        let kept =
+            table(&json!({"repeats": 3}), lines(&["scream", "nada", "goog_cc-0.1.4", "rtc-interceptor-0.21"]), "");
+        assert_eq!(table(&json!({"repeats": 3}), lines(&["nada", "scream"]), &kept), kept);
         // A line of this library that is missing is a difference.
-        assert_ne!(table(&json!(3), lines(&["nada"]), &kept), kept);
+        assert_ne!(table(&json!({"repeats": 3}), lines(&["nada"]), &kept), kept);
     }
 
     #[test]

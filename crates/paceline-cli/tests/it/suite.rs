@@ -62,7 +62,10 @@ fn prints_which_bounds_hold() {
     let accepted = run(&["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));
     let expected = fs::read_to_string(folder.join("own.expected.toml")).unwrap();
-    contains_all(&expected, &["repeats = 2", "fixed = [\n    \"own/rate rate=high: no-queue\",\n]"]);
+    contains_all(
+        &expected,
+        &["repeats = 2\nsequential = true\n", "fixed = [\n    \"own/rate rate=high: no-queue\",\n]"],
+    );
     contains_all(&one_line(stdout(&run(&[]), 0)), &["every verdict is as expected"]);
 
     fs::write(folder.join("own.expected.toml"), expected.replace("rate=high", "rate=low")).unwrap();
@@ -71,11 +74,33 @@ fn prints_which_bounds_hold() {
         &one_line(stdout(&changed, 1)),
         &["fixed: own/rate rate=high: no-queue now fails", "fixed: own/rate rate=low: no-queue now holds"],
     );
-    contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of 2 runs"]);
+    contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of up to 2 runs"]);
     // A changed suite has no expected verdicts.
     let changed = run(&["--set", "path.forward.capacity=5Mbps"]);
     contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2"]);
     rejects(&run(&["--set", "path.rtt=1s", "--accept"]), &["--set", "cannot be used with", "--accept"]);
+}
+
+/// The loss of the link is on the bound. An undecided verdict is a warning, also where another one is expected, and exit code 1 only with
+/// --strict.
+#[test]
+fn undecided_verdicts_fail_only_if_strict() {
+    let lossy = SCENARIO
+        .replace("capacity = \"1 Mbps\"", "capacity = \"1 Mbps\"\nloss = \"2 %\"")
+        .replace("metric = \"queue_p95_ms\"\nbounds = [0, 50]", "metric = \"loss_ratio\"\nbounds = [0, 0.02]");
+    let scenario = lossy.split("[[case]]\nlabel = { rate = \"high\" }").next().unwrap().to_owned();
+    let scenario = scenario + &lossy[lossy.find("[[assert]]").unwrap()..];
+    let folder =
+        folder("suite-strict", &[("own.suite.toml", &MANIFEST.replace("= 2", "= 5")), ("rate.toml", &scenario)]);
+    fs::write(folder.join("own.expected.toml"), "repeats = 5\nsequential = true\n[fails]\nfixed = []\n").unwrap();
+    let run =
+        |more: &[&str]| paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed"], more].concat());
+    let output = run(&[]);
+    contains_all(&one_line(stdout(&output, 0)), &["1 test, 5 runs of each", "no-queue now undecided"]);
+    contains_all(&stderr(&output), &["warning: undecided verdicts: 1; --strict makes that exit code 1"]);
+    stdout(&run(&["--strict"]), 1);
+    stdout(&run(&["--accept"]), 0);
+    contains_all(&one_line(stdout(&run(&["--strict"]), 1)), &["every verdict is as expected"]);
 }
 
 #[test]
@@ -135,7 +160,7 @@ fn earlier_results_are_rows_beside_those_of_this_run() {
     rejects(&run("gcc-2013", &["--beside", "nowhere"]), &["cannot read", "suites.json", "--out"]);
     rejects(
         &run("gcc-2013", &["--beside", "earlier", "--repeats", "1"]),
-        &["has 2 runs of each test", "makes 1", "--repeats 2"],
+        &["has up to 2 runs of each test", "makes 1", "leave out --repeats"],
     );
 }
 

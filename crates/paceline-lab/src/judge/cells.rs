@@ -174,7 +174,28 @@ impl Experiment {
 
     /// Returns the judgement of a quantity. If too few runs are included, it has no value.
     fn judgement(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, check: &Check) -> Judgement {
-        check.judge(self.value(runs, spec, false).filter(|_| !self.includes_too_few(runs, spec)).as_ref())
+        let value = self.value(runs, spec, false).filter(|_| !self.includes_too_few(runs, spec));
+        match runs.looks {
+            Some(looks) => looks.judge(check, value.as_ref()),
+            None => check.judge(value.as_ref()),
+        }
+    }
+
+    /// Returns whether more runs may decide a bound of a case. Extremes are judged after all runs.
+    pub(crate) fn needs_runs(&self, runs: &ExperimentRuns, case: usize) -> bool {
+        let is_open = |a: &Assert| {
+            let spec = CellSpec::bound(case, a);
+            a.runs != Statistic::Mean
+                || self.includes_too_few(runs, &spec)
+                || self.judgement(runs, &spec, &check_of_bound(a)).verdict == Verdict::Undecided
+        };
+        self.cases[case].asserts.iter().any(is_open)
+    }
+
+    /// Returns whether a bound refers to another case, so that both need the same seeds.
+    pub(crate) fn compares_cases(&self) -> bool {
+        let mut asserts = self.cases.iter().flat_map(|case| &case.asserts);
+        asserts.any(|a| !is_of_one_case(a.relative_to.as_ref()))
     }
 
     fn published(
@@ -333,7 +354,8 @@ impl Experiment {
     /// Returns the statistic over seeds; for a ratio, of the ratio of each seed. `None` if an included run has no value.
     fn value(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, null: bool) -> Option<Summary> {
         let values = self.values(runs, spec, null)?;
-        spec.runs.compute(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+        let value = spec.runs.compute(&values.into_iter().collect::<Option<Vec<f64>>>()?)?;
+        Some(runs.looks.map_or(value, |looks| looks.interval(value)))
     }
 
     /// Returns the number of included runs without a value.

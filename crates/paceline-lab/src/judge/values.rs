@@ -1,6 +1,7 @@
 //! The values that the judge needs of the runs of an experiment.
 
 use super::Experiment;
+use crate::results::Looks;
 #[cfg(feature = "storage")]
 use crate::{results::database::MeasuredRun, run_identity::measured_run};
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub(crate) struct RunValues {
 pub(crate) struct ExperimentRuns {
     /// As written and with the null sender, for each case: runs by seed.
     pub(crate) runs: [Vec<BTreeMap<u64, RunValues>>; 2],
+    /// The looks at them, if their number depends on the verdicts.
+    pub(crate) looks: Option<Looks>,
     /// Sum of their wall times, s.
     pub(crate) wall_s: f64,
 }
@@ -26,7 +29,7 @@ pub(crate) struct ExperimentRuns {
 impl ExperimentRuns {
     pub(crate) fn none(experiment: &Experiment) -> Self {
         let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.scenarios(null).len()]);
-        Self { runs, wall_s: 0.0 }
+        Self { runs, ..Self::default() }
     }
 
     pub(crate) fn of(&self, null: bool) -> &[BTreeMap<u64, RunValues>] {

@@ -215,7 +215,8 @@ impl RealtimeReproduction {
             let finished = &self.finished[index];
             let values =
                 |runs: &BTreeMap<u64, FinishedRun>| runs.iter().map(|(seed, of)| (*seed, of.run.clone())).collect();
-            let runs = ExperimentRuns { runs: [finished.iter().map(values).collect(), Vec::new()], wall_s: 0.0 };
+            let runs = [finished.iter().map(values).collect(), Vec::new()];
+            let runs = ExperimentRuns { runs, ..ExperimentRuns::default() };
             let mut report = of.experiment.report(&runs, world);
             let other = simulated.iter().find(|other| other.id == report.id);
             for cell in &mut report.cells {

@@ -136,6 +136,12 @@ impl Check {
 
     /// Returns the judgement of a measured value; a value that is missing in some run fails.
     pub fn judge(&self, measured: Option<&Summary>) -> Judgement {
+        let comparisons = if let Self::Difference { comparisons, .. } = *self { comparisons } else { 1 };
+        self.judge_with(measured, &|df| t_quantile(comparisons, df))
+    }
+
+    /// Returns the judgement of a measured value whose interval has these quantiles of Student's t, by degrees of freedom.
+    pub(super) fn judge_with(&self, measured: Option<&Summary>, quantile: &dyn Fn(usize) -> f64) -> Judgement {
         let Some(measured) = measured else { return Judgement::decided(false) };
         let (mean, half) = (measured.mean, measured.ci95);
         let holds = self.contains(mean);
@@ -147,7 +153,7 @@ impl Check {
         };
         match is_decided {
             true => Judgement::decided(holds),
-            false => Judgement { verdict: Verdict::Undecided, further_runs: self.further_runs(measured) },
+            false => Judgement { verdict: Verdict::Undecided, further_runs: self.further_runs(measured, quantile) },
         }
     }
 
@@ -171,13 +177,12 @@ impl Check {
 
     /// Returns how many more runs make the interval as narrow as it must be. Its half-width is the standard deviation times
     /// Student's t over the square root of the number of runs.
-    fn further_runs(&self, measured: &Summary) -> Option<u64> {
+    fn further_runs(&self, measured: &Summary, quantile: &dyn Fn(usize) -> f64) -> Option<u64> {
         let width = self.deciding_half_width(measured.mean);
         if measured.n < 2 || width <= ROUNDING * measured.mean.abs() {
             return None;
         }
-        let comparisons = if let Self::Difference { comparisons, .. } = *self { comparisons } else { 1 };
-        let factor = |n: u64| t_quantile(comparisons, n as usize - 1) / (n as f64).sqrt();
+        let factor = |n: u64| quantile(n as usize - 1) / (n as f64).sqrt();
         let n = measured.n as u64;
         let wanted = factor(n) * width / measured.ci95;
         let (mut few, mut enough) = (n, n + FURTHER_RUNS_MAX);

@@ -44,6 +44,7 @@ mod names;
 mod parts;
 #[cfg(feature = "storage")]
 mod run_store;
+mod sequential;
 #[cfg(feature = "storage")]
 mod store;
 mod stored;
@@ -65,12 +66,13 @@ pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 #[cfg(feature = "storage")]
 pub use run_store::RunStore;
+pub use sequential::Looks;
 #[cfg(feature = "storage")]
 pub use store::{Contents, Store, StoredRunData};
 pub use stored::{About, RUNS, RunInputs, StoredFile, StoredRun};
 pub use suite::{
     BoundResult, ChangedVerdict, Held, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
-    SuitesReport, TestResult, ValueFormat,
+    SuitesReport, TestResult, ValueFormat, repeats_text,
 };
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationCheck, Validations};

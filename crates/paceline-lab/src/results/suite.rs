@@ -36,9 +36,9 @@ impl SuitesReport {
             return Err(format!("it has the suites {}, and the rows are of {}", ids(self), ids(other)));
         }
         let pairs = || self.suites.iter().zip(&other.suites);
-        if let Some((suite, of)) = pairs().find(|(suite, of)| suite.repeats != of.repeats) {
-            let (repeats, id) = (suite.repeats, &suite.id);
-            return Err(format!("`{id}` has {repeats} runs of each test there, and the rows are of {}", of.repeats));
+        if let Some((suite, of)) = pairs().find(|(suite, of)| suite.repeats_text() != of.repeats_text()) {
+            let ([there, rows], id) = ([suite, of].map(SuiteReport::repeats_text), &suite.id);
+            return Err(format!("`{id}` has {there} runs of each test there, and the rows are of {rows}"));
         }
         if let Some((suite, _)) = pairs().find(|(suite, of)| suite.tests != of.tests) {
             return Err(format!("the tests of `{}` differ", suite.id));
@@ -87,6 +87,9 @@ pub struct SuiteReport {
     pub family: String,
     /// Runs of each test under each controller.
     pub repeats: u64,
+    /// Whether it is the highest number, and each test has as many runs as its verdicts need.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub sequential: bool,
     /// Their seeds; empty: those from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
@@ -96,6 +99,11 @@ pub struct SuiteReport {
     pub rows: Vec<SuiteRow>,
     /// Verdicts that differ from the expected ones.
     pub changed: Vec<ChangedVerdict>,
+}
+
+/// Returns a number of runs of each test: `10`, or `up to 40`.
+pub fn repeats_text(repeats: u64, sequential: bool) -> String {
+    if sequential { format!("up to {repeats}") } else { repeats.to_string() }
 }
 
 /// A test: one case of a scenario with its bounds.
@@ -177,6 +185,9 @@ pub struct SuiteRow {
 /// The result of a test under one controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
+    /// Number of runs.
+    #[serde(default)]
+    pub runs: u64,
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
     /// The score of each run, in the order of the seeds; empty if a run has none.
@@ -197,7 +208,8 @@ pub struct TestResult {
 pub struct BoundResult {
     /// The mean over the runs; `None` if a run has no value.
     pub measured: Option<f64>,
-    /// Half-width of its 95 % interval; `None` for one run.
+    /// Half-width of its 95 % interval; `None` for one run. If tests have as many runs as they need, the interval is that of a look: with
+    /// 95 % probability the intervals of all looks have the mean.
     pub ci95: Option<f64>,
     /// Whether the verdict is `holds`.
     pub pass: bool,
@@ -288,6 +300,11 @@ impl SuiteTest {
 }
 
 impl SuiteReport {
+    /// Returns the number of runs of each test: `10`, or `up to 40`.
+    pub fn repeats_text(&self) -> String {
+        repeats_text(self.repeats, self.sequential)
+    }
+
     /// Counts the bounds that hold under a controller.
     pub fn held(&self, row: &SuiteRow) -> Held {
         self.tests.iter().zip(&row.results).map(|(test, result)| test.held(result)).sum()
@@ -301,6 +318,12 @@ impl SuiteReport {
             ids.map(|id| (format!("{}: {id}", test.name()), test.verdict(id, result))).collect::<Vec<_>>()
         };
         self.tests.iter().zip(&row.results).flat_map(of_test)
+    }
+
+    /// Returns the number of undecided verdicts.
+    pub fn undecided(&self) -> usize {
+        let of_row = |row: &SuiteRow| self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Undecided).count();
+        self.rows.iter().map(of_row).sum()
     }
 
     /// Returns the name of every bound that does not hold under a controller.

@@ -1,12 +1,13 @@
 //! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
 
+use crate::results::Looks;
 use paceline_scenario::{Catalogue, EXPECTED, Origin, Override, SUITE, ScenarioError, Spanned, parse};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The number of runs of each case.
-const REPEATS: core::ops::RangeInclusive<u64> = 1..=1000;
+/// The highest number of runs of each case.
+const REPEATS: core::ops::RangeInclusive<u64> = 1..=Looks::MOST;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,8 +22,9 @@ struct SuiteFile {
     /// The kind of paths, by which the leaderboard groups suites; its id if absent.
     #[serde(default)]
     family: String,
-    /// Runs of each case.
-    repeats: Spanned<u64>,
+    /// The highest number of runs of each case.
+    #[serde(default)]
+    repeats: Option<Spanned<u64>>,
     /// The scenarios: files beside the manifest, or ids of the catalogue.
     scenarios: Vec<Spanned<String>>,
 }
@@ -38,7 +40,7 @@ pub struct Suite {
     pub source: String,
     /// The kind of paths, by which the leaderboard groups suites.
     pub family: String,
-    /// Runs of each case.
+    /// The highest number of runs of each case.
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
@@ -56,6 +58,9 @@ pub struct Suite {
 pub struct Expected {
     /// The number of runs of each case for which they hold.
     pub repeats: u64,
+    /// Whether it is the highest number, and each case has as many as its verdicts need.
+    #[serde(default)]
+    pub sequential: bool,
     /// The bounds that do not hold, by controller. All other bounds of these controllers do.
     pub fails: BTreeMap<String, BTreeSet<String>>,
 }
@@ -65,8 +70,9 @@ impl Expected {
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
             "# The bounds that do not hold under each controller; all others do. `paceline suite {id}.suite.toml --accept` writes this file.\n\
-             repeats = {}\n\n[fails]\n",
-            self.repeats
+             repeats = {}\n{}\n[fails]\n",
+            self.repeats,
+            if self.sequential { "sequential = true\n" } else { "" }
         );
         for (controller, fails) in &self.fails {
             text += &format!("{controller} = [");
@@ -128,9 +134,10 @@ impl Suite {
             let help = format!("write id = \"{stem}\", or rename the file to {}{SUITE}", id.get());
             return Err(problem(id.span(), format!("the id `{}` differs from the name of the file", id.get()), help));
         }
-        if !REPEATS.contains(repeats.get()) {
+        if let Some(repeats) = repeats.as_ref().filter(|repeats| !REPEATS.contains(repeats.get())) {
             let message = format!("repeats must be from {} to {}", REPEATS.start(), REPEATS.end());
-            return Err(problem(repeats.span(), message, "write repeats = 10".to_owned()));
+            let help = "it is the highest number of runs of a test; `suite --repeats` makes a fixed number".to_owned();
+            return Err(problem(repeats.span(), message, help));
         }
         let mut origins: Vec<Origin> = Vec::new();
         for name in &scenarios {
@@ -158,7 +165,7 @@ impl Suite {
             title,
             source,
             family: if family.is_empty() { id.get().clone() } else { family },
-            repeats: *repeats.get(),
+            repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
             settings: Vec::new(),
             expected,

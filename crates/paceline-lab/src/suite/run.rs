@@ -161,7 +161,8 @@ pub fn run(
     run_with(runner, suites, subjects, repeats, None, announce)
 }
 
-/// Runs suites under each subject, except the runs that were done before. `repeats` replaces the number of runs of each suite.
+/// Runs suites under each subject, except the runs that were done before. `repeats` is the number of runs of each test; `None`: as many
+/// as its verdicts need, up to the number of the suite.
 /// `announce` receives the simulated seconds before they are run.
 ///
 /// # Errors
@@ -200,7 +201,7 @@ pub(super) fn check(origin: &Origin, experiment: &Experiment) -> Result<(), Scen
 
 /// Returns the document of a suite: `runs` has the runs of each subject in each scenario.
 pub(super) fn report(
-    (suite, seeds): (&Suite, &[u64]),
+    (suite, seeds): (&Suite, Option<&[u64]>),
     subjects: &[Subject],
     (experiments, applies): (&[Experiment], &[bool]),
     runs: &[ExperimentRuns],
@@ -226,20 +227,21 @@ pub(super) fn report(
         }
         rows.push(SuiteRow { controller: subject.name.clone(), kind: subject.kind, results });
     }
-    let repeats = seeds.len() as u64;
-    let are_first = seeds.iter().copied().eq(1..=repeats);
+    let repeats = seeds.map_or(suite.repeats, |seeds| seeds.len() as u64);
+    let others = seeds.filter(|seeds| !seeds.iter().copied().eq(1..=repeats)).unwrap_or_default();
     let mut report = SuiteReport {
         id: suite.id.clone(),
         title: suite.title.clone(),
         source: suite.source.clone(),
         family: suite.family.clone(),
         repeats,
-        seeds: if are_first { Vec::new() } else { seeds.to_vec() },
+        sequential: seeds.is_none(),
+        seeds: others.to_vec(),
         tests,
         rows,
         changed: Vec::new(),
     };
-    if let Some(expected) = suite.expected.as_ref().filter(|expected| are_first && expected.repeats == repeats) {
+    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.is_of(&report)) {
         report.changed = expected.changes(&report);
     }
     report
@@ -253,6 +255,7 @@ fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str
     };
     let mean = |metric: usize| Some(Summary::from_values(&values(metric)?)?.mean);
     TestResult {
+        runs: runs.len() as u64,
         trace_hash: trace_hash.to_owned(),
         scores: values(0).unwrap_or_default(),
         utilization: mean(1),
@@ -293,10 +296,15 @@ fn bound_result(cell: &Cell) -> BoundResult {
 impl Expected {
     /// Returns the verdicts of a report as those to expect. Controllers of `before` that the report does not have keep theirs.
     pub fn of(report: &SuiteReport, before: Option<&Self>) -> Self {
-        let kept = before.filter(|before| before.repeats == report.repeats).map(|before| before.fails.clone());
+        let kept = before.filter(|before| before.is_of(report)).map(|before| before.fails.clone());
         let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
         fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.unmet(row).collect())));
-        Self { repeats: report.repeats, fails }
+        Self { repeats: report.repeats, sequential: report.sequential, fails }
+    }
+
+    /// Returns whether they are of as many runs as a report, on seeds from 1.
+    pub fn is_of(&self, report: &SuiteReport) -> bool {
+        (self.repeats, self.sequential) == (report.repeats, report.sequential) && report.seeds.is_empty()
     }
 
     /// Returns the verdicts of a report that differ from these. Controllers without expected verdicts are left out.

@@ -6,14 +6,14 @@ use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::reproduce::{RunJob, restore, run_jobs, traffic};
 use crate::results::database::MeasuredRun;
-use crate::results::{StoreError, SuitesReport};
+use crate::results::{Looks, StoreError, SuitesReport};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Largest number of seeds of a job.
 const SEEDS_MAX: usize = 64;
@@ -24,8 +24,8 @@ const JOBS: usize = 16;
 pub struct SuiteRuns {
     suites: Vec<Suite>,
     subjects: Vec<Subject>,
-    /// The seeds of each suite.
-    seeds: Vec<Vec<u64>>,
+    /// The seeds of each test; `None`: as many as its verdicts need.
+    seeds: Option<Vec<u64>>,
     /// By suite, subject and scenario, in this order.
     experiments: Vec<Experiment>,
     /// Whether each experiment is run.
@@ -33,7 +33,7 @@ pub struct SuiteRuns {
     runs: Vec<ExperimentRuns>,
 }
 
-/// Runs that a worker makes: every case of one scenario under one subject.
+/// Runs that a worker makes: cases of one scenario under one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteJob {
     /// Index of the suite.
@@ -42,7 +42,9 @@ pub struct SuiteJob {
     pub subject: usize,
     /// Index of the scenario in the suite.
     pub scenario: usize,
-    /// The seeds.
+    /// Indices of the cases.
+    pub cases: Vec<usize>,
+    /// The seeds of each case.
     pub seeds: Vec<u64>,
 }
 
@@ -61,7 +63,8 @@ pub struct SuiteRun {
 }
 
 impl SuiteRuns {
-    /// Loads each scenario under each subject. `seeds` replaces those of each suite, which are 1 to its number of runs.
+    /// Loads each scenario under each subject. `seeds` are those of each test; `None`: as many from 1 as its verdicts need, up to the
+    /// number of the suite.
     ///
     /// # Errors
     /// A scenario is invalid, has no bounds, or a bound has no reason.
@@ -71,21 +74,20 @@ impl SuiteRuns {
         seeds: Option<&[u64]>,
         registry: &Registry,
     ) -> Result<Self, ScenarioError> {
-        let (mut experiments, mut applies) = (Vec::new(), Vec::new());
+        let (mut experiments, mut applies, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         for suite in &suites {
             for subject in &subjects {
                 for origin in &suite.scenarios {
                     let Loaded { experiment, applies: is_run } = subject.load(origin, &suite.settings, registry)?;
                     check(origin, &experiment)?;
+                    let looks = seeds.is_none().then(|| Looks::up_to(suite.repeats));
+                    runs.push(ExperimentRuns { looks, ..ExperimentRuns::none(&experiment) });
                     experiments.push(experiment);
                     applies.push(is_run);
                 }
             }
         }
-        let of_suite = |suite: &Suite| seeds.map_or_else(|| (1..=suite.repeats).collect(), <[u64]>::to_vec);
-        let seeds = suites.iter().map(of_suite).collect();
-        let runs = experiments.iter().map(ExperimentRuns::none).collect();
-        Ok(Self { suites, subjects, seeds, experiments, applies, runs })
+        Ok(Self { suites, subjects, seeds: seeds.map(<[u64]>::to_vec), experiments, applies, runs })
     }
 
     /// Returns the suites.
@@ -109,7 +111,13 @@ impl SuiteRuns {
         done: Option<&DoneRuns>,
         announce: &dyn Fn(f64),
     ) -> Result<(), WorldError> {
-        run_jobs(runner, &self.experiments, self.missing(), &mut self.runs, done, announce)
+        loop {
+            let missing = self.missing();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            run_jobs(runner, &self.experiments, missing, &mut self.runs, done, announce)?;
+        }
     }
 
     /// Reads the runs that were done before.
@@ -117,7 +125,14 @@ impl SuiteRuns {
     /// # Errors
     /// `done` cannot be read.
     pub fn restore(&mut self, world: &str, done: &DoneRuns) -> Result<(), StoreError> {
-        restore(world, &self.experiments, self.missing(), &mut self.runs, done).map(drop)
+        loop {
+            let missing = self.missing();
+            let all = missing.len();
+            // Restored runs may show that more are needed.
+            if restore(world, &self.experiments, missing, &mut self.runs, done)?.len() == all {
+                return Ok(());
+            }
+        }
     }
 
     /// Makes the first finished run of this subject again, and returns whether it is the same. For controllers of the caller, whose
@@ -135,17 +150,29 @@ impl SuiteRuns {
         Ok(runner.run_requested(case, *seed)?.trace_hash == stored.trace_hash)
     }
 
-    /// Returns the missing runs as jobs for this number of workers, the longest first. `batch` is the number of seeds of a job; `None`:
-    /// one that keeps all workers busy.
+    /// Returns the missing runs as jobs for this number of workers, the longest first. The finished runs may show that more are needed:
+    /// no run is missing when there are no jobs. `batch` is the number of seeds of a job; `None`: one that keeps all workers busy.
     pub fn jobs(&self, workers: usize, batch: Option<usize>) -> Vec<SuiteJob> {
-        let missing: BTreeSet<(usize, u64)> = self.missing().iter().map(|job| (job.experiment, job.seed)).collect();
-        let size = batch.unwrap_or_else(|| (missing.len() / (workers.max(1) * JOBS)).min(SEEDS_MAX)).max(1);
+        let mut missing: BTreeMap<(usize, usize), Vec<u64>> = BTreeMap::new();
+        for RunJob { experiment, case, seed, .. } in self.missing() {
+            missing.entry((experiment, case)).or_default().push(seed);
+        }
+        // Cases that need the same seeds.
+        let mut groups: BTreeMap<(usize, Vec<u64>), Vec<usize>> = BTreeMap::new();
+        for ((experiment, case), seeds) in missing {
+            groups.entry((experiment, seeds)).or_default().push(case);
+        }
+        let count: usize = groups.keys().map(|(_, seeds)| seeds.len()).sum();
+        let size = batch.unwrap_or_else(|| (count / (workers.max(1) * JOBS)).min(SEEDS_MAX)).max(1);
+        let places: Vec<_> = self.places().collect();
         let mut jobs = Vec::new();
-        for (index, (suite, subject, scenario)) in self.places().enumerate() {
-            let seeds: Vec<u64> = missing.range((index, 0)..=(index, u64::MAX)).map(|(_, seed)| *seed).collect();
-            let length: u128 = self.experiments[index].cases.iter().map(|case| u128::from(traffic(case))).sum();
+        for ((experiment, seeds), cases) in groups {
+            let (suite, subject, scenario) = places[experiment];
+            let of = |case: &usize| u128::from(traffic(&self.experiments[experiment].cases[*case]));
+            let length: u128 = cases.iter().map(of).sum();
             jobs.extend(seeds.chunks(size).map(|seeds| {
-                (length * seeds.len() as u128, SuiteJob { suite, subject, scenario, seeds: seeds.to_vec() })
+                let job = SuiteJob { suite, subject, scenario, cases: cases.clone(), seeds: seeds.to_vec() };
+                (length * seeds.len() as u128, job)
             }));
         }
         jobs.sort_by_key(|(length, _)| Reverse(*length));
@@ -166,7 +193,8 @@ impl SuiteRuns {
             subject.load(&suite.scenarios[job.scenario], &suite.settings, runner.registry)?;
         let mut runs = [ExperimentRuns::none(&experiment)];
         let experiments = [experiment];
-        let missing = missing_of(&experiments, 0, &runs[0], &job.seeds);
+        let of_case = |case: &usize| missing_of(0, *case, &runs[0], job.seeds.iter().copied());
+        let missing = job.cases.iter().flat_map(of_case).collect();
         if let Err(error) = run_jobs(runner, &experiments, missing, &mut runs, None, &|_| ()) {
             return Ok(Err(error));
         }
@@ -211,13 +239,13 @@ impl SuiteRuns {
     /// Returns the document of finished runs.
     pub fn report(&self, world: &str) -> SuitesReport {
         let mut from = 0;
-        let each = |(suite, seeds): (&Suite, &Vec<u64>)| {
+        let each = |suite: &Suite| {
             let range = from..from + self.subjects.len() * suite.scenarios.len();
             from = range.end;
             let loaded = (&self.experiments[range.clone()], &self.applies[range.clone()]);
-            report((suite, seeds), &self.subjects, loaded, &self.runs[range], world)
+            report((suite, self.seeds.as_deref()), &self.subjects, loaded, &self.runs[range], world)
         };
-        SuitesReport { suites: self.suites.iter().zip(&self.seeds).map(each).collect() }
+        SuitesReport { suites: self.suites.iter().map(each).collect() }
     }
 
     /// Returns every finished run with its suite and its subject, as it is stored.
@@ -236,20 +264,41 @@ impl SuiteRuns {
         })
     }
 
+    /// Returns the runs up to the next look, or all of them.
     fn missing(&self) -> Vec<RunJob> {
-        let places = self.places().enumerate().filter(|(index, _)| self.applies[*index]);
-        places
-            .flat_map(|(index, (suite, ..))| {
-                missing_of(&self.experiments, index, &self.runs[index], &self.seeds[suite])
-            })
-            .collect()
+        let indices = (0..self.experiments.len()).filter(|index| self.applies[*index]);
+        indices.flat_map(|index| self.missing_in(index)).collect()
+    }
+
+    fn missing_in(&self, index: usize) -> Vec<RunJob> {
+        let (experiment, runs) = (&self.experiments[index], &self.runs[index]);
+        let all = 0..experiment.cases.len();
+        let (Some(looks), None) = (runs.looks, &self.seeds) else {
+            let seeds = || self.seeds.iter().flatten().copied();
+            return all.flat_map(|case| missing_of(index, case, runs, seeds())).collect();
+        };
+        let done = |case: usize| (1..).take_while(|seed| runs.of(false)[case].contains_key(seed)).count() as u64;
+        let missing = |cases: core::ops::Range<usize>| {
+            let done = cases.clone().map(done).min().unwrap_or(0);
+            let is_look = looks.after(done.saturating_sub(1)) == Some(done);
+            let needs_more = !is_look || cases.clone().any(|case| experiment.needs_runs(runs, case));
+            let seeds = looks.after(done).filter(|_| needs_more).unwrap_or(done);
+            cases.flat_map(move |case| missing_of(index, case, runs, 1..=seeds))
+        };
+        match experiment.compares_cases() {
+            true => missing(all).collect(),
+            false => all.flat_map(|case| missing(case..case + 1)).collect(),
+        }
     }
 }
 
-/// Returns the runs of an experiment that are not finished.
-fn missing_of(experiments: &[Experiment], experiment: usize, runs: &ExperimentRuns, seeds: &[u64]) -> Vec<RunJob> {
-    let cases = 0..experiments[experiment].cases.len();
-    let all = cases.flat_map(|case| seeds.iter().map(move |seed| (case, *seed)));
-    let missing = all.filter(|(case, seed)| !runs.of(false)[*case].contains_key(seed));
-    missing.map(|(case, seed)| RunJob { experiment, null: false, case, seed }).collect()
+/// Returns the runs of a case that are not finished.
+fn missing_of(
+    experiment: usize,
+    case: usize,
+    runs: &ExperimentRuns,
+    seeds: impl Iterator<Item = u64>,
+) -> impl Iterator<Item = RunJob> {
+    let missing = seeds.filter(move |seed| !runs.of(false)[case].contains_key(seed));
+    missing.map(move |seed| RunJob { experiment, null: false, case, seed })
 }

@@ -1,7 +1,7 @@
 //! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
 
 use super::*;
-use crate::results::{SuitesReport, Verdict};
+use crate::results::{SuiteReport, SuitesReport, Verdict};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_scenario::ScenarioError;
@@ -91,6 +91,46 @@ fn judges_each_bound_over_all_runs() {
     assert!((0.59..0.61).contains(&utilization), "{utilization}");
 }
 
+/// In the second case the loss of the link is on the bound, which needs all seeds; the first one is decided at the first look.
+#[test]
+fn each_test_has_the_seeds_that_its_bounds_need() {
+    let path = SCENARIO.split("[[flow]]").next().unwrap();
+    let cases = "[[case]]\nlabel = { loss = \"none\" }\n\n[[case]]\nlabel = { loss = \"some\" }\nset = { \"path.forward.loss\" = \"2 %\" }\n\n";
+    let bound = "[[assert]]\nid = \"loss\"\nmetric = \"loss_ratio\"\nbounds = [0, 0.02]\nwhy = \"that of the link\"\n";
+    let flow = &SCENARIO[path.len()..SCENARIO.find("[[assert]]").unwrap()];
+    let scenario = format!("{path}{flow}{cases}{bound}");
+    let manifest = MANIFEST.replace("repeats = 2", "repeats = 8");
+    let folder = Folder::new("seeds", &[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
+    let report = &folder.run(None).unwrap().suites[0];
+    let results = &report.rows[0].results;
+    let counts: Vec<_> = results.iter().map(|result| (result.runs, result.scores.len())).collect();
+    assert_eq!((counts, report.repeats, report.sequential), (vec![(3, 3), (8, 8)], 8, true));
+    let verdicts: Vec<_> = report.verdicts(&report.rows[0]).map(|(_, verdict)| verdict).collect();
+    assert_eq!((verdicts, report.undecided()), (vec![Verdict::Holds, Verdict::Undecided], 1));
+    let fixed = &folder.run(Some(2)).unwrap().suites[0];
+    assert_eq!((fixed.rows[0].results[1].runs, fixed.repeats, fixed.sequential), (2, 2, false));
+
+    // Rounds of jobs make the same runs: both cases on three seeds, then one case up to five and up to eight.
+    let registry = Registry::standard();
+    let runner = Runner::simulator(&registry);
+    let subject = Subject::controller("fixed", &registry);
+    let mut runs = SuiteRuns::load(vec![folder.load().unwrap()], vec![subject.clone()], None, &registry).unwrap();
+    let mut rounds = Vec::new();
+    while let [job] = &runs.jobs(1, Some(9))[..] {
+        rounds.push((job.cases.clone(), job.seeds.clone()));
+        let made = SuiteRuns::run_job(&runner, &runs.suites()[0], &subject, job).unwrap().unwrap();
+        runs.add(job, made, ("sim", None)).unwrap();
+    }
+    assert_eq!(rounds, [(vec![0, 1], vec![1, 2, 3]), (vec![1], vec![4, 5]), (vec![1], vec![6, 7, 8])]);
+    assert_eq!(runs.report("sim").suites[0], *report);
+
+    // Expected verdicts are of the same rule.
+    let expected = Expected::of(report, None);
+    assert!(expected.is_of(report) && !expected.is_of(&SuiteReport { sequential: false, ..report.clone() }));
+    fs::write(folder.0.join("own.expected.toml"), expected.text("own")).unwrap();
+    assert_eq!(folder.load().unwrap().expected, Some(expected));
+}
+
 /// Jobs of workers give the report and the rows of one process, and a job has one scenario under one controller.
 #[test]
 fn jobs_give_the_report_of_one_process() {
@@ -133,7 +173,7 @@ fn compares_verdicts_with_the_expected_ones() {
     assert_eq!(folder.load().unwrap().expected, Some(expected));
     assert_eq!(folder.run(None).unwrap().suites[0].changed, []);
 
-    fs::write(&file, "repeats = 2\n[fails]\nfixed = [\"own/rate: rate\"]\n").unwrap();
+    fs::write(&file, "repeats = 2\nsequential = true\n[fails]\nfixed = [\"own/rate: rate\"]\n").unwrap();
     let changed = &folder.run(None).unwrap().suites[0].changed;
     let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.verdict)).collect();
     assert_eq!(
@@ -147,7 +187,8 @@ fn compares_verdicts_with_the_expected_ones() {
 #[test]
 fn keeps_the_verdicts_of_other_controllers() {
     let folder = Folder::new("keeps", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
-    let before = Expected { repeats: 2, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
+    let before =
+        Expected { repeats: 2, sequential: true, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
     let report = folder.run(None).unwrap();
     let kept = Expected::of(&report.suites[0], Some(&before));
     assert_eq!(kept.fails.keys().collect::<Vec<_>>(), ["fixed", "nada"]);
@@ -160,7 +201,10 @@ fn rejects_wrong_suites() {
     let load =
         |name: &str, manifest: &str| Folder::new(name, &[("own.suite.toml", manifest), ("rate.toml", SCENARIO)]).load();
     fails(load("id", &MANIFEST.replace("\"own\"", "\"other\"")), "differs from the name", "id = \"own\"");
-    fails(load("repeats", &MANIFEST.replace("= 2", "= 0")), "from 1 to 1000", "repeats = 10");
+    for repeats in ["= 0", "= 41"] {
+        fails(load("repeats", &MANIFEST.replace("= 2", repeats)), "from 1 to 40", "suite --repeats");
+    }
+    assert_eq!(load("most", &MANIFEST.replace("repeats = 2", "")).unwrap().repeats, 40);
     fails(load("empty", &MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
     fails(load("missing", &MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
     fails(load("unknown", &format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");

@@ -28,7 +28,7 @@ pub use label::Label;
 pub use metric::{Better, MetricCatalogue, MetricInfo, MetricKind};
 pub use observer::EventObserver;
 pub use packet::{DropReason, PacketClass, PacketRecord};
-pub use stats::{Paired, Statistic, Summary, Z_95, jain, ratio_interval, score_interval, t_quantile};
+pub use stats::{Paired, Statistic, Summary, Z_95, jain, ratio_interval, score_interval, t_quantile, t_quantile_at};
 pub use tap::{Content, TapPoint, TappedPacket};
 
 /// Name of the packet simulator in results.

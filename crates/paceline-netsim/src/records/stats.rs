@@ -132,18 +132,32 @@ pub fn t_quantile(comparisons: usize, df: usize) -> f64 {
         (_, 0) => f64::INFINITY,
         (0 | 1, 1..=30) => TABLE[df - 1],
         (0 | 1, _) => 1.960 + 2.372 / df as f64 + 2.822 / (df * df) as f64,
+        _ => t_quantile_at(0.05 / comparisons as f64, df),
+    }
+}
+
+/// Returns the two-sided quantile of Student's t for an interval with the confidence 1 - `level`; infinite for no degrees of freedom.
+/// The level is at most 0.3. Beyond 100 degrees of freedom it is the expansion in 1/df around the normal quantile.
+pub fn t_quantile_at(level: f64, df: usize) -> f64 {
+    let quantile = |probability: &dyn Fn(f64) -> f64| {
+        let inside = |t: f64| probability(t) < 1.0 - level;
+        let mut high = 2.0;
+        while inside(high) {
+            high *= 2.0;
+        }
+        let mut low = high / 2.0;
+        for _ in 0..40 {
+            let middle = (low + high) / 2.0;
+            if inside(middle) { low = middle } else { high = middle }
+        }
+        high
+    };
+    match df {
+        0 => f64::INFINITY,
+        1..=100 => quantile(&|t| t_probability(t, df)),
         _ => {
-            let inside = |t: f64| t_probability(t, df) < 1.0 - 0.05 / comparisons as f64;
-            let mut high = 2.0;
-            while inside(high) {
-                high *= 2.0;
-            }
-            let mut low = high / 2.0;
-            for _ in 0..40 {
-                let middle = (low + high) / 2.0;
-                if inside(middle) { low = middle } else { high = middle }
-            }
-            high
+            let (z, n) = (quantile(&|z| 1.0 - libm::erfc(z / core::f64::consts::SQRT_2)), df as f64);
+            z + z * (z * z + 1.0) / (4.0 * n) + z * (5.0 * z * z * z * z + 16.0 * z * z + 3.0) / (96.0 * n * n)
         }
     }
 }
@@ -217,6 +231,8 @@ mod tests {
             let t = t_quantile(comparisons, df);
             assert!((t - expected).abs() < 1e-3, "{comparisons} {df}: {t}");
         }
+        // At 1 %: t(100) = 2.6259, t(101) = 2.6254.
+        assert!((t_quantile_at(0.01, 100) - 2.6259).abs() < 1e-4 && (t_quantile_at(0.01, 101) - 2.6254).abs() < 1e-4);
         // The table is that of the series.
         for df in 1..=30 {
             assert!((t_probability(t_quantile(1, df), df) - 0.95).abs() < 1e-4, "{df}");

@@ -1,7 +1,7 @@
 //! Rows of earlier results, which a run is compared with.
 
 use miette::{IntoDiagnostic, Result, miette};
-use paceline_lab::results::{SUITES_FILE, SuitesReport};
+use paceline_lab::results::{SUITES_FILE, SuitesReport, repeats_text};
 use paceline_lab::suite::Suite;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// Reads the results of these suites. `repeats` replaces the number of runs of each suite.
+    /// Reads the results of these suites. `repeats` is the number of runs of each test, if it is fixed.
     pub fn read(folder: &Path, suites: &[Suite], repeats: Option<u64>) -> Result<Self> {
         let document = folder.join(SUITES_FILE);
         if !document.exists() {
@@ -23,10 +23,15 @@ impl Earlier {
         report.suites.retain(|suite| suites.iter().any(|here| here.id == suite.id));
         report.suites.sort_by_key(|suite| suites.iter().position(|here| here.id == suite.id));
         for earlier in &report.suites {
-            let (id, there) = (&earlier.id, earlier.repeats);
-            let here = suites.iter().find(|suite| suite.id == *id).map(|suite| repeats.unwrap_or(suite.repeats));
+            let (id, there) = (&earlier.id, earlier.repeats_text());
+            let of_suite = |suite: &Suite| repeats_text(repeats.unwrap_or(suite.repeats), repeats.is_none());
+            let here = suites.iter().find(|suite| suite.id == *id).map(of_suite);
             if let Some(here) = here.filter(|here| *here != there) {
-                let help = format!("add --repeats {there}, or make the earlier results with as many runs");
+                let change = match earlier.sequential {
+                    true => "leave out --repeats".to_owned(),
+                    false => format!("add --repeats {there}"),
+                };
+                let help = format!("{change}, or make the earlier results with as many runs");
                 let folder = folder.display();
                 return Err(miette!(
                     help = help,

@@ -17,7 +17,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::suites::markdown::leaderboard;
 use paceline_lab::report::suites::{self, SUITES_PAGE};
-use paceline_lab::results::{SUITES_FILE, SuitesReport, write_whole};
+use paceline_lab::results::{SUITES_FILE, SuiteReport, SuitesReport, Verdict, write_whole};
 use paceline_lab::suite::{Expected, Suite, run_with};
 use paceline_lab::yardsticks::Oracle;
 use paceline_scenario::{Catalogue, Override};
@@ -57,6 +57,9 @@ pub struct Arguments {
     /// Writes the verdicts into NAME.expected.toml beside the manifest. Later runs compare theirs with them.
     #[arg(long)]
     accept: bool,
+    /// Ends with exit code 1 if a verdict is undecided.
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     jobs: JobOptions,
     /// Prints one JSON document.
@@ -64,7 +67,8 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
+/// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed. An undecided
+/// one is a warning, and with `--strict` exit code 1.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let registry = external::add(Oracle::add_all(worlds::registry("sim")), &arguments.controllers.names, &[], "")?;
     let world = worlds::open("sim", None)?;
@@ -103,6 +107,11 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(folder) = arguments.out.as_ref().filter(|_| arguments.plots) {
         plots::write(folder, &report, &arguments.settings, &*world, &registry)?;
     }
+    let undecided = report.suites.iter().map(SuiteReport::undecided).sum::<usize>();
+    if undecided > 0 {
+        let advice = if arguments.strict { "" } else { "; --strict makes that exit code 1" };
+        eprintln!("warning: undecided verdicts: {undecided}{advice}");
+    }
     // What follows also shows the earlier results.
     let own = subjects.len();
     for earlier in earlier {
@@ -114,7 +123,9 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the results are in {}; open {}", folder.display(), page.display());
     }
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
-    output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
+    let mut changed = report.suites.iter().flat_map(|suite| &suite.changed);
+    let is_as_expected = arguments.accept || changed.all(|changed| changed.verdict == Some(Verdict::Undecided));
+    output::exit_code(is_as_expected && !(arguments.strict && undecided > 0))
 }
 
 /// Describes results that are all of one run.

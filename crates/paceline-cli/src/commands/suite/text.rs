@@ -6,9 +6,10 @@ use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::advice;
-use paceline_lab::results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
+use paceline_lab::results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport, repeats_text};
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::{MetricKind, Summary};
+use std::collections::BTreeSet;
 
 /// Bounds that do not hold are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
@@ -39,7 +40,7 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
     let mut view = View::default();
     view.heading(format!("{}  {}", report.id, report.title));
     let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
-    let (tests, runs) = (count(report.tests.len() as u64, "test"), count(report.repeats, "run"));
+    let (tests, runs) = (count(report.tests.len() as u64, "test"), runs_text(report));
     view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all, and mean score"));
     view.gap();
     view.table(matrix(report));
@@ -52,8 +53,9 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
     }
     match &suite.expected {
         None => view.line("· ", "no verdicts are expected yet: --accept writes those of this run"),
-        Some(expected) if expected.repeats != report.repeats => {
-            view.line("· ", format!("the expected verdicts are of {} runs of each test", expected.repeats));
+        Some(expected) if !expected.is_of(report) => {
+            let runs = repeats_text(expected.repeats, expected.sequential);
+            view.line("· ", format!("the expected verdicts are of {runs} runs of each test"));
         }
         Some(expected) => {
             let is_new = |row: &&SuiteRow| !expected.fails.contains_key(&row.controller);
@@ -79,6 +81,18 @@ fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
     }
     view.gap();
     view
+}
+
+/// Returns the number of runs of each test: `10 runs`, or `3 to 20 runs`.
+fn runs_text(report: &SuiteReport) -> String {
+    let results = report.rows.iter().flat_map(|row| &row.results);
+    let made: BTreeSet<u64> = results.map(|result| result.runs).filter(|runs| *runs > 0).collect();
+    match (made.first(), made.last()) {
+        (Some(1), Some(1)) => "1 run".to_owned(),
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} runs"),
+        (Some(all), _) => format!("{all} runs"),
+        (None, _) => format!("{} runs", report.repeats_text()),
+    }
 }
 
 /// Returns the place of a row among those of its kind, by the bounds that hold.
