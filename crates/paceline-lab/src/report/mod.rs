@@ -21,7 +21,7 @@ pub mod page;
 pub mod panels;
 mod policy;
 pub mod ranking_text;
-mod read;
+pub mod read;
 pub mod scoreboard;
 pub mod suites;
 pub mod svg;
