@@ -8,15 +8,15 @@ use paceline::Registry;
 use paceline_netsim::records::Summary;
 use paceline_scenario::Changes;
 
-/// A suite takes no scenario without bounds, and those of a later time do not apply to ten seconds.
+/// A suite takes no scenario without bounds, and those of a later time do not apply to fifteen seconds.
 const BOUND: &str = "\n[[assert]]\nid = \"any\"\nmetric = \"score\"\nbounds = [0, 100]\nwhy = \"any score\"\n";
 
-/// The first scenario of each suite, ten seconds of it, under a controller and an oracle.
+/// The first scenario of each suite, fifteen seconds of it, under a controller and an oracle.
 #[test]
 fn suite_and_compare_have_the_same_score() {
     let registry = Oracle::add_all(yardsticks::add(Registry::standard()));
     let runner = Runner::simulator(&registry);
-    let (settings, seeds) = (vec!["duration=10s".parse().unwrap()], [1, 2]);
+    let (settings, seeds) = (vec!["duration=15s".parse().unwrap()], [1, 2]);
     let suites = Suite::find_all(&[ALL.to_owned()]).unwrap();
     assert!(suites.len() >= 6, "{}", suites.len());
     for mut suite in suites {
