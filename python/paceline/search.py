@@ -38,6 +38,9 @@ PLACEHOLDER = "googcc"
 SEEDS = 5
 """Runs that confirm what was found."""
 
+REPEATS = 10
+"""The runs of each test of the suite that is written, at most."""
+
 TRIED = 5
 """The best schedules, of which the first that is confirmed counts."""
 
@@ -244,7 +247,7 @@ def _manifest(folder: Path, found: Sequence[Found]) -> Path:
     listed = ", ".join(f'"{one.name}"' for one in found)
     path = folder / "adversarial.suite.toml"
     title = "Paths that a search found, each against one controller"
-    path.write_text(f'id = "adversarial"\ntitle = "{title}"\nscenarios = [{listed}]\n', encoding="utf-8")
+    path.write_text(f'id = "adversarial"\ntitle = "{title}"\nrepeats = {REPEATS}\nscenarios = [{listed}]\n', encoding="utf-8")
     return path
 
 

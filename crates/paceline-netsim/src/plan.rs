@@ -137,6 +137,8 @@ impl MediaUse {
 pub struct MediaPlan {
     /// What its media are for.
     pub media_use: MediaUse,
+    /// Whether it is cross traffic: it keeps its controller when others are compared, and has no score.
+    pub is_cross_traffic: bool,
     /// Controller.
     pub controller: ControllerPlan,
     /// Membership in a group of coupled flows.

@@ -6,7 +6,7 @@ use crate::world::Repeat;
 use paceline::Registry;
 use paceline_cli::external;
 use paceline_lab::storage::Inputs;
-use paceline_lab::yardsticks;
+use paceline_lab::yardsticks::{self, Oracle};
 use paceline_scenario::{self, Catalogue, Changes, Label, Origin, Override, Scenario};
 use pyo3::prelude::*;
 
@@ -99,7 +99,7 @@ pub fn check_controller(name: &str, registry: &Registry) -> Result<(), Failure> 
 pub fn registry(controllers: Vec<Registered>) -> PyResult<Registry> {
     let mut registry = yardsticks::add(Registry::standard());
     for controller in controllers {
-        if registry.get(&controller.name).is_some() {
+        if registry.get(&controller.name).is_some() || Oracle::find(&controller.name).is_some() {
             let message = format!("the name `{}` is taken: choose another", controller.name);
             return Err(Failure::Argument(message).into());
         }

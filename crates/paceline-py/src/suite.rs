@@ -205,7 +205,7 @@ pub fn suite_job(
     registered: Vec<Registered>,
 ) -> PyResult<String> {
     let names = [controller];
-    let registry = registry_with(py, registered, &names)?;
+    let registry = Oracle::add_all(registry_with(py, registered, &names)?);
     let suite = Suite::find(suite).map_err(Failure::from)?;
     let subjects = subjects(&names, &registry)?;
     let job = SuiteJob { suite: 0, subject: 0, scenario, cases, seeds };

@@ -188,7 +188,8 @@ pub struct Flow {
 pub struct MediaKeys {
     /// Media: its controller; an error if absent.
     pub controller: Option<Spanned<String>>,
-    /// Media: whether it is cross traffic, which keeps its controller under `--controller` and in suites; false if absent.
+    /// Media: whether it is cross traffic, which keeps its controller under `--controllers` and in suites and has no score; false if
+    /// absent.
     pub cross_traffic: Option<Spanned<bool>>,
     /// Media: its membership in a group of flows of one sender whose rates are coupled (RFC 8699); not coupled if absent.
     pub coupling: Option<Spanned<CouplingTable>>,

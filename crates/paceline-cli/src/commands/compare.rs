@@ -119,9 +119,11 @@ pub fn table_view(table: &ComparisonTable) -> View {
     };
     view.line("", runs);
     view.gap();
-    if !table.ranking.is_empty() {
+    if !table.verdict.is_empty() {
         view.line("", table.verdict.join(" "));
         view.gap();
+    }
+    if !table.ranking.is_empty() {
         let mut rows = ranking_text::rows(&table.ranking).into_iter();
         let mut ranking = Table::new(rows.next().unwrap_or_default(), 2).with_keys(2);
         rows.for_each(|row| ranking.row(row));

@@ -25,7 +25,8 @@ pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<
     let tied: Vec<&RankedController> = ranked.iter().copied().filter(|entry| entry.tied).collect();
     let (is_poor, is_one_run) = (best.score.mean < POOR, best.score.n == 1);
     let (who, score, loses) = (name(best), best.score.mean, loss_beyond([0.0; 3], best));
-    let has_pick = tied.len() == 1 || is_one_run;
+    let is_first = ranked.get(1).is_none_or(|second| second.score.mean < score);
+    let has_pick = tied.len() == 1 || (is_one_run && is_first);
     let mut sentences = vec![match ranked.get(1) {
         None if is_poor => format!("{who} is poor: it has {score:.1} of 100 and {loses}."),
         None => format!("{who} has {score:.1} of 100 and {loses}."),
@@ -131,7 +132,8 @@ fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     if judgements().all(|judgement| judgement.verdict == Verdict::Fails) {
         return None;
     }
-    let further: Option<Vec<u64>> = judgements().map(|judgement| judgement.further_runs).collect();
+    let undecided = judgements().filter(|judgement| judgement.verdict == Verdict::Undecided);
+    let further: Option<Vec<u64>> = undecided.map(|judgement| judgement.further_runs).collect();
     Some(match further.and_then(|further| further.into_iter().max()) {
         Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
         Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),

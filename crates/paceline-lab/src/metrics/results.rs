@@ -118,7 +118,7 @@ pub(super) fn flow_result(
         remb_count: result.own("remb_count", index).unwrap_or(0.0) as u64,
         overuse_count: result.own("overuse_count", index).map(|n| n as u64),
         reported_loss: result.own("reported_loss", index),
-        score: score::of_flow(stream_plans, &streams),
+        score: plan.media().filter(|m| !m.is_cross_traffic).and_then(|m| score::of_flow(&m.streams, &streams)),
         streams,
     }
 }

@@ -13,7 +13,7 @@ pub(super) const SCORE: MetricSpec = MetricSpec::new(
     "score",
     MetricKind::Points,
     "how good the picture is that a viewer sees, from 0 to 100: age and rate of the newest rendered frame at each moment; the \
-     worst second of ten weighs as much as their mean; mean over the media flows, or of the flow, if one is named",
+     worst second of ten weighs as much as their mean; mean over the media flows that are no cross traffic, or of the flow, if one is named",
     |r, flow, _| of_run(r, flow, |score| score.score),
 )
 .with_streams(|s| Some(s.score?.score))

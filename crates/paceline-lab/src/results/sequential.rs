@@ -1,7 +1,7 @@
 //! The group-sequential rule: how many seeds a check takes.
 //!
 //! The check is judged after 3, 5, 8, 12, 20 and 40 seeds. At each of these looks its interval is wider than that of 95 %, so that the
-//! probability that any of them misses the mean is 5 % or less. A check that is decided takes no more seeds.
+//! probability that any of them misses the mean is 5 % or less, unless values are skewed by more than 1. A check that is decided takes no more seeds.
 //!
 //! All looks have the same level (Pocock, 1977, "Group sequential methods in the design and analysis of clinical trials", Biometrika
 //! 64, 191-199). Levels that grow from look to look (O'Brien and Fleming, 1979, "A multiple testing procedure for clinical trials",

@@ -209,7 +209,7 @@ pub struct BoundResult {
     /// The mean over the runs; `None` if a run has no value.
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval; `None` for one run. If tests have as many runs as they need, the interval is that of a look: with
-    /// 95 % probability the intervals of all looks have the mean.
+    /// 95 % probability the intervals of all looks contain the mean.
     pub ci95: Option<f64>,
     /// Whether the verdict is `holds`.
     pub pass: bool,

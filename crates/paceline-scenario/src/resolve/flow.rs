@@ -161,6 +161,7 @@ impl Resolver<'_> {
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
         let setup = Setup::new(get(&flow.start_rate, START_RATE), floor, max).with_packet_size(packet_size);
         Ok(MediaPlan {
+            is_cross_traffic: get(&flow.cross_traffic, false),
             media_use: self.named(&flow.media_use, "use of media", &MediaUse::NAMES)?,
             coupling: self.coupling(flow, couples)?,
             changes: self.changes(flow, &limits, &setup, stop)?,

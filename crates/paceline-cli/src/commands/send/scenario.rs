@@ -327,6 +327,7 @@ fn difference(
     // Terms have these, or the real path, hosts and clocks take their place.
     let MediaPlan {
         media_use,
+        is_cross_traffic: _,
         controller: _,
         start_rate: _,
         min_rate: _,

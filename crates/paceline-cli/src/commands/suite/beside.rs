@@ -27,9 +27,10 @@ impl Earlier {
             let of_suite = |suite: &Suite| repeats_text(repeats.unwrap_or(suite.repeats), repeats.is_none());
             let here = suites.iter().find(|suite| suite.id == *id).map(of_suite);
             if let Some(here) = here.filter(|here| *here != there) {
-                let change = match earlier.sequential {
-                    true => "leave out --repeats".to_owned(),
-                    false => format!("add --repeats {there}"),
+                let change = match (earlier.sequential, repeats) {
+                    (true, Some(_)) => "leave out --repeats".to_owned(),
+                    (true, None) => format!("write repeats = {} into its manifest", earlier.repeats),
+                    (false, _) => format!("add --repeats {there}"),
                 };
                 let help = format!("{change}, or make the earlier results with as many runs");
                 let folder = folder.display();

@@ -38,7 +38,7 @@ pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
     text += "\n| suite | tests | bounds | runs of each test | paths |\n|---|---:|---:|---:|---|\n";
     for suite in &report.suites {
         let bounds: usize = suite.tests.iter().map(|test| test.bound_ids().count()).sum();
-        let (id, tests, runs, title) = (&suite.id, suite.tests.len(), suite.repeats, &suite.title);
+        let (id, tests, runs, title) = (&suite.id, suite.tests.len(), suite.repeats_text(), &suite.title);
         _ = writeln!(text, "| {id} | {tests} | {bounds} | {runs} | {title} |");
     }
     let mut drawn = Vec::new();

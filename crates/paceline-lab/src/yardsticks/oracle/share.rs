@@ -91,6 +91,8 @@ fn demand(flow: &FlowPlan, at: Time) -> f64 {
         },
         FlowKind::Media(media) => {
             let sources = media.mean_max_rate(at, at + MOMENT).as_bps_f64();
+            let constant = media.controller.config.iter().find(|(name, bps)| name == "rate_bps" && *bps > 0.0);
+            let sources = constant.map_or(sources, |(_, bps)| sources.min(*bps));
             bounds(media, at).map_or(sources, |bounds| sources.min(bounds.max.as_bps_f64()))
         }
     }

@@ -111,7 +111,7 @@ fn a_packet_meets_the_capacity_after_the_delay_before_the_link() {
 #[test]
 fn cross_traffic_keeps_its_rate() {
     let cross = "[[flow]]\nid = \"cross\"\ncontroller = \"fixed\"\ncross_traffic = true\nconfig = { rate_bps = 1e6 }\n\
-                 encoder = { source = \"ideal\", max = \"1 Mbps\" }\n";
+                 encoder = { source = \"ideal\", max = \"3 Mbps\" }\n";
     let scenario = under(Oracle::Ideal, "capacity = \"4 Mbps\"", &format!("{CALL}{cross}")).unwrap();
     let media = |flow: usize| scenario.plan.flows[flow].media().unwrap();
     let [(Time::ZERO, FlowChange::Bounds(bounds))] = media(0).changes[..] else { panic!("{:?}", media(0).changes) };
