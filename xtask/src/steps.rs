@@ -43,7 +43,7 @@ pub fn command(line: &str) -> Command {
 /// Returns a program with arguments, separated by spaces, to run at the root of the workspace.
 pub fn program(path: PathBuf, arguments: &str) -> Command {
     let mut command = Command::new(path);
-    command.args(arguments.split(' ')).current_dir(root());
+    command.args(arguments.split_whitespace()).current_dir(root());
     command
 }
 
