@@ -179,6 +179,29 @@ mod tests {
         assert_eq!(sentences(&ranking, &scored), expected);
     }
 
+    /// Controllers with equal scores tie, in one run as well. They say nothing about the runs that the others need: differences -1, 1
+    /// and -3 have the mean -1 and the standard deviation 2.
+    #[test]
+    fn equal_controllers_are_a_tie() {
+        let same = |name: &str| of(name, RowKind::Controller, &[72.0], [&[20.0], &[5.0], &[3.0]]);
+        let text = [
+            "`a` and `b` are not told apart: 72.0 and 72.0 of 100.",
+            "One run gives no interval; `--repeats 10` gives one.",
+        ];
+        check(vec![same("a"), same("b")], &text);
+
+        let (mut twin, mut other) = (nada(), nada());
+        (twin.name, other.name) = ("twin".to_owned(), "other".to_owned());
+        other.scores = vec![72.0, 73.0, 68.0];
+        let mut scored = vec![nada(), twin, other];
+        let sentences = sentences(&ranking(&mut scored), &scored);
+        assert_eq!(sentences[0], "`nada`, `twin` and `other` are not told apart: 72.0, 72.0 and 71.0 of 100.");
+        assert!(
+            sentences[1].starts_with("About ") && sentences[1].contains(" more runs would decide"),
+            "{sentences:?}"
+        );
+    }
+
     /// Differences -12, -13, -14: mean -13, standard deviation 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484.
     #[test]
     fn a_controller_alone_in_its_group_is_the_pick() {
