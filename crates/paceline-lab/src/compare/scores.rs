@@ -3,8 +3,7 @@
 use crate::metrics::{FlowResult, WindowResult, find, is_intermittent};
 use crate::results::RowKind;
 use crate::run_result::RunsResult;
-use crate::suite::Subject;
-use crate::yardsticks::Oracle;
+use crate::yardsticks::{self, Oracle};
 use paceline::Registry;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_scenario::Scenario;
@@ -51,9 +50,14 @@ pub(super) fn scored(
     names.iter().zip(scenarios).zip(results).filter_map(of).collect()
 }
 
-/// Returns the purpose of a controller or an oracle.
+/// Returns the purpose of a controller or an oracle. The rule is that of `suite::Subject`, which builds without storage lack.
 fn kind(name: &str, registry: &Registry) -> RowKind {
-    Oracle::find(name).map_or_else(|| Subject::controller(name, registry), Subject::oracle).kind
+    let controls = || registry.get(name).is_some_and(|entry| entry.controls());
+    match Oracle::find(name) {
+        Some(_) => RowKind::Oracle,
+        None if yardsticks::is_faulty(name) || !controls() => RowKind::Faulty,
+        None => RowKind::Controller,
+    }
 }
 
 /// Returns the flows that have no compared controller. A TCP flow with breaks is none: what it receives depends on when it sends.
@@ -97,7 +101,6 @@ fn part_of_fair_share(run: &WindowResult, plan: &Plan, index: usize) -> Option<f
 mod tests {
     use super::*;
     use crate::run::Runner;
-    use crate::yardsticks;
     use paceline_scenario::{Changes, Origin};
 
     const SCENARIO: &str = r#"
