@@ -197,7 +197,7 @@ def plot_reproduction(result: Reproduction) -> Figure:
 
 
 def plot_suites(result: SuiteResult) -> Figure:
-    """Draws the share of bounds that hold in each test under each controller: a grid for each suite."""
+    """Draws the mean score of each test under each controller: a grid for each suite."""
     suites, controllers = result["suites"], result.controllers
     heights = [0.22 * len(suite["tests"]) for suite in suites]
     drawn = figure(3.5 + 0.45 * len(controllers), 1.5 * len(suites) + sum(heights))
@@ -206,15 +206,14 @@ def plot_suites(result: SuiteResult) -> Figure:
         grid = np.full((len(suite["tests"]), len(controllers)), np.nan)
         for column, row in enumerate(suite["rows"]):
             for line, made in enumerate(row["results"]):
-                passed = [bound["pass"] for bound in made["bounds"]]
-                grid[line, column] = np.mean(passed) if passed else np.nan
-        image = axis.imshow(grid, vmin=0, vmax=1, aspect="auto", cmap="RdYlGn")
+                grid[line, column] = np.mean(made["scores"]) if made["scores"] else np.nan
+        image = axis.imshow(grid, vmin=0, vmax=100, aspect="auto", cmap="RdYlGn")
         cases = [", ".join(f"{key}={value}" for key, value in test["case"].items()) for test in suite["tests"]]
         names = [f"{test['scenario']} {case}".strip() for test, case in zip(suite["tests"], cases, strict=True)]
         axis.set_yticks(range(len(names)), names, fontsize="small")
         axis.set_xticks(range(len(controllers)), controllers, fontsize="small", rotation=30, ha="right")
         axis.set_title(f"{suite['id']}: {suite['title']}", fontsize="medium")
-    drawn.colorbar(image, ax=list(axes), label="share of bounds that hold")
+    drawn.colorbar(image, ax=list(axes), label="score")
     return drawn
 
 

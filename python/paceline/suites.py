@@ -34,6 +34,14 @@ class SuiteResult(Result):
         """The controllers and oracles, in order of the rows."""
         return [row["controller"] for row in self["suites"][0]["rows"]]
 
+    @property
+    def ranking(self) -> list[dict[str, Any]]:
+        """The controllers by their score of the possible over all families, as `paceline suite` prints it: `place`, `controller`,
+        `points`, half of their 95 % `interval`, and whether they are `tied` with the first. Oracles and faulty controllers follow
+        without a place. `self["standings"]` has the rankings of each use and family, too."""
+        ranking: list[dict[str, Any]] = self["standings"]["all"]
+        return ranking
+
     def _columns(self) -> dict[str, list[Any]]:
         rows: list[dict[str, Any]] = []
         for suite in self["suites"]:
@@ -50,7 +58,7 @@ class SuiteResult(Result):
         return columns_of(rows)
 
     def plot(self) -> Figure:
-        """Draws the share of bounds that hold in each test under each controller, with matplotlib."""
+        """Draws the mean score of each test under each controller, with matplotlib."""
         from .plot import plot_suites
 
         return plot_suites(self)

@@ -64,12 +64,12 @@ pub fn pages(paceline: &Path) -> Result<PathBuf, Problem> {
     let mut python = command("python3 python/tools/reference.py");
     python.arg(folder.join("reference/python.md"));
     run(python)?;
-    write(&folder.join("leaderboard.md"), &scoreboard::leaderboard()?)?;
+    leaderboard(&scoreboard::leaderboard(paceline)?, &folder)?;
     write(&folder.join("experiments/verdicts.md"), &scoreboard::verdicts()?)?;
     Ok(folder)
 }
 
-/// Replaces the leaderboard by that of the complete results, which has pictures and says which controller to choose.
+/// Writes the leaderboard of results with its pictures.
 fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", results.display());
     let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;

@@ -10,6 +10,10 @@ use std::collections::BTreeSet;
 /// the program.
 const USUAL: [&str; 3] = ["googcc", "nada", "scream-v2"];
 
+/// The ends of the scale of a score.
+const ZERO: &str = "faulty-constant";
+const HUNDRED: &str = "causal";
+
 /// Writes the files, or checks that they are those of the committed tables.
 pub(super) fn write(check: bool) -> Result<(), String> {
     let write = |(name, table): (String, String)| {
@@ -38,6 +42,14 @@ fn verdicts(table: &str) -> String {
         bounds.iter().for_each(|bound| text += &format!("\n    \"{bound}\","));
         text += if bounds.is_empty() { "]\n" } else { "\n]\n" };
     }
+    text += "\n# The score of each test under a constant rate and under the oracle `causal`.\n[scale]\n";
+    let rows = |name: &'static str| table.lines().filter_map(Row::read).filter(move |row| row.controller == name);
+    for zero in rows(ZERO) {
+        let hundred = rows(HUNDRED).find(|row| row.test == zero.test).and_then(|row| row.score);
+        if let Some((zero, hundred, test)) = zero.score.zip(hundred).map(|(low, high)| (low, high, zero.test)) {
+            text += &format!("\"{test}\" = [{zero:.1}, {hundred:.1}]\n");
+        }
+    }
     text
 }
 
@@ -47,13 +59,16 @@ mod tests {
 
     #[test]
     fn failed_bounds_of_the_usual_controllers_are_listed() {
-        let table = "# Columns\nrepeats\t3\ngcc-2016\town/a rate=low\t0/2\tuse delay\tab\n\
-                     googcc\town/a rate=low\t2/2\t-\tcd\nnada\town/a rate=low\t1/2\tuse\tef\n";
+        let table = "# Columns\nrepeats\t3\ncausal\town/a rate=low\t2/2\t-\t90.0\tab\n\
+                     faulty-constant\town/a rate=low\t0/2\tuse delay\t40.5\tab\nfaulty-constant\town/b\t2/2\t-\t7.0\tab\n\
+                     googcc\town/a rate=low\t2/2\t-\t80.0\tcd\nnada\town/a rate=low\t1/2\tuse\t70.0\tef\n";
         let text = verdicts(table);
         let (_, text) = text.split_once('\n').unwrap();
         assert_eq!(
             text,
-            "repeats = 3\n\n[fails]\ngoogcc = []\nnada = [\n    \"own/a rate=low: use\",\n]\nscream-v2 = []\n"
+            "repeats = 3\n\n[fails]\ngoogcc = []\nnada = [\n    \"own/a rate=low: use\",\n]\nscream-v2 = []\n\n\
+             # The score of each test under a constant rate and under the oracle `causal`.\n[scale]\n\
+             \"own/a rate=low\" = [40.5, 90.0]\n"
         );
         let sequential = verdicts(&table.replace("repeats", "up to"));
         assert_eq!(sequential.split_once('\n').unwrap().1, text.replace("= 3\n", "= 3\nsequential = true\n"));

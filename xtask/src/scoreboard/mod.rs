@@ -4,6 +4,7 @@
 //! The complete results, with measured values and pages, are written to `target/scoreboard`. `cargo xtask book --results` and
 //! `cargo xtask release --results` publish them.
 
+mod board;
 mod expected;
 mod pages;
 mod papers;
@@ -15,7 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub use pages::{leaderboard, verdicts};
+pub use board::leaderboard;
+pub use pages::verdicts;
 
 /// The folders of the tables.
 const PAPERS: &str = "scoreboard/papers";

@@ -1,77 +1,7 @@
-//! The pages of the documentation that are made of the committed tables: the leaderboard and the verdicts on papers.
+//! The page of the documentation that is made of the committed tables of papers: their verdicts.
 
-use super::suites::OTHERS;
-use super::{PAPERS, SUITES, papers, suites, tables};
+use super::{PAPERS, papers, tables};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-
-/// Whether a controller is of a kind.
-type Belongs = fn(&str) -> bool;
-
-/// The kinds of controllers on the leaderboard, each with its heading.
-const KINDS: [(&str, Belongs); 4] = [
-    ("Controllers", |name| !is_other(name) && !is_oracle(name) && !is_faulty(name)),
-    ("Other implementations: controllers of other libraries", is_other),
-    ("Oracles: senders that know the path", is_oracle),
-    ("Faulty controllers: each has one fault, which the suites have to find", is_faulty),
-];
-
-fn is_other(name: &str) -> bool {
-    OTHERS.iter().any(|other| name.starts_with(other))
-}
-
-fn is_oracle(name: &str) -> bool {
-    ["ideal", "causal"].contains(&name)
-}
-
-fn is_faulty(name: &str) -> bool {
-    name.starts_with("faulty-")
-}
-
-const BOARD: &str = "# Leaderboard\n\n\
-    Each cell is the share of the bounds of a suite that hold under a controller, in per cent. A bound holds if the 95 % interval of the mean over \
-    the runs is within it. A dash: the suite has no result of this controller. [Yardsticks](explanation/yardsticks.md) explains faulty \
-    controllers and oracles, [other implementations](explanation/other-implementations.md) the controllers of other libraries.\n\n\
-    `paceline suite NAME --controllers all --out DIR` runs a suite again, and writes a page with each bound, its reason and the measured value.\n";
-
-/// Returns the leaderboard.
-pub fn leaderboard() -> Result<String, String> {
-    Ok(board(&tables(SUITES)?))
-}
-
-fn board(tables: &[(String, String)]) -> String {
-    // The bounds that hold and all bounds, of each controller in each suite.
-    let mut counts: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
-    for (at, (_, table)) in tables.iter().enumerate() {
-        for row in table.lines().filter_map(suites::Row::read) {
-            let count = &mut counts.entry(row.controller).or_insert_with(|| vec![(0, 0); tables.len()])[at];
-            *count = (count.0 + row.held, count.1 + row.bounds);
-        }
-    }
-    let share = |(held, bounds): (u64, u64)| match bounds {
-        0 => "–".to_owned(),
-        _ => format!("{:.0}", 100.0 * held as f64 / bounds as f64),
-    };
-    let total = |counts: &[(u64, u64)]| counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
-    let part = |counts: &[(u64, u64)]| {
-        let (held, bounds) = total(counts);
-        held as f64 / bounds.max(1) as f64
-    };
-    let mut text = BOARD.to_owned();
-    let names: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
-    for (title, belongs) in KINDS {
-        let mut rows: Vec<_> = counts.iter().filter(|(name, _)| belongs(name)).collect();
-        rows.sort_by(|a, b| part(b.1).total_cmp(&part(a.1)));
-        _ = write!(text, "\n## {title}\n\n| controller | all | {} |\n|---|---:|", names.join(" | "));
-        text += &"---:|".repeat(names.len());
-        text.push('\n');
-        for (name, counts) in rows {
-            let cells: Vec<String> = counts.iter().map(|count| share(*count)).collect();
-            _ = writeln!(text, "| {name} | {} | {} |", share(total(counts)), cells.join(" | "));
-        }
-    }
-    text
-}
 
 const VERDICTS: &str = "# Verdicts on papers\n\n\
     Each row counts the published values and bounds (cells) of one experiment that this version reproduces. ✓: reproduced; ≈: in direction \
@@ -130,17 +60,6 @@ fn counts(name: &str, rows: &[&papers::Row<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_are_of_all_bounds_and_sorted() {
-        let table = |name: &str, rows: &[&str]| (name.to_owned(), rows.join("\n"));
-        let text = board(&[
-            table("one", &["a\tone/x\t1/4\tu\tab", "b\tone/x\t3/4\tu\tcd", "ideal\tone/x\t4/4\t-\tef"]),
-            table("two", &["a\ttwo/x\t1/1\t-\tab", "b\ttwo/x\t1/1\t-\tcd"]),
-        ]);
-        assert!(text.contains("|---|---:|---:|---:|\n| b | 80 | 75 | 100 |\n| a | 40 | 25 | 100 |\n"), "{text}");
-        assert!(text.contains("| ideal | 100 | 100 | – |\n"), "{text}");
-    }
 
     #[test]
     fn papers_precede_their_experiments_and_add_up() {

@@ -1,10 +1,11 @@
 //! `paceline report`.
 
+use super::suite::write_leaderboard;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::{page, scoreboard, suites, svg};
 use paceline_lab::results::database::DATABASE_FILE;
-use paceline_lab::results::{SCOREBOARD_FILE, SUITES_FILE, Store};
+use paceline_lab::results::{SCOREBOARD_FILE, SUITES_FILE, Store, SuitesReport};
 use paceline_lab::sweep::SweepFolder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ pub struct Arguments {
     /// Folder of results that `run --out` or `compare --out` wrote, of a scoreboard that `reproduce --out` wrote, or of suites
     /// that `suite --out` wrote.
     dir: PathBuf,
-    /// File for the page; report.html, scoreboard.html or suites.html in the folder if absent.
+    /// File for the page; report.html, scoreboard.html, or suites.html with leaderboard.md in the folder if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Writes plots as SVG files into this folder instead of the page; into `figures` in the folder of results if none is
@@ -54,6 +55,9 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         let page = output(suites::SUITES_PAGE);
         suites::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
         eprintln!("the page of suites is {}", page.display());
+        if arguments.out.is_none() {
+            write_leaderboard(dir, &SuitesReport::read(&dir.join(SUITES_FILE)).into_diagnostic()?)?;
+        }
     } else if has(SCOREBOARD_FILE) && !has(DATABASE_FILE) {
         let page = output(scoreboard::SCOREBOARD_PAGE);
         scoreboard::write(dir, &page, metrics::catalogue()).into_diagnostic()?;

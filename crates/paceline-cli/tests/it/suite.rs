@@ -50,13 +50,13 @@ fn prints_which_bounds_hold() {
     let text = one_line(stdout(&output, 0));
     contains_all(
         &text,
-        &["2 tests, 2 runs of each", "controller all score rate", "fixed own/rate rate=high: no-queue,"],
+        &["2 tests, 2 runs of each", "controller score tests rate", "fixed own/rate rate=high: no-queue,"],
     );
     contains_all(&text, &["0 to 5 s, queue_p95_ms:", "allowed 0.0 ms to 50.0 ms: fails", "--accept writes those"]);
 
     let row = text.split(" fixed ").nth(1).unwrap();
-    let [all, score, rate] = row.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
-    assert_eq!((all, rate), ("1/2", "1/2"));
+    let [score, tests, rate] = row.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+    assert_eq!((tests, rate), ("1/2", "1/2"));
     assert!((5.0..60.0).contains(&score.parse::<f64>().unwrap()), "half of the calls are late: {score}");
 
     let accepted = run(&["--accept"]);
@@ -77,7 +77,7 @@ fn prints_which_bounds_hold() {
     contains_all(&one_line(stdout(&run(&["--repeats", "1"]), 0)), &["the expected verdicts are of up to 2 runs"]);
     // A changed suite has no expected verdicts.
     let changed = run(&["--set", "path.forward.capacity=5Mbps"]);
-    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "fixed 2/2"]);
+    contains_all(&one_line(stdout(&changed, 0)), &["Own [path.forward.capacity=5Mbps]", "2/2 2/2"]);
     rejects(&run(&["--set", "path.rtt=1s", "--accept"]), &["--set", "cannot be used with", "--accept"]);
 }
 
@@ -119,7 +119,13 @@ fn writes_results_page_and_plots() {
     assert!(folder.join("out").join(plots).is_file());
     contains_all(
         &page,
-        &[&format!("href=\"{plots}\""), "half of the queue", "A &#60;constant&#62; rate", "class=\"pareto\""],
+        &[
+            &format!("href=\"{plots}\""),
+            "half of the queue",
+            "A &#60;constant&#62; rate",
+            "class=\"pareto\"",
+            "class=\"scores\"",
+        ],
     );
     assert!(!page.contains("<script") && !page.contains("<constant>"));
 
@@ -133,18 +139,29 @@ fn writes_results_page_and_plots() {
 /// Earlier results follow the rows of this run, which has a place among them.
 #[test]
 fn earlier_results_are_rows_beside_those_of_this_run() {
-    let folder = own("suite-beside");
+    // A link on which more than 1 Mbit/s can be gained.
+    let scenario = SCENARIO.replace("1 Mbps", "3 Mbps");
+    let folder = folder("suite-beside", &[("own.suite.toml", MANIFEST), ("rate.toml", &scenario)]);
     let run = |controllers: &str, more: &[&str]| {
         paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", controllers], more].concat())
     };
-    stdout(&run("gcc-2016,faulty-constant", &["--out", "earlier"]), 0);
+    stdout(&run("gcc-2016,faulty-constant,causal", &["--out", "earlier"]), 0);
     let text = one_line(stdout(&run("gcc-2013,gcc-2016", &["--beside", "earlier"]), 0));
-    contains_all(&text, &["gcc-2013 keeps", "of 2 bounds: place", "of 2 controllers", "faulty-constant"]);
+    contains_all(&text, &["possible: 0 is a constant rate", "gcc-2013 has ", " of the possible: place ", " of 2"]);
     let report = document(&run("gcc-2013,gcc-2016", &["--beside", "earlier", "--json"]), 0);
     let rows = report["suites"][0]["rows"].as_array().unwrap();
     let names: Vec<_> =
         rows.iter().map(|row| (row["controller"].as_str().unwrap(), row["kind"].as_str().unwrap())).collect();
-    assert_eq!(names, [("gcc-2013", "controller"), ("gcc-2016", "controller"), ("faulty-constant", "faulty")]);
+    let expected =
+        [("gcc-2013", "controller"), ("gcc-2016", "controller"), ("faulty-constant", "faulty"), ("causal", "oracle")];
+    assert_eq!(names, expected);
+    let ranking = report["standings"]["all"].as_array().unwrap();
+    let points = |name: &str| ranking.iter().find(|row| row["controller"] == name).unwrap()["points"].as_f64().unwrap();
+    assert_eq!((points("faulty-constant"), points("causal")), (0.0, 100.0));
+    assert_eq!(
+        (&ranking[0]["place"], &ranking[1]["place"], &ranking[2]["place"]),
+        (&1.into(), &2.into(), &serde_json::Value::Null)
+    );
 
     // Only what was run is accepted and plotted.
     let more = ["--beside", "earlier", "--accept", "--plots", "--out", "out"];

@@ -32,6 +32,7 @@ mod run_data;
 mod score;
 mod utilization;
 
+pub(crate) use accumulators::AgeLimits;
 pub use accumulators::{Distribution, Freezes, Score};
 pub use collector::Collector;
 pub use dips::Dips;

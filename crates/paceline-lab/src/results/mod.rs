@@ -42,6 +42,7 @@ mod matrix;
 mod names;
 #[cfg(feature = "storage")]
 mod parts;
+mod possible;
 #[cfg(feature = "storage")]
 mod run_store;
 mod sequential;
@@ -64,6 +65,7 @@ pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
+pub use possible::{HUNDRED, Possible, Scale, Standing, Standings, ZERO, mean_score};
 #[cfg(feature = "storage")]
 pub use run_store::RunStore;
 pub use sequential::Looks;
@@ -71,7 +73,7 @@ pub use sequential::Looks;
 pub use store::{Contents, Store, StoredRunData};
 pub use stored::{About, RUNS, RunInputs, StoredFile, StoredRun};
 pub use suite::{
-    BoundResult, ChangedVerdict, Held, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
+    BoundResult, ChangedVerdict, Passed, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, repeats_text,
 };
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};

@@ -3,18 +3,30 @@
 use crate::results::check::{Judgement, Verdict};
 use crate::results::error::StoreError;
 use crate::results::files::read_json;
+use crate::results::possible::{Scale, Standings};
 use paceline_netsim::records::{Label, Summary};
+use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 
 /// The name of the file in which the results of suites are stored.
 pub const SUITES_FILE: &str = "suites.json";
 
-/// The results of one or several suites.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The results of one or several suites. The document has the [`Standings`], too.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct SuitesReport {
     /// The suites.
     pub suites: Vec<SuiteReport>,
+}
+
+impl Serialize for SuitesReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_struct("SuitesReport", 2)?;
+        document.serialize_field("standings", &Standings::of(self))?;
+        document.serialize_field("suites", &self.suites)?;
+        document.end()
+    }
 }
 
 impl SuitesReport {
@@ -40,7 +52,11 @@ impl SuitesReport {
             let ([there, rows], id) = ([suite, of].map(SuiteReport::repeats_text), &suite.id);
             return Err(format!("`{id}` has {there} runs of each test there, and the rows are of {rows}"));
         }
-        if let Some((suite, _)) = pairs().find(|(suite, of)| suite.tests != of.tests) {
+        // Only one of them may have rows that give a test its scale.
+        let without_scale = |suite: &SuiteReport| -> Vec<SuiteTest> {
+            suite.tests.iter().map(|test| SuiteTest { scale: None, ..test.clone() }).collect()
+        };
+        if let Some((suite, _)) = pairs().find(|(suite, of)| without_scale(suite) != without_scale(of)) {
             return Err(format!("the tests of `{}` differ", suite.id));
         }
         for (suite, of) in self.suites.iter_mut().zip(&other.suites) {
@@ -76,6 +92,7 @@ impl SuitesReport {
 
 /// The results of one suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SuiteReport {
     /// Its id.
     pub id: String,
@@ -85,13 +102,16 @@ pub struct SuiteReport {
     pub source: String,
     /// The kind of paths.
     pub family: String,
+    /// Controllers whose developers chose values or looked at results with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub developed: Vec<String>,
     /// Runs of each test under each controller.
     pub repeats: u64,
     /// Whether it is the highest number, and each test has as many runs as its verdicts need.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub sequential: bool,
     /// Their seeds; empty: those from 1.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
     /// The tests: each case of each scenario.
     pub tests: Vec<SuiteTest>,
@@ -108,6 +128,7 @@ pub fn repeats_text(repeats: u64, sequential: bool) -> String {
 
 /// A test: one case of a scenario with its bounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SuiteTest {
     /// Scenario id.
     pub scenario: String,
@@ -117,12 +138,17 @@ pub struct SuiteTest {
     pub title: String,
     /// The case; empty if the scenario has none.
     pub case: Label,
+    /// What its media are for, as in scenarios.
+    pub media_use: String,
+    /// The scale of its score that the suite expects; `None` if it expects none. See [`SuiteReport::scale`].
+    pub scale: Option<Scale>,
     /// The bounds.
     pub bounds: Vec<SuiteBound>,
 }
 
 /// A bound of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SuiteBound {
     /// Its name. Bounds of a test with one name have one verdict.
     pub id: String,
@@ -173,6 +199,7 @@ pub enum RowKind {
 
 /// The results of one controller in a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SuiteRow {
     /// Its name.
     pub controller: String,
@@ -184,14 +211,13 @@ pub struct SuiteRow {
 
 /// The result of a test under one controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TestResult {
     /// Number of runs.
-    #[serde(default)]
     pub runs: u64,
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
     /// The score of each run, in the order of the seeds; empty if a run has none.
-    #[serde(default)]
     pub scores: Vec<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
@@ -205,6 +231,7 @@ pub struct TestResult {
 
 /// The result of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BoundResult {
     /// The mean over the runs; `None` if a run has no value.
     pub measured: Option<f64>,
@@ -229,37 +256,37 @@ pub struct ChangedVerdict {
     pub verdict: Option<Verdict>,
 }
 
-/// Numbers of bounds, by name, and of those that hold.
+/// Numbers of tests: of those that were made, and of those that pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Bounds that hold.
-    pub held: usize,
-    /// All bounds.
-    pub all: usize,
+pub struct Passed {
+    /// Tests that pass: all their bounds hold.
+    pub passed: usize,
+    /// All tests that were made.
+    pub made: usize,
 }
 
-impl Held {
-    /// Returns the share of bounds that hold; `None` without bounds.
+impl Passed {
+    /// Returns the share of tests that pass; `None` if none was made.
     pub fn share(self) -> Option<f64> {
-        (self.all > 0).then(|| self.held as f64 / self.all as f64)
+        (self.made > 0).then(|| self.passed as f64 / self.made as f64)
     }
 
-    /// Returns whether all bounds hold.
+    /// Returns whether all tests pass.
     pub fn is_all(self) -> bool {
-        self.held == self.all
+        self.passed == self.made
     }
 }
 
-impl core::ops::Add for Held {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { held: self.held + other.held, all: self.all + other.all }
+/// Writes `7/8`; a dash if no test was made.
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.made == 0 { f.write_str("–") } else { write!(f, "{}/{}", self.passed, self.made) }
     }
 }
 
-impl core::iter::Sum for Held {
+impl core::iter::Sum for Passed {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| sum + one)
+        all.fold(Self::default(), |sum, one| Self { passed: sum.passed + one.passed, made: sum.made + one.made })
     }
 }
 
@@ -289,13 +316,11 @@ impl SuiteTest {
         Verdict::all(of_id.map(|(_, result)| result.judgement.verdict))
     }
 
-    /// Counts the bounds that hold, by name. None are counted if the test was not made.
-    pub fn held(&self, result: &TestResult) -> Held {
-        if result.bounds.is_empty() {
-            return Held::default();
-        }
-        let one = |id: &str| Held { held: usize::from(self.verdict(id, result) == Verdict::Holds), all: 1 };
-        self.bound_ids().map(one).sum()
+    /// Counts the test: it passes if all its bounds hold. It is not counted if it was not made.
+    pub fn passed(&self, result: &TestResult) -> Passed {
+        let all = Verdict::all(result.bounds.iter().map(|bound| bound.judgement.verdict));
+        let made = usize::from(!result.bounds.is_empty());
+        Passed { passed: if all == Verdict::Holds { made } else { 0 }, made }
     }
 }
 
@@ -305,9 +330,9 @@ impl SuiteReport {
         repeats_text(self.repeats, self.sequential)
     }
 
-    /// Counts the bounds that hold under a controller.
-    pub fn held(&self, row: &SuiteRow) -> Held {
-        self.tests.iter().zip(&row.results).map(|(test, result)| test.held(result)).sum()
+    /// Counts the tests that pass under a controller.
+    pub fn passed(&self, row: &SuiteRow) -> Passed {
+        self.tests.iter().zip(&row.results).map(|(test, result)| test.passed(result)).sum()
     }
 
     /// Returns the name of every bound under a controller, test and name of the bound, with its verdict. Tests that were not made have
@@ -329,11 +354,6 @@ impl SuiteReport {
     /// Returns the name of every bound that does not hold under a controller.
     pub fn unmet(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
         self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
-    }
-
-    /// Returns the mean score of each test of a row that has one.
-    pub fn scores(&self, row: &SuiteRow) -> impl Iterator<Item = f64> {
-        row.results.iter().filter_map(|result| Some(Summary::from_values(&result.scores)?.mean))
     }
 
     /// Returns the mean over the tests of a result.

@@ -22,6 +22,9 @@ struct SuiteFile {
     /// The kind of paths, by which the leaderboard groups suites; its id if absent.
     #[serde(default)]
     family: String,
+    /// Controllers whose developers chose values or looked at results with it.
+    #[serde(default)]
+    developed: Vec<String>,
     /// The highest number of runs of each case.
     #[serde(default)]
     repeats: Option<Spanned<u64>>,
@@ -40,6 +43,8 @@ pub struct Suite {
     pub source: String,
     /// The kind of paths, by which the leaderboard groups suites.
     pub family: String,
+    /// Controllers whose developers chose values or looked at results with it.
+    pub developed: Vec<String>,
     /// The highest number of runs of each case.
     pub repeats: u64,
     /// The scenarios, each with bounds.
@@ -53,7 +58,7 @@ pub struct Suite {
 }
 
 /// The verdicts that a suite expects.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     /// The number of runs of each case for which they hold.
@@ -63,6 +68,9 @@ pub struct Expected {
     pub sequential: bool,
     /// The bounds that do not hold, by controller. All other bounds of these controllers do.
     pub fails: BTreeMap<String, BTreeSet<String>>,
+    /// The mean score of each test under a constant rate and under the oracle: the ends of its scale.
+    #[serde(default)]
+    pub scale: BTreeMap<String, (f64, f64)>,
 }
 
 impl Expected {
@@ -80,6 +88,12 @@ impl Expected {
                 text += &format!("\n    {},", toml_text(bound));
             }
             text += if fails.is_empty() { "]\n" } else { "\n]\n" };
+        }
+        if !self.scale.is_empty() {
+            text += "\n# The score of each test under a constant rate and under the oracle `causal`.\n[scale]\n";
+        }
+        for (test, (zero, hundred)) in &self.scale {
+            text += &format!("{} = [{zero:.1}, {hundred:.1}]\n", toml_text(test));
         }
         text
     }
@@ -125,7 +139,7 @@ impl Suite {
     /// # Errors
     /// As of [`find`](Self::find).
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
-        let SuiteFile { id, title, source, family, repeats, scenarios } = parse(&origin.name, &origin.text)?;
+        let SuiteFile { id, title, source, family, developed, repeats, scenarios } = parse(&origin.name, &origin.text)?;
         let problem = |span: core::ops::Range<usize>, message: String, help: String| {
             ScenarioError::at(&origin.name, &origin.text, span, message).help(help)
         };
@@ -165,6 +179,7 @@ impl Suite {
             title,
             source,
             family: if family.is_empty() { id.get().clone() } else { family },
+            developed,
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
             settings: Vec::new(),

@@ -5,12 +5,13 @@ use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::results::{
-    BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
+    BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, Scale, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
 };
 use crate::run::Runner;
 use crate::yardsticks::{self, Oracle};
 use paceline::Registry;
+use paceline_netsim::plan::{MediaUse, Plan};
 use paceline_netsim::records::Summary;
 use paceline_netsim::world::WorldError;
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
@@ -217,7 +218,7 @@ pub(super) fn report(
             for (case, scenario) in experiment.cases.iter().enumerate() {
                 let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
                 if n == 0 {
-                    tests.push(test(origin, scenario, &report, &cells));
+                    tests.push(test((suite, origin), scenario, &report, &cells));
                 }
                 results.push(match applies[index] {
                     true => result(scenario, &runs.of(false)[case], &report.runs[case].trace_hash, &cells),
@@ -234,6 +235,7 @@ pub(super) fn report(
         title: suite.title.clone(),
         source: suite.source.clone(),
         family: suite.family.clone(),
+        developed: suite.developed.clone(),
         repeats,
         sequential: seeds.is_none(),
         seeds: others.to_vec(),
@@ -264,7 +266,12 @@ fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str
     }
 }
 
-fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> SuiteTest {
+fn test(
+    (suite, origin): (&Suite, &Origin),
+    scenario: &Scenario,
+    report: &ExperimentReport,
+    cells: &[&Cell],
+) -> SuiteTest {
     let bound = |(cell, assert): (&&Cell, &paceline_scenario::Assert)| SuiteBound {
         id: assert.id.clone(),
         quantity: cell.quantity(),
@@ -279,13 +286,24 @@ fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: 
         bounds: assert.bounds,
         why: assert.why.clone().unwrap_or_default(),
     };
-    SuiteTest {
+    let mut test = SuiteTest {
         scenario: report.id.clone(),
         run: origin.argument().to_owned(),
         title: report.title.clone(),
         case: scenario.plan.case.clone(),
+        media_use: media_use(&scenario.plan).unwrap_or_default().to_owned(),
+        scale: None,
         bounds: cells.iter().zip(&scenario.asserts).map(bound).collect(),
-    }
+    };
+    let expected = suite.expected.as_ref().and_then(|expected| expected.scale.get(&test.name()));
+    test.scale = expected.map(|(zero, hundred)| Scale { zero: *zero, hundred: *hundred });
+    test
+}
+
+/// Returns what the media of the first flow with a score are for.
+fn media_use(plan: &Plan) -> Option<&'static str> {
+    let media = plan.flows.iter().filter_map(|flow| flow.media()).find(|media| !media.is_cross_traffic)?;
+    MediaUse::NAMES.into_iter().find_map(|(name, of)| (of == media.media_use).then_some(name))
 }
 
 fn bound_result(cell: &Cell) -> BoundResult {
@@ -299,7 +317,12 @@ impl Expected {
         let kept = before.filter(|before| before.is_of(report)).map(|before| before.fails.clone());
         let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
         fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.unmet(row).collect())));
-        Self { repeats: report.repeats, sequential: report.sequential, fails }
+        let scale = |(n, test): (usize, &SuiteTest)| {
+            let Scale { zero, hundred } = report.scale_of_rows(n).or(test.scale)?;
+            Some((test.name(), (zero, hundred)))
+        };
+        let scale = report.tests.iter().enumerate().filter_map(scale).collect();
+        Self { repeats: report.repeats, sequential: report.sequential, fails, scale }
     }
 
     /// Returns whether they are of as many runs as a report, on seeds from 1.

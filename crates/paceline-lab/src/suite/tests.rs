@@ -1,7 +1,7 @@
 //! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
 
 use super::*;
-use crate::results::{SuiteReport, SuitesReport, Verdict};
+use crate::results::{Scale, SuiteReport, SuitesReport, Verdict};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_scenario::ScenarioError;
@@ -85,8 +85,8 @@ fn judges_each_bound_over_all_runs() {
     let rate = rate.measured.unwrap();
     assert!((595e3..605e3).contains(&rate), "{rate}");
     assert_eq!(report.unmet(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
-    let held = report.held(&report.rows[0]);
-    assert_eq!((held.held, held.all, held.share()), (1, 2, Some(0.5)));
+    let passed = report.passed(&report.rows[0]);
+    assert_eq!((passed.passed, passed.made, passed.share()), (0, 1, Some(0.0)));
     let utilization = report.rows[0].results[0].utilization.unwrap();
     assert!((0.59..0.61).contains(&utilization), "{utilization}");
 }
@@ -187,11 +187,19 @@ fn compares_verdicts_with_the_expected_ones() {
 #[test]
 fn keeps_the_verdicts_of_other_controllers() {
     let folder = Folder::new("keeps", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
-    let before =
-        Expected { repeats: 2, sequential: true, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
+    let before = Expected {
+        repeats: 2,
+        sequential: true,
+        fails: [("nada".to_owned(), ["x".to_owned()].into())].into(),
+        scale: [("own/rate".to_owned(), (1.5, 7.25))].into(),
+    };
+    fs::write(folder.0.join("own.expected.toml"), before.text("own")).unwrap();
     let report = folder.run(None).unwrap();
+    // Points are written with one decimal.
+    assert_eq!(report.suites[0].tests[0].scale, Some(Scale { zero: 1.5, hundred: 7.2 }));
     let kept = Expected::of(&report.suites[0], Some(&before));
     assert_eq!(kept.fails.keys().collect::<Vec<_>>(), ["fixed", "nada"]);
+    assert_eq!(kept.scale["own/rate"], (1.5, 7.2));
     let other = Expected { repeats: 5, ..before };
     assert_eq!(Expected::of(&report.suites[0], Some(&other)).fails.len(), 1);
 }

@@ -142,6 +142,14 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
     suites::write(folder, &folder.join(SUITES_PAGE), metrics::catalogue()).into_diagnostic()?;
+    write_leaderboard(folder, report)
+}
+
+/// Writes the leaderboard of suites with its pictures into a folder.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_leaderboard(folder: &Path, report: &SuitesReport) -> Result<()> {
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
     for (name, picture) in &board.pictures {

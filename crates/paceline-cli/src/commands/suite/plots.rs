@@ -26,7 +26,7 @@ pub(super) fn write(
     let mut failed = Vec::new();
     for suite in &report.suites {
         for row in suite.rows.iter().filter(|row| row.kind != RowKind::Oracle) {
-            let tests = suite.tests.iter().zip(&row.results).filter(|(test, result)| !test.held(result).is_all());
+            let tests = suite.tests.iter().zip(&row.results).filter(|(test, result)| !test.passed(result).is_all());
             for (test, _) in tests {
                 let options = RunOptions::of_case(test.case.clone(), settings.to_vec(), SEED);
                 let selection = Selection { scenario: test.run.clone(), options };

@@ -6,9 +6,11 @@ use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::advice;
-use paceline_lab::results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport, repeats_text};
+use paceline_lab::results::{
+    Passed, Possible, Standing, Standings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
+};
 use paceline_lab::suite::Suite;
-use paceline_netsim::records::{MetricKind, Summary};
+use paceline_netsim::records::MetricKind;
 use std::collections::BTreeSet;
 
 /// Bounds that do not hold are listed for at most this many controllers, and this many for each.
@@ -19,34 +21,39 @@ const BOUNDS_LISTED: usize = 20;
 /// this run, the others of earlier ones.
 pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
     let mut view = View::default();
-    for (suite, report) in suites.iter().zip(&report.suites) {
-        view.extend(of_suite(suite, report, own));
+    for (suite, of) in suites.iter().zip(&report.suites) {
+        view.extend(of_suite(suite, report, of, own));
     }
     if report.suites.len() > 1 {
-        view.heading("All suites  share of bounds that hold");
+        view.heading("All suites  score of the possible, by family");
         view.gap();
         view.table(all(report));
-        let advice = advice::sentences(report);
-        if !advice.is_empty() {
-            view.gap();
-            view.heading("Which controller to choose  utilisation at the 95th percentile of the queuing delay");
-            advice.iter().for_each(|sentence| view.line("· ", sentence));
-        }
+        view.gap();
+    }
+    let advice = advice::sentences(report);
+    if !advice.is_empty() {
+        view.heading("Which controller to choose");
+        advice.iter().for_each(|sentence| view.line("· ", sentence));
     }
     view
 }
 
-fn of_suite(suite: &Suite, report: &SuiteReport, own: usize) -> View {
+fn of_suite(suite: &Suite, all: &SuitesReport, report: &SuiteReport, own: usize) -> View {
     let mut view = View::default();
+    let ranking = Standings::over_families(all, |suite| suite.id == report.id);
     view.heading(format!("{}  {}", report.id, report.title));
     let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let (tests, runs) = (count(report.tests.len() as u64, "test"), runs_text(report));
-    view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all, and mean score"));
+    view.line("", format!("{tests}, {runs} of each · mean score, and the tests whose bounds all hold"));
+    match ranking.is_empty() {
+        false => view.line("", "possible: 0 is a constant rate, 100 the oracle `causal`"),
+        true => view.line("", "no scale of the possible: --controllers …,faulty-constant,causal --accept writes it"),
+    }
     view.gap();
-    view.table(matrix(report));
+    view.table(matrix(report, &ranking));
     let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
     if !earlier.is_empty() {
-        made.iter().for_each(|row| view.line("· ", place(report, row)));
+        made.iter().filter_map(|row| place(&ranking, row)).for_each(|place| view.line("· ", place));
     }
     if made.len() <= CONTROLLERS_LISTED {
         made.iter().for_each(|row| failures(report, row, &mut view));
@@ -95,62 +102,44 @@ fn runs_text(report: &SuiteReport) -> String {
     }
 }
 
-/// Returns the place of a row among those of its kind, by the bounds that hold.
-fn place(report: &SuiteReport, row: &SuiteRow) -> String {
-    let held = report.held(row);
-    let others: Vec<Held> =
-        report.rows.iter().filter(|other| other.kind == row.kind).map(|other| report.held(other)).collect();
-    let better = others.iter().filter(|other| other.share() > held.share()).count();
-    let kind = match row.kind {
-        RowKind::Controller => "controllers",
-        RowKind::Faulty => "faulty controllers",
-        RowKind::Oracle => "oracles",
-        RowKind::OtherImplementation => "other implementations",
-    };
-    format!(
-        "{} keeps {} of {} bounds: place {} of {} {kind}",
-        row.controller,
-        held.held,
-        held.all,
-        better + 1,
-        others.len()
-    )
+/// Returns the place of a row among the controllers.
+fn place(ranking: &[Standing], row: &SuiteRow) -> Option<String> {
+    let standing = ranking.iter().find(|standing| standing.controller == row.controller)?;
+    let places = ranking.iter().filter(|standing| standing.place.is_some()).count();
+    let (name, possible, place) = (&row.controller, standing.possible, standing.place?);
+    Some(format!("{name} has {possible} of the possible: place {place} of {places}"))
 }
 
 /// Returns the table with a row for each controller and a column for each scenario.
-fn matrix(report: &SuiteReport) -> Table {
+fn matrix(report: &SuiteReport, ranking: &[Standing]) -> Table {
     let mut scenarios: Vec<&str> = report.tests.iter().map(|test| test.scenario.as_str()).collect();
     scenarios.dedup();
     let short = |id: &&str| id.rsplit('/').next().unwrap_or(id).to_owned();
-    let headings = HEADINGS.map(str::to_owned).into_iter().chain(scenarios.iter().map(short));
-    let mut table = Table::new(headings, 1);
+    let possible = (!ranking.is_empty()).then_some("possible");
+    let headings = ["controller"].into_iter().chain(possible).chain(["score", "tests"]).map(str::to_owned);
+    let mut table = Table::new(headings.chain(scenarios.iter().map(short)), 1);
     for row in &report.rows {
         let of = |scenario: &&str| {
             let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
-            held_text(tests.map(|(test, result)| test.held(result)).sum())
+            passed_text(tests.map(|(test, result)| test.passed(result)).sum())
         };
-        let cells = [row.controller.clone(), held_text(report.held(row)), score_text(report.scores(row))];
-        table.row(cells.into_iter().chain(scenarios.iter().map(of)).collect());
+        let standing = ranking.iter().find(|standing| standing.controller == row.controller);
+        let possible = possible.map(|_| possible_text(standing.map(|standing| standing.possible)));
+        let score = report.mean_of(row, mean_score).map_or("–".to_owned(), |score| MetricKind::Points.digits(score));
+        let cells =
+            [row.controller.clone()].into_iter().chain(possible).chain([score, passed_text(report.passed(row))]);
+        table.row(cells.chain(scenarios.iter().map(of)).collect());
     }
     table
 }
 
-/// The first columns of the tables: bounds that hold, and the mean score, over all tests.
-const HEADINGS: [&str; 3] = ["controller", "all", "score"];
-
-/// Returns the mean of the scores of tests.
-fn score_text(scores: impl Iterator<Item = f64>) -> String {
-    let scores: Vec<f64> = scores.collect();
-    Summary::from_values(&scores).map_or("–".to_owned(), |scores| MetricKind::Points.digits(scores.mean))
+fn possible_text(possible: Option<Possible>) -> String {
+    possible.map_or("–".to_owned(), |possible| possible.to_string())
 }
 
-fn held_text(held: Held) -> String {
-    let text = format!("{}/{}", held.held, held.all);
-    match held.share() {
-        None => "–".to_owned(),
-        Some(_) if held.is_all() => output::good(&text),
-        Some(_) => text,
-    }
+fn passed_text(passed: Passed) -> String {
+    let text = passed.to_string();
+    if passed.made > 0 && passed.is_all() { output::good(&text) } else { text }
 }
 
 /// Adds a line for each bound that does not hold under a controller.
@@ -173,16 +162,23 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     }
 }
 
-/// Returns the table with a row for each controller and a column for each suite.
+/// Returns the table with a row for each controller, the best first, and a column for each family.
 fn all(report: &SuitesReport) -> Table {
-    let names = report.suites.iter().map(|suite| suite.id.clone());
-    let mut table = Table::new(HEADINGS.map(str::to_owned).into_iter().chain(names), 1);
-    for (n, row) in report.suites[0].rows.iter().enumerate() {
-        let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
-        let share = |held: Held| held.share().map_or("–".to_owned(), |share| MetricKind::Share.show(share));
-        let scores = report.suites.iter().flat_map(|suite| suite.scores(&suite.rows[n]));
-        let cells = [row.controller.clone(), share(held.iter().copied().sum()), score_text(scores)];
-        table.row(cells.into_iter().chain(held.iter().map(|held| share(*held))).collect());
+    let standings = Standings::of(report);
+    let names = standings.families.iter().map(|(name, _)| name.clone());
+    let headings = ["controller", "all"].map(str::to_owned).into_iter().chain(names);
+    let mut table = Table::new(headings.chain(["tests".to_owned()]), 1);
+    for Standing { controller, possible, .. } in &standings.all {
+        let of_family = |(family, _): &(String, _)| {
+            let possible = standings.possible(Some(family), controller);
+            possible.map_or("–".to_owned(), |possible| format!("{:.0}", possible.points + 0.0))
+        };
+        let rows = |suite: &SuiteReport| -> Passed {
+            suite.rows.iter().filter(|row| row.controller == *controller).map(|row| suite.passed(row)).sum()
+        };
+        let cells = [controller.clone(), possible.to_string()].into_iter();
+        let cells = cells.chain(standings.families.iter().map(of_family));
+        table.row(cells.chain([passed_text(report.suites.iter().map(rows).sum())]).collect());
     }
     table
 }

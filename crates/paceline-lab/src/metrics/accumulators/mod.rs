@@ -22,5 +22,5 @@ pub(super) use spans::{Spans, contains};
 pub(super) use target_sum::{TargetInForce, TargetSum};
 pub(super) use totals::{FlowTotals, HopTotals, StreamTotals, Totals};
 pub(super) use tracks::Tracks;
-pub use viewer::Score;
+pub use viewer::{AgeLimits, Score};
 pub(super) use viewer::{ScoreSums, Viewer};

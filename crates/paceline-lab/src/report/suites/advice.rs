@@ -1,174 +1,160 @@
-//! Which controller to choose for which paths, computed from the results of suites.
-//!
-//! For a family of paths it is the controller that keeps most bounds; among equals, that with the shorter queue. If the path is not
-//! known, it is the controller whose worst family is best. Faulty controllers and oracles are left out.
+//! Which controller to choose for which paths: sentences that follow from the rankings of suites.
 
-use super::pareto::{Point, families};
-use crate::results::{Held, RowKind, SuitesReport};
+use crate::results::{RowKind, Standing, Standings, SuiteReport, SuitesReport};
 
-/// The choice for a family of paths.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// The family.
-    pub family: String,
-    /// The controller that keeps most bounds.
-    pub best: String,
-    /// Its bounds.
-    pub held: Held,
-    /// The points of the front, from the shortest queue to the highest utilisation; empty for paths that share a medium.
-    pub front: Vec<Point>,
-}
+/// Controllers that a sentence names as equals of the first one.
+const NAMED: usize = 4;
+/// With fewer tests nothing is said of the choice.
+const TESTS: usize = 3;
 
-/// Returns the choice for each family of paths; nothing for fewer than two controllers.
-pub fn choices(report: &SuitesReport) -> Vec<Choice> {
-    let names = controllers(report);
-    if names.len() < 2 {
-        return Vec::new();
-    }
-    let of_family = |(family, points): (String, Vec<Point>)| {
-        let queue = |name: &str| points.iter().find(|p| p.name == name).map_or(f64::INFINITY, |p| p.queue_ms);
-        let held = |name: &&str| held(report, name, &family);
-        let share = |name: &&str| held(name).share().unwrap_or(0.0);
-        let better = |a: &&&str, b: &&&str| share(a).total_cmp(&share(b)).then(queue(b).total_cmp(&queue(a)));
-        let best = names.iter().max_by(better)?;
-        let mut front: Vec<Point> = points.iter().filter(|p| p.on_front).cloned().collect();
-        front.sort_by(|a, b| a.queue_ms.total_cmp(&b.queue_ms));
-        Some(Choice { held: held(best), best: (*best).to_owned(), front, family })
-    };
-    families(report).into_iter().filter_map(of_family).collect()
-}
-
-/// Returns the controller whose lowest share over the families is highest, with that share. Among equals, that with the highest share
-/// over all suites.
-pub fn unknown_path(report: &SuitesReport) -> Option<(String, f64)> {
-    let families: Vec<String> = families(report).into_iter().map(|(family, _)| family).collect();
-    let shares =
-        |name: &str| families.iter().filter_map(|family| held(report, name, family).share()).collect::<Vec<_>>();
-    let lowest = |name: &str| shares(name).into_iter().fold(1.0, f64::min);
-    let mean = |name: &str| shares(name).iter().sum::<f64>();
-    let better = |a: &&str, b: &&str| lowest(a).total_cmp(&lowest(b)).then(mean(a).total_cmp(&mean(b)));
-    let names = controllers(report);
-    let best = names.into_iter().max_by(better).filter(|_| families.len() > 1)?;
-    Some((best.to_owned(), lowest(best)))
-}
-
-/// Returns the choices as sentences, one for each family, and one for paths that are not known.
+/// Returns the choice for all paths, on paths that a controller was not developed with, for each use of media and for each family, and what
+/// is not known. Empty for fewer than two controllers.
 pub fn sentences(report: &SuitesReport) -> Vec<String> {
-    let point = |p: &Point| format!("{} ({:.0} % at {:.0} ms)", p.name, p.utilization * 100.0, p.queue_ms);
-    let of_family = |choice: &Choice| {
-        let Choice { family, best, held, front } = choice;
-        let mut text = format!("{family}: {best} keeps most bounds, {} of {}.", held.held, held.all);
-        match front.as_slice() {
-            [] => {}
-            [only] => text += &format!(" The front is {} alone.", point(only)),
-            [shortest, .., fullest] => {
-                text += &format!(
-                    " On the front, the shortest queue is that of {}, the highest utilisation that of {}.",
-                    point(shortest),
-                    point(fullest)
-                );
+    let standings = Standings::of(report);
+    let mut sentences = Vec::new();
+    let mut unknown = Vec::new();
+    let mut add = |of: String, ranking: &[Standing]| match choice(ranking) {
+        Choice::Sentence(choice) => sentences.push(format!("{of}: {choice}.")),
+        Choice::FewTests(tests) => unknown.push(format!("{of} (tests: {tests})")),
+        Choice::None => {}
+    };
+    if standings.families.len() > 1 {
+        add("All families".to_owned(), &standings.all);
+    }
+    for (controller, suites) in developed(report) {
+        let unseen = Standings::over_families(report, |suite| !suites.contains(&suite.id));
+        add(format!("{controller} was developed with {}; the other families", suites.join(", ")), &unseen);
+    }
+    if standings.uses.len() > 1 {
+        standings.uses.iter().for_each(|(name, ranking)| add(format!("Use {name}"), ranking));
+    }
+    standings.families.iter().for_each(|(name, ranking)| add(format!("Family {name}"), ranking));
+    if !unknown.is_empty() {
+        sentences.push(format!("Not known: {}.", unknown.join(", ")));
+    }
+    if !sentences.is_empty() {
+        sentences.extend(not_counted(report));
+    }
+    sentences
+}
+
+/// What a ranking says of the choice.
+enum Choice {
+    Sentence(String),
+    /// There are this many tests, too few.
+    FewTests(usize),
+    /// There are fewer than two places.
+    None,
+}
+
+/// Returns the first place of a ranking, its distance to the second, and those that are not distinguishable from it.
+fn choice(ranking: &[Standing]) -> Choice {
+    let placed: Vec<&Standing> = ranking.iter().filter(|standing| standing.place.is_some()).collect();
+    let [first, second, ..] = placed[..] else { return Choice::None };
+    if first.possible.tests < TESTS {
+        return Choice::FewTests(first.possible.tests);
+    }
+    let mut text = format!("{}, {}", first.controller, first.possible);
+    if let Some(mut ahead) = second.difference {
+        ahead.points = -ahead.points;
+        text += &format!("; {ahead} ahead of {}", second.controller);
+    }
+    let tied = placed[1..].iter().filter(|standing| standing.tied).map(|standing| standing.controller.as_str());
+    let tied: Vec<&str> = tied.collect();
+    if !tied.is_empty() {
+        text += &format!("; not distinguishable: {}", tied[..tied.len().min(NAMED)].join(", "));
+    }
+    if tied.len() > NAMED {
+        text += &format!(" and {} more", tied.len() - NAMED);
+    }
+    Choice::Sentence(text)
+}
+
+/// Returns each controller of the rows that was developed with some of the suites, and these suites.
+fn developed(report: &SuitesReport) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for suite in &report.suites {
+        for name in &suite.developed {
+            let is_row = suite.rows.iter().any(|row| row.controller == *name && row.kind == RowKind::Controller);
+            match found.iter_mut().find(|(other, _)| other == name) {
+                Some((_, suites)) => suites.push(suite.id.clone()),
+                None if is_row => found.push((name.clone(), vec![suite.id.clone()])),
+                None => {}
             }
         }
-        text
-    };
-    let choices = choices(report);
-    let unknown = unknown_path(report).filter(|_| !choices.is_empty()).map(|(name, lowest)| {
-        format!(
-            "A path that is not known: {name}. It keeps at least {:.0} % of the bounds of each family.",
-            lowest * 100.0
-        )
-    });
-    choices.iter().map(of_family).chain(unknown).collect()
+    }
+    found
 }
 
-fn controllers(report: &SuitesReport) -> Vec<&str> {
-    let rows = report.suites.first().map_or(&[][..], |suite| &suite.rows);
-    rows.iter().filter(|row| row.kind == RowKind::Controller).map(|row| row.controller.as_str()).collect()
-}
-
-fn held(report: &SuitesReport, controller: &str, family: &str) -> Held {
-    let suites = report.suites.iter().filter(|suite| suite.family == family);
-    let rows = suites
-        .flat_map(|suite| suite.rows.iter().filter(|row| row.controller == controller).map(move |row| (suite, row)));
-    rows.map(|(suite, row)| suite.held(row)).sum()
+/// Returns how many tests do not count, with the reason; `None` if all count.
+fn not_counted(report: &SuitesReport) -> Option<String> {
+    let tests = || report.suites.iter().flat_map(|suite| (0..suite.tests.len()).map(move |test| (suite, test)));
+    let count = |is: fn(&SuiteReport, usize) -> bool| tests().filter(|(suite, test)| is(suite, *test)).count();
+    let without = count(|suite, test| !suite.has_scale(test));
+    let narrow = count(|suite, test| suite.has_scale(test) && suite.scale(test).is_none());
+    let part = |count: usize, reason: &str| (count > 0).then(|| format!("{count} {reason}"));
+    let parts = [
+        part(without, "without an oracle"),
+        part(narrow, "on which the oracle has less than 5 points more than a constant rate"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("Not counted, of {} tests: {}.", tests().count(), parts.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{BoundResult, Judgement, SuiteBound, SuiteReport, SuiteRow, SuiteTest, TestResult, Verdict};
+    use crate::results::{HUNDRED, SuiteRow, SuiteTest, TestResult, ZERO};
 
-    fn result(pass: bool) -> BoundResult {
-        let verdict = if pass { Verdict::Holds } else { Verdict::Fails };
-        BoundResult { pass, judgement: Judgement { verdict, further_runs: None }, ..BoundResult::default() }
-    }
-
-    /// A controller: kind, how many of four bounds it keeps, utilisation and queue.
-    type Row = (&'static str, RowKind, usize, f64, f64);
-
-    fn suite(family: &str, rows: &[Row]) -> SuiteReport {
-        let bounds = (0..4).map(|n| SuiteBound { id: n.to_string(), ..SuiteBound::default() }).collect();
-        let row = |(name, kind, kept, utilization, queue): &Row| SuiteRow {
+    /// A controller and its score in each of four tests, whose scale is from 0 to 100.
+    fn suite(id: &str, media_use: &str, rows: &[(&str, RowKind, [f64; 4])]) -> SuiteReport {
+        let ends = [(ZERO, RowKind::Faulty, [0.0; 4]), (HUNDRED, RowKind::Oracle, [100.0; 4])];
+        let result = |score: f64| TestResult { scores: vec![score], ..TestResult::default() };
+        let row = |(name, kind, scores): &(&str, RowKind, [f64; 4])| SuiteRow {
             controller: (*name).to_owned(),
             kind: *kind,
-            results: vec![TestResult {
-                utilization: Some(*utilization),
-                queue_p95_ms: Some(*queue),
-                bounds: (0..4).map(|n| result(n < *kept)).collect(),
-                ..TestResult::default()
-            }],
+            results: scores.iter().copied().map(result).collect(),
         };
+        let test = SuiteTest { media_use: media_use.to_owned(), ..SuiteTest::default() };
         SuiteReport {
-            family: family.to_owned(),
-            tests: vec![SuiteTest { bounds, ..SuiteTest::default() }],
-            rows: rows.iter().map(row).collect(),
+            id: id.to_owned(),
+            family: id.to_owned(),
+            tests: vec![test; 4],
+            rows: rows.iter().chain(&ends).map(row).collect(),
             ..SuiteReport::default()
         }
     }
 
-    /// `full` keeps most on wired paths, `short` on Wi-Fi. `both` is never best, but its worst family, 3 of 4, is better than those of the
-    /// other two. Faulty controllers and oracles are no choice.
-    #[test]
-    fn a_family_has_its_best_and_an_unknown_path_the_best_worst() {
-        let report = SuitesReport {
-            suites: vec![
-                suite(
-                    "wired",
-                    &[
-                        ("full", RowKind::Controller, 4, 0.9, 50.0),
-                        ("short", RowKind::Controller, 1, 0.5, 5.0),
-                        ("both", RowKind::Controller, 3, 0.8, 60.0),
-                        ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
-                    ],
-                ),
-                suite(
-                    "wifi",
-                    &[
-                        ("full", RowKind::Controller, 1, 0.9, 50.0),
-                        ("short", RowKind::Controller, 4, 0.5, 5.0),
-                        ("both", RowKind::Controller, 3, 0.8, 30.0),
-                        ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
-                    ],
-                ),
-            ],
-        };
-        let best: Vec<(String, String)> = choices(&report).into_iter().map(|c| (c.family, c.best)).collect();
-        assert_eq!(best, [("wired".into(), "full".into()), ("wifi".into(), "short".into())]);
-        assert_eq!(unknown_path(&report), Some(("both".to_owned(), 0.75)));
-        let text = sentences(&report).join("\n");
-        assert!(text.contains("wired: full keeps most bounds, 4 of 4."), "{text}");
-        assert!(
-            text.contains("shortest queue is that of short (50 % at 5 ms), the highest utilisation that of full (90 %"),
-            "{text}"
-        );
-        assert!(text.ends_with("not known: both. It keeps at least 75 % of the bounds of each family."), "{text}");
-    }
+    const C: RowKind = RowKind::Controller;
 
+    /// `full` is better on each wired test; on wireless ones it and `short` change places.
     #[test]
-    fn among_equals_the_shorter_queue_is_chosen_and_one_controller_is_no_choice() {
-        let rows: [Row; 2] = [("long", RowKind::Controller, 3, 0.9, 50.0), ("short", RowKind::Controller, 3, 0.9, 5.0)];
-        let of = |rows: &[Row]| choices(&SuitesReport { suites: vec![suite("wired", rows)] });
-        assert_eq!(of(&rows)[0].best, "short");
-        assert!(of(&rows[..1]).is_empty());
+    fn a_choice_is_alone_or_names_its_equals() {
+        let mut wired =
+            suite("wired", "game", &[("full", C, [80.0, 70.0, 80.0, 70.0]), ("short", C, [60.0, 50.0, 61.0, 49.0])]);
+        wired.developed = vec!["full".to_owned()];
+        let wifi = suite(
+            "wifi",
+            "conversation",
+            &[("full", C, [50.0, 20.0, 40.0, 30.0]), ("short", C, [20.0, 50.0, 45.0, 35.0])],
+        );
+        let text = sentences(&SuitesReport { suites: vec![wired.clone(), wifi] });
+        assert_eq!(text.len(), 6, "{text:?}");
+        assert!(text[0].starts_with("All families: full, 55 ± "), "{text:?}");
+        assert!(text[1].starts_with("full was developed with wired; the other families: short, 38 ± "), "{text:?}");
+        assert!(text[2].starts_with("Use game: full, 75 ± ") && text[2].ends_with(" ahead of short."), "{text:?}");
+        assert!(text[3].starts_with("Use conversation: short, 38 ± 21; 2 ± "), "{text:?}");
+        assert!(text[3].ends_with(" ahead of full; not distinguishable: full."), "{text:?}");
+        assert!(text[4].starts_with("Family wired: full") && text[5].starts_with("Family wifi: short"), "{text:?}");
+
+        // One family and one use need no sentence of their own. A test without an oracle does not count.
+        wired.rows.last_mut().unwrap().results[3].scores.clear();
+        wired.rows.last_mut().unwrap().results[2].scores[0] = 4.9;
+        let text = sentences(&SuitesReport { suites: vec![wired.clone()] });
+        assert_eq!((text.len(), text[0].as_str()), (2, "Not known: Family wired (tests: 2)."));
+        let not_counted = "1 without an oracle, 1 on which the oracle has less than 5 points more than a constant rate";
+        assert_eq!(text[1], format!("Not counted, of 4 tests: {not_counted}."));
+        wired.rows.remove(1);
+        assert!(sentences(&SuitesReport { suites: vec![wired] }).is_empty(), "one controller is no choice");
     }
 }

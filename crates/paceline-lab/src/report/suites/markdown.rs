@@ -1,6 +1,6 @@
-//! The leaderboard as Markdown, with a picture for each family of paths.
+//! The leaderboard as Markdown, with its pictures.
 
-use super::{advice, groups, pareto, plot};
+use super::{Board, advice, pareto, plot, scores};
 use crate::results::SuitesReport;
 use std::fmt::Write as _;
 
@@ -12,39 +12,51 @@ pub struct Leaderboard {
     pub pictures: Vec<(String, String)>,
 }
 
+/// The name of the picture of all scores.
+const SCORES: &str = "scores.svg";
+
 /// Returns the leaderboard of suites. `pictures` is the path from the text to the folder of the pictures; empty or with a slash at
 /// its end.
 pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
-    let mut text = "# Leaderboard\n\n\
-        Each cell is the share of bounds of a suite that hold under a controller, in per cent. A bound holds if the 95 %\n\
-        interval of the mean over the runs is within it. A dash: the suite shares a medium, so it has no oracle.\n"
-        .to_owned();
+    let board = Board::of(report);
+    let mut text = "# Leaderboard\n\n".to_owned();
     let advice = advice::sentences(report);
-    if !advice.is_empty() {
-        text += "\n## Which controller to choose\n\n";
-        advice.iter().for_each(|sentence| _ = writeln!(text, "* {sentence}"));
-    }
-    text += "\n## Bounds that hold\n";
-    let names: Vec<&str> = report.suites.iter().map(|suite| suite.id.as_str()).collect();
-    for group in groups(report) {
-        _ = write!(text, "\n### {}\n\n| controller | all | {} |\n|---|---:|", group.title, names.join(" | "));
-        text += &"---:|".repeat(names.len());
+    advice.iter().for_each(|sentence| _ = writeln!(text, "* {sentence}"));
+    text += if advice.is_empty() { "" } else { "\n" };
+    text += "Scores are of the possible: 0 is a constant rate without feedback, 100 is the oracle `causal`, which takes its fair share of a path \
+        that it\nknows one round trip late. Intervals are of 95 %, over tests as a sample of paths. =: not distinguishable from the first \
+        place. The last\ncolumn counts the tests whose bounds all hold.\n";
+    let mut drawn = vec![(SCORES.to_owned(), scores::draw_alone(&board))];
+    _ = write!(text, "\n![Score of the possible of each controller, by family]({pictures}{SCORES})\n");
+    let names: Vec<&str> = board.families.iter().map(|(name, _)| name.as_str()).collect();
+    for group in &board.groups {
+        _ = write!(
+            text,
+            "\n## {}\n\n| place | controller | all | {} | tests |\n|---|---|---:|",
+            group.title,
+            names.join(" | ")
+        );
+        text += &"---:|".repeat(names.len() + 1);
         text += "\n";
         for row in &group.rows {
-            let cells: Vec<String> = row.suites.iter().map(super::Share::percent).collect();
-            _ = writeln!(text, "| {} | {} | {} |", row.controller, row.all.percent(), cells.join(" | "));
+            let cells: Vec<String> = row.families.iter().map(super::Points::short).collect();
+            let (place, controller, all, passed) = (&row.place, &row.controller, row.all.text(), row.passed);
+            _ = writeln!(text, "| {place} | {controller} | {all} | {} | {passed} |", cells.join(" | "));
         }
     }
-    text += "\n| suite | tests | bounds | runs of each test | paths |\n|---|---:|---:|---:|---|\n";
+    text += "\n| suite | tests | that count | runs of each test | paths |\n|---|---:|---:|---:|---|\n";
     for suite in &report.suites {
-        let bounds: usize = suite.tests.iter().map(|test| test.bound_ids().count()).sum();
+        let counted = (0..suite.tests.len()).filter(|test| suite.scale(*test).is_some()).count();
         let (id, tests, runs, title) = (&suite.id, suite.tests.len(), suite.repeats_text(), &suite.title);
-        _ = writeln!(text, "| {id} | {tests} | {bounds} | {runs} | {title} |");
+        _ = writeln!(text, "| {id} | {tests} | {counted} | {runs} | {title} |");
     }
-    let mut drawn = Vec::new();
-    text += "\n## Utilisation against delay\n\nUp and to the left is better. The line is the Pareto front: no other controller has both more \
-        utilisation and less delay\nthan those on it. Diamonds are oracles, which know the path; hollow circles are faulty controllers.\n";
-    for (family, points) in pareto::families(report).into_iter().filter(|(_, points)| !points.is_empty()) {
+    let families: Vec<_> = pareto::families(report).into_iter().filter(|(_, points)| !points.is_empty()).collect();
+    if !families.is_empty() {
+        text += "\n## Utilisation against delay\n\nUp and to the left is better. The line is the Pareto front: no other controller has both \
+            more utilisation and less delay\nthan those on it. Diamonds are oracles, which know the path; hollow circles are faulty \
+            controllers.\n";
+    }
+    for (family, points) in families {
         let name = format!("{family}.svg");
         _ = write!(text, "\n![Utilisation against queuing delay of each controller: {family}]({pictures}{name})\n");
         drawn.push((name, plot::draw_alone(&points, &family)));

@@ -1,10 +1,11 @@
-//! The page of suites: a leaderboard, a plot of utilisation against delay for each family of paths, and the bounds that
-//! do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
+//! The page of suites: which controller to choose, scores of the possible by family of paths, utilisation against delay, and the bounds
+//! that do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
 pub mod advice;
 pub mod markdown;
 pub mod pareto;
 mod plot;
+mod scores;
 
 use crate::report::check_text::BoundText;
 use crate::report::error::ReportError;
@@ -12,7 +13,8 @@ use crate::report::page::{STYLE, write_page};
 use crate::report::policy::policy;
 use crate::report::shell_quoted;
 use crate::results::{
-    Held, Judgement, RowKind, SUITES_FILE, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult,
+    Judgement, Passed, Possible, RowKind, SUITES_FILE, Standings, SuiteReport, SuiteRow, SuiteTest, SuitesReport,
+    TestResult,
 };
 use askama::Template;
 use paceline_netsim::records::MetricCatalogue;
@@ -36,19 +38,19 @@ pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), Repo
 /// # Errors
 /// The template fails, which is a defect of this crate.
 pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Result<String, ReportError> {
-    let text = BoundText::new(metrics);
+    let (text, board) = (BoundText::new(metrics), Board::of(report));
     let page = Page {
         title: report.suites.iter().map(|suite| suite.id.as_str()).collect::<Vec<_>>().join(", "),
         version: env!("CARGO_PKG_VERSION"),
-        names: report.suites.iter().map(|suite| suite.id.as_str()).collect(),
-        groups: groups(report),
+        board: &board,
+        scores: scores::draw(&board),
         advice: advice::sentences(report),
         families: pareto::families(report)
             .into_iter()
             .filter(|(_, points)| !points.is_empty())
             .map(|(name, points)| (name, plot::draw(&points)))
             .collect(),
-        suites: report.suites.iter().map(|suite| SuiteView::of(suite, dir, text)).collect(),
+        suites: report.suites.iter().map(|suite| SuiteView::of(report, suite, dir, text)).collect(),
         policy: policy(&[], &[STYLE, OWN_STYLE]),
         style: STYLE,
         own_style: OWN_STYLE,
@@ -68,8 +70,8 @@ pub fn plots_path(suite: &str, test: &SuiteTest, controller: &str) -> String {
 struct Page<'a> {
     title: String,
     version: &'static str,
-    names: Vec<&'a str>,
-    groups: Vec<Group<'a>>,
+    board: &'a Board,
+    scores: String,
     advice: Vec<String>,
     families: Vec<(String, String)>,
     suites: Vec<SuiteView<'a>>,
@@ -78,66 +80,108 @@ struct Page<'a> {
     own_style: &'static str,
 }
 
-/// The rows of the leaderboard of one kind, best first.
-struct Group<'a> {
+/// The scores of the possible: a row for each controller, a column for each family.
+struct Board {
+    /// Each family, and the first of its suites.
+    families: Vec<(String, String)>,
+    groups: Vec<Group>,
+}
+
+/// The rows of one kind, the best first.
+struct Group {
     title: &'static str,
-    rows: Vec<BoardRow<'a>>,
+    rows: Vec<BoardRow>,
 }
 
-struct BoardRow<'a> {
-    controller: &'a str,
-    all: Share,
-    suites: Vec<Share>,
+struct BoardRow {
+    controller: String,
+    kind: RowKind,
+    /// Its place with a sign if it is in the tie group of the first; empty for what is only scale.
+    place: String,
+    all: Points,
+    families: Vec<Points>,
+    passed: Passed,
 }
 
-/// A share of bounds that hold.
-struct Share {
-    held: Held,
-}
+/// A score of the possible.
+struct Points(Option<Possible>);
 
-impl Share {
-    /// Returns the share in per cent; a dash without bounds.
-    fn percent(&self) -> String {
-        self.held.share().map_or("–".to_owned(), |share| format!("{:.0}", share * 100.0))
-    }
-
-    /// Returns the CSS class of its colour: a tenth of the share.
-    fn class(&self) -> String {
-        self.held.share().map_or("none".to_owned(), |share| format!("s{}", (share * 10.0).floor()))
+impl Points {
+    /// Returns the points without decimals; a dash without a score.
+    fn short(&self) -> String {
+        self.0.map_or("–".to_owned(), |possible| format!("{:.0}", possible.points + 0.0))
     }
 
     fn text(&self) -> String {
-        if self.held.all == 0 { "–".to_owned() } else { format!("{}/{}", self.held.held, self.held.all) }
+        self.0.map_or("–".to_owned(), |possible| possible.to_string())
+    }
+
+    /// Returns how many tests it is of.
+    fn title(&self) -> String {
+        self.0.map_or("no test counts".to_owned(), |possible| format!("{possible}, {} tests", possible.tests))
+    }
+
+    /// Returns the CSS class of its colour.
+    fn class(&self) -> String {
+        self.0.map_or("none".to_owned(), |possible| class(possible.points / 100.0))
     }
 }
 
-fn groups(report: &SuitesReport) -> Vec<Group<'_>> {
-    let kinds = [
-        (RowKind::Controller, "Controllers"),
-        (RowKind::OtherImplementation, "Other implementations: controllers of other libraries"),
-        (RowKind::Oracle, "Oracles: senders that know the path"),
-        (RowKind::Faulty, "Faulty controllers: each has one fault, which the suites have to find"),
-    ];
-    let Some(first) = report.suites.first() else { return Vec::new() };
-    let row = |(n, row): (usize, &'_ SuiteRow)| {
-        let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
-        (n, row.kind, held)
-    };
-    let rows: Vec<(usize, RowKind, Vec<Held>)> = first.rows.iter().enumerate().map(row).collect();
-    let group = |(kind, title): (RowKind, &'static str)| {
-        let of_kind = rows.iter().filter(|(_, of, _)| *of == kind);
-        let mut rows: Vec<BoardRow<'_>> = of_kind
-            .map(|(n, _, held)| BoardRow {
-                controller: &first.rows[*n].controller,
-                all: Share { held: held.iter().copied().sum() },
-                suites: held.iter().map(|held| Share { held: *held }).collect(),
-            })
-            .collect();
-        let share = |row: &BoardRow<'_>| row.all.held.share().unwrap_or(0.0);
-        rows.sort_by(|a, b| share(b).total_cmp(&share(a)));
-        Group { title, rows }
-    };
-    kinds.into_iter().map(group).filter(|group| !group.rows.is_empty()).collect()
+/// Returns the CSS class of the colour of a share: its tenth.
+fn class(share: f64) -> String {
+    format!("s{}", (share * 10.0).floor().clamp(0.0, 10.0))
+}
+
+fn passed_class(passed: &Passed) -> String {
+    passed.share().map_or("none".to_owned(), class)
+}
+
+impl Board {
+    fn of(report: &SuitesReport) -> Self {
+        let kinds = [
+            (RowKind::Controller, "Controllers"),
+            (RowKind::OtherImplementation, "Other implementations: controllers of other libraries"),
+            (RowKind::Oracle, "Oracles: senders that know the path"),
+            (RowKind::Faulty, "Faulty controllers: each has one fault, which the suites have to find"),
+        ];
+        let standings = Standings::of(report);
+        let first = |family: &String| report.suites.iter().find(|suite| suite.family == *family);
+        let family =
+            |(name, _): &(String, _)| (name.clone(), first(name).map_or(String::new(), |suite| suite.id.clone()));
+        let families: Vec<(String, String)> = standings.families.iter().map(family).collect();
+        let passed = |name: &str| {
+            let rows = |suite: &SuiteReport| {
+                suite.rows.iter().filter(|row| row.controller == name).map(|row| suite.passed(row)).sum::<Passed>()
+            };
+            report.suites.iter().map(rows).sum()
+        };
+        let row = |name: &str, kind: RowKind| {
+            let standing = standings.all.iter().find(|standing| standing.controller == name);
+            let place = |place: usize, tied: bool| format!("{place}{}", if tied { " =" } else { "" });
+            let placed = standing.and_then(|standing| Some(place(standing.place?, standing.tied)));
+            BoardRow {
+                controller: name.to_owned(),
+                kind,
+                place: placed.unwrap_or_default(),
+                all: Points(standing.map(|standing| standing.possible)),
+                families: families.iter().map(|(family, _)| Points(standings.possible(Some(family), name))).collect(),
+                passed: passed(name),
+            }
+        };
+        // Those with a score in its order, then those without one.
+        let mut names: Vec<(&str, RowKind)> =
+            standings.all.iter().map(|one| (one.controller.as_str(), one.kind)).collect();
+        for row in report.suites.iter().flat_map(|suite| &suite.rows) {
+            if names.iter().all(|(name, _)| *name != row.controller) {
+                names.push((&row.controller, row.kind));
+            }
+        }
+        let group = |(kind, title): (RowKind, &'static str)| {
+            let own = names.iter().filter(|(_, of)| *of == kind);
+            Group { title, rows: own.map(|(name, kind)| row(name, *kind)).collect() }
+        };
+        Self { groups: kinds.into_iter().map(group).filter(|group: &Group| !group.rows.is_empty()).collect(), families }
+    }
 }
 
 struct SuiteView<'a> {
@@ -150,8 +194,9 @@ struct SuiteView<'a> {
 
 struct RowView<'a> {
     row: &'a SuiteRow,
-    all: Share,
-    cells: Vec<Share>,
+    points: Points,
+    all: Passed,
+    cells: Vec<Passed>,
     failures: Vec<FailureView<'a>>,
 }
 
@@ -182,12 +227,13 @@ struct BoundView<'a> {
     allowed: String,
     why: &'a str,
     /// Controllers under which it holds, of all; and faulty controllers under which it does not.
-    passes: Held,
-    found: Held,
+    passes: Passed,
+    found: Passed,
 }
 
 impl<'a> SuiteView<'a> {
-    fn of(report: &'a SuiteReport, dir: &Path, text: BoundText) -> Self {
+    fn of(all: &SuitesReport, report: &'a SuiteReport, dir: &Path, text: BoundText) -> Self {
+        let ranking = Standings::over_families(all, |suite| suite.id == report.id);
         let mut scenarios: Vec<(&str, &str)> = Vec::new();
         for test in &report.tests {
             let id = test.scenario.as_str();
@@ -197,12 +243,14 @@ impl<'a> SuiteView<'a> {
         }
         let row = |row: &'a SuiteRow| {
             let tests = || report.tests.iter().zip(&row.results);
-            let cell = |(id, _): &(&str, &str)| Share {
-                held: tests().filter(|(test, _)| test.scenario == *id).map(|(test, result)| test.held(result)).sum(),
+            let cell = |(id, _): &(&str, &str)| {
+                tests().filter(|(test, _)| test.scenario == *id).map(|(test, result)| test.passed(result)).sum()
             };
+            let standing = ranking.iter().find(|standing| standing.controller == row.controller);
             RowView {
                 row,
-                all: Share { held: report.held(row) },
+                points: Points(standing.map(|standing| standing.possible)),
+                all: report.passed(row),
                 cells: scenarios.iter().map(cell).collect(),
                 failures: tests().flat_map(|(test, result)| failures(report, dir, row, test, result, text)).collect(),
             }
@@ -212,7 +260,7 @@ impl<'a> SuiteView<'a> {
                 let count = |kind: RowKind, pass: bool| {
                     let rows = report.rows.iter().filter(|row| row.kind == kind);
                     let made = rows.filter_map(|row| row.results[n].bounds.get(m));
-                    made.map(|result| Held { held: usize::from(result.pass == pass), all: 1 }).sum()
+                    made.map(|result| Passed { passed: usize::from(result.pass == pass), made: 1 }).sum()
                 };
                 BoundView {
                     anchor: anchor(report, test, &bound.id),

@@ -34,7 +34,7 @@ params! {
         /// A queue that takes less than this to drain is left: it is about one frame.
         free_s: f64 = 0.05, unit "s", in 0.0..=10.0;
         /// A queue that takes this time longer stops the sources; a shorter one lowers their rate in proportion.
-        drain_s: f64 = 0.3, unit "s", in 0.001..=10.0;
+        drain_s: f64 = 0.15, unit "s", in 0.001..=10.0;
     }
 }
 
@@ -187,8 +187,8 @@ mod tests {
         assert_eq!(report(PacketReport::new(2, at(11), size, None)), TimeDelta::from_millis(15));
     }
 
-    /// By hand: of the share of 1 Mbit/s the flow may use 600 kbit/s. 200 ms of queue are 150 ms too much, half of 300 ms, which
-    /// leave 500 kbit/s; 350 ms leave nothing.
+    /// By hand: of the share of 1 Mbit/s the flow may use 600 kbit/s. 125 ms of queue are 75 ms too much, half of 150 ms, which
+    /// leave 500 kbit/s; 200 ms leave nothing.
     #[test]
     fn the_target_is_lower_by_the_queue() {
         let mut half = FollowerConfig::default().halves(&SETUP).send.unwrap();
@@ -198,9 +198,9 @@ mod tests {
         };
         let bounds = Bounds::new(Rate::from_kbps(600), Rate::from_kbps(1000));
         assert_eq!(handle(Event::Bounds(&bounds)), 600_000);
-        handle(Event::Sent(&SentPacket::new(0, DataSize::from_bytes(25_000))));
+        handle(Event::Sent(&SentPacket::new(0, DataSize::from_bytes(15_625))));
         assert_eq!(handle(Event::Timeout), 500_000);
-        handle(Event::Sent(&SentPacket::new(1, DataSize::from_bytes(18_750))));
+        handle(Event::Sent(&SentPacket::new(1, DataSize::from_bytes(9_375))));
         assert_eq!(handle(Event::Timeout), 0);
     }
 }

@@ -12,9 +12,10 @@ mod follower;
 mod seen;
 mod share;
 
+use crate::metrics::AgeLimits;
 use follower::FollowerConfig;
 use paceline::{Bounds, Entry, Registry};
-use paceline_netsim::plan::{ControllerPlan, FlowChange, Plan};
+use paceline_netsim::plan::{ControllerPlan, FlowChange, MediaUse, Plan};
 use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeSet;
@@ -27,7 +28,10 @@ const HIGHEST: f64 = 1e12;
 /// The part of the share that an oracle uses. The rest is for what is not counted: RTCP of all flows.
 const USED: f64 = 0.99;
 
-/// The time over which an oracle takes the mean of its share: a few frames.
+/// The name of its parameter that is set to [`free_queue`].
+const FREE: &str = "free_s";
+
+/// The time over which an oracle takes the mean of the capacity of each hop: a few frames.
 const WINDOW: TimeDelta = TimeDelta::from_millis(100);
 
 /// A rate over time: the start and the rate, in bit/s, of each step. The first step starts at 0.
@@ -89,6 +93,7 @@ impl Oracle {
         for (index, flow) in replaced.plan.flows.iter_mut().enumerate() {
             let Some(media) = flow.media_mut().filter(|_| is_own[index]) else { continue };
             let bounds = self.bounds(&written.plan, index, &is_own);
+            media.controller.config = vec![(FREE.to_owned(), free_queue(media.media_use).as_secs_f64())];
             follow(&mut media.controller, &mut media.changes, &bounds);
         }
         Some(replaced)
@@ -100,7 +105,9 @@ impl Oracle {
         let Some(media) = own.media() else { return Vec::new() };
         let rtt = |at| own.base_rtt_at(plan, at);
         let times = (own.start, (Time::ZERO + plan.duration).min(own.stop));
-        let share = seen::seen(self, &share::over_time(plan, flow, is_own), rtt, WINDOW, times);
+        let end = Time::ZERO + plan.duration;
+        let share = share::over_time(plan, flow, is_own, |capacity| seen::mean(self, capacity, WINDOW, end));
+        let share = seen::known(self, &share, rtt, times);
         let mut starts: BTreeSet<Time> = share.iter().map(|(at, _)| *at).collect();
         starts.extend(media.changes.iter().map(|(at, _)| *at));
         let limits = |at: Time| {
@@ -116,9 +123,14 @@ pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
     plan.hops[plan.bottleneck].server.service.medium.is_some()
 }
 
+/// Returns the queue that an oracle leaves: a third of the age up to which a picture is as good as a fresh one.
+fn free_queue(media_use: MediaUse) -> TimeDelta {
+    AgeLimits::from(media_use).free / 3
+}
+
 /// Makes a controller follow these limits.
 fn follow(controller: &mut ControllerPlan, changes: &mut Vec<(Time, FlowChange)>, bounds: &[(Time, Bounds)]) {
-    (controller.config, controller.overuse) = (Vec::new(), None);
+    controller.overuse = None;
     changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
     let at = |at: Time| bounds[bounds.partition_point(|(from, _)| *from <= at).saturating_sub(1)].1;
     // A route change starts the controller again with limits of its own.

@@ -1,4 +1,4 @@
-//! What an oracle sees of a rate over time: its mean over a short time ahead, or over one that ended a round trip ago.
+//! What an oracle knows of a rate over time: its mean over a short time ahead, or over one that ended a round trip ago.
 
 use super::{Oracle, Steps, push, rate_at};
 use paceline_units::{Time, TimeDelta};
@@ -8,38 +8,54 @@ const STEP: TimeDelta = TimeDelta::from_millis(10);
 /// Rates are whole multiples of this, bit/s, so that rounding errors are no changes.
 const UNIT: f64 = 100.0;
 
-/// Returns what an oracle sees of a rate from `start` to `end`, when the mean is taken over `window`. `rtt` returns the round-trip time
-/// at a time. In its first round trip the causal oracle sees the rate at the start.
-pub(super) fn seen(
-    oracle: Oracle,
-    rate: &Steps,
-    rtt: impl Fn(Time) -> TimeDelta,
-    window: TimeDelta,
-    (start, end): (Time, Time),
-) -> Steps {
-    let volumes = volumes(rate);
+/// Returns the mean of a rate until `end`: over a time ahead for the oracle that knows the path in advance, and over one behind for the
+/// other.
+pub(super) fn mean(oracle: Oracle, rate: Steps, window: TimeDelta, end: Time) -> Steps {
+    if rate.len() == 1 {
+        return rate;
+    }
+    let volumes = volumes(&rate);
     let volume = |at: Time| {
         let step = rate.partition_point(|(from, _)| *from <= at).saturating_sub(1);
         volumes[step] + rate[step].1 * (at - rate[step].0).as_secs_f64()
     };
-    let (mut seen, mut at) = (Steps::new(), start);
-    while at < end {
+    let of = |at: Time| {
         let (from, to) = match oracle {
             Oracle::Ideal => (at, (at + window).min(end)),
-            Oracle::Causal => {
-                let to = (at - rtt(at)).max(start);
-                ((to - window).max(start), to)
-            }
+            Oracle::Causal => ((at - window).max(Time::ZERO), at),
         };
-        let mean = match to > from {
+        match to > from {
             true => (volume(to) - volume(from)) / (to - from).as_secs_f64(),
-            false => rate_at(rate, from),
-        };
-        let from = if seen.is_empty() { Time::ZERO } else { at };
-        push(&mut seen, from, (mean / UNIT).round() * UNIT);
+            false => rate_at(&rate, from),
+        }
+    };
+    sampled((Time::ZERO, end), of)
+}
+
+/// Returns what an oracle knows of a rate from `start` to `end`: that of the time, or for the causal oracle that of a round trip before,
+/// and in its first round trip that of the start. `rtt` returns the round-trip time at a time.
+pub(super) fn known(
+    oracle: Oracle,
+    rate: &Steps,
+    rtt: impl Fn(Time) -> TimeDelta,
+    (start, end): (Time, Time),
+) -> Steps {
+    let of = |at: Time| match oracle {
+        Oracle::Ideal => rate_at(rate, at),
+        Oracle::Causal => rate_at(rate, (at - rtt(at)).max(start)),
+    };
+    sampled((start, end), of)
+}
+
+/// Returns the steps of a value that is taken each [`STEP`]. The first starts at 0.
+fn sampled((start, end): (Time, Time), of: impl Fn(Time) -> f64) -> Steps {
+    let (mut steps, mut at) = (Steps::new(), start);
+    while at < end {
+        let from = if steps.is_empty() { Time::ZERO } else { at };
+        push(&mut steps, from, (of(at) / UNIT).round() * UNIT);
         at += STEP;
     }
-    seen
+    steps
 }
 
 /// Returns the volume before each step, bit.
@@ -63,7 +79,8 @@ mod tests {
     fn seen_ms(oracle: Oracle, rate: &[(i64, f64)], window: i64, start: i64) -> Vec<(i64, f64)> {
         let rate = rate.iter().map(|(at, bps)| (ms(*at), *bps)).collect();
         let rtt = |_| TimeDelta::from_millis(100);
-        let seen = seen(oracle, &rate, rtt, TimeDelta::from_millis(window), (ms(start), ms(400)));
+        let mean = mean(oracle, rate, TimeDelta::from_millis(window), ms(400));
+        let seen = known(oracle, &mean, rtt, (ms(start), ms(400)));
         seen.iter().map(|(at, bps)| ((*at - Time::ZERO).as_nanos() / 1_000_000, *bps)).collect()
     }
 
@@ -79,7 +96,7 @@ mod tests {
     /// The sender starts at 200 ms, and knows the rate at its own start.
     #[test]
     fn causal_knows_the_rate_at_its_start() {
-        let rate = [(0, 0.0), (200, 3e6), (250, 1e6)];
-        assert_eq!(seen_ms(Oracle::Causal, &rate, 20, 200), [(0, 3e6), (360, 2e6), (370, 1e6)]);
+        let rate = [(0, 0.0), (190, 3e6), (250, 1e6)];
+        assert_eq!(seen_ms(Oracle::Causal, &rate, 10, 200), [(0, 3e6), (360, 1e6)]);
     }
 }

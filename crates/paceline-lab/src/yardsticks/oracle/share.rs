@@ -21,8 +21,9 @@ const MOMENT: TimeDelta = TimeDelta::from_millis(1);
 const CONSTANT: &str = "fixed";
 
 /// Returns the share over time of a media flow that takes all that it gets, bit/s; zero before its start and after its end.
-/// `replaced` says which flows of the plan are under a controller other than that of the plan.
-pub(super) fn over_time(plan: &Plan, flow: usize, replaced: &[bool]) -> Steps {
+/// `replaced` says which flows of the plan are under a controller other than that of the plan, and `mean` returns the mean of a capacity.
+/// It is taken for each hop: what one hop carries in a moment waits in the queue of the next.
+pub(super) fn over_time(plan: &Plan, flow: usize, replaced: &[bool], mean: impl Fn(Steps) -> Steps) -> Steps {
     let own = &plan.flows[flow];
     let end = Time::ZERO + plan.duration;
     // Hops that only others cross limit them without a shift.
@@ -32,8 +33,8 @@ pub(super) fn over_time(plan: &Plan, flow: usize, replaced: &[bool]) -> Steps {
         delays[*hop] = delay;
         delay += *plan.hops[*hop].delay.at(Time::ZERO);
     }
-    let capacities: Vec<Option<Steps>> =
-        plan.hops.iter().zip(delays).map(|(hop, delay)| capacity(hop, end, delay)).collect();
+    let of_hops = plan.hops.iter().zip(delays);
+    let capacities: Vec<Option<Steps>> = of_hops.map(|(hop, delay)| capacity(hop, end, delay).map(&mean)).collect();
     let mut times: BTreeSet<Time> = capacities.iter().flatten().flatten().map(|(at, _)| *at).collect();
     times.insert(Time::ZERO);
     for flow in &plan.flows {
