@@ -27,7 +27,8 @@ impl ScenarioHashes {
         let with = hash(scenario, &plan);
         for flow in &mut plan.flows {
             if let FlowKind::Media(media) = &mut flow.kind {
-                media.controller = ControllerPlan { name: String::new(), config: Vec::new(), overuse: None };
+                media.controller =
+                    ControllerPlan { name: String::new(), config: Vec::new(), overuse: None, limits: Vec::new() };
             }
         }
         Self { plan: with, scenario: hash(scenario, &plan) }

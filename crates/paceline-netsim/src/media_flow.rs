@@ -197,6 +197,11 @@ impl MediaFlow {
 /// as far as they differ from their sources.
 fn all_changes(media: &MediaPlan) -> Vec<(Time, FlowChange)> {
     let mut changes = media.changes.clone();
+    let limits = &media.controller.limits;
+    if !limits.is_empty() {
+        changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
+        changes.extend(limits.iter().map(|(at, bounds)| (*at, FlowChange::Bounds(*bounds))));
+    }
     for (index, stream) in media.streams.iter().enumerate() {
         let id = StreamId(index as u8);
         let limits = stream.max.points().iter().map(|(at, max)| (*at, FlowChange::StreamMax(id, *max)));

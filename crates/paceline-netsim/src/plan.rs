@@ -301,6 +301,8 @@ pub struct ControllerPlan {
     pub config: Vec<(String, f64)>,
     /// The signal of its over-use detector, if any: half, index, and the value that means over-use.
     pub overuse: Option<(HalfName, u8, f64)>,
+    /// The limits of the target from each time on, in place of those of the flow; empty for the flow's own. Oracles have them.
+    pub limits: Vec<(Time, Bounds)>,
 }
 
 /// The membership of a flow in a group of coupled flows (RFC 8699).

@@ -94,7 +94,7 @@ impl SuiteRuns {
             for suite in Suite::find_all(core::slice::from_ref(given)).map_err(Failure::from)? {
                 if suites.iter().all(|other| other.id != suite.id) {
                     // A suite of a file is found by the name of the file alone.
-                    arguments.push(if given == ALL { suite.id.clone() } else { given.clone() });
+                    arguments.push(suite.own_name(given));
                     suites.push(suite);
                 }
             }

@@ -2,7 +2,7 @@
 
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{Label, Statistic};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
 
 /// One case of a scenario with every default filled in: the plan that a world runs, and how its runs are evaluated.
@@ -16,6 +16,8 @@ pub struct Scenario {
     pub measure: Measure,
     /// The condition under which a run is included in the results; if `None`, all runs are.
     pub include_if: Option<IncludeIf>,
+    /// The rate of each flow under an oracle, on a bottleneck that shares a medium.
+    pub oracle_rate: Option<Rate>,
     /// Every case of the experiment.
     pub cases: Vec<Label>,
     /// The constants of its paper, whether they apply or not.

@@ -384,6 +384,8 @@ pub struct MeasureTable {
     pub loss: Option<Spanned<String>>,
     /// The runs that count; all if absent.
     pub include_if: Option<Spanned<IncludeIfTable>>,
+    /// The rate of each flow under an oracle, on a bottleneck that shares a medium: the constant rate with the best score; none if absent.
+    pub oracle_rate: Option<Spanned<Rate>>,
 }
 
 /// The condition under which a run counts, where a paper leaves the others out: a metric is large enough. Of a ratio

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::done_runs::DoneRuns;
-use paceline_lab::suite::{ALL, Subject};
+use paceline_lab::suite::{ALL, SHORT, Subject};
 use paceline_lab::yardsticks::Oracle;
 use paceline_scenario::Catalogue;
 use std::collections::BTreeSet;
@@ -239,7 +239,7 @@ pub fn scenarios() -> Vec<String> {
 
 /// Returns the ids of suites, and `all`.
 pub fn suites() -> Vec<String> {
-    Catalogue.suites().chain([ALL]).map(str::to_owned).collect()
+    Catalogue.suites().chain([ALL, SHORT]).map(str::to_owned).collect()
 }
 
 /// Returns the ids of sweeps.

@@ -79,7 +79,12 @@ impl<O: EventObserver> Episode<O> {
         let Some(media) = plan.flows.get_mut(flow).and_then(|flow| flow.media_mut()) else {
             return Err(GymError::NoFlow { scenario, flow: None, known: Vec::new() });
         };
-        let controller = |name: &str| ControllerPlan { name: name.to_owned(), config: Vec::new(), overuse: None };
+        let controller = |name: &str| ControllerPlan {
+            name: name.to_owned(),
+            config: Vec::new(),
+            overuse: None,
+            limits: Vec::new(),
+        };
         match policy {
             Policy::Agent => media.controller = controller("agent"),
             Policy::Scenario => {}

@@ -22,7 +22,7 @@ pub fn null_sender(scenario: &Scenario) -> Scenario {
         let Some(media) = flow.media_mut() else { continue };
         let [(_, first), later @ ..] = &steps[..] else { continue };
         let config = vec![("rate_bps".to_owned(), first.as_bps_f64())];
-        media.controller = ControllerPlan { name: "fixed".to_owned(), config, overuse: None };
+        media.controller = ControllerPlan { name: "fixed".to_owned(), config, overuse: None, limits: Vec::new() };
         media.changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
         let bounds = |rate: &Rate| FlowChange::Bounds(Bounds::new(*rate, *rate));
         // A route change starts the controller again with limits of its own.

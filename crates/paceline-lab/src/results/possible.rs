@@ -40,7 +40,7 @@ pub struct Scale {
 pub struct Possible {
     /// Points: 0 is a constant rate, 100 the oracle. Negative values are worse than a constant rate.
     pub points: f64,
-    /// Half-width of the 95 % interval over tests as a sample of paths; `None` if a family has one test.
+    /// Half-width of the 95 % interval over tests as a sample of paths; `None` if there are too few: with less than two degrees of freedom.
     pub interval: Option<f64>,
     /// The number of tests.
     pub tests: usize,
@@ -263,8 +263,10 @@ fn possible(row: &Parts, comparisons: usize) -> Option<Possible> {
         let squares =
             parts.iter().zip(&variances).map(|(part, variance)| variance * variance / (part.tests - 1) as f64);
         let freedom = (variance * variance / squares.sum::<f64>()).floor();
-        let quantile = if variance > 0.0 { t_quantile(comparisons, freedom as usize) } else { 0.0 };
-        Some(100.0 * quantile * variance.sqrt() / count)
+        if variance == 0.0 {
+            return Some(0.0);
+        }
+        (freedom >= 2.0).then(|| 100.0 * t_quantile(comparisons, freedom as usize) * variance.sqrt() / count)
     };
     (!parts.is_empty()).then(|| Possible {
         points,
@@ -320,17 +322,17 @@ mod tests {
 
     const A: RowKind = RowKind::Controller;
     const ENDS: [Scores; 2] =
-        [(ZERO, RowKind::Faulty, &[20.0, 40.0, 70.0]), (HUNDRED, RowKind::Oracle, &[60.0, 100.0, 74.0])];
+        [(ZERO, RowKind::Faulty, &[20.0, 40.0, 70.0, 0.0]), (HUNDRED, RowKind::Oracle, &[60.0, 100.0, 74.0, 100.0])];
 
     fn wired() -> SuiteReport {
         let [zero, hundred] = ENDS;
-        let rows = [("low", A, &[30.0, 55.0, 0.0][..]), ("high", A, &[50.0, 105.0, 99.0]), zero, hundred];
-        suite("wired", &["conversation", "game", "game"], &rows)
+        let rows = [("low", A, &[30.0, 55.0, 0.0, 25.0][..]), ("high", A, &[50.0, 105.0, 99.0, 90.0]), zero, hundred];
+        suite("wired", &["conversation", "game", "game", "conversation"], &rows)
     }
 
-    /// By hand: the first test allows 40 points, the second 60, the third 4, so that it does not count. `low` earns 10 and 15 of 100, a
-    /// quarter of each; `high` 30 and, as what exceeds the oracle earns nothing, 60. Its residuals are 30 - 0.9 * 40 = -6 and 6, its
-    /// variance 2 * 72 / 100^2 = 0.0144; t(1) is 12.706, and 12.706 * 0.12 = 1.525.
+    /// By hand: the tests allow 40, 60, 4 and 100 points; the third does not count. `low` earns 10, 15 and 25, a quarter of each; `high` 30, as
+    /// what exceeds the oracle earns nothing 60, and 90: 180 of 200. Its residuals are 30 - 0.9 * 40 = -6, 6 and 0, its variance
+    /// 3 / 2 * 72 / 200^2 = 0.0027; t(2) is 4.303, and 4.303 * 0.05196 = 0.2236.
     #[test]
     fn points_are_those_of_the_scale_and_the_interval_is_that_of_a_quotient() {
         let report = SuitesReport { suites: vec![wired()] };
@@ -342,12 +344,12 @@ mod tests {
             assert!((found.2 - expected.2).abs() < 1e-9, "{found:?}");
         }
         let [high, low] = [0, 1].map(|n| &standings.all[n]);
-        assert!((high.possible.interval.unwrap() - 152.5).abs() < 0.1 && high.possible.tests == 2, "{high:?}");
+        assert!((high.possible.interval.unwrap() - 22.36).abs() < 0.01 && high.possible.tests == 3, "{high:?}");
         assert_eq!(low.possible.interval, Some(0.0));
-        // -20 of 40 and -45 of 60: -65, and residuals of 6 and -6.
+        // -20 of 40, -45 of 60 and -65 of 100: -65 %, and residuals of 6, -6 and 0.
         let difference = low.difference.unwrap();
-        assert!((difference.points + 65.0).abs() < 1e-9 && (difference.interval.unwrap() - 152.5).abs() < 0.1);
-        assert!(high.tied && low.tied && high.difference.is_none());
+        assert!((difference.points + 65.0).abs() < 1e-9 && (difference.interval.unwrap() - 22.36).abs() < 0.01);
+        assert!(high.tied && !low.tied && high.difference.is_none());
         assert_eq!(standings.possible(Some("wired"), "low").unwrap().points, 25.0);
         let game = &standings.uses[1];
         assert_eq!((game.0.as_str(), game.1[0].possible.points, game.1[0].possible.interval), ("game", 100.0, None));
@@ -357,8 +359,9 @@ mod tests {
     #[test]
     fn families_count_alike() {
         let [zero, hundred] = ENDS;
-        let rows = [("low", A, &[40.0, 70.0, f64::NAN][..]), ("high", A, &[40.0, f64::NAN, 1.0]), zero, hundred];
-        let report = SuitesReport { suites: vec![wired(), suite("wireless", &["game"; 3], &rows)] };
+        let rows =
+            [("low", A, &[40.0, 70.0, f64::NAN, 50.0][..]), ("high", A, &[40.0, f64::NAN, 1.0, 1.0]), zero, hundred];
+        let report = SuitesReport { suites: vec![wired(), suite("wireless", &["game"; 4], &rows)] };
         let all = Standings::of(&report).all;
         let low = all.iter().find(|standing| standing.controller == "low").unwrap();
         assert!((low.possible.points - 37.5).abs() < 1e-9 && low.possible.interval == Some(0.0));

@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+/// The name that stands for the short suites: a part of each suite of the catalogue, whose mean score is about that of the whole suite.
+pub const SHORT: &str = "short";
+/// What follows the id of one of them.
+const SHORT_SUFFIX: &str = ":short";
+/// The number of runs of each case in a short suite.
+const SHORT_REPEATS: u64 = 3;
+
 /// The highest number of runs of each case.
 const REPEATS: core::ops::RangeInclusive<u64> = 1..=Looks::MOST;
 
@@ -30,6 +37,9 @@ struct SuiteFile {
     repeats: Option<Spanned<u64>>,
     /// The scenarios: files beside the manifest, or ids of the catalogue.
     scenarios: Vec<Spanned<String>>,
+    /// Those of them that stand for all in the [short suites](SHORT); all if absent.
+    #[serde(default)]
+    short: Option<Vec<Spanned<String>>>,
 }
 
 /// A suite: scenarios whose bounds judge controllers.
@@ -49,6 +59,8 @@ pub struct Suite {
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
+    /// The names of those that are in its short form; `None`: all.
+    short: Option<Vec<String>>,
     /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
@@ -105,15 +117,40 @@ fn toml_text(text: &str) -> String {
 }
 
 impl Suite {
-    /// Loads the suite of this id, or of this file.
+    /// Loads the suite of this id, or of this file. An id with `:short` is that of its short form.
     ///
     /// # Errors
     /// There is no such suite, its manifest is invalid, or a scenario is missing. Scenarios are checked when they are run.
     pub fn find(name: &str) -> Result<Self, ScenarioError> {
-        Self::load(&Catalogue.find_suite(name)?)
+        match name.strip_suffix(SHORT_SUFFIX) {
+            Some(id) => Ok(Self::load(&Catalogue.find_suite(id)?)?.shortened()),
+            None => Self::load(&Catalogue.find_suite(name)?),
+        }
     }
 
-    /// Loads the suites of these names, each once; [`ALL`](super::ALL) stands for those of the catalogue.
+    /// Returns the name by which a suite is found alone that was found by `given`.
+    pub fn own_name(&self, given: &str) -> String {
+        match given {
+            super::ALL => self.id.clone(),
+            SHORT => format!("{}{SHORT_SUFFIX}", self.id),
+            given => given.to_owned(),
+        }
+    }
+
+    /// Returns the short form. It expects no verdicts, and keeps the scale of scores.
+    fn shortened(mut self) -> Self {
+        self.scenarios
+            .retain(|scenario| self.short.as_ref().is_none_or(|short| short.contains(&scenario.argument().to_owned())));
+        self.repeats = SHORT_REPEATS;
+        self.expected_file = None;
+        if let Some(expected) = &mut self.expected {
+            (expected.repeats, expected.sequential) = (self.repeats, true);
+            expected.fails.clear();
+        }
+        self
+    }
+
+    /// Loads the suites of these names, each once; [`ALL`](super::ALL) stands for those of the catalogue, [`SHORT`] for their short forms.
     ///
     /// # Errors
     /// As of [`find`](Self::find).
@@ -122,6 +159,7 @@ impl Suite {
         for name in names {
             let names = match name.as_str() {
                 super::ALL => Catalogue.suites().map(str::to_owned).collect(),
+                SHORT => Catalogue.suites().map(|id| format!("{id}{SHORT_SUFFIX}")).collect(),
                 name => vec![name.to_owned()],
             };
             for name in names {
@@ -139,7 +177,8 @@ impl Suite {
     /// # Errors
     /// As of [`find`](Self::find).
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
-        let SuiteFile { id, title, source, family, developed, repeats, scenarios } = parse(&origin.name, &origin.text)?;
+        let SuiteFile { id, title, source, family, developed, repeats, scenarios, short } =
+            parse(&origin.name, &origin.text)?;
         let problem = |span: core::ops::Range<usize>, message: String, help: String| {
             ScenarioError::at(&origin.name, &origin.text, span, message).help(help)
         };
@@ -170,6 +209,11 @@ impl Suite {
             let error = ScenarioError::of(&origin.name, &origin.text, "a suite needs scenarios");
             return Err(error.help(help));
         }
+        let listed = |name: &&Spanned<String>| scenarios.iter().all(|scenario| scenario.get() != name.get());
+        if let Some(name) = short.iter().flatten().find(listed) {
+            let message = format!("`{}` is not one of the scenarios", name.get());
+            return Err(problem(name.span(), message, "short lists a part of them".to_owned()));
+        }
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();
         let expected = text.map(|text| parse::<Expected>(&expected_name, &text)).transpose()?;
@@ -182,6 +226,7 @@ impl Suite {
             developed,
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
+            short: short.map(|names| names.iter().map(|name| name.get().clone()).collect()),
             settings: Vec::new(),
             expected,
         })

@@ -13,6 +13,6 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Expected, Suite};
+pub use file::{Expected, SHORT, Suite};
 pub use run::{ALL, Subject, run, run_with};
 pub use runs::{SuiteJob, SuiteRun, SuiteRuns};

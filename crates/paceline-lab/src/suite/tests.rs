@@ -216,6 +216,7 @@ fn rejects_wrong_suites() {
     fails(load("empty", &MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
     fails(load("missing", &MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
     fails(load("unknown", &format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");
+    fails(load("short", &format!("{MANIFEST}short = [\"other\"]\n")), "not one of the scenarios", "a part of them");
 }
 
 #[test]
@@ -227,4 +228,29 @@ fn rejects_scenarios_without_bounds_or_reasons() {
     fails(run("bounds", without), "needs bounds", "[[assert]]");
     fails(run("why", &SCENARIO.replace("why = \"the rate of the controller\"", "")), "`rate` has no reason", "why =");
     fails(run("blank", &SCENARIO.replace("the rate of the controller", " ")), "`rate` has no reason", "why =");
+}
+
+/// Every suite of the catalogue expects verdicts of as many runs as it makes, and the scale of its scores. Its short form has a part of its
+/// scenarios, three runs of each, and the same scale.
+#[test]
+fn suites_of_the_catalogue_expect_verdicts_and_a_scale() {
+    let [all, short] = [ALL, SHORT].map(|name| Suite::find_all(&[name.to_owned()]).unwrap());
+    assert!(!all.is_empty() && all.len() == short.len());
+    for (all, short) in all.iter().zip(&short) {
+        let (expected, of_short) = (all.expected.as_ref().unwrap(), short.expected.as_ref().unwrap());
+        assert_eq!((expected.repeats, expected.sequential), (all.repeats, true), "{}", all.id);
+        assert!(!expected.fails.is_empty() && !expected.scale.is_empty(), "{}", all.id);
+        assert!(
+            expected
+                .scale
+                .values()
+                .all(|(zero, hundred)| [zero, hundred].iter().all(|end| (0.0..=100.0).contains(*end)))
+        );
+        assert!(of_short.fails.is_empty() && of_short.scale == expected.scale && short.repeats == 3, "{}", all.id);
+        let names = |suite: &Suite| suite.scenarios.iter().map(|one| one.argument().to_owned()).collect::<Vec<_>>();
+        assert!(!short.scenarios.is_empty() && names(short).iter().all(|name| names(all).contains(name)), "{}", all.id);
+        assert_eq!(Suite::find(&short.own_name(SHORT)).unwrap().scenarios.len(), short.scenarios.len());
+    }
+    let scenarios = |suites: &[Suite]| suites.iter().map(|suite| suite.scenarios.len()).sum::<usize>();
+    assert!(scenarios(&short) < scenarios(&all));
 }

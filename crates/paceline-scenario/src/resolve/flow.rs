@@ -266,7 +266,7 @@ impl Resolver<'_> {
             self.error(&text_span, error.to_string()).help(help)
         })?;
         let couples = built.send.is_some_and(|half| half.calculated_rate().is_some());
-        Ok((ControllerPlan { name: name.clone(), config, overuse: overuse(entry) }, couples))
+        Ok((ControllerPlan { name: name.clone(), config, overuse: overuse(entry), limits: Vec::new() }, couples))
     }
 }
 

@@ -247,6 +247,7 @@ impl Resolver<'_> {
             repeats,
             measure,
             include_if,
+            oracle_rate: file.measure.oracle_rate.as_ref().map(|rate| *rate.get()),
             cases: file.case.iter().map(|c| c.label.get().clone()).collect(),
             constants,
             expects,

@@ -509,6 +509,7 @@ mod tests {
             size in 0_u64..40_000,
             changed in any::<prop::sample::Index>(),
             less in 0.0..1.0_f64,
+            media_use in prop::sample::select(vec![Conversation, Game, Teleoperation, Contribution]),
         ) {
             // Rendered in the order of their capture, as a receiver renders them.
             let mut rendered = 0;
@@ -518,7 +519,7 @@ mod tests {
                 (captured, rendered - captured, size)
             }).collect();
             let index = changed.index(frames.len());
-            let score = |frames: &[Frame]| score_of(frames, Conversation, (0, 26)).score;
+            let score = |frames: &[Frame]| score_of(frames, media_use, (0, 26)).score;
             let all = score(&frames);
             prop_assert!((0.0..=100.0 + 1e-9).contains(&all), "{all}");
             let before = index.checked_sub(1).map_or(0, |before| frames[before].0 + frames[before].1);

@@ -22,6 +22,8 @@ const INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 const REPORTS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(50), TimeDelta::from_millis(250));
 /// The least delay is looked for among the packets of one to two of these times.
 const BASE_TIME: TimeDelta = TimeDelta::from_secs(5);
+/// The pacing rate of a constant rate, relative to it: frames vary.
+const CONSTANT_PACING: f64 = 1.5;
 /// What waits for longer than this counts as this.
 const LONGEST: TimeDelta = TimeDelta::from_secs(10);
 
@@ -35,6 +37,8 @@ params! {
         free_s: f64 = 0.05, unit "s", in 0.0..=10.0;
         /// A queue that takes this time longer stops the sources; a shorter one lowers their rate in proportion.
         drain_s: f64 = 0.15, unit "s", in 0.001..=10.0;
+        /// A constant rate without feedback in place of all this; 0: none.
+        constant_bps: f64 = 0.0, unit "bit/s", in 0.0..=1e12;
     }
 }
 
@@ -42,8 +46,23 @@ impl Config for FollowerConfig {
     const CONTROLS: bool = false;
 
     fn halves(&self, setup: &Setup) -> Controller {
+        if self.constant_bps > 0.0 {
+            return Controller::from_sender(Constant(Rate::from_bps_f64(self.constant_bps)));
+        }
         let feedback = FeedbackRequirement::new(REPORTS.0, REPORTS.1).with_ecn(true);
         Controller::from_sender(Follower::new(self, setup)).with_feedback(Some(feedback))
+    }
+}
+
+/// A constant rate.
+#[derive(Clone, Debug)]
+struct Constant(Rate);
+
+impl SendHalf for Constant {
+    fn handle_event(&mut self, _: Time, _: &Event<'_>, _: &mut Signals) {}
+
+    fn decision(&self) -> Decision {
+        Decision::new(self.0).with_pacing(self.0.scale(CONSTANT_PACING)).with_ecn(Ecn::Ect1)
     }
 }
 

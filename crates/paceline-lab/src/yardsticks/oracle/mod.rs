@@ -31,6 +31,9 @@ const USED: f64 = 0.99;
 /// The name of its parameter that is set to [`free_queue`].
 const FREE: &str = "free_s";
 
+/// The name of its parameter for a constant rate.
+const CONSTANT: &str = "constant_bps";
+
 /// The time over which an oracle takes the mean of the capacity of each hop: a few frames.
 const WINDOW: TimeDelta = TimeDelta::from_millis(100);
 
@@ -83,18 +86,24 @@ impl Oracle {
         Self::ALL.into_iter().find(|oracle| oracle.name() == name)
     }
 
-    /// Returns `replaced`, which is `written` with the oracle as its controller, with the rates that the oracle follows. `None` if the
-    /// bottleneck shares a medium, such as Wi-Fi: what such a link carries depends on who contends when, so it has no capacity to know.
+    /// Returns `replaced`, which is `written` with the oracle as its controller, with the rates that the oracle follows. If the bottleneck
+    /// shares a medium, such as Wi-Fi, what it carries depends on who contends when, so it has no capacity to know. Then this is the constant
+    /// rate that the scenario names, or `None`.
     pub fn scenario(self, written: &Scenario, mut replaced: Scenario) -> Option<Scenario> {
-        if shares_a_medium(&written.plan) {
-            return None;
-        }
+        let constant = match shares_a_medium(&written.plan) {
+            true => Some(written.oracle_rate?),
+            false => None,
+        };
         let is_own: Vec<bool> = replaced.plan.flows.iter().map(|flow| flow.control() == self.name()).collect();
         for (index, flow) in replaced.plan.flows.iter_mut().enumerate() {
             let Some(media) = flow.media_mut().filter(|_| is_own[index]) else { continue };
+            if let Some(rate) = constant {
+                media.controller.config = vec![(CONSTANT.to_owned(), rate.as_bps_f64())];
+                continue;
+            }
             let bounds = self.bounds(&written.plan, index, &is_own);
             media.controller.config = vec![(FREE.to_owned(), free_queue(media.media_use).as_secs_f64())];
-            follow(&mut media.controller, &mut media.changes, &bounds);
+            follow(&mut media.controller, &media.changes, bounds);
         }
         Some(replaced)
     }
@@ -128,17 +137,15 @@ fn free_queue(media_use: MediaUse) -> TimeDelta {
     AgeLimits::from(media_use).free / 3
 }
 
-/// Makes a controller follow these limits.
-fn follow(controller: &mut ControllerPlan, changes: &mut Vec<(Time, FlowChange)>, bounds: &[(Time, Bounds)]) {
+/// Makes a controller follow these limits. A route change starts it again with limits of its own.
+fn follow(controller: &mut ControllerPlan, changes: &[(Time, FlowChange)], bounds: Vec<(Time, Bounds)>) {
     controller.overuse = None;
-    changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
     let at = |at: Time| bounds[bounds.partition_point(|(from, _)| *from <= at).saturating_sub(1)].1;
-    // A route change starts the controller again with limits of its own.
-    let restarts: Vec<Time> =
-        changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_))).map(|(at, _)| *at).collect();
-    changes.extend(restarts.into_iter().map(|restart| (restart, FlowChange::Bounds(at(restart)))));
-    changes.extend(bounds.iter().map(|(at, bounds)| (*at, FlowChange::Bounds(*bounds))));
-    changes.sort_by_key(|(at, _)| *at);
+    let restarts = changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_)));
+    let mut limits: Vec<(Time, Bounds)> = restarts.map(|(restart, _)| (*restart, at(*restart))).collect();
+    limits.extend(bounds);
+    limits.sort_by_key(|(at, _)| *at);
+    controller.limits = limits;
 }
 
 /// Returns the rate in force at `at`.

@@ -114,13 +114,34 @@ fn cross_traffic_keeps_its_rate() {
                  encoder = { source = \"ideal\", max = \"3 Mbps\" }\n";
     let scenario = under(Oracle::Ideal, "capacity = \"4 Mbps\"", &format!("{CALL}{cross}")).unwrap();
     let media = |flow: usize| scenario.plan.flows[flow].media().unwrap();
-    let [(Time::ZERO, FlowChange::Bounds(bounds))] = media(0).changes[..] else { panic!("{:?}", media(0).changes) };
+    let [(Time::ZERO, bounds)] = media(0).controller.limits[..] else { panic!("{:?}", media(0).controller) };
     assert!((2.9e6..3e6).contains(&bounds.max.as_bps_f64()), "99 % of 3 Mbit/s: {bounds:?}");
     assert_eq!(media(1).controller.config, [("rate_bps".to_owned(), 1e6)]);
 }
 
+/// On a shared medium an oracle sends the rate that the scenario names, if it names one.
 #[test]
-fn a_shared_medium_has_no_oracle() {
+fn a_shared_medium_has_a_constant_rate_as_its_oracle() {
     let air = "hops = [{ id = \"a\", server = { kind = \"wifi\", medium = \"air\" }, capacity = \"20 Mbps\" }]";
     assert!(under(Oracle::Ideal, air, CALL).is_none());
+    let named = format!("{CALL}[measure]\noracle_rate = \"2 Mbps\"\n");
+    let text = format!("id = \"a\"\ntitle = \"a\"\nduration = \"10 s\"\n[path.forward]\n{air}\n{named}");
+    let [written, replaced] = [None, Some("causal")].map(|controller| scenario(&text, controller));
+    let oracle = Oracle::Causal.scenario(&written, replaced).unwrap();
+    let registry = Oracle::add_all(Registry::standard());
+    let run = Runner::simulator(&registry).run(&oracle, 1, None).unwrap();
+    let rate = number(&serde_json::to_value(&run).unwrap()["flows"][0]["throughput_bps"]);
+    assert!((1.9e6..=2.05e6).contains(&rate), "{rate}");
+}
+
+/// The rates that an oracle knows are its own: runs of one scenario have one hash, whatever sends.
+#[test]
+fn an_oracle_is_a_controller_of_the_same_scenario() {
+    use crate::run_identity::ScenarioHashes;
+    let text = format!("id = \"a\"\ntitle = \"a\"\nduration = \"30 s\"\n[path.forward]\n{STEPS}\n{CALL}");
+    let [written, replaced] = [None, Some("causal")].map(|controller| scenario(&text, controller));
+    let oracle = Oracle::Causal.scenario(&written, replaced).unwrap();
+    let [written, oracle] = [&written, &oracle].map(ScenarioHashes::of);
+    assert_eq!(written.scenario, oracle.scenario);
+    assert_ne!(written.plan, oracle.plan);
 }
