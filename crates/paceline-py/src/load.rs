@@ -104,14 +104,16 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
 
 /// Returns a suite of the catalogue with the verdicts that it expects, or the suite of a report.
 fn described(report: &SuiteReport) -> Suite {
-    let SuiteReport { id, title, source, family, repeats, .. } = report.clone();
+    let SuiteReport { id, title, source, family, developed, repeats, .. } = report.clone();
     let own = Suite {
         id,
         title,
         source,
         family,
+        developed,
         repeats,
         scenarios: Vec::new(),
+        short: None,
         settings: Vec::new(),
         expected: None,
         expected_file: None,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub fn leaderboard(paceline: &Path) -> Result<PathBuf, String> {
     let folder = target().join("scoreboard/board");
     let suites: Vec<Value> = tables(SUITES)?.iter().map(|(name, table)| document(name, table)).collect();
-    write(&folder.join("suites.json"), &json!({ "suites": suites }).to_string())?;
+    write(&folder.join("suites.json"), json!({ "suites": suites }).to_string())?;
     let mut report = program(paceline.to_owned(), "report");
     report.arg(&folder);
     run(report)?;

@@ -290,7 +290,8 @@ impl Quotient {
             (points, allowed, count) = (points + test.points, allowed + test.allowed, count + 1);
         }
         let value = points / allowed;
-        let squares: f64 = tests.map(|test| (test.points - value * test.allowed).powi(2)).sum();
+        let residual = |test: &Earned| test.points - value * test.allowed;
+        let squares: f64 = tests.map(|test| residual(test) * residual(test)).sum();
         let n = count as f64;
         let variance = (count > 1).then(|| n / (n - 1.0) * squares / (allowed * allowed));
         (count > 0).then_some(Self { value, variance, tests: count })

@@ -60,7 +60,7 @@ pub struct Suite {
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
     /// The names of those that are in its short form; `None`: all.
-    short: Option<Vec<String>>,
+    pub short: Option<Vec<String>>,
     /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
