@@ -38,8 +38,10 @@ class SuiteResult(Result):
     def ranking(self) -> list[dict[str, Any]]:
         """The controllers by their score of the possible over all families, as `paceline suite` prints it: `place`, `controller`,
         `points`, half of their 95 % `interval`, and whether they are `tied` with the first. Oracles and faulty controllers follow
-        without a place. `self["standings"]` has the rankings of each use and family, too."""
-        ranking: list[dict[str, Any]] = self["standings"]["all"]
+        without a place. `self["rankings"]` has the rankings of each use and family, too."""
+        if "rankings" not in self:
+            raise ArgumentError("these results are of an earlier version, without rankings: make them again")
+        ranking: list[dict[str, Any]] = self["rankings"]["all"]
         return ranking
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -99,8 +101,8 @@ def suite(
 ) -> SuiteResult:
     """Runs suites and returns which bounds hold: `suite("l4s", "wifi", controllers=["googcc", mine])`.
 
-    `names` are suites of the package, `all`, `short` for a part of each of them, or manifests of your own. `controllers` are controllers of your own, and names of
-    controllers and of the oracles `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `seeds` is the number of runs
+    `names` are suites of the package, `all`, `short` for three runs of each test (of `rfc8867` and `wifi` a part), or manifests of
+    your own. `controllers` are controllers of your own, and names of controllers and of the oracles `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `seeds` is the number of runs
     of each test, on the seeds from 1, or the seeds themselves (default: as many as the verdicts of the test need, up to the number in
     the manifest); `repeats` is another name of it.
 

@@ -74,7 +74,10 @@ fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", results.display());
     let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;
     // The pictures have a folder of their own.
-    write(&source.join("leaderboard.md"), text.replace("](", "](figures/suites/"))?;
+    let more = "\n[Yardsticks](explanation/yardsticks.md) explains oracles and faulty controllers, [the score](explanation/score.md) the scale, and \
+        [other implementations](explanation/other-implementations.md) the controllers of other libraries. `paceline suite NAME --controllers all \
+        --out DIR` runs a suite again, and writes a page with each bound, its reason and the measured value.\n";
+    write(&source.join("leaderboard.md"), &(text.replace("](", "](figures/suites/") + more))?;
     for picture in files_in(results)? {
         if let Some(name) = picture.file_name().filter(|_| picture.extension().is_some_and(|end| end == "svg")) {
             copy(&picture, &source.join("figures/suites").join(name))?;

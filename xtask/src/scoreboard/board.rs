@@ -1,8 +1,8 @@
 //! The leaderboard of the committed tables: `paceline report` writes it from a document that has what is in them.
 
 use super::suites::{OTHERS, Row, USUAL_USE};
-use super::{SUITES, tables};
-use crate::steps::{program, run, target, write};
+use super::{SUITES, keep, tables};
+use crate::steps::{program, root, run, target, write};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub fn leaderboard(paceline: &Path) -> Result<PathBuf, String> {
     let folder = target().join("scoreboard/board");
     let suites: Vec<Value> = tables(SUITES)?.iter().map(|(name, table)| document(name, table)).collect();
+    _ = fs::remove_dir_all(&folder);
     write(&folder.join("suites.json"), json!({ "suites": suites }).to_string())?;
     let mut report = program(paceline.to_owned(), "report");
     report.arg(&folder);
@@ -28,10 +29,20 @@ const POOR_LIMIT: f64 = 30.0;
 /// A fault that is harmless on many paths, and the controller that it was made from.
 const MILD: (&str, &str) = ("faulty-ignores-loss", "googcc");
 
-/// Checks that the suites of the committed tables find the faulty controllers: the condition for a release.
-pub fn check(paceline: &Path) -> Result<(), String> {
+/// The committed leaderboard, without pictures.
+const BOARD: &str = "scoreboard/leaderboard.md";
+
+/// Writes or compares the committed leaderboard, and checks that the suites of the committed tables find the faulty controllers: the
+/// condition for a release.
+pub fn keep_board(check: bool, paceline: &Path) -> Result<(), String> {
     let folder = leaderboard(paceline)?;
     let text = fs::read_to_string(folder.join("leaderboard.md")).map_err(|error| error.to_string())?;
+    let mut kept: String =
+        text.lines().filter(|line| !line.starts_with("![")).map(|line| line.to_owned() + "\n").collect();
+    while kept.contains("\n\n\n") {
+        kept = kept.replace("\n\n\n", "\n\n");
+    }
+    keep(check, &root().join(BOARD), &kept)?;
     let scores = scores(&text);
     match problems(&scores)? {
         problems if problems.is_empty() => Ok(()),

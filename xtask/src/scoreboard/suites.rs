@@ -74,7 +74,7 @@ pub(super) fn write(check: bool, names: &[&str]) -> Result<(), String> {
     }
     // Without names of suites, the program may not be built yet.
     run(command("cargo build --quiet --release"))?;
-    board::check(&target().join("release/paceline"))
+    board::keep_board(check, &target().join("release/paceline"))
 }
 
 /// Runs these suites, or without names all, under every controller, into a folder. All suites run under the controllers of other

@@ -242,7 +242,7 @@ impl Selection {
                 }
                 None if controllers.is_all() => eprintln!("`{}` does not apply to this scenario", subject.name),
                 None => {
-                    let help = "an oracle needs a bottleneck with a capacity of its own, unlike Wi-Fi; leave it out";
+                    let help = "an oracle needs a bottleneck with a capacity of its own, or oracle_rate in [measure] on Wi-Fi; leave it out";
                     return Err(miette!(help = help, "the oracle `{}` does not apply to this scenario", subject.name));
                 }
             }

@@ -42,6 +42,11 @@ pub fn shell_quoted(word: &str) -> String {
     }
 }
 
+/// Returns text as it is written inside of an element of HTML or SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,7 +65,7 @@ pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
-pub use possible::{HUNDRED, Possible, Scale, Standing, Standings, ZERO, mean_score};
+pub use possible::{HUNDRED, Possible, RankedRow, Rankings, Scale, ZERO, mean_score};
 #[cfg(feature = "storage")]
 pub use run_store::RunStore;
 pub use sequential::Looks;

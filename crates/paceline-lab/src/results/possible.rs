@@ -7,7 +7,7 @@
 //! possible = 100 * sum(min(score, hundred) - zero) / sum(hundred - zero)
 //! ```
 //!
-//! What exceeds the oracle was taken from others, or is noise, and earns nothing. A quotient of sums is steadier than a mean of
+//! What exceeds the oracle earns nothing: it was taken from others, is noise, or is what the oracle does not know. A quotient of sums is steadier than a mean of
 //! quotients: on a path that allows 6 points, each point would count for 17. Tests that allow less than [`LEAST`] points do not count.
 //!
 //! Paths are a sample of those of their family, so the interval is that of a quotient over tests (Cochran, 1977, "Sampling Techniques",
@@ -25,6 +25,10 @@ pub const ZERO: &str = "faulty-constant";
 pub const HUNDRED: &str = "causal";
 /// A test counts if it allows this many points or more.
 const LEAST: f64 = 5.0;
+/// With fewer degrees of freedom there is no interval.
+const FREEDOM: usize = 2;
+/// Allowance for the rounding of a number of degrees of freedom.
+const ROUNDING: f64 = 1e-9;
 
 /// The ends of the scale of a test: mean scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,23 +44,32 @@ pub struct Scale {
 pub struct Possible {
     /// Points: 0 is a constant rate, 100 the oracle. Negative values are worse than a constant rate.
     pub points: f64,
-    /// Half-width of the 95 % interval over tests as a sample of paths; `None` if there are too few: with less than two degrees of freedom.
+    /// Half-width of the 95 % interval over tests as a sample of paths; `None` for the ends of the scale, and with less than two degrees
+    /// of freedom.
     pub interval: Option<f64>,
     /// The number of tests.
     pub tests: usize,
 }
 
+impl Possible {
+    /// Returns the points without decimals.
+    pub fn short(&self) -> String {
+        // Without the sign of a zero.
+        format!("{:.0}", self.points.round() + 0.0)
+    }
+}
+
 /// Writes `69 ± 5`.
 impl fmt::Display for Possible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.0}", self.points + 0.0)?;
+        f.write_str(&self.short())?;
         self.interval.map_or(Ok(()), |interval| write!(f, " ± {interval:.0}"))
     }
 }
 
 /// A row of a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct RankedRow {
     /// Its place, from 1; `None` for an oracle, a faulty controller, and a row without a result of each test that counts.
     pub place: Option<usize>,
     /// Its name.
@@ -66,8 +79,8 @@ pub struct Standing {
     /// Its score of the possible.
     #[serde(flatten)]
     pub possible: Possible,
-    /// Its score minus that of the first place; `None` for the first place. The intervals of all places together contain the true
-    /// differences with 95 % confidence.
+    /// Its score minus that of the first place; `None` for the first place. The interval is corrected for the number of places, so that the
+    /// tie group contains the best with 95 % confidence.
     pub difference: Option<Possible>,
     /// Whether it is in the tie group of the first place: the interval of the difference reaches 0.
     pub tied: bool,
@@ -75,29 +88,23 @@ pub struct Standing {
 
 /// The rankings of suites.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Standings {
+pub struct Rankings {
     /// Over all families.
-    pub all: Vec<Standing>,
-    /// Over the tests of each use of media, with its name. Each test counts alike: some families have one test of a use.
-    pub uses: Vec<(String, Vec<Standing>)>,
+    pub all: Vec<RankedRow>,
+    /// Over the tests of each use of media, with its name. All tests together: some families have one test of a use.
+    pub uses: Vec<(String, Vec<RankedRow>)>,
     /// Over the tests of each family, with its name.
-    pub families: Vec<(String, Vec<Standing>)>,
+    pub families: Vec<(String, Vec<RankedRow>)>,
 }
 
-impl Standings {
+impl Rankings {
     /// Returns the rankings of these results.
     pub fn of(report: &SuitesReport) -> Self {
         let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
         let families = distinct(report.suites.iter().map(|suite| &suite.family));
         let uses = distinct(tests().map(|test| &test.media_use));
-        let of_family = |name: String| {
-            let ranking = ranking(report, |suite, _| (suite.family == name).then_some(""));
-            (name, ranking)
-        };
-        let of_use = |name: String| {
-            let ranking = ranking(report, |_, test| (test.media_use == name).then_some(""));
-            (name, ranking)
-        };
+        let of_family = |name: String| (name.clone(), Self::over_tests(report, |suite, _| suite.family == name));
+        let of_use = |name: String| (name.clone(), Self::over_tests(report, |_, test| test.media_use == name));
         Self {
             all: Self::over_families(report, |_| true),
             uses: uses.into_iter().map(of_use).collect(),
@@ -107,15 +114,20 @@ impl Standings {
 
     /// Returns the ranking over the families of these suites, the best first, then what is only scale. Rows without a result of any test
     /// are left out.
-    pub fn over_families(report: &SuitesReport, belongs: impl Fn(&SuiteReport) -> bool) -> Vec<Standing> {
+    pub fn over_families(report: &SuitesReport, belongs: impl Fn(&SuiteReport) -> bool) -> Vec<RankedRow> {
         ranking(report, |suite, _| belongs(suite).then_some(&suite.family))
+    }
+
+    /// Returns the ranking over the tests that belong to it, in which families do not matter.
+    pub fn over_tests(report: &SuitesReport, belongs: impl Fn(&SuiteReport, &SuiteTest) -> bool) -> Vec<RankedRow> {
+        ranking(report, |suite, test| belongs(suite, test).then_some(""))
     }
 
     /// Returns the score of a row over all families, or in this family.
     pub fn possible(&self, family: Option<&str>, controller: &str) -> Option<Possible> {
         let of_family = |name| Some(&self.families.iter().find(|(family, _)| family == name)?.1);
         let ranking = family.map_or(Some(&self.all), of_family)?;
-        Some(ranking.iter().find(|standing| standing.controller == controller)?.possible)
+        Some(ranking.iter().find(|ranked| ranked.controller == controller)?.possible)
     }
 }
 
@@ -207,7 +219,11 @@ impl Row {
             }
         }
         let parts: Parts = parts.into_iter().map(|(_, tests)| tests).collect();
-        Some(Self { possible: possible(&parts, 1)?, name: name.to_owned(), kind, parts })
+        let mut possible = possible(&parts, 1)?;
+        if [ZERO, HUNDRED].contains(&name) {
+            possible.interval = None;
+        }
+        Some(Self { possible, name: name.to_owned(), kind, parts })
     }
 
     fn has_place(&self) -> bool {
@@ -217,22 +233,22 @@ impl Row {
 }
 
 /// Returns the ranking over the parts to which tests belong.
-fn ranking<'a>(report: &'a SuitesReport, part: impl Fn(&'a SuiteReport, &'a SuiteTest) -> Part<'a>) -> Vec<Standing> {
+fn ranking<'a>(report: &'a SuitesReport, part: impl Fn(&'a SuiteReport, &'a SuiteTest) -> Part<'a>) -> Vec<RankedRow> {
     let names = distinct(report.suites.iter().flat_map(|suite| &suite.rows).map(|row| &row.controller));
-    standings(names.iter().filter_map(|name| Row::of(report, name, &part)).collect())
+    rankings(names.iter().filter_map(|name| Row::of(report, name, &part)).collect())
 }
 
 /// Returns the ranking of these rows.
-fn standings(mut rows: Vec<Row>) -> Vec<Standing> {
+fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
     let order = |a: &Row, b: &Row| b.possible.points.total_cmp(&a.possible.points);
     rows.sort_by(|a, b| b.has_place().cmp(&a.has_place()).then(order(a, b)));
     let places = rows.iter().filter(|row| row.has_place()).count();
     let comparisons = places.saturating_sub(1).max(1);
-    let standing = |(n, row): (usize, &Row)| {
+    let ranked = |(n, row): (usize, &Row)| {
         let differs = n > 0 && places > 0;
         let difference = differs.then(|| possible(&minus(&row.parts, &rows[0].parts), comparisons)).flatten();
         let is_worse = |d: &Possible| d.interval.is_some_and(|interval| d.points + interval < 0.0);
-        Standing {
+        RankedRow {
             place: (n < places).then_some(n + 1),
             controller: row.name.clone(),
             kind: row.kind,
@@ -241,7 +257,7 @@ fn standings(mut rows: Vec<Row>) -> Vec<Standing> {
             tied: n < places && !difference.as_ref().is_some_and(is_worse),
         }
     };
-    rows.iter().enumerate().map(standing).collect()
+    rows.iter().enumerate().map(ranked).collect()
 }
 
 /// Returns the differences of two rows.
@@ -262,11 +278,12 @@ fn possible(row: &Parts, comparisons: usize) -> Option<Possible> {
         let variance: f64 = variances.iter().sum();
         let squares =
             parts.iter().zip(&variances).map(|(part, variance)| variance * variance / (part.tests - 1) as f64);
-        let freedom = (variance * variance / squares.sum::<f64>()).floor();
+        let freedom = (variance * variance / squares.sum::<f64>() + ROUNDING).floor();
         if variance == 0.0 {
-            return Some(0.0);
+            let freedom: usize = parts.iter().map(|part| part.tests - 1).sum();
+            return (freedom >= FREEDOM).then_some(0.0);
         }
-        (freedom >= 2.0).then(|| 100.0 * t_quantile(comparisons, freedom as usize) * variance.sqrt() / count)
+        (freedom >= FREEDOM as f64).then(|| 100.0 * t_quantile(comparisons, freedom as usize) * variance.sqrt() / count)
     };
     (!parts.is_empty()).then(|| Possible {
         points,
@@ -337,22 +354,22 @@ mod tests {
     #[test]
     fn points_are_those_of_the_scale_and_the_interval_is_that_of_a_quotient() {
         let report = SuitesReport { suites: vec![wired()] };
-        let standings = Standings::of(&report);
-        let rows: Vec<_> = standings.all.iter().map(|s| (s.controller.as_str(), s.place, s.possible.points)).collect();
+        let rankings = Rankings::of(&report);
+        let rows: Vec<_> = rankings.all.iter().map(|s| (s.controller.as_str(), s.place, s.possible.points)).collect();
         let expected = [("high", Some(1), 90.0), ("low", Some(2), 25.0), (HUNDRED, None, 100.0), (ZERO, None, 0.0)];
         for (found, expected) in rows.iter().zip(expected) {
             assert_eq!((found.0, found.1), (expected.0, expected.1));
             assert!((found.2 - expected.2).abs() < 1e-9, "{found:?}");
         }
-        let [high, low] = [0, 1].map(|n| &standings.all[n]);
+        let [high, low] = [0, 1].map(|n| &rankings.all[n]);
         assert!((high.possible.interval.unwrap() - 22.36).abs() < 0.01 && high.possible.tests == 3, "{high:?}");
         assert_eq!(low.possible.interval, Some(0.0));
         // -20 of 40, -45 of 60 and -65 of 100: -65 %, and residuals of 6, -6 and 0.
         let difference = low.difference.unwrap();
         assert!((difference.points + 65.0).abs() < 1e-9 && (difference.interval.unwrap() - 22.36).abs() < 0.01);
         assert!(high.tied && !low.tied && high.difference.is_none());
-        assert_eq!(standings.possible(Some("wired"), "low").unwrap().points, 25.0);
-        let game = &standings.uses[1];
+        assert_eq!(rankings.possible(Some("wired"), "low").unwrap().points, 25.0);
+        let game = &rankings.uses[1];
         assert_eq!((game.0.as_str(), game.1[0].possible.points, game.1[0].possible.interval), ("game", 100.0, None));
     }
 
@@ -363,11 +380,11 @@ mod tests {
         let rows =
             [("low", A, &[40.0, 70.0, f64::NAN, 50.0][..]), ("high", A, &[40.0, f64::NAN, 1.0, 1.0]), zero, hundred];
         let report = SuitesReport { suites: vec![wired(), suite("wireless", &["game"; 4], &rows)] };
-        let all = Standings::of(&report).all;
-        let low = all.iter().find(|standing| standing.controller == "low").unwrap();
+        let all = Rankings::of(&report).all;
+        let low = all.iter().find(|ranked| ranked.controller == "low").unwrap();
         assert!((low.possible.points - 37.5).abs() < 1e-9 && low.possible.interval == Some(0.0));
         assert_eq!(low.place, Some(1));
-        let high = all.iter().find(|standing| standing.controller == "high").unwrap();
+        let high = all.iter().find(|ranked| ranked.controller == "high").unwrap();
         assert_eq!(high.place, None, "it lacks a result of a test that counts");
     }
 
@@ -381,7 +398,7 @@ mod tests {
         report.rows.truncate(2);
         assert_eq!(report.scale(0), Some(Scale { zero: 25.0, hundred: 65.0 }));
         assert_eq!(report.scale(1), None);
-        let all = Standings::of(&SuitesReport { suites: vec![report] }).all;
+        let all = Rankings::of(&SuitesReport { suites: vec![report] }).all;
         assert_eq!((all.len(), all[0].possible.points), (2, 62.5));
     }
 
@@ -405,7 +422,7 @@ mod tests {
             (ZERO, RowKind::Faulty, &ZEROS[..]),
             (HUNDRED, RowKind::Oracle, &ORACLE[..]),
         ];
-        let all = Standings::of(&SuitesReport { suites: vec![suite("wired", &["game"; 20], &rows)] }).all;
+        let all = Rankings::of(&SuitesReport { suites: vec![suite("wired", &["game"; 20], &rows)] }).all;
         assert_eq!(
             all[..2].iter().map(|s| (s.controller.as_str(), s.tied)).collect::<Vec<_>>(),
             [("first", true), ("second", false)]

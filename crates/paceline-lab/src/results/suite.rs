@@ -3,7 +3,7 @@
 use crate::results::check::{Judgement, Verdict};
 use crate::results::error::StoreError;
 use crate::results::files::read_json;
-use crate::results::possible::{Scale, Standings};
+use crate::results::possible::{Rankings, Scale};
 use paceline_netsim::records::{Label, Summary};
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// The name of the file in which the results of suites are stored.
 pub const SUITES_FILE: &str = "suites.json";
 
-/// The results of one or several suites. The document has the [`Standings`], too.
+/// The results of one or several suites. The document has the [`Rankings`], too.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct SuitesReport {
     /// The suites.
@@ -23,7 +23,7 @@ pub struct SuitesReport {
 impl Serialize for SuitesReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut document = serializer.serialize_struct("SuitesReport", 2)?;
-        document.serialize_field("standings", &Standings::of(self))?;
+        document.serialize_field("rankings", &Rankings::of(self))?;
         document.serialize_field("suites", &self.suites)?;
         document.end()
     }
@@ -52,7 +52,7 @@ impl SuitesReport {
             let ([there, rows], id) = ([suite, of].map(SuiteReport::repeats_text), &suite.id);
             return Err(format!("`{id}` has {there} runs of each test there, and the rows are of {rows}"));
         }
-        // Only one of them may have rows that give a test its scale.
+        // Only one of them may expect a scale.
         let without_scale = |suite: &SuiteReport| -> Vec<SuiteTest> {
             suite.tests.iter().map(|test| SuiteTest { scale: None, ..test.clone() }).collect()
         };
@@ -60,6 +60,9 @@ impl SuitesReport {
             return Err(format!("the tests of `{}` differ", suite.id));
         }
         for (suite, of) in self.suites.iter_mut().zip(&other.suites) {
+            for (test, of) in suite.tests.iter_mut().zip(&of.tests) {
+                test.scale = test.scale.or(of.scale);
+            }
             suite.rows.retain(|row| of.rows.iter().all(|added| added.controller != row.controller));
             suite.rows.extend(of.rows.iter().cloned());
         }

@@ -59,8 +59,8 @@ pub struct Suite {
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
-    /// The names of those that are in its short form; `None`: all.
-    pub short: Option<Vec<String>>,
+    /// The places of those that are in its short form; `None`: all.
+    pub short: Option<Vec<usize>>,
     /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
@@ -139,8 +139,11 @@ impl Suite {
 
     /// Returns the short form. It expects no verdicts, and keeps the scale of scores.
     fn shortened(mut self) -> Self {
-        self.scenarios
-            .retain(|scenario| self.short.as_ref().is_none_or(|short| short.contains(&scenario.argument().to_owned())));
+        if let Some(short) = &self.short {
+            let mut place = 0..;
+            self.scenarios.retain(|_| place.next().is_some_and(|place| short.contains(&place)));
+        }
+        self.title += if self.short.is_some() { " [short: a part]" } else { " [short]" };
         self.repeats = SHORT_REPEATS;
         self.expected_file = None;
         if let Some(expected) = &mut self.expected {
@@ -209,10 +212,14 @@ impl Suite {
             let error = ScenarioError::of(&origin.name, &origin.text, "a suite needs scenarios");
             return Err(error.help(help));
         }
-        let listed = |name: &&Spanned<String>| scenarios.iter().all(|scenario| scenario.get() != name.get());
-        if let Some(name) = short.iter().flatten().find(listed) {
+        let place = |name: &Spanned<String>| scenarios.iter().position(|scenario| scenario.get() == name.get());
+        if let Some(name) = short.iter().flatten().find(|name| place(name).is_none()) {
             let message = format!("`{}` is not one of the scenarios", name.get());
             return Err(problem(name.span(), message, "short lists a part of them".to_owned()));
+        }
+        if short.as_ref().is_some_and(Vec::is_empty) {
+            let error = ScenarioError::of(&origin.name, &origin.text, "the short form of a suite needs scenarios");
+            return Err(error.help("list some of its scenarios, or leave short out"));
         }
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();
@@ -226,7 +233,7 @@ impl Suite {
             developed,
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
-            short: short.map(|names| names.iter().map(|name| name.get().clone()).collect()),
+            short: short.map(|names| names.iter().filter_map(|name| place(name)).collect()),
             settings: Vec::new(),
             expected,
         })

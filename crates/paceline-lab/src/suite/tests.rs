@@ -217,6 +217,8 @@ fn rejects_wrong_suites() {
     fails(load("missing", &MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
     fails(load("unknown", &format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");
     fails(load("short", &format!("{MANIFEST}short = [\"other\"]\n")), "not one of the scenarios", "a part of them");
+    fails(load("empty-short", &format!("{MANIFEST}short = []\n")), "needs scenarios", "leave short out");
+    assert_eq!(load("short-of-all", &format!("{MANIFEST}short = [\"rate\"]\n")).unwrap().short, Some(vec![0]));
 }
 
 #[test]

@@ -217,6 +217,13 @@ impl Resolver<'_> {
             queue: self.named(&file.measure.queue, "queue measure", &QueueMeasure::NAMES)?,
             loss: self.named(&file.measure.loss, "loss measure", &LossMeasure::NAMES)?,
         };
+        let oracle_rate = file.measure.oracle_rate.as_ref().map(|rate| *rate.get());
+        if let Some(spanned) = file.measure.oracle_rate.as_ref().filter(|rate| rate.get().is_zero()) {
+            return self.fail(spanned, "`oracle_rate` must be above zero", "leave it out for a path without an oracle");
+        }
+        if oracle_rate.is_some() && hops[bottleneck].server.service.medium.is_none() {
+            self.notes.push("oracle_rate has no effect: the bottleneck shares no medium".to_owned());
+        }
         let include_if =
             file.measure.include_if.as_ref().map(|spanned| self.include_if(spanned, &flows, end)).transpose()?;
         let scope = expect::Scope { file: &file, case: &case, flows: &flows, hops: &hops, end, shortened };
@@ -247,7 +254,7 @@ impl Resolver<'_> {
             repeats,
             measure,
             include_if,
-            oracle_rate: file.measure.oracle_rate.as_ref().map(|rate| *rate.get()),
+            oracle_rate,
             cases: file.case.iter().map(|c| c.label.get().clone()).collect(),
             constants,
             expects,

@@ -30,7 +30,8 @@ const LEADERBOARD: &str = "leaderboard.md";
 /// Arguments of `suite`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Suites (see `paceline list suites`), `all`, `short` for a part of each of them, or manifests of your own, NAME.suite.toml.
+    /// Suites (see `paceline list suites`), `all`, `short` for three runs of each test (of rfc8867 and wifi a part), or manifests of
+    /// your own, NAME.suite.toml.
     #[arg(value_name = "SUITE", value_parser = Names(options::suites), hide_possible_values = true)]
     suites: Vec<String>,
     #[command(flatten)]

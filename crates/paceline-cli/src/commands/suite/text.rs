@@ -7,7 +7,7 @@ use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::advice;
 use paceline_lab::results::{
-    Passed, Possible, Standing, Standings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
+    Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
 };
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::MetricKind;
@@ -24,10 +24,11 @@ pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
     for (suite, of) in suites.iter().zip(&report.suites) {
         view.extend(of_suite(suite, report, of, own));
     }
-    if report.suites.len() > 1 {
+    let rankings = Rankings::of(report);
+    if report.suites.len() > 1 && !rankings.all.is_empty() {
         view.heading("All suites  score of the possible, by family");
         view.gap();
-        view.table(all(report));
+        view.table(all(report, &rankings));
         view.gap();
     }
     let advice = advice::sentences(report);
@@ -43,17 +44,23 @@ pub fn describe(suites: &[Suite], report: &SuitesReport, own: usize) -> View {
 
 fn of_suite(suite: &Suite, all: &SuitesReport, report: &SuiteReport, own: usize) -> View {
     let mut view = View::default();
-    let ranking = Standings::over_families(all, |suite| suite.id == report.id);
+    let ranking = Rankings::over_families(all, |suite| suite.id == report.id);
     view.heading(format!("{}  {}", report.id, report.title));
     let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let (tests, runs) = (count(report.tests.len() as u64, "test"), runs_text(report));
-    view.line("", format!("{tests}, {runs} of each · mean score, and the tests whose bounds all hold"));
+    view.line("", format!("{tests}, {runs} of each · tests: those whose bounds all hold"));
     match ranking.is_empty() {
-        false => view.line("", "possible: 0 is a constant rate, 100 the oracle `causal`"),
-        true => view.line("", "no scale of the possible: --controllers …,faulty-constant,causal --accept writes it"),
+        false => {
+            let what = "possible: the score between 0, a constant rate, and 100, the oracle `causal`; ± over tests; then by scenario";
+            view.line("", what);
+        }
+        true if (0..report.tests.len()).any(|test| report.has_scale(test)) => {
+            view.line("", "no score of the possible: a constant rate is as good as the oracle within 5 points");
+        }
+        true => view.line("", "no score of the possible: it needs the controllers faulty-constant and causal, too"),
     }
     view.gap();
-    view.table(matrix(report, &ranking));
+    view.table(matrix(all, report, &ranking));
     let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
     if !earlier.is_empty() {
         made.iter().filter_map(|row| place(&ranking, row)).for_each(|place| view.line("· ", place));
@@ -108,32 +115,45 @@ fn runs_text(report: &SuiteReport) -> String {
 }
 
 /// Returns the place of a row among the controllers.
-fn place(ranking: &[Standing], row: &SuiteRow) -> Option<String> {
-    let standing = ranking.iter().find(|standing| standing.controller == row.controller)?;
-    let places = ranking.iter().filter(|standing| standing.place.is_some()).count();
-    let (name, possible, place) = (&row.controller, standing.possible, standing.place?);
+fn place(ranking: &[RankedRow], row: &SuiteRow) -> Option<String> {
+    let ranked = ranking.iter().find(|ranked| ranked.controller == row.controller)?;
+    let places = ranking.iter().filter(|ranked| ranked.place.is_some()).count();
+    let (name, possible, place) = (&row.controller, ranked.possible, ranked.place?);
     Some(format!("{name} has {possible} of the possible: place {place} of {places}"))
 }
 
-/// Returns the table with a row for each controller and a column for each scenario.
-fn matrix(report: &SuiteReport, ranking: &[Standing]) -> Table {
+/// Returns the table with a row for each controller, the best first, and a column for each scenario with its score of the possible; without
+/// a scale, with its mean score.
+fn matrix(all: &SuitesReport, report: &SuiteReport, ranking: &[RankedRow]) -> Table {
     let mut scenarios: Vec<&str> = report.tests.iter().map(|test| test.scenario.as_str()).collect();
     scenarios.dedup();
+    let of_scenario =
+        |scenario: &&str| Rankings::over_tests(all, |suite, test| suite.id == report.id && test.scenario == **scenario);
+    let rankings: Vec<Vec<RankedRow>> = scenarios.iter().map(of_scenario).collect();
     let short = |id: &&str| id.rsplit('/').next().unwrap_or(id).to_owned();
     let possible = (!ranking.is_empty()).then_some("possible");
     let headings = ["controller"].into_iter().chain(possible).chain(["score", "tests"]).map(str::to_owned);
     let mut table = Table::new(headings.chain(scenarios.iter().map(short)), 1);
-    for row in &report.rows {
-        let of = |scenario: &&str| {
-            let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
-            passed_text(tests.map(|(test, result)| test.passed(result)).sum())
+    let find = |ranking: &[RankedRow], row: &SuiteRow| {
+        Some(ranking.iter().find(|ranked| ranked.controller == row.controller)?.possible)
+    };
+    let place = |row: &&SuiteRow| ranking.iter().position(|ranked| ranked.controller == row.controller);
+    let mut rows: Vec<&SuiteRow> = report.rows.iter().collect();
+    rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
+    for row in rows {
+        let score = |value: Option<f64>| value.map_or("–".to_owned(), |score| MetricKind::Points.digits(score));
+        let of = |(scenario, of): (&&str, &Vec<RankedRow>)| match possible {
+            Some(_) => find(of, row).map_or("–".to_owned(), |possible| possible.short()),
+            None => {
+                let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
+                let scores: Option<Vec<f64>> = tests.map(|(_, result)| mean_score(result)).collect();
+                score(scores.map(|scores| scores.iter().sum::<f64>() / scores.len() as f64))
+            }
         };
-        let standing = ranking.iter().find(|standing| standing.controller == row.controller);
-        let possible = possible.map(|_| possible_text(standing.map(|standing| standing.possible)));
-        let score = report.mean_of(row, mean_score).map_or("–".to_owned(), |score| MetricKind::Points.digits(score));
-        let cells =
-            [row.controller.clone()].into_iter().chain(possible).chain([score, passed_text(report.passed(row))]);
-        table.row(cells.chain(scenarios.iter().map(of)).collect());
+        let points = possible.map(|_| possible_text(find(ranking, row)));
+        let mean = score(report.mean_of(row, mean_score));
+        let cells = [row.controller.clone()].into_iter().chain(points).chain([mean, passed_text(report.passed(row))]);
+        table.row(cells.chain(scenarios.iter().zip(&rankings).map(of)).collect());
     }
     table
 }
@@ -168,21 +188,20 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
 }
 
 /// Returns the table with a row for each controller, the best first, and a column for each family.
-fn all(report: &SuitesReport) -> Table {
-    let standings = Standings::of(report);
-    let names = standings.families.iter().map(|(name, _)| name.clone());
+fn all(report: &SuitesReport, rankings: &Rankings) -> Table {
+    let names = rankings.families.iter().map(|(name, _)| name.clone());
     let headings = ["controller", "all"].map(str::to_owned).into_iter().chain(names);
     let mut table = Table::new(headings.chain(["tests".to_owned()]), 1);
-    for Standing { controller, possible, .. } in &standings.all {
+    for RankedRow { controller, possible, .. } in &rankings.all {
         let of_family = |(family, _): &(String, _)| {
-            let possible = standings.possible(Some(family), controller);
-            possible.map_or("–".to_owned(), |possible| format!("{:.0}", possible.points + 0.0))
+            let possible = rankings.possible(Some(family), controller);
+            possible.map_or("–".to_owned(), |possible| possible.short())
         };
         let rows = |suite: &SuiteReport| -> Passed {
             suite.rows.iter().filter(|row| row.controller == *controller).map(|row| suite.passed(row)).sum()
         };
         let cells = [controller.clone(), possible.to_string()].into_iter();
-        let cells = cells.chain(standings.families.iter().map(of_family));
+        let cells = cells.chain(rankings.families.iter().map(of_family));
         table.row(cells.chain([passed_text(report.suites.iter().map(rows).sum())]).collect());
     }
     table

@@ -1,40 +1,47 @@
 //! Which controller to choose for which paths: sentences that follow from the rankings of suites.
 
-use crate::results::{RowKind, Standing, Standings, SuiteReport, SuitesReport};
+use crate::results::{RankedRow, Rankings, RowKind, SuiteReport, SuitesReport};
 
-/// Controllers that a sentence names as equals of the first one.
-const NAMED: usize = 4;
+/// With this number of equals of the first controller or more, a sentence names one less.
+const NAMED: usize = 5;
 /// With fewer tests nothing is said of the choice.
 const TESTS: usize = 3;
 
 /// Returns the choice for all paths, on paths that a controller was not developed with, for each use of media and for each family, and what
 /// is not known. Empty for fewer than two controllers.
 pub fn sentences(report: &SuitesReport) -> Vec<String> {
-    let standings = Standings::of(report);
-    let mut sentences = Vec::new();
+    let rankings = Rankings::of(report);
     let mut unknown = Vec::new();
-    let mut add = |of: String, ranking: &[Standing]| match choice(ranking) {
-        Choice::Sentence(choice) => sentences.push(format!("{of}: {choice}.")),
-        Choice::FewTests(tests) => unknown.push(format!("{of} (tests: {tests})")),
-        Choice::None => {}
+    let mut sentence = |of: String, ranking: &[RankedRow]| match choice(ranking) {
+        Choice::Sentence(choice) => Some(format!("{of}: {choice}.")),
+        Choice::FewTests(tests) => {
+            unknown.push(format!("{of} (tests: {tests})"));
+            None
+        }
+        Choice::None => None,
     };
-    if standings.families.len() > 1 {
-        add("All families".to_owned(), &standings.all);
+    let mut sentences = Vec::new();
+    if rankings.families.len() > 1 {
+        sentences.extend(sentence("All families".to_owned(), &rankings.all));
     }
-    for (controller, suites) in developed(report) {
-        let unseen = Standings::over_families(report, |suite| !suites.contains(&suite.id));
-        add(format!("{controller} was developed with {}; the other families", suites.join(", ")), &unseen);
+    let is_choice = rankings.all.iter().filter(|ranked| ranked.place.is_some()).count() > 1;
+    for (controller, suites) in developed(report).into_iter().filter(|_| is_choice) {
+        let unseen = Rankings::over_families(report, |suite| !suites.contains(&suite.id));
+        let with = format!("{controller} was developed with {}", suites.join(", "));
+        sentences.push(sentence(format!("{with}; the other suites"), &unseen).unwrap_or_else(|| format!("{with}.")));
     }
-    if standings.uses.len() > 1 {
-        standings.uses.iter().for_each(|(name, ranking)| add(format!("Use {name}"), ranking));
+    if rankings.uses.len() > 1 {
+        sentences.extend(rankings.uses.iter().filter_map(|(name, ranking)| sentence(format!("Use {name}"), ranking)));
     }
-    standings.families.iter().for_each(|(name, ranking)| add(format!("Family {name}"), ranking));
+    let families = rankings.families.iter().filter_map(|(name, ranking)| sentence(format!("Family {name}"), ranking));
+    let families: Vec<String> = families.collect();
     if !unknown.is_empty() {
         sentences.push(format!("Not known: {}.", unknown.join(", ")));
     }
-    if !sentences.is_empty() {
+    if !sentences.is_empty() || !families.is_empty() {
         sentences.extend(not_counted(report));
     }
+    sentences.extend(families);
     sentences
 }
 
@@ -48,25 +55,31 @@ enum Choice {
 }
 
 /// Returns the first place of a ranking, its distance to the second, and those that are not distinguishable from it.
-fn choice(ranking: &[Standing]) -> Choice {
-    let placed: Vec<&Standing> = ranking.iter().filter(|standing| standing.place.is_some()).collect();
+fn choice(ranking: &[RankedRow]) -> Choice {
+    let placed: Vec<&RankedRow> = ranking.iter().filter(|ranked| ranked.place.is_some()).collect();
     let [first, second, ..] = placed[..] else { return Choice::None };
-    if first.possible.tests < TESTS {
+    if first.possible.tests < TESTS || first.possible.interval.is_none() {
         return Choice::FewTests(first.possible.tests);
     }
-    let mut text = format!("{}, {}", first.controller, first.possible);
-    if let Some(mut ahead) = second.difference {
-        ahead.points = -ahead.points;
-        text += &format!("; {ahead} ahead of {}", second.controller);
-    }
-    let tied = placed[1..].iter().filter(|standing| standing.tied).map(|standing| standing.controller.as_str());
+    let tied = placed[1..].iter().filter(|ranked| ranked.tied).map(|ranked| ranked.controller.as_str());
     let tied: Vec<&str> = tied.collect();
-    if !tied.is_empty() {
-        text += &format!("; not distinguishable: {}", tied[..tied.len().min(NAMED)].join(", "));
-    }
-    if tied.len() > NAMED {
-        text += &format!(" and {} more", tied.len() - NAMED);
-    }
+    let ahead = second.difference.map_or(String::new(), |mut difference| {
+        difference.points = -difference.points;
+        format!("; {difference} ahead of {}", second.controller)
+    });
+    let (name, score) = (&first.controller, first.possible);
+    let text = match tied.len() {
+        0 => format!("{name}, {score}{ahead}"),
+        more @ NAMED.. => {
+            let named = tied[..NAMED - 1].join(", ");
+            format!("{name}, {named} or {} more, not distinguishable; {name} has {score}{ahead}", more + 1 - NAMED)
+        }
+        _ => {
+            let (last, others) = tied.split_last().unwrap_or((&"", &[]));
+            let others: String = others.iter().map(|other| format!(", {other}")).collect();
+            format!("{name}{others} or {last}, not distinguishable; {name} has {score}{ahead}")
+        }
+    };
     Choice::Sentence(text)
 }
 
@@ -94,7 +107,7 @@ fn not_counted(report: &SuitesReport) -> Option<String> {
     let narrow = count(|suite, test| suite.has_scale(test) && suite.scale(test).is_none());
     let part = |count: usize, reason: &str| (count > 0).then(|| format!("{count} {reason}"));
     let parts = [
-        part(without, "without an oracle"),
+        part(without, "without a scale"),
         part(narrow, "on which the oracle has less than 5 points more than a constant rate"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -140,20 +153,23 @@ mod tests {
         );
         let text = sentences(&SuitesReport { suites: vec![wired.clone(), wifi] });
         assert_eq!(text.len(), 6, "{text:?}");
-        assert!(text[0].starts_with("All families: full, 55 ± "), "{text:?}");
-        assert!(text[1].starts_with("full was developed with wired; the other families: short, 38 ± "), "{text:?}");
+        assert!(text[0].starts_with("All families: full or short, not distinguishable; full has 55 ± "), "{text:?}");
+        let unseen =
+            "full was developed with wired; the other suites: short or full, not distinguishable; short has 38 ± ";
+        assert!(text[1].starts_with(unseen), "{text:?}");
         assert!(text[2].starts_with("Use game: full, 75 ± ") && text[2].ends_with(" ahead of short."), "{text:?}");
-        assert!(text[3].starts_with("Use conversation: short, 38 ± 21; 2 ± "), "{text:?}");
-        assert!(text[3].ends_with(" ahead of full; not distinguishable: full."), "{text:?}");
+        let tie = "Use conversation: short or full, not distinguishable; short has 38 ± 21; 3 ± ";
+        assert!(text[3].starts_with(tie) && text[3].ends_with(" ahead of full."), "{text:?}");
         assert!(text[4].starts_with("Family wired: full") && text[5].starts_with("Family wifi: short"), "{text:?}");
 
         // One family and one use need no sentence of their own. A test without an oracle does not count.
         wired.rows.last_mut().unwrap().results[3].scores.clear();
         wired.rows.last_mut().unwrap().results[2].scores[0] = 4.9;
         let text = sentences(&SuitesReport { suites: vec![wired.clone()] });
-        assert_eq!((text.len(), text[0].as_str()), (2, "Not known: Family wired (tests: 2)."));
-        let not_counted = "1 without an oracle, 1 on which the oracle has less than 5 points more than a constant rate";
-        assert_eq!(text[1], format!("Not counted, of 4 tests: {not_counted}."));
+        assert_eq!((text.len(), text[0].as_str()), (3, "full was developed with wired."));
+        assert_eq!(text[1], "Not known: Family wired (tests: 2).");
+        let not_counted = "1 without a scale, 1 on which the oracle has less than 5 points more than a constant rate";
+        assert_eq!(text[2], format!("Not counted, of 4 tests: {not_counted}."));
         wired.rows.remove(1);
         assert!(sentences(&SuitesReport { suites: vec![wired] }).is_empty(), "one controller is no choice");
     }

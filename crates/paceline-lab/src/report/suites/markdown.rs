@@ -13,7 +13,7 @@ pub struct Leaderboard {
 }
 
 /// The name of the picture of all scores.
-const SCORES: &str = "scores.svg";
+const SCORES: &str = "score-by-family.svg";
 
 /// Returns the leaderboard of suites. `pictures` is the path from the text to the folder of the pictures; empty or with a slash at
 /// its end.
@@ -26,8 +26,11 @@ pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
     text += "Scores are of the possible: 0 is a constant rate without feedback, 100 is the oracle `causal`, which takes its fair share of a path \
         that it\nknows one round trip late. Intervals are of 95 %, over tests as a sample of paths. =: not distinguishable from the first \
         place. The last\ncolumn counts the tests whose bounds all hold.\n";
-    let mut drawn = vec![(SCORES.to_owned(), scores::draw_alone(&board))];
-    _ = write!(text, "\n![Score of the possible of each controller, by family]({pictures}{SCORES})\n");
+    let mut drawn = Vec::new();
+    if board.families.iter().any(|_| board.groups.iter().flat_map(|group| &group.rows).any(|row| row.all.0.is_some())) {
+        drawn.push((SCORES.to_owned(), scores::draw_alone(&board)));
+        _ = write!(text, "\n![Score of the possible of each controller, by family]({pictures}{SCORES})\n");
+    }
     let names: Vec<&str> = board.families.iter().map(|(name, _)| name.as_str()).collect();
     for group in &board.groups {
         _ = write!(

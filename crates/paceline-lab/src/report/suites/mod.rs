@@ -13,7 +13,7 @@ use crate::report::page::{STYLE, write_page};
 use crate::report::policy::policy;
 use crate::report::shell_quoted;
 use crate::results::{
-    Judgement, Passed, Possible, RowKind, SUITES_FILE, Standings, SuiteReport, SuiteRow, SuiteTest, SuitesReport,
+    Judgement, Passed, Possible, Rankings, RowKind, SUITES_FILE, SuiteReport, SuiteRow, SuiteTest, SuitesReport,
     TestResult,
 };
 use askama::Template;
@@ -109,7 +109,7 @@ struct Points(Option<Possible>);
 impl Points {
     /// Returns the points without decimals; a dash without a score.
     fn short(&self) -> String {
-        self.0.map_or("–".to_owned(), |possible| format!("{:.0}", possible.points + 0.0))
+        self.0.map_or("–".to_owned(), |possible| possible.short())
     }
 
     fn text(&self) -> String {
@@ -144,11 +144,11 @@ impl Board {
             (RowKind::Oracle, "Oracles: senders that know the path"),
             (RowKind::Faulty, "Faulty controllers: each has one fault, which the suites have to find"),
         ];
-        let standings = Standings::of(report);
+        let rankings = Rankings::of(report);
         let first = |family: &String| report.suites.iter().find(|suite| suite.family == *family);
         let family =
             |(name, _): &(String, _)| (name.clone(), first(name).map_or(String::new(), |suite| suite.id.clone()));
-        let families: Vec<(String, String)> = standings.families.iter().map(family).collect();
+        let families: Vec<(String, String)> = rankings.families.iter().map(family).collect();
         let passed = |name: &str| {
             let rows = |suite: &SuiteReport| {
                 suite.rows.iter().filter(|row| row.controller == name).map(|row| suite.passed(row)).sum::<Passed>()
@@ -156,21 +156,22 @@ impl Board {
             report.suites.iter().map(rows).sum()
         };
         let row = |name: &str, kind: RowKind| {
-            let standing = standings.all.iter().find(|standing| standing.controller == name);
-            let place = |place: usize, tied: bool| format!("{place}{}", if tied { " =" } else { "" });
-            let placed = standing.and_then(|standing| Some(place(standing.place?, standing.tied)));
+            let ranked = rankings.all.iter().find(|ranked| ranked.controller == name);
+            let has_ties = rankings.all.iter().filter(|ranked| ranked.tied).count() > 1;
+            let place = |place: usize, tied: bool| format!("{place}{}", if tied && has_ties { " =" } else { "" });
+            let placed = ranked.and_then(|ranked| Some(place(ranked.place?, ranked.tied)));
             BoardRow {
                 controller: name.to_owned(),
                 kind,
                 place: placed.unwrap_or_default(),
-                all: Points(standing.map(|standing| standing.possible)),
-                families: families.iter().map(|(family, _)| Points(standings.possible(Some(family), name))).collect(),
+                all: Points(ranked.map(|ranked| ranked.possible)),
+                families: families.iter().map(|(family, _)| Points(rankings.possible(Some(family), name))).collect(),
                 passed: passed(name),
             }
         };
         // Those with a score in its order, then those without one.
         let mut names: Vec<(&str, RowKind)> =
-            standings.all.iter().map(|one| (one.controller.as_str(), one.kind)).collect();
+            rankings.all.iter().map(|one| (one.controller.as_str(), one.kind)).collect();
         for row in report.suites.iter().flat_map(|suite| &suite.rows) {
             if names.iter().all(|(name, _)| *name != row.controller) {
                 names.push((&row.controller, row.kind));
@@ -233,7 +234,7 @@ struct BoundView<'a> {
 
 impl<'a> SuiteView<'a> {
     fn of(all: &SuitesReport, report: &'a SuiteReport, dir: &Path, text: BoundText) -> Self {
-        let ranking = Standings::over_families(all, |suite| suite.id == report.id);
+        let ranking = Rankings::over_families(all, |suite| suite.id == report.id);
         let mut scenarios: Vec<(&str, &str)> = Vec::new();
         for test in &report.tests {
             let id = test.scenario.as_str();
@@ -246,10 +247,10 @@ impl<'a> SuiteView<'a> {
             let cell = |(id, _): &(&str, &str)| {
                 tests().filter(|(test, _)| test.scenario == *id).map(|(test, result)| test.passed(result)).sum()
             };
-            let standing = ranking.iter().find(|standing| standing.controller == row.controller);
+            let ranked = ranking.iter().find(|ranked| ranked.controller == row.controller);
             RowView {
                 row,
-                points: Points(standing.map(|standing| standing.possible)),
+                points: Points(ranked.map(|ranked| ranked.possible)),
                 all: report.passed(row),
                 cells: scenarios.iter().map(cell).collect(),
                 failures: tests().flat_map(|(test, result)| failures(report, dir, row, test, result, text)).collect(),

@@ -1,6 +1,7 @@
 //! Draws utilisation against queuing delay as an SVG element.
 
 use super::pareto::Point;
+use crate::report::escaped;
 use crate::results::RowKind;
 use std::fmt::Write;
 
@@ -118,14 +119,14 @@ pub fn draw(points: &[Point]) -> String {
             (RowKind::Controller, true) => "best",
             (RowKind::Controller, false) | (RowKind::OtherImplementation, _) => "other",
         };
-        let title = format!("{}: {:.1} ms, {:.1} %", point.name, point.queue_ms, point.utilization * 100.0);
+        let name = escaped(&point.name);
+        let title = format!("{name}: {:.1} ms, {:.1} %", point.queue_ms, point.utilization * 100.0);
         _ = write!(svg, "<g class=\"{class}\"><title>{title}</title>");
         match point.kind {
             RowKind::Oracle => _ = write!(svg, "<path d=\"M{x:.1} {:.1}l6 6l-6 6l-6 -6z\"/>", y - 6.0),
             _ => _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>"),
         }
         if let Some(Label { x, baseline, anchor, .. }) = label {
-            let name = &point.name;
             _ = write!(svg, "<text x=\"{x:.1}\" y=\"{baseline:.1}\" text-anchor=\"{anchor}\">{name}</text>");
         }
         svg += "</g>";
@@ -141,7 +142,8 @@ const ALONE: &str = "svg{background:#fff;font:12px sans-serif}.grid{stroke:#e3e3
 /// Draws the points of a family as an SVG file.
 pub fn draw_alone(points: &[Point], family: &str) -> String {
     let (x, y) = (RIGHT - 6.0, BOTTOM - 10.0);
-    let title = format!("<text class=\"title\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{family}</text></svg>\n");
+    let title =
+        format!("<text class=\"title\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{}</text></svg>\n", escaped(family));
     let head = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" ");
     let drawn = draw(points).replacen("<svg ", &head, 1);
     let drawn = drawn.replacen('>', &format!("><style>{ALONE}</style>"), 1);

@@ -1,6 +1,7 @@
 //! Draws the scores of the possible: a row for each controller, a column for each family, from the constant rate at 0 to the oracle at 100.
 
 use super::{Board, Points};
+use crate::report::escaped;
 use crate::results::RowKind;
 use std::fmt::Write as _;
 
@@ -11,6 +12,8 @@ const AXIS: f64 = 80.0;
 /// Height of the headings and of a row.
 const HEADING: f64 = 34.0;
 const ROW: f64 = 20.0;
+/// With more columns, a narrow page scrolls the picture.
+const FEW: usize = 6;
 /// The values at the ends of an axis. Lower ones are drawn as an arrow.
 const LOWEST: f64 = -50.0;
 const HIGHEST: f64 = 110.0;
@@ -29,14 +32,15 @@ pub(super) fn draw(board: &Board) -> String {
     };
     let (width, bottom) = (NAMES + COLUMN * names.len() as f64, HEADING + ROW * rows.len() as f64);
     let height = bottom + 20.0;
+    let size = if names.len() > FEW { "scores many" } else { "scores" };
     let mut svg = format!(
-        "<svg class=\"scores\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" role=\"img\" \
+        "<svg class=\"{size}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" role=\"img\" \
          aria-label=\"Score of the possible by family\">"
     );
     let left = |column: usize| NAMES + COLUMN * column as f64;
     for (column, name) in names.iter().enumerate() {
         let (left, middle) = (left(column), left(column) + AXIS / 2.0);
-        _ = write!(svg, "<text class=\"head\" x=\"{middle}\" y=\"14\" text-anchor=\"middle\">{name}</text>");
+        _ = write!(svg, "<text class=\"head\" x=\"{middle}\" y=\"14\" text-anchor=\"middle\">{}</text>", escaped(name));
         for end in [0.0, 100.0] {
             let (x, top, below) = (place(left, end), HEADING - 4.0, bottom + 14.0);
             _ = write!(svg, "<line class=\"grid\" x1=\"{x}\" x2=\"{x}\" y1=\"{top}\" y2=\"{bottom}\"/>");
@@ -45,7 +49,7 @@ pub(super) fn draw(board: &Board) -> String {
     }
     for (n, row) in rows.iter().enumerate() {
         let (middle, class) = (HEADING + ROW * (n as f64 + 0.5), class(row.kind));
-        let (x, baseline, name) = (NAMES - 12.0, middle + 4.0, &row.controller);
+        let (x, baseline, name) = (NAMES - 12.0, middle + 4.0, escaped(&row.controller));
         _ = write!(svg, "<g class=\"{class}\"><text x=\"{x}\" y=\"{baseline}\" text-anchor=\"end\">{name}</text>");
         let families = || row.families.iter();
         let columns: Vec<&Points> = match names.len() {
