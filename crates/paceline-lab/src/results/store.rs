@@ -8,7 +8,7 @@ use crate::results::names::{free_name, is_plain_name};
 use crate::results::parts;
 use crate::results::run_store::RunStore;
 use crate::results::stored::{About, RUNS, RunInputs, StoredRun};
-use crate::results::{ComparisonTable, Group, StoreError, Validation};
+use crate::results::{ComparisonTable, Group, RunMetrics, StoreError, Validation};
 use paceline_netsim::records::RunHeader;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -141,8 +141,20 @@ impl Store {
             let all: Vec<String> = case_changes(case).chain(changes.iter().cloned()).collect();
             hidden.iter().any(|(out, of)| out == scenario && *of == all)
         };
-        let is_out = |run: &String| left_out.iter().any(|(_, runs)| runs.contains(run));
-        contents.groups.retain(|group| !group.runs.iter().any(is_out));
+        // Of each shown run its hash, if it has one. A run may have been replaced by one of another text of the scenario, and the process
+        // killed before it replaced the group.
+        let hashes: BTreeMap<&str, Option<&str>> = contents
+            .runs
+            .iter()
+            .map(|run| (run.about.run.directory.as_str(), run.about.run.trace_hash.as_deref()))
+            .collect();
+        let is_left_out = |run: &String| left_out.iter().any(|(_, runs)| runs.contains(run));
+        let is_of = |(run, metrics): (&String, &RunMetrics)| match hashes.get(run.as_str()) {
+            Some(Some(hash)) => *hash == metrics.trace_hash,
+            Some(None) => true,
+            None => !is_left_out(run),
+        };
+        contents.groups.retain(|group| group.runs.iter().zip(&group.per_run).all(is_of));
         contents.groups.sort_by(|a, b| group_order(a).cmp(&group_order(b)));
         contents.comparisons.retain(|table| !out_of(&table.scenario, &table.case, &table.changes));
         contents.validations.retain(|found| !out_of(&found.scenario, &found.case, &found.changes));

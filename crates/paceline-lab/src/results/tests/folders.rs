@@ -193,7 +193,7 @@ fn nothing_is_joined_across_scenario_texts() {
     let run = |hash: &str, controller: &str| {
         let header = RunHeader { controllers: vec![Some(controller.to_owned()), None], ..header("a", 1) };
         let text = RunInputs { scenario_hash: hash.to_owned(), plan_hash: format!("{hash} {controller}"), ..inputs() };
-        let folder = store.run(&header, text).unwrap().finish(&json!({"trace_hash": controller}), Vec::new()).unwrap();
+        let folder = store.run(&header, text).unwrap().finish(&json!({"trace_hash": "f00d"}), Vec::new()).unwrap();
         let folder = folder.file_name().unwrap().to_string_lossy().into_owned();
         let group = groups::group_of_run("a", controller, &folder);
         store.group(&group).unwrap();
@@ -220,6 +220,12 @@ fn nothing_is_joined_across_scenario_texts() {
     run("first", "nada");
     let contents = Store::read(&scratch.dir()).unwrap();
     assert_eq!((contents.runs.len(), contents.groups.len(), contents.notes.len()), (2, 2, 0));
+
+    // A group of other runs of these names is not shown.
+    let mut other = contents.groups[0].clone();
+    other.per_run[0].trace_hash = "beef".to_owned();
+    store.group(&other).unwrap();
+    assert_eq!(Store::read(&scratch.dir()).unwrap().groups, contents.groups[1..]);
 }
 
 #[test]
