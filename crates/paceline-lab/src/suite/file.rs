@@ -233,7 +233,7 @@ impl Suite {
             developed,
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
-            short: short.map(|names| names.iter().filter_map(|name| place(name)).collect()),
+            short: short.map(|names| names.iter().filter_map(place).collect()),
             settings: Vec::new(),
             expected,
         })
