@@ -109,8 +109,18 @@ def test_frames_and_plots(local):
     assert local.to_polars()["measured"].to_list() == list(frame.measured)
     axes = local.plot().axes
     assert axes[0].get_title() == "own: Own" and [t.get_text() for t in axes[0].get_xticklabels()] == CONTROLLERS
-    assert axes[0].images[0].get_array()[0].tolist() == list(frame.groupby("controller", sort=False)["pass"].mean())
+    scores = [row["results"][0]["scores"] for row in local["suites"][0]["rows"]]
+    assert axes[0].images[0].get_array()[0].tolist() == pytest.approx([sum(of) / len(of) for of in scores])
     assert str(local) == local.text and "own  Own" in local.text
+
+
+def test_ranking_is_of_the_possible():
+    found = paceline.suite("5g", controllers=["googcc", "scream-v2"], seeds=1)
+    assert [row["place"] for row in found.ranking] == [1, 2]
+    assert {row["controller"] for row in found.ranking} == {"googcc", "scream-v2"}
+    first, second = found.ranking
+    assert 100 > first["points"] > second["points"] > 0 and first["interval"] > 0 and first["tests"] == 4
+    assert second["difference"]["points"] == pytest.approx(second["points"] - first["points"])
 
 
 def test_folder_has_the_same_rows_and_is_continued(own, local, tmp_path):
