@@ -388,6 +388,33 @@ mod tests {
         assert_eq!(high.place, None, "it lacks a result of a test that counts");
     }
 
+    /// By hand: `high` has 0.9 in `wired`, with a variance of 0.0027. In `wireless` it earns 20, 30 and 60 of 200: 0.55, residuals -2, -3 and 5,
+    /// variance 3 / 2 * 38 / 200^2 = 0.001425. The mean is 0.725, its variance 0.004125 / 4. The degrees of freedom are
+    /// 0.004125^2 / (0.0027^2 / 2 + 0.001425^2 / 2) = 3.65; t(3) is 3.182, and 3.182 * 0.03211 = 0.1022.
+    #[test]
+    fn interval_over_families_is_that_of_strata() {
+        let [zero, hundred] = ENDS;
+        let rows = [("high", A, &[40.0, 70.0, 0.0, 60.0][..]), ("low", A, &[20.0, 40.0, 0.0, 0.0]), zero, hundred];
+        let report = SuitesReport { suites: vec![wired(), suite("wireless", &["game"; 4], &rows)] };
+        let all = Rankings::of(&report).all;
+        let Possible { points, interval, tests } = all[0].possible;
+        assert!((points - 72.5).abs() < 1e-9 && (interval.unwrap() - 10.22).abs() < 0.01 && tests == 6, "{all:?}");
+    }
+
+    /// By hand: eight tests that allow 50 points have seven degrees of freedom, whatever the rounding; t(7) is 2.365.
+    #[test]
+    fn eight_tests_have_seven_degrees_of_freedom() {
+        for k in 1..50_u32 {
+            let earned: Vec<f64> = (0..8).map(|n| f64::from((n * 37 + k * k * 11) % 41)).collect();
+            let tests: Vec<_> = earned.iter().map(|points| Some(Earned { points: *points, allowed: 50.0 })).collect();
+            let mean = earned.iter().sum::<f64>() / 8.0;
+            let squares: f64 = earned.iter().map(|points| (points - mean) * (points - mean)).sum();
+            let expected = 2.365 * (8.0 / 7.0 * squares).sqrt() / 4.0;
+            let found = possible(&vec![tests], 1).unwrap().interval.unwrap();
+            assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");
+        }
+    }
+
     /// A suite without rows of the two ends has the scale that it expects.
     #[test]
     fn scale_is_that_of_the_rows_or_the_expected_one() {
