@@ -71,6 +71,14 @@ impl SuitesReport {
 }
 
 impl SuitesReport {
+    /// Counts the tests of all suites that pass under a controller.
+    pub fn passed(&self, controller: &str) -> Passed {
+        let of_suite = |suite: &SuiteReport| -> Passed {
+            suite.rows.iter().filter(|row| row.controller == controller).map(|row| suite.passed(row)).sum()
+        };
+        self.suites.iter().map(of_suite).sum()
+    }
+
     /// Gives each suite a row for each controller of any suite, in the same order. Tests of added rows were not made.
     pub fn align_rows(&mut self) {
         let mut names: Vec<(String, RowKind)> = Vec::new();

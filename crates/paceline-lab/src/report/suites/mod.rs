@@ -149,12 +149,6 @@ impl Board {
         let family =
             |(name, _): &(String, _)| (name.clone(), first(name).map_or(String::new(), |suite| suite.id.clone()));
         let families: Vec<(String, String)> = rankings.families.iter().map(family).collect();
-        let passed = |name: &str| {
-            let rows = |suite: &SuiteReport| {
-                suite.rows.iter().filter(|row| row.controller == name).map(|row| suite.passed(row)).sum::<Passed>()
-            };
-            report.suites.iter().map(rows).sum()
-        };
         let row = |name: &str, kind: RowKind| {
             let ranked = rankings.all.iter().find(|ranked| ranked.controller == name);
             let has_ties = rankings.all.iter().filter(|ranked| ranked.tied).count() > 1;
@@ -166,7 +160,7 @@ impl Board {
                 place: placed.unwrap_or_default(),
                 all: Points(ranked.map(|ranked| ranked.possible)),
                 families: families.iter().map(|(family, _)| Points(rankings.possible(Some(family), name))).collect(),
-                passed: passed(name),
+                passed: report.passed(name),
             }
         };
         // Those with a score in its order, then those without one.
