@@ -96,7 +96,7 @@ fn document(name: &str, table: &str) -> Value {
         let verdict = if row.failed.is_empty() { "holds" } else { "fails" };
         let scores: Vec<f64> = row.score.into_iter().collect();
         if let Ok(at) = tests.binary_search(&row.test) {
-            results[at] = json!({"scores": scores, "bounds": [{"verdict": verdict, "pass": row.failed.is_empty()}]});
+            results[at] = json!({"scores": scores, "others_keep": row.others_keep, "bounds": [{"verdict": verdict, "pass": row.failed.is_empty()}]});
         }
     }
     let test = |name: &&str| {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_document_has_the_rows_of_a_table() {
         let table = "up to\t10\ntitle\tOwn paths\nfamily\tpaths\ndeveloped\tdrc nada\nuse\town/b\tgame\n\
-                     causal\town/b\t1/1\t-\t90.5\tab\ndrc\town/a\t1/2\tuse\t-\tab\ndrc\town/b\t1/1\t-\t70.0\tcd\n";
+                     causal\town/b\t1/1\t-\t90.5\t0.9\tab\ndrc\town/a\t1/2\tuse\t-\t-\tab\ndrc\town/b\t1/1\t-\t70.0\t-\tcd\n";
         let found = document("own", table);
         assert_eq!(
             (&found["family"], &found["repeats"], &found["sequential"]),
@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(uses, ["conversation", "game"]);
         let [causal, drc] = &found["rows"].as_array().unwrap()[..] else { panic!("{found}") };
         assert_eq!((&causal["kind"], &causal["results"][0]), (&json!("oracle"), &json!({})));
-        assert_eq!(causal["results"][1]["scores"], json!([90.5]));
+        assert_eq!(
+            (&causal["results"][1]["scores"], &causal["results"][1]["others_keep"]),
+            (&json!([90.5]), &json!(0.9))
+        );
         assert_eq!(
             (&drc["results"][0]["scores"], &drc["results"][0]["bounds"][0]["verdict"]),
             (&json!([]), &json!("fails"))

@@ -6,7 +6,7 @@ use super::values::{ExperimentRuns, RunValues, Values};
 use crate::metrics;
 use crate::results::{
     Assertion, Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Check, Denominator, EachWindow, ExperimentReport,
-    Judgement, Verdict,
+    Judgement, Looks, Verdict,
 };
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_netsim::records::{Label, MetricKind, Statistic, Summary};
@@ -187,9 +187,16 @@ impl Experiment {
             let spec = CellSpec::bound(case, a);
             a.runs != Statistic::Mean
                 || self.includes_too_few(runs, &spec)
-                || self.judgement(runs, &spec, &check_of_bound(a)).verdict == Verdict::Undecided
+                || self.may_be_decided(runs, &spec, &check_of_bound(a))
         };
         self.cases[case].asserts.iter().any(is_open)
+    }
+
+    /// Returns whether a quantity is undecided and more runs are not futile.
+    fn may_be_decided(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, check: &Check) -> bool {
+        let is_futile =
+            |looks: Looks| self.value(runs, spec, false).is_some_and(|value| looks.is_futile(check, &value));
+        self.judgement(runs, spec, check).verdict == Verdict::Undecided && !runs.looks.is_some_and(is_futile)
     }
 
     /// Returns whether a bound refers to another case, so that both need the same seeds.

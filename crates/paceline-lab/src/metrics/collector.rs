@@ -1,13 +1,13 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{
-    FlowTotals, Freezes, Needs, PlayoutBuffer, RateBins, ScoreSums, Spans, TargetInForce, TargetSum, Totals, Tracks,
-    Viewer,
+    FlowTotals, Freezes, JitterBuffer, Needs, PlayoutBuffer, RateBins, Rendered, ScoreSums, Spans, TargetInForce,
+    TargetSum, Totals, Tracks, Viewer,
 };
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
-use super::{Accumulator, Delays, METRICS, MetricSpec, fairness};
+use super::{Accumulator, Delays, METRICS, MetricSpec, fairness, others};
 use paceline_netsim::plan::{FlowPlan, Plan, StreamPlan};
 use paceline_netsim::records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
@@ -59,6 +59,7 @@ struct StreamState {
     /// Capture time of the last rendered frame.
     captured: Option<Time>,
     playout: PlayoutBuffer,
+    jitter_buffer: JitterBuffer,
     /// `None` if its source has no resolution.
     viewer: Option<Viewer>,
 }
@@ -70,7 +71,8 @@ impl StreamState {
         let of_stream = |plan: &StreamPlan| {
             let first_pause = plan.pause_between(Time::ZERO, Time::MAX).unwrap_or(Time::MAX);
             let viewer = Viewer::new(plan, media.media_use, flow.start, flow.stop);
-            Self { first_pause, captured: None, playout: PlayoutBuffer::default(), viewer }
+            let jitter_buffer = JitterBuffer::new(media.media_use);
+            Self { first_pause, captured: None, playout: PlayoutBuffer::default(), jitter_buffer, viewer }
         };
         media.streams.iter().map(of_stream).collect()
     }
@@ -208,6 +210,9 @@ impl<'a> Collector<'a> {
         whole.to = whole.to.min(end);
         for (index, flow) in self.scenario.plan.flows.iter().enumerate() {
             self.settle_target(index, flow.stop.min(end));
+            for stream in 0..self.streams[index].len() {
+                self.render(index, stream, flow.stop.min(end));
+            }
             let windows = &mut self.windows;
             for (stream, state) in self.streams[index].iter_mut().enumerate() {
                 let Some(viewer) = &mut state.viewer else { continue };
@@ -266,6 +271,7 @@ impl<'a> Collector<'a> {
             jain: fairness::index(&run, window, |_| true),
             media_jain: fairness::index(&run, window, |f| f.media().is_some()),
             active_jain: fairness::active_index(&run, window),
+            others_keep: None,
             pooled: Pooled {
                 rtcp: pool(|f| &f.rtt_queue),
                 one_way: one_way.distribution(),
@@ -281,6 +287,7 @@ impl<'a> Collector<'a> {
             let flow = flow_result(&run, &flow, index, window, received, &result);
             result.flows.push(flow);
         }
+        result.others_keep = others::kept(&result, &self.plan);
         result
     }
 }
@@ -398,27 +405,7 @@ impl Collector<'_> {
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
                 let state = &mut self.streams[flow][stream];
-                // A loop over this iterator would be slower.
-                self.freeze_tracks.between(at, at).for_each(|index| {
-                    let freezes = &mut self.windows[index].freezes[flow][stream];
-                    if state.first_pause <= at
-                        && let Some(pause) =
-                            freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
-                    {
-                        freezes.interrupt(pause);
-                    }
-                    freezes.rendered(at);
-                });
-                if let Some(viewer) = &mut state.viewer {
-                    let windows = &mut self.windows;
-                    viewer.rendered(at, captured, size, |piece| {
-                        // A window that ends within the piece has a part of it.
-                        for index in self.freeze_tracks.between(piece.from(), at) {
-                            let WindowState { window, scores, .. } = &mut windows[index];
-                            scores[flow][stream].add(piece, window.from, window.to);
-                        }
-                    });
-                }
+                state.jitter_buffer.complete(at, captured, size);
                 let previous = state.captured.replace(captured).unwrap_or(captured);
                 let discarded = state.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
@@ -426,8 +413,37 @@ impl Collector<'_> {
                     stream.add_frame(at, captured, size, dropped, previous);
                     stream.discarded += u64::from(discarded);
                 }
+                self.render(flow, stream, at);
             }
             _ => self.on_controller_event(event),
+        }
+    }
+
+    /// Handles the frames of a stream that are rendered up to `until`.
+    fn render(&mut self, flow: usize, stream: usize, until: Time) {
+        let state = &mut self.streams[flow][stream];
+        while let Some(Rendered { at, captured, size }) = state.jitter_buffer.next(until) {
+            // A loop over this iterator would be slower.
+            self.freeze_tracks.between(at, at).for_each(|index| {
+                let freezes = &mut self.windows[index].freezes[flow][stream];
+                if state.first_pause <= at
+                    && let Some(pause) =
+                        freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
+                {
+                    freezes.interrupt(pause);
+                }
+                freezes.rendered(at);
+            });
+            if let Some(viewer) = &mut state.viewer {
+                let windows = &mut self.windows;
+                viewer.rendered(at, captured, size, |piece| {
+                    // A window that ends within the piece has a part of it.
+                    for index in self.freeze_tracks.between(piece.from(), at) {
+                        let WindowState { window, scores, .. } = &mut windows[index];
+                        scores[flow][stream].add(piece, window.from, window.to);
+                    }
+                });
+            }
         }
     }
 

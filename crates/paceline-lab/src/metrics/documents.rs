@@ -35,6 +35,8 @@ pub struct WindowResult {
     pub media_jain: Option<f64>,
     /// Jain's index of the flows that are active in each second.
     pub active_jain: Option<f64>,
+    /// What TCP and cross traffic keep of their fair share.
+    pub others_keep: Option<f64>,
     /// Delays of all media flows together; of all flows, where none is media.
     #[serde(skip)]
     pub pooled: Pooled,

@@ -19,6 +19,7 @@ mod loss;
 mod metric;
 mod objective;
 mod oscillation;
+mod others;
 mod overuse_count;
 #[cfg(test)]
 mod pacer_drops;
@@ -39,7 +40,6 @@ pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
 pub use metric::{MetricSpec, Tolerance};
 pub use oscillation::Oscillations;
-pub(crate) use run_data::is_intermittent;
 
 use accumulators::Delays;
 use metric::Accumulator;
@@ -89,6 +89,7 @@ pub const METRICS: &[MetricSpec] = &[
     rate::SENT_OVER_TARGET_MIN,
     rate::SENT_OVER_TARGET_MAX,
     fairness::SHARE,
+    others::OTHERS_KEEP,
     link_share::LINK_SHARE,
     objective::OBJECTIVE,
     rate::RATE_CV,

@@ -79,6 +79,8 @@ pub struct RankedRow {
     /// Its score of the possible.
     #[serde(flatten)]
     pub possible: Possible,
+    /// What TCP and cross traffic keep of their fair share beside it, mean over the tests that have such flows.
+    pub others_keep: Option<f64>,
     /// Its score minus that of the first place; `None` for the first place. The interval is corrected for the number of places, so that the
     /// tie group contains the best with 95 % confidence.
     pub difference: Option<Possible>,
@@ -195,6 +197,7 @@ struct Row {
     kind: RowKind,
     parts: Parts,
     possible: Possible,
+    others_keep: Option<f64>,
 }
 
 impl Row {
@@ -206,12 +209,18 @@ impl Row {
     ) -> Option<Self> {
         let mut kind = RowKind::default();
         let mut parts: Vec<(&str, Vec<Option<Earned>>)> = Vec::new();
+        let mut kept = Vec::new();
         for suite in &report.suites {
             let own = suite.rows.iter().find(|row| row.controller == name);
             kind = own.map_or(kind, |row| row.kind);
-            for (n, test) in suite.tests.iter().enumerate().filter(|(n, _)| suite.scale(*n).is_some()) {
+            for (n, test) in suite.tests.iter().enumerate() {
                 let Some(part) = part(suite, test) else { continue };
-                let earned = own.and_then(|row| suite.earned(n, row.results.get(n)?));
+                let result = own.and_then(|row| row.results.get(n));
+                kept.extend(result.and_then(|result| result.others_keep));
+                if suite.scale(n).is_none() {
+                    continue;
+                }
+                let earned = result.and_then(|result| suite.earned(n, result));
                 match parts.iter_mut().find(|(name, _)| *name == part) {
                     Some((_, tests)) => tests.push(earned),
                     None => parts.push((part, vec![earned])),
@@ -223,7 +232,8 @@ impl Row {
         if [ZERO, HUNDRED].contains(&name) {
             possible.interval = None;
         }
-        Some(Self { possible, name: name.to_owned(), kind, parts })
+        let others_keep = Summary::from_values(&kept).map(|kept| kept.mean);
+        Some(Self { possible, name: name.to_owned(), kind, parts, others_keep })
     }
 
     fn has_place(&self) -> bool {
@@ -253,6 +263,7 @@ fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
             controller: row.name.clone(),
             kind: row.kind,
             possible: row.possible,
+            others_keep: row.others_keep,
             difference,
             tied: n < places && !difference.as_ref().is_some_and(is_worse),
         }

@@ -1,7 +1,10 @@
 //! The group-sequential rule: how many seeds a check takes.
 //!
 //! The check is judged after 3, 5, 8, 12, 20 and 40 seeds. At each of these looks its interval is wider than that of 95 %, so that the
-//! probability that any of them misses the mean is 5 % or less, unless values are skewed by more than 1. A check that is decided takes no more seeds.
+//! probability that any of them misses the mean is 5 % or less, unless values are skewed by more than 1. A check that is decided takes no more
+//! seeds, and neither does one that the last look hardly decides: it stays undecided (stopping for futility by predictive power, as
+//! Spiegelhalter, Freedman and Blackburn, 1986, "Monitoring clinical trials: conditional or predictive power?", Controlled Clinical Trials
+//! 7, 8-17).
 //!
 //! All looks have the same level (Pocock, 1977, "Group sequential methods in the design and analysis of clinical trials", Biometrika
 //! 64, 191-199). Levels that grow from look to look (O'Brien and Fleming, 1979, "A multiple testing procedure for clinical trials",
@@ -16,6 +19,9 @@ const LOOKS: [u64; 6] = [3, 5, 8, 12, 20, 40];
 /// The level of each look, by the number of looks. With several looks, 5 % is the error for values with a skewness of 1, for which
 /// intervals by Student's t are too narrow. A single look has the usual interval.
 const LEVELS: [f64; 6] = [0.05, 0.0185, 0.012, 0.009, 0.0072, 0.006];
+
+/// A check takes no more seeds if the last look decides it with less than this probability, in the direction of its mean.
+const FUTILE: f64 = 0.2;
 
 /// The looks of a check at its runs. The seeds are those from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,15 @@ impl Looks {
         check.judge_with(measured, &|df| self.quantile(df))
     }
 
+    /// Returns whether more seeds are futile for a check that is undecided. The mean of the last look differs from this one by
+    /// `std sqrt(1/n - 1/most)` times Student's t.
+    pub fn is_futile(self, check: &Check, of: &Summary) -> bool {
+        let (n, most) = (of.n as f64, self.most as f64);
+        let width = self.quantile((self.most as usize).saturating_sub(1).max(1)) * of.std / most.sqrt();
+        let change = of.std * (1.0 / n - 1.0 / most).max(0.0).sqrt();
+        of.n > 1 && width - check.deciding_half_width(of.mean) > t_quantile_at(2.0 * FUTILE, of.n - 1) * change
+    }
+
     fn all(self) -> impl Iterator<Item = u64> {
         LOOKS.into_iter().filter(move |look| *look < self.most).chain([self.most])
     }
@@ -75,6 +90,11 @@ mod tests {
     /// Applies the rule to random values whose check is that they are at most `limit`. Returns the shares of trials that hold and that fail,
     /// and the mean number of seeds.
     fn simulate(looks: Looks, limit: f64, value: impl Fn(&mut RandomStream) -> f64) -> [f64; 3] {
+        simulate_with(true, looks, limit, value)
+    }
+
+    /// The same, also without stopping for futility.
+    fn simulate_with(stops: bool, looks: Looks, limit: f64, value: impl Fn(&mut RandomStream) -> f64) -> [f64; 3] {
         let mut random = RandomStreams::new(1).stream("sequential");
         let check = Check::Bound { low: f64::NEG_INFINITY, high: limit, most: f64::INFINITY };
         let quantiles: Vec<(u64, f64)> = looks.all().map(|n| (n, looks.quantile(n as usize - 1))).collect();
@@ -88,7 +108,7 @@ mod tests {
                 // The number of further runs is not needed here.
                 let verdict = check.judge_with(Some(&of), &|_| f64::INFINITY).verdict;
                 (holds, fails) = (holds + usize::from(verdict == Holds), fails + usize::from(verdict == Fails));
-                if verdict != Undecided {
+                if verdict != Undecided || stops && looks.is_futile(&check, &of) {
                     break;
                 }
             }
@@ -112,11 +132,14 @@ mod tests {
     #[test]
     fn the_error_is_at_most_five_percent() {
         for most in &LOOKS[1..] {
-            let [holds, fails, _] = simulate(Looks::up_to(*most), 0.0, skewed);
+            let [holds, fails, _] = simulate_with(false, Looks::up_to(*most), 0.0, skewed);
             within(holds + fails, 0.0455, 0.0545);
+            // Futile checks are not decided.
+            let [holds, fails, _] = simulate(Looks::up_to(*most), 0.0, skewed);
+            within(holds + fails, 0.038, 0.0545);
         }
         for (most, low, high) in [(3, 0.0455, 0.0545), (40, 0.0245, 0.0335)] {
-            let [holds, fails, _] = simulate(Looks::up_to(most), 0.0, RandomStream::normal);
+            let [holds, fails, _] = simulate_with(false, Looks::up_to(most), 0.0, RandomStream::normal);
             within(holds + fails, low, high);
             within(holds - fails, -0.004, 0.004);
         }
@@ -127,13 +150,31 @@ mod tests {
     fn few_seeds_decide_far_from_the_limit() {
         let [near, one, two, far] =
             [0.5, 1.0, 2.0, 4.0].map(|limit| simulate(Looks::up_to(40), limit, RandomStream::normal));
-        within(near[0], 0.58, 0.66);
+        within(near[0], 0.52, 0.59);
         within(near[1], 0.0002, 0.003);
-        within(near[2], 32.0, 34.0);
-        for ([holds, fails, seeds], low, high) in [(one, 15.0, 16.2), (two, 6.6, 7.1), (far, 4.4, 4.7)] {
-            within(holds, 0.995, 1.0);
+        within(near[2], 24.0, 25.1);
+        for ([holds, fails, seeds], low, high) in [(one, 14.8, 15.8), (two, 6.6, 7.1), (far, 4.4, 4.7)] {
+            within(holds, 0.98, 1.0);
             within(fails, 0.0, 0.001);
             within(seeds, low, high);
+        }
+    }
+
+    /// Seeds and decisions with futile seeds and without: the limit is at the mean, at half of the standard deviation above it, and at one.
+    #[test]
+    fn futile_seeds_are_not_taken() {
+        for (most, limit, seeds, all_seeds, holds, all_hold) in [
+            (10, 0.0, 4.33, 9.87, 0.013, 0.015),
+            (10, 1.0, 6.62, 8.80, 0.491, 0.531),
+            (40, 0.0, 15.8, 39.2, 0.014, 0.013),
+            (40, 0.5, 24.5, 32.9, 0.552, 0.640),
+            (40, 1.0, 15.2, 15.6, 0.986, 0.999),
+        ] {
+            for (stops, seeds, holds) in [(true, seeds, holds), (false, all_seeds, all_hold)] {
+                let of = simulate_with(stops, Looks::up_to(most), limit, RandomStream::normal);
+                within(of[2], seeds * 0.98, seeds * 1.02);
+                within(of[0], holds - 0.015, holds + 0.015);
+            }
         }
     }
 

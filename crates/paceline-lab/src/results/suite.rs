@@ -230,6 +230,8 @@ pub struct TestResult {
     pub trace_hash: String,
     /// The score of each run, in the order of the seeds; empty if a run has none.
     pub scores: Vec<f64>,
+    /// What TCP and cross traffic keep of their fair share, mean over the runs; `None` without such flows.
+    pub others_keep: Option<f64>,
     /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared

@@ -19,7 +19,7 @@ use paceline_units::Time;
 use std::collections::BTreeMap;
 
 /// The metrics of each test that are measured besides its bounds.
-const SUMMARY: [&str; 3] = ["score", "utilization", "queue_p95_ms"];
+const SUMMARY: [&str; 4] = ["score", "others_keep", "utilization", "queue_p95_ms"];
 
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
@@ -260,8 +260,9 @@ fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str
         runs: runs.len() as u64,
         trace_hash: trace_hash.to_owned(),
         scores: values(0).unwrap_or_default(),
-        utilization: mean(1),
-        queue_p95_ms: mean(2),
+        others_keep: mean(1),
+        utilization: mean(2),
+        queue_p95_ms: mean(3),
         bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
     }
 }

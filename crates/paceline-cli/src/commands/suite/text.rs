@@ -5,7 +5,7 @@ use crate::table::Table;
 use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
-use paceline_lab::report::suites::advice;
+use paceline_lab::report::suites::{advice, others_text};
 use paceline_lab::results::{
     Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
 };
@@ -132,7 +132,10 @@ fn matrix(all: &SuitesReport, report: &SuiteReport, ranking: &[RankedRow]) -> Ta
     let rankings: Vec<Vec<RankedRow>> = scenarios.iter().map(of_scenario).collect();
     let short = |id: &&str| id.rsplit('/').next().unwrap_or(id).to_owned();
     let possible = (!ranking.is_empty()).then_some("possible");
-    let headings = ["controller"].into_iter().chain(possible).chain(["score", "tests"]).map(str::to_owned);
+    let others = |row: &SuiteRow| report.mean_of(row, |result| result.others_keep);
+    let has_others = report.rows.iter().any(|row| others(row).is_some()).then_some("others keep");
+    let headings = ["controller"].into_iter().chain(possible).chain(["score"]).chain(has_others).chain(["tests"]);
+    let headings = headings.map(str::to_owned);
     let mut table = Table::new(headings.chain(scenarios.iter().map(short)), 1);
     let find = |ranking: &[RankedRow], row: &SuiteRow| {
         Some(ranking.iter().find(|ranked| ranked.controller == row.controller)?.possible)
@@ -152,7 +155,9 @@ fn matrix(all: &SuitesReport, report: &SuiteReport, ranking: &[RankedRow]) -> Ta
         };
         let points = possible.map(|_| possible_text(find(ranking, row)));
         let mean = score(report.mean_of(row, mean_score));
-        let cells = [row.controller.clone()].into_iter().chain(points).chain([mean, passed_text(report.passed(row))]);
+        let kept = has_others.map(|_| others_text(others(row)));
+        let cells = [row.controller.clone()].into_iter().chain(points).chain([mean]).chain(kept);
+        let cells = cells.chain([passed_text(report.passed(row))]);
         table.row(cells.chain(scenarios.iter().zip(&rankings).map(of)).collect());
     }
     table
@@ -191,15 +196,15 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
 fn all(report: &SuitesReport, rankings: &Rankings) -> Table {
     let names = rankings.families.iter().map(|(name, _)| name.clone());
     let headings = ["controller", "all"].map(str::to_owned).into_iter().chain(names);
-    let mut table = Table::new(headings.chain(["tests".to_owned()]), 1);
-    for RankedRow { controller, possible, .. } in &rankings.all {
+    let mut table = Table::new(headings.chain(["others keep", "tests"].map(str::to_owned)), 1);
+    for RankedRow { controller, possible, others_keep, .. } in &rankings.all {
         let of_family = |(family, _): &(String, _)| {
             let possible = rankings.possible(Some(family), controller);
             possible.map_or("–".to_owned(), |possible| possible.short())
         };
         let cells = [controller.clone(), possible.to_string()].into_iter();
         let cells = cells.chain(rankings.families.iter().map(of_family));
-        table.row(cells.chain([passed_text(report.passed(controller))]).collect());
+        table.row(cells.chain([others_text(*others_keep), passed_text(report.passed(controller))]).collect());
     }
     table
 }

@@ -3,6 +3,7 @@
 mod delays;
 mod freezes;
 mod histogram;
+mod jitter_buffer;
 mod needs;
 mod playout;
 mod rate_bins;
@@ -15,6 +16,7 @@ mod viewer;
 pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub use freezes::Freezes;
+pub(super) use jitter_buffer::{JitterBuffer, Rendered};
 pub(super) use needs::Needs;
 pub(super) use playout::PlayoutBuffer;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};

@@ -1,6 +1,6 @@
 //! The leaderboard as Markdown, with its pictures.
 
-use super::{Board, advice, pareto, plot, scores};
+use super::{Board, BoardRow, advice, pareto, plot, scores};
 use crate::results::SuitesReport;
 use std::fmt::Write as _;
 
@@ -25,7 +25,8 @@ pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
     text += if advice.is_empty() { "" } else { "\n" };
     text += "Scores are of the possible: 0 is a constant rate without feedback, 100 is the oracle `causal`, which takes its fair share of a path \
         that it\nknows one round trip late. Intervals are of 95 %, over tests as a sample of paths. =: not distinguishable from the first \
-        place. The last\ncolumn counts the tests whose bounds all hold.\n";
+        place. Others\nkeep: what TCP and cross traffic receive of their fair share, mean over the tests that have them. The last column counts the tests whose \
+        bounds\nall hold.\n";
     let mut drawn = Vec::new();
     if board.families.iter().any(|_| board.groups.iter().flat_map(|group| &group.rows).any(|row| row.all.0.is_some())) {
         drawn.push((SCORES.to_owned(), scores::draw_alone(&board)));
@@ -35,16 +36,21 @@ pub fn leaderboard(report: &SuitesReport, pictures: &str) -> Leaderboard {
     for group in &board.groups {
         _ = write!(
             text,
-            "\n## {}\n\n| place | controller | all | {} | tests |\n|---|---|---:|",
+            "\n## {}\n\n| place | controller | all | {} | others keep | tests |\n|---|---|---:|",
             group.title,
             names.join(" | ")
         );
-        text += &"---:|".repeat(names.len() + 1);
+        text += &"---:|".repeat(names.len() + 2);
         text += "\n";
         for row in &group.rows {
             let cells: Vec<String> = row.families.iter().map(super::Points::short).collect();
-            let (place, controller, all, passed) = (&row.place, &row.controller, row.all.text(), row.passed);
-            _ = writeln!(text, "| {place} | {controller} | {all} | {} | {passed} |", cells.join(" | "));
+            let BoardRow { place, controller, all, passed, others_keep, .. } = row;
+            _ = writeln!(
+                text,
+                "| {place} | {controller} | {} | {} | {others_keep} | {passed} |",
+                all.text(),
+                cells.join(" | ")
+            );
         }
     }
     text += "\n| suite | tests | that count | runs of each test | paths |\n|---|---:|---:|---:|---|\n";

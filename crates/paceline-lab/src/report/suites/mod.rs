@@ -100,6 +100,7 @@ struct BoardRow {
     place: String,
     all: Points,
     families: Vec<Points>,
+    others_keep: String,
     passed: Passed,
 }
 
@@ -132,6 +133,11 @@ fn class(share: f64) -> String {
     format!("s{}", (share * 10.0).floor().clamp(0.0, 10.0))
 }
 
+/// Returns what other flows keep, in per cent.
+pub fn others_text(others_keep: Option<f64>) -> String {
+    others_keep.map_or("–".to_owned(), |part| format!("{:.0} %", 100.0 * part))
+}
+
 fn passed_class(passed: &Passed) -> String {
     passed.share().map_or("none".to_owned(), class)
 }
@@ -159,6 +165,7 @@ impl Board {
                 kind,
                 place: placed.unwrap_or_default(),
                 all: Points(ranked.map(|ranked| ranked.possible)),
+                others_keep: others_text(ranked.and_then(|ranked| ranked.others_keep)),
                 families: families.iter().map(|(family, _)| Points(rankings.possible(Some(family), name))).collect(),
                 passed: report.passed(name),
             }
