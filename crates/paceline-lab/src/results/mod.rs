@@ -29,6 +29,7 @@
 // Without tables nothing is stored.
 #![cfg_attr(not(feature = "storage"), allow(dead_code, unused_imports))]
 
+mod agreement;
 mod cells;
 pub mod check;
 mod comparison;
@@ -55,6 +56,7 @@ mod sweep;
 pub mod tables;
 pub mod validation;
 
+pub use agreement::Agreement;
 pub use cells::{
     Assumed, CaseRuns, Cell, CellVerdict, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell,
     Report, SCOREBOARD_FILE, Scoreboard, VerdictCounts, VerdictSummary, count_verdicts,

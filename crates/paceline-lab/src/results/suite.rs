@@ -1,5 +1,6 @@
 //! The document of suites: the verdict on each bound of each test under each controller.
 
+use crate::results::agreement::Agreement;
 use crate::results::check::{Judgement, Verdict};
 use crate::results::error::StoreError;
 use crate::results::files::read_json;
@@ -113,6 +114,9 @@ pub struct SuiteReport {
     pub source: String,
     /// The kind of paths.
     pub family: String,
+    /// The world of the runs; empty for the simulator.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub world: String,
     /// Controllers whose developers chose values or looked at results with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub developed: Vec<String>,
@@ -130,6 +134,9 @@ pub struct SuiteReport {
     pub rows: Vec<SuiteRow>,
     /// Verdicts that differ from the expected ones.
     pub changed: Vec<ChangedVerdict>,
+    /// Whether another world puts the controllers in the same order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
 }
 
 /// Returns a number of runs of each test: `10`, or `up to 40`.

@@ -13,7 +13,8 @@ use crate::yardsticks::{self, Oracle};
 use paceline::Registry;
 use paceline_netsim::plan::{MediaUse, Plan};
 use paceline_netsim::records::Summary;
-use paceline_netsim::world::WorldError;
+use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Changes, Origin, Override, Quantity, Scenario, ScenarioError, Window, load_cases};
 use paceline_units::Time;
 use std::collections::BTreeMap;
@@ -235,6 +236,7 @@ pub(super) fn report(
         title: suite.title.clone(),
         source: suite.source.clone(),
         family: suite.family.clone(),
+        world: if world == Simulator.name() { String::new() } else { world.to_owned() },
         developed: suite.developed.clone(),
         repeats,
         sequential: seeds.is_none(),
@@ -242,8 +244,9 @@ pub(super) fn report(
         tests,
         rows,
         changed: Vec::new(),
+        agreement: None,
     };
-    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.is_of(&report)) {
+    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.is_of(&report) && report.world.is_empty()) {
         report.changed = expected.changes(&report);
     }
     report

@@ -31,6 +31,7 @@ mod protection;
 mod random_paths;
 mod report;
 mod rtc_metrics;
+mod score_by_hand;
 mod streams;
 mod sweep;
 mod tcp;

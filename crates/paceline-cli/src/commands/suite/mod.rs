@@ -17,9 +17,11 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::suites::markdown::leaderboard;
 use paceline_lab::report::suites::{self, SUITES_PAGE};
-use paceline_lab::results::{SUITES_FILE, SuiteReport, SuitesReport, Verdict, write_whole};
+use paceline_lab::results::{Agreement, SUITES_FILE, SuiteReport, SuitesReport, Verdict, write_whole};
 use paceline_lab::suite::{Expected, Suite, run_with};
 use paceline_lab::yardsticks::Oracle;
+use paceline_netsim::sim::Simulator;
+use paceline_netsim::world::World;
 use paceline_scenario::{Catalogue, Override};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +44,10 @@ pub struct Arguments {
     /// the changed suite.
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with_all = ["accept", "beside"])]
     settings: Vec<Override>,
+    /// World of the runs. Beside another one than `sim`, the simulator makes the same runs, and the result says whether both put the
+    /// controllers in the same order.
+    #[arg(long, default_value = "sim", value_parser = worlds::names(), conflicts_with_all = ["accept", "beside", "plots"])]
+    world: String,
     /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -71,8 +77,10 @@ pub struct Arguments {
 /// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed. An undecided
 /// one is a warning, and with `--strict` exit code 1.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = external::add(Oracle::add_all(worlds::registry("sim")), &arguments.controllers.names, &[], "")?;
-    let world = worlds::open("sim", None)?;
+    let world = worlds::open(&arguments.world, None)?;
+    let registry = worlds::registry(&arguments.world);
+    let registry = if world.real_time() { registry } else { Oracle::add_all(registry) };
+    let registry = external::add(registry, &arguments.controllers.names, &[], "")?;
     if arguments.suites.is_empty() {
         let all: Vec<&str> = Catalogue.suites().collect();
         let help =
@@ -97,11 +105,20 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     arguments.jobs.start()?;
     let done = done_runs(arguments.out.as_deref(), arguments.resume)?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
-    let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
-        let announce = |seconds| progress.expect(seconds);
-        run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
-    });
-    let mut report = report?.map_err(world_error)?;
+    let judge = |world: &dyn World| -> Result<SuitesReport> {
+        let report = with_progress(world, &registry, 0.0, |runner, progress| {
+            let announce = |seconds| progress.expect(seconds);
+            run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
+        });
+        report?.map_err(world_error)
+    };
+    let mut report = judge(&*world)?;
+    if world.real_time() {
+        let simulated = judge(&Simulator)?;
+        for (suite, simulated) in report.suites.iter_mut().zip(&simulated.suites) {
+            suite.agreement = Agreement::of(simulated, suite);
+        }
+    }
     if arguments.accept {
         accept(&found, &report)?;
     }

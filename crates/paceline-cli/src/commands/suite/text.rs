@@ -7,7 +7,7 @@ use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::{advice, others_text};
 use paceline_lab::results::{
-    Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
+    Agreement, Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
 };
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::MetricKind;
@@ -61,6 +61,9 @@ fn of_suite(suite: &Suite, all: &SuitesReport, report: &SuiteReport, own: usize)
     }
     view.gap();
     view.table(matrix(all, report, &ranking));
+    if let Some(agreement) = &report.agreement {
+        view.line("· ", agreement_text(agreement));
+    }
     let (made, earlier) = report.rows.split_at(own.min(report.rows.len()));
     if !earlier.is_empty() {
         made.iter().filter_map(|row| place(&ranking, row)).for_each(|place| view.line("· ", place));
@@ -112,6 +115,18 @@ fn runs_text(report: &SuiteReport) -> String {
         (Some(all), _) => format!("{all} runs"),
         (None, _) => format!("{} runs", report.repeats_text()),
     }
+}
+
+/// Says whether the simulator and another world put the controllers in the same order.
+fn agreement_text(agreement: &Agreement) -> String {
+    let Agreement { world, controllers, tests, tau, interval: (low, high) } = agreement;
+    let each = controllers.iter().map(|(name, [here, there])| format!("{name} {here:.1}, {there:.1}"));
+    format!(
+        "order of {} controllers in the simulator and in {world}, {tests} tests: Kendall's tau {tau:.2}, 95 % interval {low:.2} to \
+         {high:.2} (scores: {})",
+        controllers.len(),
+        each.collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// Returns the place of a row among the controllers.
