@@ -2,6 +2,7 @@
 
 use super::edit;
 use super::error::{ScenarioError, nearest};
+use super::fresh;
 use super::text_file;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,10 @@ impl Catalogue {
             let error = ScenarioError::of(name, "", format!("{name} is no manifest of a suite"));
             return Err(error.help(format!("its name must end in {SUITE}; `paceline run {name}` runs a scenario")));
         }
-        self.shipped(name, SUITE, "suite", self.suites())
+        match fresh::manifest(name) {
+            Some(text) => Ok(Origin::made(format!("{name}{SUITE}"), text)),
+            None => self.shipped(name, SUITE, "suite", self.suites()),
+        }
     }
 
     /// Returns the ids of all tables of formulas, in order.
@@ -60,6 +64,9 @@ impl Catalogue {
         if name == STDIN {
             let text = text_file::read_stdin().map_err(|error| ScenarioError::of(name, "", error))?;
             return Ok(Origin::from_text("standard input", text));
+        }
+        if let Some(text) = fresh::scenario(name) {
+            return Ok(Origin::made(format!("{name}.toml"), text));
         }
         if name.ends_with(SWEEP) || self.sweeps().any(|id| id == name) && !self.ids().any(|id| id == name) {
             let error = ScenarioError::of(name, "", format!("{name} is a sweep, not a scenario"));
@@ -238,6 +245,11 @@ impl Origin {
             true => self.name.trim_start_matches("scenarios/").trim_end_matches(".toml"),
             false => &self.name,
         }
+    }
+
+    /// Returns a text that Paceline made, which is found like one of the catalogue.
+    fn made(name: String, text: String) -> Self {
+        Self { name, text, folder: None, has_expectations: true }
     }
 
     /// Returns a scenario from text, whose file names are relative to the working directory.

@@ -13,6 +13,7 @@ mod error;
 mod evaluation;
 mod file;
 mod forms;
+mod fresh;
 mod layers;
 mod overrides;
 mod parameters;

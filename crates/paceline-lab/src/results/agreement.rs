@@ -71,9 +71,8 @@ impl Agreement {
 fn tau(values: &[[f64; 2]]) -> f64 {
     let pairs = values.iter().enumerate().flat_map(|(n, a)| values[n + 1..].iter().map(move |b| (a, b)));
     let order = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).signum() };
-    let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), (a, b)| {
-        (sum + order(a[0], b[0]) * order(a[1], b[1]), count + 1.0)
-    });
+    let (sum, count) =
+        pairs.fold((0.0, 0.0), |(sum, count), (a, b)| (sum + order(a[0], b[0]) * order(a[1], b[1]), count + 1.0));
     sum / count
 }
 
@@ -84,7 +83,9 @@ mod tests {
 
     #[test]
     fn tau_counts_pairs_in_the_same_order() {
-        let of = |second: &[f64]| tau(&[1.0, 2.0, 3.0, 4.0, 5.0].into_iter().zip(second).map(|(a, b)| [a, *b]).collect::<Vec<_>>());
+        let of = |second: &[f64]| {
+            tau(&[1.0, 2.0, 3.0, 4.0, 5.0].into_iter().zip(second).map(|(a, b)| [a, *b]).collect::<Vec<_>>())
+        };
         assert_eq!(of(&[10.0, 20.0, 30.0, 40.0, 50.0]), 1.0);
         assert_eq!(of(&[5.0, 4.0, 3.0, 2.0, 1.0]), -1.0);
         // One of ten pairs in opposite order: (9 - 1) / 10. Two equal values: 9 / 10.

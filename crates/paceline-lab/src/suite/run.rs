@@ -246,7 +246,9 @@ pub(super) fn report(
         changed: Vec::new(),
         agreement: None,
     };
-    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.is_of(&report) && report.world.is_empty()) {
+    if let Some(expected) =
+        suite.expected.as_ref().filter(|expected| expected.is_of(&report) && report.world.is_empty())
+    {
         report.changed = expected.changes(&report);
     }
     report

@@ -36,7 +36,12 @@ const RUNS: [Run; 10] = [
     (&["path.forward.loss=3 %", "flow.call.controller=nada"], CALL, HD, true),
     (&["path.forward.jitter={ std = \"30 ms\" }"], CALL, HD, true),
     (&["path.rtt=600ms", "flow.call.controller=scream-v2"], CALL, HD, true),
-    (&["flow.call.encoder.resolution=1080p", "flow.call.encoder.max=6 Mbps", "path.forward.capacity=5Mbps"], CALL, (200e3, 5e6), true),
+    (
+        &["flow.call.encoder.resolution=1080p", "flow.call.encoder.max=6 Mbps", "path.forward.capacity=5Mbps"],
+        CALL,
+        (200e3, 5e6),
+        true,
+    ),
     (&[GAME, "flow.call.use=game", "path.forward.capacity=20Mbps"], (0.06, 0.3), (1e6, 30e6), false),
     (&["flow.call.use=teleoperation", "flow.call.controller=drc", STEP], (0.1, 0.5), HD, false),
 ];
@@ -77,7 +82,8 @@ fn qualities(frames: &[Frame], (worst, best): (f64, f64)) -> Vec<f64> {
     let quality = |n: usize| {
         let captured = frames[n].captured;
         let time = captured.clamp(0.1, 1.0);
-        let bytes: f64 = frames[..=n].iter().filter(|frame| frame.captured > captured - time).map(|frame| frame.size).sum();
+        let bytes: f64 =
+            frames[..=n].iter().filter(|frame| frame.captured > captured - time).map(|frame| frame.size).sum();
         ((bytes * 8.0 / time / worst).max(1.0).ln() / (best / worst).ln()).min(1.0)
     };
     (0..frames.len()).map(quality).collect()
@@ -138,6 +144,7 @@ fn ten_runs_have_the_score_of_their_frames() {
         scores.push(score);
     }
     // They are of good calls and of bad ones.
-    let (least, most) = scores.iter().fold((100.0_f64, 0.0_f64), |(least, most), score| (least.min(*score), most.max(*score)));
+    let (least, most) =
+        scores.iter().fold((100.0_f64, 0.0_f64), |(least, most), score| (least.min(*score), most.max(*score)));
     assert!(least < 40.0 && most > 80.0, "{scores:?}");
 }
