@@ -39,7 +39,11 @@ config! {
         growth: f64 = 0.18, in 0.0..=1.0;
         /// `q_window`: queue for which the window has room.
         window_queue as "window_ms": TimeDelta = TimeDelta::from_millis(60), in 1.0..=1e4;
-        /// Pacing rate over target.
+        /// Pacing rate over rate, when no frame waits.
         pacing_factor: f64 = 1.25, in 1.0..=10.0;
+        /// `tau`: the target is lower by what waits in the sender, divided by this time.
+        backlog as "backlog_ms": TimeDelta = TimeDelta::from_millis(80), in 1.0..=1e5;
+        /// `tau_p`: the pacing rate is higher by what waits in the sender, divided by this time.
+        pace_backlog as "pace_backlog_ms": TimeDelta = TimeDelta::from_millis(33), in 1.0..=1e5;
     }
 }

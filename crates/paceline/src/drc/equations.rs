@@ -21,6 +21,9 @@ const LOSS_FACTOR_MIN: f64 = 0.35;
 const LOSS_FACTOR_TIME: TimeDelta = TimeDelta::from_secs(40);
 /// The time after a loss in which growth returns.
 const CAUTION: TimeDelta = TimeDelta::from_secs(10);
+/// Earlier frames that leave in this time at the rate r do not make the pacer faster: the interval of frames at 30 fps. Frames of unequal
+/// size wait that long on a steady link.
+const FRAME: TimeDelta = TimeDelta::from_millis(33);
 /// The longest round-trip time that counts in the step of a flow whose packets are marked.
 const MARKED_TIME: TimeDelta = TimeDelta::from_millis(50);
 /// The weight of a message in the rate while a queue is drained.
@@ -29,10 +32,10 @@ const DRAIN_GAIN: f64 = 0.7;
 /// The time until a change of the rate is seen in the delivery rate.
 ///
 /// ```text
-/// L = rtt_min + W / 2 + I                                             (2)
+/// L = rtt_min + W / 2 + I + late                                      (2)
 /// ```
-pub fn response_time(rtt: TimeDelta, window: TimeDelta, interval: TimeDelta) -> TimeDelta {
-    rtt + window.scale(0.5) + interval
+pub fn response_time(rtt: TimeDelta, window: TimeDelta, interval: TimeDelta, late: TimeDelta) -> TimeDelta {
+    rtt + window.scale(0.5) + interval + late
 }
 
 /// The time in which an excess of the queue is drained.
@@ -175,15 +178,43 @@ pub fn marked(rate: Rate, alpha: f64, dt: TimeDelta, srtt: TimeDelta) -> Rate {
     rate.scale(1.0 - alpha / 2.0 * (dt.as_secs_f64() / srtt.as_secs_f64().max(1e-3)).min(1.0))
 }
 
-/// The bytes that may be in flight: at the greater of target and delivery rate for the round-trip time, the interval of feedback,
-/// and the queue that a fall of the capacity may cause.
+/// The bytes that may be in flight: at the greater of rate and delivery rate for the time until a packet is reported, and the queue
+/// that a fall of the capacity may cause. `path` is rtt_min + I + late: reports that are late do not shut the window, because they
+/// say nothing about the way of the packets.
 ///
 /// ```text
-/// window = max(r, D) (rtt_min + I + q_window + q_ref; competing: q_ref + q),    4 packets and more   (14)
+/// window = max(r, D) (rtt_min + I + late + q_window + q_ref; competing: q_ref + q),   4 packets and more   (14)
 /// ```
 pub fn window(config: &DrcConfig, rate: Rate, path: TimeDelta, queue: TimeDelta, packet: DataSize) -> DataSize {
     let bytes = rate.as_bps_f64() * (path + config.window_queue + queue).as_secs_f64() / 8.0;
     DataSize::from_bytes(bytes as u64).max(DataSize::from_bytes(packet.as_bytes() * 4))
+}
+
+/// What waits longer than a frame interval. `earlier` are the bytes of all frames but the newest one, which always waits a little.
+///
+/// ```text
+/// max(w - r 33 ms, 0)                                                 (in 16)
+/// ```
+pub fn waiting(rate: Rate, earlier: DataSize) -> DataSize {
+    earlier.saturating_sub(rate * FRAME)
+}
+
+/// The rate for the encoders. What waits in the sender, w bytes without the newest frame, is sent first, so the encoders make less.
+///
+/// ```text
+/// target = r - w / tau                                                (15)
+/// ```
+pub fn media(config: &DrcConfig, rate: Rate, waiting: DataSize) -> Rate {
+    rate.saturating_sub(Rate::from_size_and_time(waiting, config.backlog))
+}
+
+/// The rate of the pacer, unless the queue marks packets. Frames that wait leave faster.
+///
+/// ```text
+/// pacing = 1.25 r + max(w - r 33 ms, 0) / tau_p                       (16)
+/// ```
+pub fn pacing(config: &DrcConfig, rate: Rate, waiting: DataSize) -> Rate {
+    rate.scale(config.pacing_factor) + Rate::from_size_and_time(waiting, config.pace_backlog)
 }
 
 #[cfg(test)]
@@ -197,10 +228,10 @@ mod tests {
         DrcConfig::default()
     }
 
-    /// 60 ms, half of 200 ms, and 25 ms; T is 1.5 L only above 267 ms.
+    /// 60 ms, half of 200 ms, and 25 ms, and the lateness of the reports; T is 1.5 L only above 267 ms.
     #[test]
     fn times_of_the_loop() {
-        assert_eq!(response_time(MS(60), MS(200), MS(25)), MS(185));
+        assert_eq!([0, 400].map(|late| response_time(MS(60), MS(200), MS(25), MS(late))), [185, 585].map(MS));
         assert_eq!(
             [MS(185), MS(266), MS(300)].map(|response| drain_time(&config(), response)),
             [MS(400), MS(400), MS(450)]
@@ -288,5 +319,22 @@ mod tests {
     fn window_holds_the_path_and_a_queue() {
         let of = |rate| window(&config(), rate, MS(85), MS(15), DataSize::from_bytes(1200)).as_bytes();
         assert_eq!([of(K(1000)), of(K(10))], [20_000, 4800]);
+    }
+
+    /// 33 ms of 1 Mbit/s are 4125 bytes.
+    #[test]
+    fn frames_that_leave_soon_do_not_wait() {
+        let of = |bytes| waiting(K(1000), DataSize::from_bytes(bytes)).as_bytes();
+        assert_eq!([0, 4125, 4126, 9125].map(of), [0, 0, 1, 5000]);
+    }
+
+    /// 5 kB are 500 kbit/s for 80 ms; 12 kB would be 1.2 Mbit/s, and nothing is left. The pacer sends 5 kB in 33 ms: 1212 kbit/s more.
+    #[test]
+    fn frames_that_wait_lower_the_target_and_raise_the_pacing_rate() {
+        let size = DataSize::from_bytes;
+        let of = |bytes| media(&config(), K(1000), size(bytes));
+        assert_eq!([0, 5000, 12_000].map(of), [1000, 500, 0].map(K));
+        let of = |bytes| pacing(&config(), K(1000), size(bytes)).as_bps();
+        assert_eq!([0, 5000].map(of), [1_250_000, 2_462_121]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::blocks::{BaseDelayConfig, QueueDelay, RecentMinimum};
 use crate::{Feedback, PacketReport};
-use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
 
 /// The packets that arrived this long before the last of a message give its queue.
 const RECENT: TimeDelta = TimeDelta::from_millis(50);
@@ -38,6 +38,12 @@ pub(super) struct Delays {
     pub(super) rtt: TimeDelta,
     /// The smoothed time.
     pub(super) srtt: TimeDelta,
+    /// The times of the first message, and of the last arrival that it reports.
+    origin: Option<(Time, RemoteTime)>,
+    /// The least age of a message: the time since the last arrival that it reports, relative to that of the first one.
+    ages: RecentMinimum,
+    /// How late the last message is: its age over the least of the last minute. It is what the way back and the receiver add.
+    pub(super) late: TimeDelta,
 }
 
 impl Delays {
@@ -52,6 +58,9 @@ impl Delays {
             jitter: zero,
             rtt: TimeDelta::MAX,
             srtt: zero,
+            origin: None,
+            ages: RecentMinimum::new(BASE),
+            late: zero,
         }
     }
 
@@ -83,6 +92,11 @@ impl Delays {
             let rtt = now - packet.sent;
             self.rtt = self.round_trips.update(now, rtt);
             self.srtt = if self.srtt == TimeDelta::ZERO { rtt } else { self.srtt + (rtt - self.srtt).scale(GAIN) };
+        }
+        if let Some(last) = last {
+            let (now_0, last_0) = *self.origin.get_or_insert((now, last));
+            let age = (now - now_0) - (last - last_0);
+            self.late = age - self.ages.update(now, age);
         }
         if report.arrived > 0 {
             let change = TimeDelta::from_nanos((least - self.least).as_nanos().abs());

@@ -2,7 +2,7 @@
 
 use super::report::{Delays, Report};
 use super::{DeliveryRate, DrcConfig, ExcessLoss, History, Observation, Past, StandingQueue, equations as eq};
-use crate::blocks::EcnValidation;
+use crate::blocks::{EcnValidation, RtpQueue};
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, Message, SendHalf, SentPacket, Setup, SignalName,
     SignalTables, Signals, Window, signal_names,
@@ -42,7 +42,7 @@ impl Config for DrcConfig {
 const MARKS_GAIN: f64 = 1.0 / 16.0;
 /// A queue that marked packets in this time marks.
 const MARKS: TimeDelta = TimeDelta::from_secs(2);
-/// The pacing rate over the target while the queue marks: a frame that leaves faster than the link carries is marked at any rate,
+/// The pacing rate over the rate while the queue marks, whether frames wait or not: a frame that leaves faster than the link carries is marked at any rate,
 /// because the threshold is about 1 ms. More than 1, so that the frames of an encoder that makes a little too much do not wait.
 const MARKED_PACING: f64 = 1.1;
 /// The weight of a shorter interval of feedback. A longer one counts at once.
@@ -124,8 +124,8 @@ struct Sender {
     rate: Rate,
     delivery: DeliveryRate,
     delays: Delays,
-    /// The pacing rate over the target.
-    pacing: f64,
+    /// Whether the queue of the path marks packets.
+    is_marked: bool,
     history: History,
     losses: Losses,
     standing: StandingQueue,
@@ -142,6 +142,8 @@ struct Sender {
     cap: Rate,
     outstanding: DataSize,
     timeout: Option<Time>,
+    /// The frames that wait in the pacer, without the newest one.
+    waiting: RtpQueue,
     window: DataSize,
     decision: Decision,
 }
@@ -157,7 +159,7 @@ impl Sender {
             rate,
             delivery: DeliveryRate::new(),
             delays: Delays::new(),
-            pacing: config.pacing_factor,
+            is_marked: false,
             history: History::new(),
             losses: Losses::new(ExcessLoss::new()),
             standing: StandingQueue::new(),
@@ -170,6 +172,7 @@ impl Sender {
             cap: Rate::from_bps(u64::MAX),
             outstanding: DataSize::ZERO,
             timeout: None,
+            waiting: RtpQueue::default(),
             window: DataSize::from_bytes(u64::MAX),
             decision: Decision { ecn, ..Decision::new(rate) },
         };
@@ -182,12 +185,24 @@ impl Sender {
         self.delays.srtt.scale(1.5) + self.interval * 2 + TimeDelta::from_millis(100)
     }
 
+    /// How late the last message is, apart from the interval of messages.
+    fn late(&self) -> TimeDelta {
+        (self.delays.late - self.interval).max(TimeDelta::ZERO)
+    }
+
     fn decide(&mut self) {
-        let target = self.bounds.clamp(self.rate.min(self.cap));
+        let rate = self.bounds.clamp(self.rate.min(self.cap));
+        let earlier = self.waiting.size();
+        let waiting = eq::waiting(rate, earlier);
+        let target = self.bounds.clamp(eq::media(&self.config, rate, earlier));
         self.decision = Decision {
             target,
             stable_target: target,
-            pacing: target.scale(self.pacing),
+            pacing: if self.is_marked {
+                rate.scale(MARKED_PACING.min(self.config.pacing_factor))
+            } else {
+                eq::pacing(&self.config, rate, waiting)
+            },
             window: (self.window.as_bytes() < u64::MAX).then_some(Window::Outstanding(self.window)),
             ecn: self.ecn.codepoint(),
             ..self.decision
@@ -219,7 +234,7 @@ impl Sender {
         let Some((delivery, window)) = self.delivery.sample(c.delivery) else { return };
         let (is_lost, is_excess) = take(&mut self.losses.pending);
         let (q, srtt) = (self.delays.queue, self.delays.srtt);
-        let response = eq::response_time(self.delays.rtt, window, self.interval);
+        let response = eq::response_time(self.delays.rtt, window, self.interval, self.late());
         let time = eq::drain_time(&c, response);
         let losses = &mut self.losses;
         let reference = eq::reference(&c, self.delays.jitter, losses.factor);
@@ -292,10 +307,10 @@ impl Sender {
             losses.decrease(now, delivery);
         }
         self.rate = self.bounds.clamp(self.rate);
-        self.pacing = if self.marks.is_recent(now) { MARKED_PACING.min(c.pacing_factor) } else { c.pacing_factor };
+        self.is_marked = self.marks.is_recent(now);
         self.history.push(Past { at: now, rate: self.rate, queue: q });
         let queue = if mode == Mode::Compete { reference + q } else { reference };
-        let path = self.delays.rtt + self.interval;
+        let path = self.delays.rtt + self.interval + self.late();
         self.window = eq::window(&c, self.rate.max(delivery), path, queue, self.setup.packet_size);
         self.decide();
         signals.emit(DrcSignal::Rate, self.rate.as_bps_f64());
@@ -334,6 +349,14 @@ impl Sender {
         match *event {
             Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
             Event::Message(message) => self.handle_message(message),
+            Event::Stream(stream) => {
+                self.waiting.handle_stream(stream);
+                self.decide();
+            }
+            Event::StreamRemoved(stream) => {
+                self.waiting.remove_stream(stream);
+                self.decide();
+            }
             Event::Bounds(bounds) => self.handle_bounds(bounds),
             Event::RouteChange(setup) => *self = Self::new(self.config, *setup),
             Event::Timeout => self.handle_timeout(now, signals),
@@ -363,6 +386,7 @@ impl Sender {
 
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         self.ecn.handle_sent(now);
+        self.waiting.handle_sent(packet);
         self.outstanding = packet.in_flight.unwrap_or(DataSize::ZERO) + packet.size;
         if self.timeout.is_none() && self.feedback_at.is_some() {
             self.timeout = Some(now + self.patience());
@@ -399,10 +423,10 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketReport;
     use crate::testing::SETUP;
+    use crate::{PacketReport, StreamState};
     use alloc::vec::Vec;
-    use paceline_units::{Ecn, RemoteTime};
+    use paceline_units::{Ecn, RemoteTime, StreamId};
 
     /// A flow with 10 packets of 1250 bytes in each message of 100 ms, 50 ms after the last of them was sent, from 1 s to 10 s.
     fn started() -> Sender {
@@ -414,6 +438,10 @@ mod tests {
     }
 
     fn message(sender: &mut Sender, n: i64, arrives: impl Fn(i64) -> bool) {
+        message_at(sender, n, 100 * n + 140, arrives);
+    }
+
+    fn message_at(sender: &mut Sender, n: i64, at: i64, arrives: impl Fn(i64) -> bool) {
         let size = DataSize::from_bytes(1250);
         let packet = |k: i64| {
             let sent = 100 * n + 10 * k;
@@ -422,7 +450,7 @@ mod tests {
         };
         let packets: Vec<_> = (0..10).map(packet).collect();
         let feedback = Feedback::new(&packets, size, size);
-        sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
+        sender.handle_feedback(Time::from_millis(at), &feedback, &mut Signals::disabled());
     }
 
     /// All packets of 0.6 s are lost, in messages without arrivals. The next message with arrivals lowers the rate.
@@ -456,7 +484,61 @@ mod tests {
             let feedback = Feedback::new(core::slice::from_ref(&packet), size, size);
             sender.handle_feedback(Time::from_millis(100 * n + 140), &feedback, &mut Signals::disabled());
             assert!((factor(&sender) - expected).abs() < 1e-4, "{n}: {}", factor(&sender));
+            let waiting = Event::Stream(&StreamState::new(StreamId(0), DataSize::from_bytes(10_000)));
+            let mut sender = sender.clone();
+            let before = sender.decision.pacing;
+            sender.handle_event(Time::from_millis(100 * n + 140), &waiting, &mut Signals::disabled());
+            assert_eq!(
+                sender.decision.pacing > before,
+                expected > 1.2,
+                "frames that wait do not leave faster while the queue marks"
+            );
         }
+    }
+
+    /// 5 kB of earlier frames wait: the target is 500 kbit/s lower. The pacing rate is 1212 kbit/s higher for 5 kB more than leave in 33
+    /// ms. Packets that leave end that with the next decision, and so does a stream that ends. The target is not below the minimum.
+    #[test]
+    fn frames_that_wait_lower_the_target() {
+        let mut sender = started();
+        let before = sender.decision;
+        let state = |bytes| StreamState::new(StreamId(0), DataSize::from_bytes(bytes));
+        let queue = |sender: &mut Sender, bytes| {
+            sender.handle_event(Time::from_secs(10), &Event::Stream(&state(bytes)), &mut Signals::disabled());
+            sender.decision
+        };
+        let soon = (before.target * TimeDelta::from_millis(33)).as_bytes();
+        assert_eq!(before.target.as_bps() - queue(&mut sender, 5000).target.as_bps(), 500_000);
+        assert_eq!(queue(&mut sender, soon).pacing, before.pacing);
+        assert_eq!(queue(&mut sender, soon + 5000).pacing.as_bps() - before.pacing.as_bps(), 1_212_121);
+        let packet = SentPacket::new(1000, DataSize::from_bytes(1250));
+        (0..10).for_each(|_| sender.handle_sent(Time::from_secs(10), &packet));
+        sender.decide();
+        assert_eq!((sender.decision.target, sender.decision.pacing), (before.target, before.pacing));
+        assert_eq!(queue(&mut sender, 1_000_000).target, SETUP.min);
+        let removed = Event::StreamRemoved(StreamId(0));
+        sender.handle_event(Time::from_secs(10), &removed, &mut Signals::disabled());
+        assert_eq!((sender.decision.target, sender.decision.pacing), (before.target, before.pacing));
+    }
+
+    /// Reports come 400 ms later than before, and packets arrive as before. The window has room for 50 ms of path, 100 of the
+    /// interval, 300 of lateness beyond it, 60, and 8 to 20 of reference; without lateness it would be less than half of that.
+    #[test]
+    fn late_reports_do_not_shut_the_window() {
+        let mut sender = started();
+        let time =
+            |sender: &Sender| sender.window.as_bits() as f64 / sender.rate.max(Rate::from_kbps(1000)).as_bps_f64();
+        let (before, rate) = (time(&sender), sender.rate);
+        assert!((0.21..=0.25).contains(&before) && sender.delays.late == TimeDelta::ZERO, "{before}");
+        for n in 100..180 {
+            message_at(&mut sender, n, 100 * n + 540, |_| true);
+        }
+        assert_eq!(sender.delays.late, TimeDelta::from_millis(400));
+        let late = time(&sender);
+        assert!((0.51..=0.55).contains(&late), "{late}");
+        assert!(sender.rate >= rate, "{} {rate}", sender.rate);
+        message(&mut sender, 184, |_| true);
+        assert_eq!(sender.delays.late, TimeDelta::ZERO);
     }
 
     /// What an outage has lost says nothing about the path after it, whether its losses end a period or not.

@@ -5,7 +5,6 @@ mod flight;
 mod media_rate;
 mod missing;
 mod rates;
-mod rtp_queue;
 mod target;
 mod trend;
 pub mod v1;

@@ -17,11 +17,10 @@ use super::flight::MaxInFlight;
 use super::media_rate::{MediaRate, MediaRateInput, RATE_ADJUST_INTERVAL};
 use super::missing::MissingPackets;
 use super::rates::Rates;
-use super::rtp_queue::RtpQueue;
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
-use crate::blocks::{EcnValidation, QueueDelay};
+use crate::blocks::{EcnValidation, QueueDelay, RtpQueue};
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, PacketReport, SendHalf, SentPacket, Setup,
     SignalName, SignalTables, Signals, StreamState, Window, signal_names,
