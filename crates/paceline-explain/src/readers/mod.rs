@@ -4,6 +4,7 @@ pub mod capture;
 pub mod datagram;
 pub mod event_log;
 pub mod internals;
+mod layers;
 pub mod lines;
 pub mod run;
 
