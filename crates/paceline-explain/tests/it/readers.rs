@@ -124,7 +124,7 @@ fn broken_inputs_are_errors_with_a_place_and_a_hint() {
         (&b""[..], "empty"),
         (b"hello, world", "unknown format: it begins with `hello, world`"),
         (b"{\"PeerConnections\": {\"9-1\": {\"stats\": 5}}}", "line 1, column"),
-        (b"{\"a\": 1}\n", "no line has outbound-rtp"),
+        (b"{\"a\": 1}\n", "no report has outbound-rtp"),
         (b"{\"type\": \n", "line 1: no JSON"),
         (b"{\"getUserMedia\": [], \"PeerConnections\": {}}", "no connection in it"),
         (b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00", "pcapng"),

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use times::{Grid, POINTS_MAX, RATES, Series, milliseconds, place};
+pub(super) use times::milliseconds;
+use times::{Grid, POINTS_MAX, RATES, Series, place};
 
 mod times;
 
