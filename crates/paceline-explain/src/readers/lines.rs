@@ -6,7 +6,7 @@
 use super::internals::{LEGACY, milliseconds};
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{Sample, Statistics, Tee, number, session_cap};
+use crate::statistics::{Sample, Statistics, Tee, is_connected, is_state, number, session_cap};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -199,6 +199,12 @@ impl Lines<'_> {
                 }
             }
             ("getStats" | "getstats", _) => self.document(value, name, Some(at_ms)),
+            (event, Value::String(state)) if is_state(event) => {
+                if let Some(is_connected) = is_connected(state) {
+                    let connection = connection(&mut self.connections, name);
+                    connection.add(self.tee, &Sample::Connected { at_ms, is_connected });
+                }
+            }
             ("setRemoteDescription", _) => {
                 let sdp = value.get("sdp").or(value.get(0).and_then(|first| first.get("sdp"))).unwrap_or(value);
                 if let Some(bps) = sdp.as_str().and_then(session_cap) {
