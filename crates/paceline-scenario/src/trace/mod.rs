@@ -8,9 +8,11 @@
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
 //! comment, by the first rule that fits:
 //! 1. it starts with `{`: AlphaRTC JSON;
-//! 2. it has a comma, and starts with a number or with `time`: `time,rate` CSV;
-//! 3. it is one number: mahimahi, even where the numbers could be meant as rates;
-//! 4. it is six numbers: a drive log, Ghent's if the first (the wall clock) is at least 10^11, which as seconds
+//! 2. it has a comma and names the columns `Timestamp` and `DL_bitrate` or `UL_bitrate`: a log of G-NetTrack;
+//! 3. it has a comma, and starts with a number or with `time`: `time,rate` CSV;
+//! 4. it is one number: mahimahi, even where the numbers could be meant as rates;
+//! 5. it is two numbers: Pensieve;
+//! 6. it is six numbers: a drive log, Ghent's if the first (the wall clock) is at least 10^11, which as seconds
 //!    would be the year 5138 and as milliseconds is 1973; the Norwegian one otherwise.
 //!
 //! Import rules (all formats): time that goes back is an error; a rate of zero is an outage; negative, NaN and
@@ -20,6 +22,8 @@ mod alphartc;
 mod drive_log;
 mod lines;
 mod mahimahi;
+mod named_csv;
+mod pensieve;
 mod rate_csv;
 
 use core::fmt;
@@ -39,6 +43,10 @@ pub enum Format {
     Ghent4g,
     /// The JSON of the AlphaRTC challenge and the OpenNetLab gym.
     AlphaRtc,
+    /// Drive logs of G-NetTrack with named columns, as the Irish 4G and 5G traces.
+    GNetTrack,
+    /// The traces of Pensieve.
+    Pensieve,
     /// Steps of time and rate as comma-separated values.
     RateCsv,
 }
@@ -120,6 +128,8 @@ impl Trace {
             Format::Mahimahi => mahimahi::read(text),
             format @ (Format::Hsdpa | Format::Ghent4g) => drive_log::read(text, format),
             Format::AlphaRtc => alphartc::read(text, direction),
+            Format::GNetTrack => named_csv::read(text, direction),
+            Format::Pensieve => pensieve::read(text),
             Format::RateCsv => rate_csv::read(text),
         }
     }
@@ -169,7 +179,8 @@ impl Trace {
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Mahimahi, Self::Hsdpa, Self::Ghent4g, Self::AlphaRtc, Self::RateCsv];
+    pub const ALL: [Self; 7] =
+        [Self::Mahimahi, Self::Hsdpa, Self::Ghent4g, Self::GNetTrack, Self::Pensieve, Self::AlphaRtc, Self::RateCsv];
 
     /// Returns the format's name, such as `mahimahi`.
     pub const fn name(self) -> &'static str {
@@ -194,6 +205,8 @@ impl Format {
             Self::Hsdpa => &drive_log::HSDPA,
             Self::Ghent4g => &drive_log::GHENT,
             Self::AlphaRtc => &alphartc::INFO,
+            Self::GNetTrack => &named_csv::INFO,
+            Self::Pensieve => &pensieve::INFO,
             Self::RateCsv => &rate_csv::INFO,
         }
     }
@@ -233,6 +246,9 @@ fn recognise(text: &str) -> Result<Format, TraceError> {
         return Ok(Format::AlphaRtc);
     }
     if let Some((first, _)) = head.text.split_once(',') {
+        if named_csv::is_header(head.text) {
+            return Ok(Format::GNetTrack);
+        }
         if is_number(first) || rate_csv::is_header(first) {
             return Ok(Format::RateCsv);
         }
@@ -240,6 +256,7 @@ fn recognise(text: &str) -> Result<Format, TraceError> {
         let mut fields = head.text.split_whitespace();
         match (fields.next().and_then(|f| f.parse::<f64>().ok()), fields.count()) {
             (Some(_), 0) => return Ok(Format::Mahimahi),
+            (Some(_), 1) => return Ok(Format::Pensieve),
             (Some(wall_clock), 5) if wall_clock >= 1e11 => return Ok(Format::Ghent4g),
             (Some(_), 5) => return Ok(Format::Hsdpa),
             _ => {}
@@ -318,6 +335,40 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(recognise(format.example()).unwrap(), format);
             assert_eq!(Trace::read(format.example(), Direction::Uplink).unwrap().format, format);
+        }
+    }
+
+    /// Lines in hints, with the header of the text if it has one.
+    #[test]
+    fn hints_work() {
+        for text in [
+            "0,2.5\n10,1.5\n",
+            "0,1\n5\n",
+            "0,1\n5,1,1\n",
+            "time,rate\n",
+            "time_s,rate_mbps\n",
+            "time_h,rate\n",
+            "time_ms,speed\n0,1\n",
+            "0,1\n1e12,1\n",
+            "0 1\n1 2 3\n",
+            "hello",
+            "",
+        ] {
+            let (error, mut tried) = (error(text), 0);
+            let header =
+                text.lines().next().filter(|line| line.starts_with("time") && error.cause.contains("nothing else"));
+            for line in error.hint.split('`').skip(1).step_by(2) {
+                let is_header = line.starts_with("time") || line.starts_with("rate");
+                let line = match (is_header, line.contains(',')) {
+                    (true, true) => format!("{line}\n0,2.5\n"),
+                    (true, false) if line.starts_with("time") => format!("{line},rate_bps\n0,2500\n"),
+                    (true, false) => format!("time_s,{line}\n0,1000\n"),
+                    _ => format!("{}\n{line}\n", header.unwrap_or_default()),
+                };
+                assert!(Trace::read(&line, Direction::Uplink).is_ok(), "{text:?}: {}: {line:?}", error.hint);
+                tried += 1;
+            }
+            assert!(tried > 0, "{text:?}: {}", error.hint);
         }
     }
 
