@@ -29,7 +29,7 @@ mod rate_csv;
 use core::fmt;
 use lines::{Line, lines};
 use paceline_netsim::link::CapacityEnd;
-use paceline_units::{DataSize, Rate, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// A trace format that Paceline reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +73,22 @@ pub struct Trace {
     /// The capacity after the end of the recording. Where it loops, an opportunity at 0 of the next round coincides with
     /// one at the end of this round.
     pub end: CapacityEnd,
+    /// What else the recording has.
+    pub conditions: Conditions,
     /// Remark on what the reader left out or assumed; `None` if it used the file as it is.
     pub note: Option<String>,
     /// The duration of the recording: one round of a looped trace. The last of steps that hold is as long as the one
     /// before it (zero if there is one step).
     pub duration: TimeDelta,
+}
+
+/// Loss and round-trip time over time; empty if a recording has none. They end and loop as the capacity does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// The share of packets that is lost, from each time on.
+    pub loss: Vec<(TimeDelta, Fraction)>,
+    /// The round-trip time of the path without its queue, from each time on.
+    pub rtt: Vec<(TimeDelta, TimeDelta)>,
 }
 
 /// The two representations of capacity.
@@ -314,7 +325,7 @@ mod tests {
     #[test]
     fn recognises_the_shipped_examples() {
         let (link, payload) = ("; sizes include IP and link headers", "; sizes are application data without headers");
-        let ignored = "; sizes include IP and link headers; loss, rtt and jitter are ignored";
+        let ignored = "; sizes include IP and link headers; jitter is ignored";
         for (file, format, duration_ms, end) in [
             ("lte-like.mahimahi", Format::Mahimahi, 40_000, link),
             ("traces/hsdpa.log", Format::Hsdpa, 39_947, payload),

@@ -16,7 +16,7 @@
 //! and for its mean, the last step is as long as the one before it.
 
 use super::lines::{Line, lines};
-use super::{FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Conditions, FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Rate, TimeDelta, round_to_i64};
 
@@ -95,7 +95,7 @@ impl Steps {
         let origin = self.origin.unwrap_or_default();
         let note = origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start"));
         let end = if loops && duration.is_positive() { CapacityEnd::Loop(duration) } else { CapacityEnd::Hold };
-        Some(Trace { format, shape: Shape::Rates(self.steps), end, duration, note })
+        Some(Trace { format, shape: Shape::Rates(self.steps), end, duration, conditions: Conditions::default(), note })
     }
 }
 
