@@ -39,6 +39,8 @@ pub struct FlowExplanation {
     pub freezes: usize,
     /// See [`freezes`](Self::freezes).
     pub frozen_s: f64,
+    /// When the connection was lost and when it returned, s.
+    pub disconnected_s: Vec<(f64, f64)>,
     /// The series that the input has.
     pub series: Vec<SeriesSummary>,
     /// What happened, in order of time.
@@ -130,6 +132,7 @@ fn of(flow: &Flow) -> FlowExplanation {
         loss_ratio: lost.map(|(lost, sent)| lost / sent),
         freezes: freezes.clone().count(),
         frozen_s: freezes.fold(0.0, |sum, frozen| sum + frozen),
+        disconnected_s: flow.disconnections().into_iter().map(|(from, to)| (seconds(from), seconds(to))).collect(),
         series: flow
             .series
             .iter()

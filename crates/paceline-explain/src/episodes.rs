@@ -70,8 +70,8 @@ pub fn find(flow: &Flow) -> Vec<Episode> {
             EpisodeKind::SentDrop
         };
         let sent = drops(&smoothed(sent, flow.span), kind, Fall::Rate);
-        // A fall of the sent rate beside one of the controller is the same.
-        let margin = TimeDelta::from_secs(3);
+        // A fall of the sent rate beside one of the controller is the same, also if it shows in the sample before.
+        let margin = TimeDelta::from_secs(3).max(flow.interval.scale(1.1));
         let same = |sent: &Episode| found.iter().any(|d| sent.start <= d.end + margin && d.start <= sent.end + margin);
         let own: Vec<Episode> = sent.into_iter().filter(|sent| !same(sent)).collect();
         found.extend(own);
@@ -80,7 +80,8 @@ pub fn find(flow: &Flow) -> Vec<Episode> {
     if matches!(quantity, Quantity::Target | Quantity::Estimate) {
         let grid = stepped(series, flow.span);
         let slow: Vec<Episode> = slow_returns(&grid, &found);
-        let flat: Vec<Episode> = plateaus(&grid, &found);
+        // Two samples are no plateau.
+        let flat: Vec<Episode> = plateaus(&grid, &found, PLATEAU.max(flow.interval.scale(2.5)));
         found.extend(slow);
         found.extend(flat);
         found.sort_by_key(|episode| episode.start);
@@ -170,12 +171,31 @@ fn drops(grid: &Grid, kind: EpisodeKind, fall: Fall) -> Vec<Episode> {
             let last = (top..index).rev().find(|at| grid[*at].1 >= 0.97 * from).unwrap_or(top);
             let start = grid[last].0;
             let (end, to) = grid[low];
+            if fall == Fall::Rate && is_peak(&grid[..=last], to) {
+                (after, index) = (low, low + 1);
+                continue;
+            }
             found.push(Episode { kind, start, end, from, to });
         }
         after = low;
         index = low + 1;
     }
     found
+}
+
+/// Assumed: the steps before a fall that show whether the rate was usual, 6 s, and how many of them are needed.
+const HISTORY: (usize, usize) = (60, 25);
+/// Assumed: rates of encoders vary by this share between two key frames.
+const USUAL: f64 = 1.25;
+/// Assumed: a call that begins with a key frame falls to more than this share of it; one that is paused does not.
+const BEGUN: f64 = 0.02;
+
+/// Returns whether a sent rate falls to what it was in a quarter of the seconds before: a key frame, or the begin of a call, is a peak.
+fn is_peak(before: &[(Time, f64)], to: f64) -> bool {
+    let mut rates: Vec<f64> = before.iter().rev().take(HISTORY.0).map(|(_, rate)| *rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let Some((usual, top)) = rates.get(rates.len() / 4).zip(rates.last()) else { return false };
+    if rates.len() < HISTORY.1 { to > BEGUN * top } else { *usual <= USUAL * to }
 }
 
 fn slow_returns(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
@@ -202,7 +222,7 @@ fn slow_returns(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
     found
 }
 
-fn plateaus(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
+fn plateaus(grid: &Grid, drops: &[Episode], least: TimeDelta) -> Vec<Episode> {
     let mut found: Vec<Episode> = Vec::new();
     let mut start = 0;
     for end in 1..=grid.len() {
@@ -211,7 +231,7 @@ fn plateaus(grid: &Grid, drops: &[Episode]) -> Vec<Episode> {
             continue;
         }
         let (from, to) = (grid[start], grid[end - 1]);
-        if to.0 - from.0 >= PLATEAU && first >= LEAST {
+        if to.0 - from.0 >= least && first >= LEAST {
             let is_drop = |drop: &&Episode| drop.kind == EpisodeKind::Drop && drop.start > from.0 && drop.end < to.0;
             if !drops.iter().any(|drop| is_drop(&drop)) {
                 found.push(Episode { kind: EpisodeKind::Plateau, start: from.0, end: to.0, from: first, to: to.1 });
@@ -280,5 +300,47 @@ mod tests {
         let grid = smoothed(&sent, (Time::ZERO, Time::from_secs(9)));
         assert!(grid.iter().all(|(_, value)| *value >= 0.0), "{grid:?}");
         assert!(grid[0].1 > 3e5 && grid[grid.len() - 1].1 == 0.0, "{grid:?}");
+    }
+
+    /// The sent rates of 60 s in steps of 100 ms, without a target.
+    fn sent(rate: &dyn Fn(f64) -> f64) -> Vec<Episode> {
+        let points: Vec<(f64, f64)> = (0..600).map(|index| f64::from(index) / 10.0).map(|at| (at, rate(at))).collect();
+        let mut flow = flow(&points, 60);
+        let series = flow.series.remove(&Quantity::Target).unwrap();
+        flow.series.insert(Quantity::SentRate, series);
+        find(&flow)
+    }
+
+    #[test]
+    fn key_frames_are_no_drops_of_a_sent_rate() {
+        for (period, lasts) in [(2.0, 0.1), (4.0, 0.3), (8.5, 1.0), (10.0, 1.5), (30.0, 0.5)] {
+            let found = sent(&|at| if at % period < lasts { 1e6 } else { 1.2e5 });
+            assert_eq!(found, [], "{lasts} s each {period} s");
+        }
+        let fall = sent(&|at| if at < 30.0 { 1e6 } else { 3e5 });
+        assert_eq!(fall.len(), 1, "{fall:?}");
+        let pause = sent(&|at| if at < 1.0 { 1e6 } else { 0.0 });
+        assert_eq!(pause.len(), 1, "{pause:?}");
+    }
+
+    #[test]
+    fn between_rare_samples_a_plateau_has_three_and_a_fall_shows_once() {
+        let kinds = |steps: &[(f64, f64)], interval: i64| {
+            let mut flow = flow(steps, 60);
+            flow.interval = TimeDelta::from_secs(interval);
+            find(&flow).into_iter().map(|episode| episode.kind).collect::<Vec<_>>()
+        };
+        let steps = [(0.0, 1e6), (10.0, 1.2e6), (20.0, 1.4e6), (30.0, 1.4e6), (40.0, 1.6e6), (50.0, 1.8e6)];
+        assert_eq!(kinds(&steps, 10), []);
+        assert_eq!(kinds(&steps, 1).len(), 2);
+        assert_eq!(kinds(&[(0.0, 1e6), (40.0, 1.2e6)], 10), [EpisodeKind::Plateau]);
+        let mut early = flow(&[(0.0, 1e6), (40.0, 5e5)], 60);
+        let mut sent = Series::new(Origin::Statistics, Confidence::Coarse);
+        (0..60).for_each(|at| sent.push(Time::from_secs(at), if at < 30 { 1e6 } else { 5e5 }));
+        early.series.insert(Quantity::SentRate, sent);
+        let drops = |flow: &Flow| find(flow).iter().filter(|episode| episode.kind != EpisodeKind::Plateau).count();
+        assert_eq!(drops(&early), 2);
+        early.interval = TimeDelta::from_secs(10);
+        assert_eq!(drops(&early), 1);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The formats that can be read, for messages.
 pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, a dump of chrome://webrtc-internals (text or .gz), \
-     getStats samples as JSON lines, rtcstats_dump, or an RTC event log";
+     getStats samples as JSON, rtcstats_dump, or an RTC event log";
 
 /// An error of reading an input, or of writing a copy of it.
 #[derive(Debug, thiserror::Error)]

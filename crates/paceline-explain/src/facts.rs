@@ -1,7 +1,7 @@
 //! What the series show around an episode. Rules compare these with their thresholds.
 
 use crate::episodes::{Episode, EpisodeKind};
-use crate::model::{Confidence, Flow, Quantity, Series};
+use crate::model::{Confidence, Flow, Limit, MarkKind, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Assumed: the longest interval of reports in use (1 s) and a round trip.
@@ -12,6 +12,13 @@ const VISIBLE_AFTER: TimeDelta = TimeDelta::from_millis(300);
 pub const REACTION: TimeDelta = TimeDelta::from_millis(3000);
 /// The time before that, for comparison. Assumed: several reports of 1 s.
 const BASELINE: TimeDelta = TimeDelta::from_millis(3000);
+
+/// Assumed: ICE notices so much later that nothing arrives any more (libwebrtc, `p2p_constants.cc`: 5 s without an answer).
+const NOTICED: TimeDelta = TimeDelta::from_secs(5);
+/// Assumed: with more seconds between two samples, several events are between them.
+const SPARSE: TimeDelta = TimeDelta::from_secs(4);
+/// Assumed for such samples: the number of them that shows what is usual, and the share of them that is.
+const SPARSE_HISTORY: (i64, f64) = (6, 0.75);
 
 /// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
 /// and as a share of its step. Assumed: most queues are shorter, and jitter of a path is a few milliseconds.
@@ -127,6 +134,24 @@ impl Facts<'_> {
         gap.0 <= self.episode.end + seen && gap.1 >= self.episode.start - REACTION
     }
 
+    /// Returns when the connection was lost, if the rate may be due to it. It shows in a plateau only while it lasts.
+    pub fn disconnection(&self) -> Option<(Time, Time)> {
+        let (from, to) = match self.episode.kind {
+            EpisodeKind::Plateau => (self.episode.start, self.episode.end),
+            EpisodeKind::SlowReturn => return None,
+            _ => (self.episode.start - REACTION.max(self.flow.interval), self.window().1),
+        };
+        let lasts = |span: &(Time, Time)| {
+            self.episode.kind != EpisodeKind::Plateau || span.1 - span.0 >= (to - from).scale(PLATEAU_SHARE)
+        };
+        self.flow.disconnections().into_iter().find(|span| span.0 - NOTICED <= to && span.1 >= from && lasts(span))
+    }
+
+    /// Returns whether samples are so rare that a cause and its effect are in one interval.
+    pub fn is_sparse(&self) -> bool {
+        self.flow.interval >= SPARSE
+    }
+
     /// Returns whether the input has statistics and no packets.
     pub fn is_coarse(&self) -> bool {
         let quantities = [Quantity::SentRate, Quantity::ReceivedRate];
@@ -161,12 +186,16 @@ impl Facts<'_> {
         }
         let rtt = self.flow.get(Quantity::RoundTrip)?;
         // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
-        let calm = calm - TimeDelta::from_secs(6);
+        let (history, usual) = match self.is_sparse() {
+            true => (self.flow.interval * SPARSE_HISTORY.0, SPARSE_HISTORY.1),
+            false => (TimeDelta::from_secs(6), 0.9),
+        };
+        let calm = calm - history;
         let base = self.base(rtt, from).or_else(|| rtt.min(from, to))?;
         let rise = level(rtt)? - base;
         let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
         let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
-        let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
+        let jitter = rtt.quantile(calm, from, usual).map_or(0.0, |value| value - base);
         Some(Delays { base, rise, spike: rise, after, jitter, is_one_way: false })
     }
 
@@ -262,7 +291,11 @@ impl Facts<'_> {
     /// flat, and a standing queue if it is not.
     fn base(&self, low: &Series, from: Time) -> Option<f64> {
         // Statistics have few samples.
-        let scale = if self.is_coarse() { 3 } else { 1 };
+        let scale = match self.is_coarse() {
+            true if self.is_sparse() => self.flow.interval.as_secs_f64().ceil() as i64 * SPARSE_HISTORY.0 / 3,
+            true => 3,
+            false => 1,
+        };
         let (calm, long) = (from - BASELINE * scale, from - PATH_HISTORY * scale);
         let recent = low.quantile(calm, from, 0.1)?;
         let long = low.quantile(long, from, 0.05)?;
@@ -310,6 +343,16 @@ impl Facts<'_> {
         let estimate = self.flow.get(Quantity::Estimate).filter(|_| quantity == Quantity::Target)?;
         let steady = estimate.min(from, to)? >= STEADY_SHARE * estimate.max(from, to)?;
         estimate.quantile(from, to, 0.5).filter(|bps| steady && *bps >= SPARE_FACTOR * self.episode.to)
+    }
+
+    /// Returns what limited the encoder at the end of the episode, by its own words.
+    pub fn limit(&self) -> Option<Limit> {
+        let until = self.episode.end + TimeDelta::from_secs(1);
+        let limits = self.flow.marks(Time::ZERO, until).filter_map(|mark| match mark.kind {
+            MarkKind::Limited(limit) => Some(limit),
+            _ => None,
+        });
+        limits.last()
     }
 
     /// Returns the mean sent rate of a span.

@@ -78,6 +78,8 @@ pub enum Quantity {
     SourceFrameRate,
     /// Mean time to encode a frame, s.
     EncodeTime,
+    /// Answers of the other end to checks of the path (STUN), in the interval from the point to the next.
+    PathAnswers,
 }
 
 /// From what a series was computed.
@@ -153,6 +155,8 @@ pub enum MarkKind {
     ApplicationLimited(bool),
     /// A stream was switched on or off.
     Active(bool),
+    /// The connection was made (true), or was lost or failed (false), as ICE or the connection itself says.
+    Connected(bool),
 }
 
 /// What limits the quality of an encoder, by its own words.
@@ -285,6 +289,24 @@ impl Flow {
         Some((lost.sum(from, to), sent.sum(from, to)))
     }
 
+    /// Returns the times at which the connection was lost, and until when: that of the flow's end if it did not return.
+    pub fn disconnections(&self) -> Vec<(Time, Time)> {
+        let mut found: Vec<(Time, Time)> = Vec::new();
+        let mut lost = None;
+        for mark in &self.marks {
+            match (&mark.kind, lost) {
+                (MarkKind::Connected(false), None) => lost = Some(mark.at),
+                (MarkKind::Connected(true), Some(since)) => {
+                    found.push((since, mark.at));
+                    lost = None;
+                }
+                _ => {}
+            }
+        }
+        found.extend(lost.map(|since| (since, self.span.1.max(since))));
+        found
+    }
+
     /// Sorts the marks and removes empty series.
     pub fn finish(&mut self) {
         self.marks.sort_by_key(|mark| mark.at);
@@ -316,6 +338,7 @@ impl Quantity {
             Self::FrameRate => ("frames encoded", "1/s", 1.0),
             Self::SourceFrameRate => ("frames of the source", "1/s", 1.0),
             Self::EncodeTime => ("time to encode a frame", "ms", 1e3),
+            Self::PathAnswers => ("answers to checks of the path", "answers", 1.0),
         }
     }
 }

@@ -21,6 +21,20 @@ const LAYERS_MAX: usize = 8;
 /// A shorter jitter may repeat on a quiet path, s. Assumed: forty ticks of 8 kHz, the coarsest clock in use.
 const JITTER: f64 = 0.005;
 
+/// Returns what a state of ICE or of a connection says about it, if it says so.
+pub fn is_connected(state: &str) -> Option<bool> {
+    match state.trim_matches('"') {
+        "connected" | "completed" => Some(true),
+        "disconnected" | "failed" => Some(false),
+        _ => None,
+    }
+}
+
+/// The events of such states, with and without `on`.
+pub fn is_state(event: &str) -> bool {
+    matches!(event.trim_start_matches("on"), "iceconnectionstatechange" | "connectionstatechange")
+}
+
 /// The metrics that are read. Readers may leave out all others.
 pub const METRICS: &[&str] = &[
     "timestamp",
@@ -43,6 +57,7 @@ pub const METRICS: &[&str] = &[
     "packetsReceived",
     "packetsSent",
     "qualityLimitationReason",
+    "responsesReceived",
     "retransmittedPacketsSent",
     "roundTripTime",
     "roundTripTimeMeasurements",
@@ -79,6 +94,13 @@ pub enum Sample<'a> {
         at_ms: f64,
         /// The limit.
         bps: f64,
+    },
+    /// The connection was made, or was lost.
+    Connected {
+        /// The time, ms since 1970.
+        at_ms: f64,
+        /// Whether it was made.
+        is_connected: bool,
     },
 }
 
@@ -135,12 +157,18 @@ impl Statistics {
         match *sample {
             Sample::Object { id, kind, at_ms, values } => self.add_object(id, kind, at_ms, values),
             Sample::Removed { id } => drop(self.objects.remove(id)),
-            Sample::Cap { at_ms, bps } => {
-                // Before the first sample it has no time.
-                let at = self.origin_ms.map_or(0.0, |origin| ((at_ms - origin) / 1e3).max(0.0));
-                self.sent.marks.push((at, MarkKind::CapSet(bps)));
+            Sample::Cap { at_ms, bps } => self.sent.marks.push((self.time(at_ms), MarkKind::CapSet(bps))),
+            Sample::Connected { at_ms, is_connected } => {
+                let mark = (self.time(at_ms), MarkKind::Connected(is_connected));
+                self.received.marks.push(mark.clone());
+                self.sent.marks.push(mark);
             }
         }
+    }
+
+    /// Returns the time since the first sample, s. Before it, an event has no time of its own.
+    fn time(&self, at_ms: f64) -> f64 {
+        self.origin_ms.map_or(0.0, |origin| ((at_ms - origin) / 1e3).clamp(0.0, BINS_MAX as f64 * BIN_S))
     }
 
     fn add_object(&mut self, id: &str, kind: &str, at_ms: f64, values: &Map<String, Value>) {
@@ -204,6 +232,10 @@ impl Statistics {
                     }
                     if let Some(rtt) = numbers.get("currentRoundTripTime") {
                         self.sent.state(Quantity::RoundTrip, "pair", at, *rtt);
+                        self.received.state(Quantity::RoundTrip, "pair", at, *rtt);
+                    }
+                    if let Some(answers) = step.delta("responsesReceived") {
+                        self.received.count(Quantity::PathAnswers, step.from, at, answers);
                     }
                 }
             }
@@ -230,7 +262,9 @@ impl Statistics {
     }
 
     /// Returns the flows, and adds notes to them.
-    pub fn finish(self, format: &str, name: &str) -> Call {
+    pub fn finish(mut self, format: &str, name: &str) -> Call {
+        // The round trip is that of both directions.
+        self.received.round_trip = self.sent.round_trip.clone();
         let span_s = self.origin_ms.map_or(0.0, |origin| (self.end_ms - origin) / 1e3);
         let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
         let sent = self.sent.flow(format!("{prefix}sent"), true, span_s);

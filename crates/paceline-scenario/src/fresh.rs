@@ -3,7 +3,6 @@
 //! `fresh:SEED/alone` and `fresh:SEED/beside-tcp` are scenarios, and `fresh:SEED` is the suite of both. The suite `fresh` has a seed that no
 //! release before it had. All distributions are choices: what a call on the Internet may meet, with capacities over a factor of 40.
 
-use crate::catalogue::SUITE;
 use paceline_units::{RandomStream, RandomStreams};
 use std::fmt::Write as _;
 
@@ -138,7 +137,7 @@ fn log_uniform(random: &mut RandomStream, low: f64, high: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Catalogue;
+    use crate::{Catalogue, SUITE};
 
     /// The ranges of what is drawn for many seeds; every text is TOML, and depends on its seed alone.
     #[test]

@@ -3,7 +3,7 @@
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
-use crate::model::{MarkKind, Quantity};
+use crate::model::{Limit, MarkKind, Quantity};
 use paceline_units::TimeDelta;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -65,6 +65,19 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let allowed = cap.map_or(allowed, |cap| cap.min(allowed));
     let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
     let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
+    // Of an interval of many seconds the mean says less: too little was sent at both ends of it, and not for want of bandwidth.
+    if facts.is_sparse() && matches!(episode.kind, EpisodeKind::Drop | EpisodeKind::SentDrop) && !paused {
+        let interval = facts.flow.interval;
+        let target = facts.flow.get(quantity)?;
+        let has_spare = |from, to, at| {
+            facts.sent(from, to).zip(target.at(at)).is_some_and(|(sent, allowed)| sent <= USED * allowed)
+        };
+        let ends = (episode.start.min(episode.end), episode.end);
+        let both = has_spare(ends.0 - interval, ends.0, ends.0) && has_spare(ends.1, ends.1 + interval, ends.1);
+        if !both || facts.limit() == Some(Limit::Bandwidth) {
+            return None;
+        }
+    }
     let used = if episode.kind == EpisodeKind::SlowReturn { USED_RETURNING } else { USED };
     if sent > used * allowed && !paused {
         return None;
@@ -78,4 +91,35 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::SentRate, Quantity::Target, Quantity::Estimate],
         span,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Confidence, Flow, Mark, Origin, Series};
+    use crate::test_flow::drop_between;
+    use paceline_units::Time;
+
+    /// Samples each 10 s: a target that falls at 30 s, what was sent in the intervals before and after, and the reason of the encoder.
+    fn drop(before: f64, after: f64, limit: Limit) -> Option<Evidence> {
+        let mut flow =
+            Flow { span: (Time::ZERO, Time::from_secs(60)), interval: TimeDelta::from_secs(10), ..Flow::default() };
+        let mut add = |quantity, value: &dyn Fn(i64) -> f64| {
+            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
+            (0..60).for_each(|at| series.push(Time::from_secs(at), value(at)));
+            flow.series.insert(quantity, series);
+        };
+        add(Quantity::Target, &|at| if at < 30 { 2e6 } else { 1e6 });
+        add(Quantity::SentRate, &|at| if at < 30 { before } else { after });
+        flow.marks.push(Mark { at: Time::from_secs(30), kind: MarkKind::Limited(limit) });
+        examine(&Facts { flow: &flow, episode: &drop_between(29.9, 30.0) })
+    }
+
+    #[test]
+    fn between_rare_samples_too_little_is_sent_at_both_ends_and_not_for_bandwidth() {
+        assert!(drop(5e5, 3e5, Limit::Other).is_some());
+        assert_eq!(drop(5e5, 9e5, Limit::Other), None, "as much as is allowed after it");
+        assert_eq!(drop(1.9e6, 3e5, Limit::Other), None, "as much as was allowed before it");
+        assert_eq!(drop(5e5, 3e5, Limit::Bandwidth), None);
+    }
 }

@@ -1,9 +1,10 @@
 //! The processor of the sender is too slow for the encoder.
 
 use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{Limit, MarkKind, Quantity};
-use paceline_units::TimeDelta;
+use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "cpu",
@@ -16,6 +17,22 @@ pub(super) const CAUSE: Cause = Cause {
 /// (`overuse_frame_detector.cc`).
 const BUSY: f64 = 0.85;
 
+/// Assumed: an encoder that cannot keep up works for at least this share of the time.
+const AT_WORK: f64 = 0.5;
+
+/// Returns whether frames were encoded for much of the time, in a plateau on average. A few slow frames before a pause say nothing.
+fn encodes(facts: &Facts<'_>, from: Time, to: Time) -> bool {
+    let (Some(times), Some(rates)) = (facts.flow.get(Quantity::EncodeTime), facts.flow.get(Quantity::FrameRate)) else {
+        return true;
+    };
+    let loads = times.within(from, to).iter().filter_map(|(at, time)| Some(time * rates.at(*at)?));
+    let load = match facts.episode.kind {
+        EpisodeKind::Plateau => loads.sum::<f64>() / (to - from).as_secs_f64().max(1.0),
+        _ => loads.fold(0.0, f64::max),
+    };
+    load >= AT_WORK
+}
+
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // A sample is of the second before it. In statistics the time to encode shows a sample after the rate.
     let (from, seen) = facts.window();
@@ -25,7 +42,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let fps = facts.flow.get(Quantity::FrameRate).and_then(|series| series.quantile(from, to, 0.5));
     let source =
         facts.flow.get(Quantity::SourceFrameRate).and_then(|series| series.max(from - TimeDelta::from_secs(5), to));
-    let busy = time.zip(source.or(fps)).filter(|(time, fps)| time * fps >= BUSY);
+    let busy = time.zip(source.or(fps)).filter(|(time, fps)| time * fps >= BUSY && encodes(facts, from, to));
     let text = match (said, busy) {
         (true, Some((time, _))) => format!("the encoder says that the CPU limits it, and needs {} per frame", ms(time)),
         (true, None) => "the encoder says that the CPU limits it".to_owned(),
@@ -38,4 +55,24 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         series: vec![Quantity::EncodeTime, Quantity::FrameRate, Quantity::SentRate],
         span: (from, to),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_flow::{drop_between, statistics};
+
+    #[test]
+    fn a_few_slow_frames_before_a_pause_are_no_limit_of_the_processor() {
+        let is_cpu = |frames: f64| {
+            let until = 30.0;
+            let flow = statistics(&[
+                (Quantity::EncodeTime, &|at| if at < until { 0.05 } else { f64::NAN }),
+                (Quantity::FrameRate, &|at| if at < until { frames } else { 0.0 }),
+                (Quantity::SourceFrameRate, &|_| 30.0),
+            ]);
+            examine(&Facts { flow: &flow, episode: &drop_between(30.0, 31.0) }).is_some()
+        };
+        assert_eq!([is_cpu(20.0), is_cpu(4.0)], [true, false]);
+    }
 }

@@ -31,6 +31,8 @@ const JITTER_TIMES: f64 = 4.0;
 /// Assumed: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
 const LONGER: f64 = 0.7;
 
+/// Assumed: counters are spread over the time between two samples, so that an answer before a gap may count in part.
+const ANSWERED: f64 = 0.9;
 /// Assumed: packets that were sent when a gap began waited for at least this share of it.
 const LATE: f64 = 0.5;
 
@@ -41,6 +43,15 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     }
     let (from, to) = facts.window();
     let from = from - TimeDelta::from_millis(4000);
+    if let Some(span) = facts.disconnection() {
+        let (at, lasted) = ((span.0 - facts.flow.span.0).as_secs_f64(), ms((span.1 - span.0).as_secs_f64()));
+        return Some(Evidence {
+            strength: Strength::Strong,
+            text: format!("the connection was lost at {at:.1} s, for {lasted}"),
+            series: vec![Quantity::ReceivedRate, Quantity::SentRate, Quantity::RoundTrip],
+            span,
+        });
+    }
     let received = facts.flow.get(Quantity::ReceivedRate).filter(|series| series.origin != Origin::Reports);
     if received.is_some() {
         let gap = facts.silence(Quantity::ReceivedRate, from, to)?;
@@ -63,7 +74,12 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             let after = delay.quantile(gap.1, gap.1 + TimeDelta::from_secs(3), 0.1).unwrap_or(0.0);
             after - before >= LONGER * lasted.as_secs_f64()
         });
-        return (lasted >= RTP_GAP && no_network && !is_longer_path).then(|| Evidence {
+        // A path that answers is there: the other side sent nothing.
+        let until = received.and_then(|series| series.points.iter().find(|(at, bps)| *at >= gap.0 && *bps > 0.0));
+        let until = until.map_or(Time::MAX, |(at, _)| *at);
+        let answers = facts.flow.get(Quantity::PathAnswers).map(|answers| answers.sum(gap.0, until));
+        let answered = answers.is_some_and(|answers| answers >= ANSWERED);
+        return (lasted >= RTP_GAP && no_network && !is_longer_path && !answered).then(|| Evidence {
             strength: Strength::Strong,
             text: format!("nothing arrived for {}", ms(lasted.as_secs_f64())),
             series: vec![Quantity::SentRate, Quantity::ReceivedRate],
@@ -152,7 +168,59 @@ pub(super) fn held_up(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::of_flow;
+    use crate::model::{Flow, Mark, MarkKind};
     use crate::test_flow::statistics;
+
+    /// Statistics of a target that falls at 30 s while packets are lost, with these states of the connection.
+    fn lossy(states: &[(i64, bool)]) -> Flow {
+        let during = |at: f64| (29.0..32.0).contains(&at);
+        let mut flow = statistics(&[
+            (Quantity::Target, &|at| if at < 30.0 { 2e6 } else { 5e5 + 1e4 * at }),
+            (Quantity::SentRate, &|at| if at < 30.0 { 2e6 } else { 5e5 }),
+            (Quantity::PacketsSent, &|_| 100.0),
+            (Quantity::PacketsLost, &|at| if during(at) { 40.0 } else { 0.0 }),
+            (Quantity::RoundTrip, &|at| if (31.0..36.0).contains(&at) { 5.0 } else { 0.05 }),
+            (Quantity::Feedback, &|_| 1.0),
+        ]);
+        for (at, is_connected) in states {
+            flow.marks.push(Mark { at: Time::from_secs(*at), kind: MarkKind::Connected(*is_connected) });
+        }
+        flow
+    }
+
+    fn first_cause(flow: &Flow) -> &'static str {
+        of_flow(flow).iter().find(|finding| finding.episode.kind == EpisodeKind::Drop).unwrap().cause
+    }
+
+    #[test]
+    fn a_connection_that_was_lost_is_an_outage() {
+        let without = first_cause(&lossy(&[]));
+        assert_ne!(without, "outage");
+        assert_eq!(first_cause(&lossy(&[(0, true)])), without);
+        for lost in [[(27, false), (33, true)], [(31, false), (32, true)], [(34, false), (40, true)]] {
+            assert_eq!(first_cause(&lossy(&lost)), "outage", "{lost:?}");
+        }
+        assert_eq!(first_cause(&lossy(&[(31, false)])), "outage", "it did not return");
+        for elsewhere in [[(5, false), (9, true)], [(45, false), (50, true)]] {
+            assert_eq!(first_cause(&lossy(&elsewhere)), without, "{elsewhere:?}");
+        }
+        assert_eq!(lossy(&[(3, false), (4, false), (6, true), (50, false)]).disconnections().len(), 2);
+    }
+
+    #[test]
+    fn silence_on_a_path_that_answers_is_no_outage() {
+        let cause = |answers: f64| {
+            let paused = |at: f64| at >= 30.0;
+            first_cause(&statistics(&[
+                (Quantity::ReceivedRate, &|at| if paused(at) { 0.0 } else { 1e6 }),
+                (Quantity::PacketsSent, &|at| if paused(at) { 0.0 } else { 100.0 }),
+                (Quantity::PacketsLost, &|_| 0.0),
+                (Quantity::PathAnswers, &|at| if paused(at) { answers } else { 0.4 }),
+            ]))
+        };
+        assert_eq!([cause(0.0), cause(0.4)], ["outage", "application"]);
+    }
 
     /// Whether media stopped from 30 s to 34 s by what statistics say: lost packets of 100 in each second, and jitter, s.
     fn stopped(lost: &dyn Fn(f64) -> f64, jitter: &dyn Fn(f64) -> f64) -> bool {

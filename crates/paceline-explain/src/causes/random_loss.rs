@@ -26,6 +26,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     Some(Evidence {
         strength: if (queued || unseen || waited) && !is_random { Strength::Weak } else { Strength::Strong },
         text: match (queued, waited) {
+            _ if delays.is_none() => format!("{} of the packets lost; their delay is not in the input", percent(share)),
             (false, true) => format!("{} of the packets lost, only while others waited", percent(share)),
             (true, _) => format!("{} of the packets lost, with a queue and without", percent(share)),
             (false, false) => format!("{} of the packets lost, at unchanged delay", percent(share)),

@@ -27,6 +27,10 @@ const FLAT: f64 = 0.01;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (from, to) = (facts.episode.start - TimeDelta::from_secs(3), facts.episode.end + TimeDelta::from_secs(9));
+    // Packets of a connection that was lost are late when it returns.
+    if facts.disconnection().is_some() {
+        return None;
+    }
     let samples = facts.flow.get(Quantity::RoundTrip)?.within(from, to);
     // Delays are seen when they end; the first long one began before the rate was at its lowest.
     let began = |(at, delay): &(Time, f64)| *at - TimeDelta::from_secs_f64(*delay) <= facts.episode.end;

@@ -13,17 +13,17 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// Streams at most; further ones are left out.
-const STREAMS_MAX: usize = 1024;
+pub(crate) const STREAMS_MAX: usize = 1024;
 /// Packets of a stream from which extension ids are learnt.
 const LEARN: u32 = 400;
 /// This many packets of the same SSRC at least make a stream.
-const PACKETS_MIN: u32 = 20;
+pub(crate) const PACKETS_MIN: u32 = 20;
 
 /// Routes of a stream at most, and packets for each change between them at least: copies of a stream on two routes alternate.
-const ROUTES_MAX: usize = 8;
+pub(crate) const ROUTES_MAX: usize = 8;
 const PACKETS_PER_CHANGE: u32 = 20;
 /// A larger jump of sequence numbers is no loss: the stream was elsewhere, or began anew.
-const JUMP: u16 = 100;
+pub(crate) const JUMP: u16 = 100;
 /// Assumed: streams of which at least so many packets, and this share, are missing were not captured at the sender.
 const MISSING_MIN: u32 = 3;
 const MISSING_SHARE: f64 = 0.005;
@@ -64,20 +64,25 @@ pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<
 
 /// Returns why there is nothing to read.
 fn nothing(streams: &Streams, other: &Other, pass: &Pass) -> String {
-    let mut problem = match (other.datagrams, streams.is_empty()) {
+    let has_short = streams.values().any(|seen| seen.packets < PACKETS_MIN && rises(seen.packets, seen.steps));
+    let problem = match (other.datagrams, has_short) {
         (0, _) => "no UDP datagram in it".to_owned(),
-        (_, true) => "no RTP in it".to_owned(),
-        (_, false) => format!("RTP streams with fewer than {PACKETS_MIN} packets at most"),
+        (_, false) => "no RTP in it".to_owned(),
+        (_, true) => format!("RTP streams with fewer than {PACKETS_MIN} packets at most"),
     };
-    if other.turn {
-        problem += ", and TURN channels, whose content is not read";
-    }
-    unread(pass).map_or(problem.clone(), |links| format!("{problem}; {links}"))
+    std::iter::once(problem).chain(unread(pass)).collect::<Vec<_>>().join("; ")
 }
 
-fn unread(pass: &Pass) -> Option<String> {
-    let links: Vec<&str> = pass.links.iter().map(String::as_str).collect();
-    (!links.is_empty()).then(|| format!("packets of the link type {} are not read", links.join(", ")))
+/// Returns what is in the file, and not read.
+fn unread(pass: &Pass) -> impl Iterator<Item = String> {
+    let joined = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
+    let links = joined(pass.links.iter().map(String::as_str).collect());
+    let encrypted = joined(pass.encrypted.iter().copied().collect());
+    links.map(|links| format!("packets of the link type {links} are not read")).into_iter().chain(
+        encrypted.map(|tunnels| {
+            format!("the content of {tunnels} is encrypted and not read: capture on the interface of the tunnel, or at an endpoint")
+        }),
+    )
 }
 
 fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -> Call {
@@ -88,9 +93,6 @@ fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -
              receiver or with both ends in the file"
                 .to_owned(),
         );
-    }
-    if other.turn {
-        notes.push("packets in TURN channels are left out".to_owned());
     }
     if plans.iter().any(|plan| plan.is_guessed) {
         notes.push(
@@ -109,18 +111,25 @@ fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -
     call
 }
 
+/// Returns whether sequence numbers rise, of which there may be copies. Those of other protocols that look like RTP, such as names of
+/// DNS and NetBIOS, do not.
+pub(crate) fn rises(packets: u32, steps: u32) -> bool {
+    steps > 0 && 4 * u64::from(steps) >= u64::from(packets)
+}
+
 /// What else is in the file.
 #[derive(Default)]
 struct Other {
     datagrams: u64,
     dtls: bool,
-    turn: bool,
 }
 
 /// A stream of one SSRC at one interface.
 struct Seen {
     first: Time,
     packets: u32,
+    /// Sequence numbers that rose by little.
+    steps: u32,
     /// Packets that came in and went out.
     directions: [u32; 2],
     /// In order of appearance.
@@ -140,7 +149,6 @@ fn learn(streams: &mut Streams, other: &mut Other, datagram: &Datagram<'_>) {
     let Some(first) = datagram.payload.first() else { return };
     // Content types of DTLS, and its version (RFC 9147, section 4).
     other.dtls |= (20..=26).contains(first) && datagram.payload.get(1) == Some(&0xFE);
-    other.turn |= (64..80).contains(first);
     if is_rtcp(datagram.payload) {
         return;
     }
@@ -153,6 +161,7 @@ fn learn(streams: &mut Streams, other: &mut Other, datagram: &Datagram<'_>) {
     let seen = streams.entry(key).or_insert_with(|| Seen {
         first: datagram.at,
         packets: 0,
+        steps: 0,
         directions: [0; 2],
         routes: Vec::new(),
         route: datagram.route,
@@ -188,6 +197,7 @@ impl Seen {
         match sequence.wrapping_sub(self.highest) {
             0 => {}
             step if step < 1 << 15 => {
+                self.steps += u32::from(step <= JUMP);
                 self.missing += u32::from(if step <= JUMP { step - 1 } else { 0 });
                 self.highest = sequence;
             }
@@ -349,7 +359,7 @@ const SENDER_JITTER: f64 = 0.002;
 fn plan(streams: &Streams) -> Vec<FlowPlan> {
     let mut by_ssrc: BTreeMap<u32, Vec<(u32, &Seen)>> = BTreeMap::new();
     for ((ssrc, interface), seen) in streams {
-        if seen.packets >= PACKETS_MIN {
+        if seen.packets >= PACKETS_MIN && rises(seen.packets, seen.steps) {
             by_ssrc.entry(*ssrc).or_default().push((*interface, seen));
         }
     }

@@ -1,7 +1,7 @@
 //! pcapng and pcap files to UDP datagrams.
 
+use super::layers::{Packet, Unpacked, unpack};
 use crate::error::ReadError;
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use paceline_units::{Time, TimeDelta};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
@@ -9,8 +9,9 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
+
+pub use super::layers::Route;
 
 /// Name of the format.
 pub const FORMAT: &str = "pcapng";
@@ -18,9 +19,6 @@ pub const FORMAT: &str = "pcapng";
 const BUFFER: usize = 4 << 20;
 /// Link types at most that are named in a message.
 const LINKS_MAX: usize = 8;
-
-/// Addresses and ports of a packet.
-pub type Route = ((IpAddr, u16), (IpAddr, u16));
 
 /// Directions of a packet, as in the flags of pcapng.
 pub const INCOMING: u32 = 1;
@@ -55,6 +53,8 @@ pub struct Pass {
     pub cut: Option<String>,
     /// Link types that are not read.
     pub links: BTreeSet<String>,
+    /// Tunnels whose content is encrypted.
+    pub encrypted: BTreeSet<&'static str>,
     /// Time of the last packet.
     pub last: Time,
 }
@@ -80,15 +80,15 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
         pass.packets += 1;
         let at = Time::ZERO + TimeDelta::from_nanos(nanos);
         pass.last = pass.last.max(at);
-        let Some(unpacked) = unpack(link, data) else {
-            if pass.links.len() < LINKS_MAX {
-                pass.links.insert(format!("{link:?}"));
+        let direction = if direction == 0 { direction_of(link, data) } else { direction };
+        match unpack(link, data) {
+            Some(Packet::Datagram(Unpacked { route, payload, bytes })) => {
+                each(&Datagram { at, since, interface, direction, route, payload, bytes });
             }
-            return;
-        };
-        let direction = if direction == 0 { unpacked.direction } else { direction };
-        if let Some((route, payload, bytes)) = unpacked.packet.and_then(|packet| udp(&packet)) {
-            each(&Datagram { at, since, interface, direction, route, payload, bytes });
+            Some(Packet::Encrypted(tunnel)) => drop(pass.encrypted.insert(tunnel)),
+            Some(Packet::Other) => {}
+            None if pass.links.len() < LINKS_MAX => drop(pass.links.insert(format!("{link:?}"))),
+            None => {}
         }
     };
     let problem = if magic == [0x0A, 0x0D, 0x0D, 0x0A] {
@@ -140,54 +140,18 @@ pub fn damaged(at: u64, problem: &str) -> ReadError {
     ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem: problem.to_owned() }
 }
 
-/// A packet without the header of its link.
-struct Unpacked<'a> {
-    packet: Option<LaxSlicedPacket<'a>>,
-    direction: u32,
-}
-
-/// Removes the header of the link. `None`: the link type is not read.
-fn unpack(link: DataLink, data: &[u8]) -> Option<Unpacked<'_>> {
-    let of_type = |at: usize, from: usize| {
-        let kind = u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?]);
-        Some(LaxSlicedPacket::from_ether_type(EtherType(kind), data.get(from..)?))
+/// Returns the direction that the header of the link says. Linux "cooked": sent by somebody else to this host, or by this host.
+fn direction_of(link: DataLink, data: &[u8]) -> u32 {
+    let kind = match link {
+        DataLink::LINUX_SLL => data.first_chunk().map(|bytes| u16::from_be_bytes(*bytes)),
+        DataLink::LINUX_SLL2 => data.get(10).map(|byte| u16::from(*byte)),
+        _ => None,
     };
-    // The type of a packet: sent by somebody else to this host, or sent by this host.
-    let direction = |kind: Option<u16>| match kind {
+    match kind {
         Some(0) => INCOMING,
         Some(4) => OUTGOING,
         _ => 0,
-    };
-    let (packet, direction) = match link {
-        DataLink::ETHERNET => (LaxSlicedPacket::from_ethernet(data).ok(), 0),
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => (LaxSlicedPacket::from_ip(data).ok(), 0),
-        // Linux "cooked": the protocol in the last two of 16 bytes; version 2: in the first two of 20.
-        DataLink::LINUX_SLL => {
-            (of_type(14, 16), direction(data.first_chunk().map(|bytes: &[u8; 2]| u16::from_be_bytes(*bytes))))
-        }
-        DataLink::LINUX_SLL2 => (of_type(0, 20), direction(data.get(10).map(|byte| u16::from(*byte)))),
-        DataLink::NULL | DataLink::LOOP => (data.get(4..).and_then(|ip| LaxSlicedPacket::from_ip(ip).ok()), 0),
-        _ => return None,
-    };
-    Some(Unpacked { packet, direction })
-}
-
-/// Returns the route, the payload and the size of a packet with UDP, of which only the first bytes may exist.
-fn udp<'a>(packet: &LaxSlicedPacket<'a>) -> Option<(Route, &'a [u8], u64)> {
-    let Some(TransportSlice::Udp(udp)) = &packet.transport else { return None };
-    let (from, to, bytes): (IpAddr, IpAddr, u64) = match packet.net.as_ref()? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), header.total_len().into())
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let address = |bytes: [u8; 16]| IpAddr::from(Ipv6Addr::from(bytes));
-            (address(header.source()), address(header.destination()), 40 + u64::from(header.payload_length()))
-        }
-        LaxNetSlice::Arp(_) => return None,
-    };
-    Some((((from, udp.source_port()), (to, udp.destination_port())), udp.payload(), bytes))
+    }
 }
 
 impl From<std::io::Error> for ReadError {

@@ -1,21 +1,26 @@
-//! Samples of getStats as JSON lines: one report a line, as an object by id, as a list, or inside an object with `stats`, `report`,
-//! `reports` or `value`; and dumps of rtcstats, whose lines are `[method, connection, value, …, time]`.
+//! Samples of getStats as JSON in the shapes in which people store them, and dumps of rtcstats.
+//!
+//! A report is an object by id, a list of objects or of `[id, object]`, or stands inside other objects and lists, with a time beside it.
+//! Lines of rtcstats are `[method, connection, value, …, time]`.
 
-use super::internals::LEGACY;
+use super::internals::{LEGACY, milliseconds};
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{Sample, Statistics, Tee, number, session_cap};
+use crate::statistics::{Sample, Statistics, Tee, is_connected, is_state, number, session_cap};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+use values::Values;
+
+mod abbreviations;
+mod servers;
+mod values;
 
 /// Name of the format.
 pub const FORMAT: &str = "getstats-lines";
 /// First line of a dump of rtcstats.
 pub const RTCSTATS: &str = "RTCStatsDump";
 
-/// The longest line: a report of hundreds of streams is below 1 MB.
-const LINE_MAX: u64 = 32 << 20;
 /// Connections and objects at most.
 const CONNECTIONS_MAX: usize = 64;
 const OBJECTS_MAX: usize = 4096;
@@ -26,6 +31,8 @@ struct Connection {
     statistics: Statistics,
     /// The last report, for lines that have only what changed.
     last: BTreeMap<String, Map<String, Value>>,
+    /// A time that is missing is that of the last report.
+    keeps_times: bool,
     legacy: bool,
 }
 
@@ -34,104 +41,215 @@ struct Lines<'a> {
     tee: &'a mut Tee<'a>,
     connections: BTreeMap<String, Connection>,
     clock_ms: f64,
-    /// Reports with statistics.
+    /// Objects with statistics.
     understood: u64,
-    compressed: bool,
+    /// Reports leave out what is gone, as those of Jitsi, and not what did not change.
+    leaves_out_gone: bool,
+    /// Abbreviations without a name.
+    unknown: BTreeSet<String>,
     notes: Vec<String>,
 }
 
 /// Reads samples, each of which `tee` receives too.
 ///
 /// # Errors
-/// A line is no JSON or no report, or nothing in them sent or received RTP.
-pub fn read<'a>(mut input: impl BufRead, tee: &'a mut Tee<'a>) -> Result<Call, ReadError> {
-    let mut lines =
-        Lines { tee, connections: BTreeMap::new(), clock_ms: 0.0, understood: 0, compressed: false, notes: Vec::new() };
-    let (mut line, mut number_of_line, mut any) = (Vec::new(), 0u64, false);
-    loop {
-        line.clear();
-        number_of_line += 1;
-        let count = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
-        if count == 0 {
-            break;
+/// A value is no JSON or is too long, or nothing in them sent or received RTP.
+pub fn read<'a>(input: impl BufRead, tee: &'a mut Tee<'a>) -> Result<Call, ReadError> {
+    let mut lines = Lines {
+        tee,
+        connections: BTreeMap::new(),
+        clock_ms: 0.0,
+        understood: 0,
+        leaves_out_gone: false,
+        unknown: BTreeSet::new(),
+        notes: Vec::new(),
+    };
+    let mut values = Values::new(input);
+    let mut damage: Option<(u64, u64, String)> = None;
+    while let Some(found) = values.next()? {
+        if let Some(value) = &found.value {
+            lines.document(value, "", None);
         }
-        if count as u64 == LINE_MAX {
-            return Err(damaged(number_of_line, format!("longer than {} MB", LINE_MAX >> 20)));
+        if let Some(problem) = found.problem {
+            damage.get_or_insert((0, found.line, problem)).0 += 1;
         }
-        let text = line.trim_ascii();
-        if text.is_empty() || text == RTCSTATS.as_bytes() {
-            continue;
+    }
+    match damage {
+        Some((_, line, problem)) if lines.understood == 0 => {
+            let problem = format!("no JSON: {problem}; the usual form is one report per line");
+            return Err(ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem });
         }
-        let value: Value = match serde_json::from_slice(text) {
-            Ok(value) => value,
-            // A cut last line is usual in logs.
-            Err(error) if lines.understood > 0 => {
-                let note = format!("line {number_of_line} is no JSON ({error}); the lines after it are not read");
-                lines.notes.push(note);
-                break;
-            }
-            // One report on several lines.
-            Err(error) if error.is_eof() && !any => {
-                lines.documents(line, &mut input, number_of_line)?;
-                break;
-            }
-            Err(error) => return Err(damaged(number_of_line, format!("no JSON: {error}"))),
-        };
-        any = true;
-        if !lines.document(value) {
-            return Err(damaged(number_of_line, "neither an object nor a list".to_owned()));
-        }
+        Some((count, line, problem)) => lines.notes.push(format!(
+            "{count} of the values are cut or damaged, first at line {line} ({problem}); their whole parts are used"
+        )),
+        None => {}
     }
     lines.finish()
 }
 
-fn damaged(line: u64, problem: String) -> ReadError {
-    ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem }
-}
-
 impl Lines<'_> {
-    /// Reads documents that have line breaks.
-    fn documents(&mut self, begun: Vec<u8>, input: &mut impl BufRead, line: u64) -> Result<(), ReadError> {
-        let mut text = begun;
-        input.take(LINE_MAX).read_to_end(&mut text)?;
-        for value in serde_json::Deserializer::from_slice(&text).into_iter::<Value>() {
-            match value {
-                Ok(value) => drop(self.document(value)),
-                Err(error) if self.understood > 0 => {
-                    self.notes.push(format!("the text is cut or damaged ({error}); what precedes is used"));
-                    break;
-                }
-                Err(error) => {
-                    return Err(damaged(line, format!("no JSON: {error}; the usual form is one report per line")));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a report, several, or an event. Returns false if it is none.
-    fn document(&mut self, value: Value) -> bool {
+    /// Reads a report, an event of rtcstats, or anything that contains some of them.
+    fn document(&mut self, value: &Value, connection: &str, time_ms: Option<f64>) {
         match value {
-            Value::Array(items) if items.first().is_some_and(|first| first.is_object()) => {
-                let connection = connection(&mut self.connections, "");
-                for members in items.iter().filter_map(Value::as_object) {
-                    self.understood += u64::from(report(connection, self.tee, members, None));
+            // The message of a socket in a log.
+            Value::String(text) if text.starts_with(['[', '{']) => {
+                if let Ok(value) = serde_json::from_str(text) {
+                    self.document(&value, connection, time_ms);
                 }
             }
-            Value::Array(items) => match event(&mut self.connections, self.tee, &items, &mut self.clock_ms) {
-                Event::Report => self.understood += 1,
-                Event::Compressed => self.compressed = true,
-                Event::Other => {}
+            Value::Array(items) => match items.as_slice() {
+                [Value::String(_) | Value::Number(_), _, _, ..] => self.event(items),
+                _ if items.iter().any(|item| entry(item).is_some()) => {
+                    self.report(connection, items.iter().filter_map(entry).collect(), time_ms);
+                }
+                _ if items.iter().any(is_statistics) => {
+                    self.report(
+                        connection,
+                        items.iter().filter_map(Value::as_object).map(|s| (None, s)).collect(),
+                        time_ms,
+                    );
+                }
+                _ => items.iter().for_each(|item| self.document(item, connection, time_ms)),
             },
-            Value::Object(members) => {
-                self.understood += u64::from(report(connection(&mut self.connections, ""), self.tee, &members, None));
-            }
-            _ => return false,
+            Value::Object(members) => self.object(value, members, connection, time_ms),
+            _ => {}
         }
-        true
     }
 
-    fn finish(self) -> Result<Call, ReadError> {
+    fn object(&mut self, value: &Value, members: &Map<String, Value>, connection: &str, time_ms: Option<f64>) {
+        let time_ms = TIMES.iter().find_map(|name| members.get(*name).and_then(time)).or(time_ms);
+        let handle = members.get("handle_id").filter(|_| connection.is_empty()).map(Value::to_string);
+        let connection = handle.as_deref().unwrap_or(connection);
+        if is_statistics(value) {
+            return self.report(connection, vec![(None, members)], time_ms);
+        }
+        if members.iter().any(|(id, value)| is_statistics(value) || self.is_known(connection, id)) {
+            return self.map(connection, members, time_ms);
+        }
+        let parts: Vec<_> =
+            members.iter().filter(|(_, value)| !value.is_number() && has_statistics(value, DEPTH)).collect();
+        // Several reports side by side are those of several times, or of several connections.
+        let are_times = parts.iter().all(|(name, _)| time(&Value::String((*name).clone())).is_some());
+        for (name, value) in &parts {
+            match (are_times, parts.len() > 1 && connection.is_empty()) {
+                (true, _) => self.document(value, connection, time(&Value::String((*name).clone()))),
+                (false, true) => self.document(value, name, time_ms),
+                (false, false) => self.document(value, connection, time_ms),
+            }
+        }
+    }
+
+    /// Returns whether the last report of a connection has this id.
+    fn is_known(&self, connection: &str, id: &str) -> bool {
+        self.connections.get(connection).is_some_and(|connection| connection.last.contains_key(id))
+    }
+
+    /// Reads an object of objects by id, in which null stands for one that is gone. Returns whether it has statistics.
+    fn map(&mut self, name: &str, members: &Map<String, Value>, time_ms: Option<f64>) {
+        let connection = connection(&mut self.connections, name);
+        let absent = |id: &&String| self.leaves_out_gone && !members.contains_key(*id);
+        let absent: Vec<String> = connection.last.keys().filter(absent).cloned().collect();
+        for id in members.iter().filter(|(_, value)| value.is_null()).map(|(id, _)| id).chain(&absent) {
+            connection.last.remove(id);
+            connection.add(self.tee, &Sample::Removed { id });
+        }
+        let statistics = members.iter().filter_map(|(id, value)| Some((Some(id.as_str()), value.as_object()?)));
+        self.report(name, statistics.collect(), time_ms);
+    }
+
+    /// Reads the objects of a report, with their ids.
+    fn report(&mut self, name: &str, mut objects: Vec<(Option<&str>, &Map<String, Value>)>, time_ms: Option<f64>) {
+        // The transport first: it names the pair of candidates that is used.
+        objects.sort_by_key(|(_, values)| values.get("type").is_none_or(|kind| kind != "transport"));
+        let connection = connection(&mut self.connections, name);
+        connection.keeps_times = self.leaves_out_gone;
+        for (id, values) in objects {
+            let id = id.map_or_else(|| id_of(values), str::to_owned);
+            let read = match servers::standard(&id, values) {
+                Some(objects) => {
+                    objects.iter().filter(|(id, values)| connection.sample(self.tee, id, values, time_ms)).count()
+                }
+                None => usize::from(connection.sample(self.tee, &id, values, time_ms)),
+            };
+            self.understood += read as u64;
+        }
+    }
+
+    /// Reads an event of rtcstats.
+    fn event(&mut self, items: &[Value]) {
+        let [method, name, value, after @ ..] = items else { return };
+        // The time is last; newer dumps of Jitsi have a sequence number after it.
+        let first = after.first().and_then(number).filter(|time| *time >= EPOCH_MS);
+        self.leaves_out_gone |= first.is_some() && after.len() == 2;
+        if let Some(time) = first.or(after.last().and_then(number)) {
+            self.clock_ms = if time >= EPOCH_MS { time } else { self.clock_ms + time.max(0.0) };
+        }
+        let method = method.as_str().or(method.as_u64().map(abbreviations::method)).unwrap_or_default();
+        let (name, at_ms) = (name.as_str().unwrap_or_default(), self.clock_ms);
+        match (method, value) {
+            ("connectionInfo", _) => self.leaves_out_gone |= value.get("statsFormat").is_some(),
+            ("g" | "getStats", Value::Object(members)) if method == "g" || members.contains_key("t") => {
+                self.compressed(name, members);
+            }
+            ("getStats" | "getstats", Value::Object(members)) => {
+                let shared = members.get("timestamp").and_then(number).filter(|time| *time > 0.0);
+                match members.values().any(|value| has_statistics(value, 1)) || !members.values().all(Value::is_array) {
+                    true => self.map(name, members, shared.or(Some(at_ms))),
+                    false => self.document(value, name, Some(at_ms)),
+                }
+            }
+            ("getStats" | "getstats", _) => self.document(value, name, Some(at_ms)),
+            (event, Value::String(state)) if is_state(event) => {
+                if let Some(is_connected) = is_connected(state) {
+                    let connection = connection(&mut self.connections, name);
+                    connection.add(self.tee, &Sample::Connected { at_ms, is_connected });
+                }
+            }
+            ("setRemoteDescription", _) => {
+                let sdp = value.get("sdp").or(value.get(0).and_then(|first| first.get("sdp"))).unwrap_or(value);
+                if let Some(bps) = sdp.as_str().and_then(session_cap) {
+                    connection(&mut self.connections, name).add(self.tee, &Sample::Cap { at_ms, bps });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a report of rtcstats-js 2: only what changed, under abbreviated names. What is absent did not change.
+    fn compressed(&mut self, name: &str, members: &Map<String, Value>) {
+        let at_ms =
+            ["t", "timestamp"].iter().find_map(|name| members.get(*name).and_then(number)).unwrap_or(self.clock_ms);
+        let mut report: Map<String, Value> = members.clone();
+        report.retain(|id, _| id != "t" && id != "timestamp");
+        for value in report.values_mut() {
+            let Value::Object(values) = value else { continue };
+            *values = std::mem::take(values).into_iter().filter_map(|(key, value)| self.full(&key, value)).collect();
+            values.entry("timestamp").or_insert(at_ms.into());
+        }
+        let last = &connection(&mut self.connections, name).last;
+        for id in last.keys().filter(|id| !members.contains_key(*id)) {
+            report.insert(id.clone(), serde_json::json!({"timestamp": at_ms}));
+        }
+        self.map(name, &report, Some(at_ms));
+    }
+
+    /// Returns the full name of a property, and the value with the full name of a type.
+    fn full(&mut self, key: &str, value: Value) -> Option<(String, Value)> {
+        let Some(name) = abbreviations::property(key) else {
+            if self.unknown.len() < UNKNOWN_MAX {
+                self.unknown.insert(key.to_owned());
+            }
+            return None;
+        };
+        let kind = number(&value).filter(|_| name == "type").and_then(abbreviations::kind);
+        Some((name.to_owned(), kind.map_or(value, Value::from)))
+    }
+
+    fn finish(mut self) -> Result<Call, ReadError> {
+        if !self.unknown.is_empty() {
+            let names: Vec<String> = self.unknown.into_iter().collect();
+            self.notes.push(format!("abbreviations without a known name are left out: {}", names.join(", ")));
+        }
         let mut call = Call { format: FORMAT.to_owned(), notes: self.notes, ..Call::default() };
         let legacy = self.connections.values().any(|connection| connection.legacy);
         let parts = self.connections.into_values().map(|connection| connection.statistics.finish(FORMAT, ""));
@@ -150,17 +268,116 @@ impl Lines<'_> {
         call.notes.sort();
         call.notes.dedup();
         if call.flows.is_empty() {
-            let problem = match (legacy, self.compressed) {
-                (true, _) => LEGACY,
-                (_, true) => {
-                    "the reports have abbreviated names, which are not read; export the dump without compression"
-                }
-                _ => call.why_empty("no line has outbound-rtp or inbound-rtp statistics of two times"),
+            let problem = match legacy {
+                true => LEGACY,
+                false => call.why_empty("no report has outbound-rtp or inbound-rtp statistics of two times"),
             };
             return Err(ReadError::Empty { format: FORMAT, problem: problem.to_owned() });
         }
         Ok(call)
     }
+}
+
+/// Times above this are since 1970 and not since the last line: 1973, in ms.
+const EPOCH_MS: f64 = 1e11;
+/// Members that may have the time of a report.
+const TIMES: [&str; 6] = ["timestamp", "time", "ts", "date", "createdAt", "t"];
+/// Levels in which reports are looked for, and abbreviations that are named, at most.
+const DEPTH: u32 = 8;
+const UNKNOWN_MAX: usize = 16;
+
+/// Reads a time as ms: numbers of ms, of seconds or of µs since 1970, and ISO 8601.
+fn time(value: &Value) -> Option<f64> {
+    let time = number(value).or_else(|| milliseconds(value.as_str()?)).filter(|time| *time > 0.0)?;
+    Some(match time {
+        // Seconds of the years 2001 to 2286.
+        1e9..1e10 => time * 1e3,
+        // Firefox and some libraries give µs.
+        1e14.. => time / 1e3,
+        _ => time,
+    })
+}
+
+/// Returns whether it is an object of a report.
+fn is_statistics(value: &Value) -> bool {
+    value.as_object().is_some_and(|values| kind_of(values).is_some() || servers::is_janus(values))
+}
+
+/// Returns the type of an object of a report, by its members if it is not named.
+fn kind_of(values: &Map<String, Value>) -> Option<&str> {
+    let has = |names: [&str; 2]| names.into_iter().all(|name| values.contains_key(name));
+    match values.get("type").and_then(Value::as_str) {
+        Some(kind) if KINDS.contains(&kind) || kind.starts_with("goog") => Some(kind),
+        Some(_) => None,
+        None if has(["bytesSent", "packetsSent"]) && has(["ssrc"; 2]) => Some("outbound-rtp"),
+        None if has(["bytesReceived", "packetsReceived"]) && has(["ssrc"; 2]) => Some("inbound-rtp"),
+        None if has(["fractionLost", "roundTripTime"]) => Some("remote-inbound-rtp"),
+        None if has(["state", "currentRoundTripTime"]) => Some("candidate-pair"),
+        None => None,
+    }
+}
+
+/// Types of objects: of the standard, of mediasoup, and those of legacy statistics.
+const KINDS: &[&str] = &[
+    "candidate-pair",
+    "certificate",
+    "codec",
+    "compute-pressure",
+    "csrc",
+    "data-channel",
+    "ice-server",
+    "inbound-rtp",
+    "local-candidate",
+    "media-playout",
+    "media-source",
+    "outbound-rtp",
+    "peer-connection",
+    "plain-rtp-transport",
+    "receiver",
+    "remote-candidate",
+    "remote-inbound-rtp",
+    "remote-outbound-rtp",
+    "sender",
+    "ssrc",
+    "stream",
+    "track",
+    "transceiver",
+    "transport",
+    "VideoBwe",
+    "webrtc-transport",
+];
+
+/// Returns whether a value contains statistics, or text that may.
+fn has_statistics(value: &Value, depth: u32) -> bool {
+    if is_statistics(value) {
+        return true;
+    }
+    match value {
+        Value::Array(items) if depth > 0 => items.iter().any(|item| has_statistics(item, depth - 1)),
+        Value::Object(members) if depth > 0 => members.values().any(|member| has_statistics(member, depth - 1)),
+        Value::String(text) => text.starts_with(['[', '{']),
+        _ => false,
+    }
+}
+
+/// Reads an entry of a map, `[id, object]`.
+fn entry(value: &Value) -> Option<(Option<&str>, &Map<String, Value>)> {
+    match value.as_array()?.as_slice() {
+        [Value::String(id), statistics @ Value::Object(values)] if is_statistics(statistics) => {
+            Some((Some(id), values))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the id of an object, or what distinguishes it from others.
+fn id_of(values: &Map<String, Value>) -> String {
+    if let Some(id) = values.get("id").and_then(Value::as_str) {
+        return id.to_owned();
+    }
+    let names = ["type", "transportId", "ssrc", "rtxSsrc", "rid", "mid", "mindex", "media"];
+    let parts = names.iter().filter_map(|name| values.get(*name)).map(Value::to_string);
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 fn connection<'a>(connections: &'a mut BTreeMap<String, Connection>, name: &str) -> &'a mut Connection {
@@ -176,191 +393,34 @@ impl Connection {
         tee(&self.name, sample);
         self.statistics.add(sample);
     }
-}
 
-enum Event {
-    Report,
-    Compressed,
-    Other,
-}
-
-/// Times above this are since 1970 and not since the last line: 2001, in ms.
-const EPOCH_MS: f64 = 1e12;
-
-/// Reads an event of rtcstats.
-fn event(
-    connections: &mut BTreeMap<String, Connection>,
-    tee: &mut Tee<'_>,
-    items: &[Value],
-    clock_ms: &mut f64,
-) -> Event {
-    let [method, name, value, after @ ..] = items else { return Event::Other };
-    // The time is last; newer dumps of Jitsi have a sequence number after it.
-    let first = after.first().and_then(number).filter(|time| *time >= EPOCH_MS);
-    if let Some(time) = first.or(after.last().and_then(number)) {
-        *clock_ms = if time >= EPOCH_MS { time } else { *clock_ms + time.max(0.0) };
-    }
-    let Some(method) = method.as_str() else {
-        // The code of a method: a report is an object of objects.
-        let is_report = |members: &Map<String, Value>| !members.is_empty() && members.values().all(Value::is_object);
-        let is_report = name.is_string() && value.as_object().is_some_and(is_report);
-        return if is_report { Event::Compressed } else { Event::Other };
-    };
-    let connection = connection(connections, name.as_str().unwrap_or_default());
-    match method {
-        "getStats" | "getstats" => match value.as_object() {
-            Some(members) if report(connection, tee, members, Some(*clock_ms)) => Event::Report,
-            Some(members) if members.is_empty() => Event::Other,
-            None if value.is_null() => Event::Other,
-            _ => Event::Compressed,
-        },
-        "g" => Event::Compressed,
-        "setRemoteDescription" => {
-            let sdp = value.get("sdp").or(value.get(0).and_then(|first| first.get("sdp"))).unwrap_or(value);
-            if let Some(bps) = sdp.as_str().and_then(session_cap) {
-                connection.add(tee, &Sample::Cap { at_ms: *clock_ms, bps });
-            }
-            Event::Other
+    /// Reads one object. Metrics that are missing are as in the last report.
+    fn sample(&mut self, tee: &mut Tee<'_>, id: &str, values: &Map<String, Value>, time_ms: Option<f64>) -> bool {
+        let known = self.last.contains_key(id);
+        if !known && (kind_of(values).is_none() && !values.contains_key("type") || self.last.len() >= OBJECTS_MAX) {
+            return false;
         }
-        _ => Event::Other,
-    }
-}
-
-/// Reads a report. Returns whether it has statistics.
-fn report(connection: &mut Connection, tee: &mut Tee<'_>, members: &Map<String, Value>, time_ms: Option<f64>) -> bool {
-    for inner in ["stats", "report", "reports", "value", "data"] {
-        let time = members.get("timestamp").or(members.get("time")).and_then(number).or(time_ms);
-        match members.get(inner) {
-            Some(Value::Object(inner)) => return report(connection, tee, inner, time),
-            Some(Value::Array(items)) => {
-                let read = items.iter().filter(|item| object(connection, tee, item, time)).count();
-                return read > 0;
-            }
-            _ => {}
+        let merged = self.last.entry(id.to_owned()).or_default();
+        for (name, value) in values {
+            merged.insert(name.clone(), value.clone());
         }
-    }
-    if members.contains_key("type") && members.contains_key("id") {
-        return object(connection, tee, &Value::Object(members.clone()), time_ms);
-    }
-    let shared = members.get("timestamp").and_then(number).filter(|time| *time > 0.0).or(time_ms);
-    // The transport first: it names the pair of candidates that is used.
-    let mut any = false;
-    let is_transport = |value: &Value| value["type"] == "transport";
-    let (first, rest): (Vec<_>, Vec<_>) = members.iter().partition(|(_, value)| is_transport(value));
-    for (id, value) in first.into_iter().chain(rest) {
-        match value {
-            Value::Object(values) => any |= sample(connection, tee, id, values, shared),
-            Value::Null => {
-                connection.last.remove(id);
-                connection.add(tee, &Sample::Removed { id });
-            }
-            _ => {}
+        if let Some(kind) = kind_of(values).filter(|_| !merged.contains_key("type")) {
+            merged.insert("type".to_owned(), kind.into());
         }
+        // Of a remote object the time is that of its RTCP report, which repeats; a time of 0 stands for that of the report.
+        let own = values.get("timestamp").and_then(time);
+        let Some(at_ms) = own.or(time_ms).or(merged.get("timestamp").and_then(time)) else { return false };
+        if own.is_some() || !self.keeps_times {
+            merged.insert("timestamp".to_owned(), at_ms.into());
+        }
+        let kind = merged.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.legacy |= matches!(kind.as_str(), "ssrc" | "VideoBwe") || kind.starts_with("goog");
+        let sample = Sample::Object { id, kind: &kind, at_ms, values: merged };
+        tee(&self.name, &sample);
+        self.statistics.add(&sample);
+        true
     }
-    any
-}
-
-fn object(connection: &mut Connection, tee: &mut Tee<'_>, item: &Value, time_ms: Option<f64>) -> bool {
-    match (item.as_object(), item["id"].as_str()) {
-        (Some(values), Some(id)) => sample(connection, tee, id, values, time_ms),
-        _ => false,
-    }
-}
-
-/// Reads one object. Metrics that are missing are as in the last report.
-fn sample(
-    connection: &mut Connection,
-    tee: &mut Tee<'_>,
-    id: &str,
-    values: &Map<String, Value>,
-    time_ms: Option<f64>,
-) -> bool {
-    let known = connection.last.contains_key(id);
-    if !known && (!values.contains_key("type") || connection.last.len() >= OBJECTS_MAX) {
-        return false;
-    }
-    let merged = connection.last.entry(id.to_owned()).or_default();
-    for (name, value) in values {
-        merged.insert(name.clone(), value.clone());
-    }
-    // Of a remote object the time is that of its RTCP report, which repeats; a time of 0 stands for that of the report.
-    let own = values.get("timestamp").and_then(number).filter(|time| *time > 0.0);
-    let Some(at) = own.or(time_ms).or(merged.get("timestamp").and_then(number)) else { return false };
-    // Firefox and some libraries give µs.
-    let at = if at > 1e14 { at / 1e3 } else { at };
-    let kind = merged.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    connection.legacy |= matches!(kind.as_str(), "ssrc" | "VideoBwe") || kind.starts_with("goog");
-    let sample = Sample::Object { id, kind: &kind, at_ms: at, values: merged };
-    tee(&connection.name, &sample);
-    connection.statistics.add(&sample);
-    true
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: impl AsRef<[u8]>) -> Result<Call, ReadError> {
-        super::read(text.as_ref(), &mut |_, _| ())
-    }
-
-    fn failed(text: &str) -> String {
-        read(text).unwrap_err().to_string()
-    }
-
-    fn report(second: u64) -> Value {
-        let ms = 1_700_000_000_000 + 1000 * second;
-        serde_json::json!({"O": {"id": "O", "type": "outbound-rtp", "timestamp": ms, "bytesSent": 100_000 * second}})
-    }
-
-    #[test]
-    fn reports_with_line_breaks_are_read_like_lines() {
-        let reports: Vec<Value> = (0..20).map(report).collect();
-        let lines: String = reports.iter().map(|report| format!("{report}\n")).collect();
-        let expected = read(lines).unwrap();
-        let pretty: String = reports.iter().map(|report| format!("{report:#}\n")).collect();
-        assert_eq!(read(&pretty).unwrap(), expected);
-        assert_eq!(read(format!("{:#}", Value::from(reports))).unwrap(), expected);
-        let cut = read(&pretty.as_bytes()[..pretty.len() - 40]).unwrap();
-        assert!(cut.notes.iter().any(|note| note.contains("cut or damaged")), "{:?}", cut.notes);
-        assert!(failed("{\n\"a\": 1").contains("one report per line"));
-    }
-
-    #[test]
-    fn messages_distinguish_legacy_and_abbreviated_reports_from_none() {
-        for kind in ["ssrc", "googCandidatePair", "VideoBwe"] {
-            let text = format!("[\"getStats\",\"PC_0\",{{\"a\":{{\"type\":\"{kind}\"}}}},1700000000000]\n");
-            assert!(failed(&text).contains("legacy"), "{kind}: {}", failed(&text));
-        }
-        let abbreviated = "[7,\"PC_0\",{\"a\":{\"b\":1}},1700000000000]\n";
-        assert!(failed(abbreviated).contains("abbreviated"), "{}", failed(abbreviated));
-        let none = "[39,null,{\"a\":1},1700000000000]\n[61,null,[[\"video\",\"a\",\"b\"]],\"60-0\",1040]\n[\"close\",null,1001,2353]\n";
-        assert!(failed(none).contains("no line has"), "{}", failed(none));
-    }
-
-    #[test]
-    fn a_sequence_number_is_not_the_time() {
-        let line = |second: u64| {
-            format!(
-                "{}\n",
-                serde_json::json!(["getstats", "PC_0", report(second), 1_700_000_000_000 + 1000 * second, second])
-            )
-        };
-        let text: String = (0..20).map(line).collect();
-        let text = text.replace("\"timestamp\":17", "\"was\":17");
-        let call = read(text).unwrap();
-        assert_eq!(call.flows[0].span.1, paceline_units::Time::from_secs(19));
-    }
-
-    #[test]
-    fn connections_without_flows_have_no_number() {
-        let line = |name: &str, second: u64| {
-            let report = if name == "PC_1" { serde_json::json!({}) } else { report(second) };
-            format!("{}\n", serde_json::json!(["getstats", name, report, 1_700_000_000_000 + 1000 * second]))
-        };
-        let all = (0..20).flat_map(|second| ["PC_0", "PC_1", "PC_2"].map(|name| line(name, second)));
-        let call = read(all.collect::<String>()).unwrap();
-        let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
-        assert_eq!(names, ["connection 1 sent", "connection 2 sent"]);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod datagram;
 pub mod event_log;
 pub mod internals;
+mod layers;
 pub mod lines;
 pub mod run;
 
@@ -93,7 +94,8 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     if CAPTURES.iter().any(|magic| head.starts_with(magic)) {
         return Some(Format::Capture);
     }
-    let text = head.trim_ascii_start();
+    // A byte order mark may precede text.
+    let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     match text.first()? {
         _ if text.starts_with(lines::RTCSTATS.as_bytes()) => Some(Format::Lines),
         b'{' => {

@@ -3,6 +3,7 @@
 
 use super::write_error;
 use crate::error::ReadError;
+use crate::readers::capture::{JUMP, PACKETS_MIN, ROUTES_MAX, STREAMS_MAX, rises};
 use crate::readers::datagram::{Datagram, FORMAT, Route, each_datagram};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use pcap_file::DataLink;
@@ -22,12 +23,6 @@ const NAMES: [u8; 2] = [202, 203];
 const COPIED: [u8; 7] = [192, 193, 200, 201, 205, 206, 207];
 /// The header of an RTCP packet, in clear in SRTCP too.
 const RTCP_HEADER: usize = 8;
-/// As for the reader: streams at most, their packets at least, and routes of each at most.
-const STREAMS_MAX: usize = 1024;
-const PACKETS_MIN: u32 = 20;
-const ROUTES_MAX: usize = 8;
-/// Sequence numbers of a stream rise by at most so much.
-const STEP_MAX: u16 = 100;
 
 type Open<'a> = &'a mut dyn FnMut() -> Result<Box<dyn Read>, ReadError>;
 
@@ -74,7 +69,7 @@ impl Streams {
         }
         let stream = self.0.entry(key).or_default();
         let step = header.sequence.wrapping_sub(stream.highest);
-        stream.steps += u32::from(stream.packets > 0 && (1..=STEP_MAX).contains(&step));
+        stream.steps += u32::from(stream.packets > 0 && (1..=JUMP).contains(&step));
         if stream.packets == 0 || step < 1 << 15 {
             stream.highest = header.sequence;
         }
@@ -86,9 +81,8 @@ impl Streams {
 
     /// Returns the interfaces and routes of streams. In a stream, of which there may be a copy, sequence numbers rise.
     fn routes(&self) -> BTreeSet<(u32, Route)> {
-        let streams = self.0.iter().filter(|(_, stream)| {
-            stream.packets >= PACKETS_MIN && 4 * u64::from(stream.steps) >= u64::from(stream.packets)
-        });
+        let streams =
+            self.0.iter().filter(|(_, stream)| stream.packets >= PACKETS_MIN && rises(stream.packets, stream.steps));
         let routes =
             streams.flat_map(|((_, interface), stream)| stream.routes.iter().map(|route| (*interface, *route)));
         routes.collect()

@@ -38,6 +38,10 @@ impl<'a> Copy<'a> {
             Sample::Cap { at_ms, bps } => {
                 json!(["setRemoteDescription", connection, format!("b=TIAS:{bps}"), at_ms.max(EARLIEST_MS)])
             }
+            Sample::Connected { at_ms, is_connected } => {
+                let state = if is_connected { "connected" } else { "disconnected" };
+                json!(["onconnectionstatechange", connection, state, at_ms.max(EARLIEST_MS)])
+            }
         };
         self.result = writeln!(self.output, "{line}");
     }
@@ -102,13 +106,14 @@ mod tests {
                 "mediaSourceId": "me-cam", "qualityLimitationReason": "Me Myself", "active": second < 10});
             text += &format!("{}\n", json!(["getstats", "me@a.example", {"O-me": object}, at]));
         }
+        text += "[\"oniceconnectionstatechange\",\"me@a.example\",\"failed\",1700000015000]\n";
         text += "[\"setRemoteDescription\",\"me@a.example\",{\"sdp\":\"o=me 1\\r\\nb=AS:300\\r\\n\"},1700000020000]\n";
         let (copy, [before, after]) = copied(&text);
         for secret in ["cam", "me", "example", "Myself"] {
             let quoted = copy.replace("mediaSourceId", "").replace("timestamp", "");
             assert!(text.contains(secret) && !quoted.contains(secret), "{secret} is in {copy}");
         }
-        assert_eq!((after.len(), after[0].marks.len()), (1, 3), "{:?}", after[0].marks);
+        assert_eq!((after.len(), after[0].marks.len()), (1, 4), "{:?}", after[0].marks);
         assert_eq!(after, before);
     }
 

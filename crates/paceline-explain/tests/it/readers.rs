@@ -60,6 +60,24 @@ fn connections_of_a_dump_are_numbered_if_they_have_flows() {
     assert_eq!(notes, call.notes);
 }
 
+/// States have `on` and quotes in some versions.
+#[test]
+fn states_of_the_connection_are_read_from_dumps_and_from_events() {
+    let began = 1_767_225_600_000u64;
+    for (event, lost) in [("iceconnectionstatechange", "disconnected"), ("onconnectionstatechange", "\"failed\"")] {
+        let mut dump: serde_json::Value = serde_json::from_str(&samples::internals()).unwrap();
+        let log = dump["PeerConnections"]["9-1"]["updateLog"].as_array_mut().unwrap();
+        let state = |state: &str, second: u64| serde_json::json!({"type": event, "value": state, "timestamp": began + 1000 * second});
+        log.extend([state("checking", 0), state(lost, 12), state("connected", 15)]);
+        let expected = [(Time::from_secs(12), Time::from_secs(15))];
+        assert_eq!(read_bytes(dump.to_string().as_bytes()).unwrap().flows[0].disconnections(), expected);
+        let event =
+            |state: &str, second: u64| serde_json::json!([event, "9-1", state, began + 1000 * second]).to_string();
+        let text = format!("{}{}\n{}\n", samples::rtcstats(), event(lost, 12), event("completed", 15));
+        assert_eq!(read_bytes(text.as_bytes()).unwrap().flows[0].disconnections(), expected);
+    }
+}
+
 #[test]
 fn reads_lines_of_getstats_and_of_rtcstats() {
     let call = read_bytes(samples::lines().as_bytes()).unwrap();
@@ -124,7 +142,7 @@ fn broken_inputs_are_errors_with_a_place_and_a_hint() {
         (&b""[..], "empty"),
         (b"hello, world", "unknown format: it begins with `hello, world`"),
         (b"{\"PeerConnections\": {\"9-1\": {\"stats\": 5}}}", "line 1, column"),
-        (b"{\"a\": 1}\n", "no line has outbound-rtp"),
+        (b"{\"a\": 1}\n", "no report has outbound-rtp"),
         (b"{\"type\": \n", "line 1: no JSON"),
         (b"{\"getUserMedia\": [], \"PeerConnections\": {}}", "no connection in it"),
         (b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00", "pcapng"),

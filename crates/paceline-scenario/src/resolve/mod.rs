@@ -21,7 +21,7 @@ use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
 use paceline::Registry;
 use paceline_netsim::flow::IP_UDP_HEADERS;
-use paceline_netsim::link::MediumPlan;
+use paceline_netsim::link::{LossModel, MediumPlan, Schedule};
 use paceline_netsim::plan::{Direction, FlowPlan, HopPlan, Plan};
 use paceline_netsim::records::{Label, MetricCatalogue};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -61,8 +61,9 @@ pub(crate) fn resolve(
 ) -> Result<Scenario, ScenarioError> {
     let Registries { controllers: registry, metrics } = registries;
     let (shortened, media, notes) = (background.shortened, Vec::new(), Vec::new());
-    let last_step = Time::ZERO;
-    Resolver { sources, origin, registry, metrics, shortened, media, last_step, notes }.scenario(file, background)
+    let (last_step, duration, traced) = (Time::ZERO, *file.duration.get(), Traced::default());
+    Resolver { sources, origin, registry, metrics, shortened, media, last_step, duration, traced, notes }
+        .scenario(file, background)
 }
 
 struct Resolver<'a> {
@@ -76,7 +77,17 @@ struct Resolver<'a> {
     media: Vec<(String, MediumPlan)>,
     /// The latest time in a schedule of the file.
     last_step: Time,
+    duration: TimeDelta,
+    traced: Traced,
     notes: Vec<String>,
+}
+
+/// What the last trace has besides its capacity.
+#[derive(Default)]
+struct Traced {
+    loss: Option<Schedule<LossModel>>,
+    /// Half of its round-trip time.
+    half_rtt: Option<Schedule<TimeDelta>>,
 }
 
 type Checked<T> = Result<T, ScenarioError>;
@@ -172,9 +183,11 @@ impl Resolver<'_> {
         }
 
         let rtt = self.not_negative(&file.path.rtt)?;
-        let half = file.path.rtt.as_ref().map(|_| rtt / 2);
-        let mut hops = self.way(file.path.forward.as_ref(), "forward", half)?;
+        let half = file.path.rtt.as_ref().map(|_| Schedule::constant(rtt / 2));
+        let mut hops = self.way(file.path.forward.as_ref(), "forward", half.clone())?;
         let forward_hops = hops.len();
+        // The round trip of a trace is that of both ways.
+        let half = half.or(self.traced.half_rtt.take());
         hops.extend(self.way(file.path.reverse.as_ref(), "reverse", half)?);
         let twice = |(index, hop): &(usize, &HopPlan)| hops[..*index].iter().any(|other| other.id == hop.id);
         if let Some((_, hop)) = hops.iter().enumerate().find(twice) {

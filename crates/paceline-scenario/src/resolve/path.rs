@@ -1,12 +1,12 @@
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
 use super::parameters::Owner;
-use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
+use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, Traced, get};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
 use crate::forms::{Limit, Timed};
 use crate::parameters::Given;
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
-use crate::trace::{Shape, Trace};
+use crate::trace::{Conditions, Shape, Trace};
 use crate::values::{CapacityValue, Loss, Server, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
@@ -16,7 +16,12 @@ use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 impl Resolver<'_> {
-    pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
+    pub(super) fn way(
+        &mut self,
+        way: Option<&Way>,
+        name: &str,
+        half_rtt: Option<Schedule<TimeDelta>>,
+    ) -> Checked<Vec<HopPlan>> {
         let Some(way) = way else { return Ok(vec![self.hop(&HopKeys::default(), name.to_owned(), half_rtt)?]) };
         let keys = way.hop.get();
         let has_delay = way.hops.iter().flat_map(Spanned::get).any(|h| h.keys.get().delay.is_some());
@@ -36,30 +41,40 @@ impl Resolver<'_> {
             hop.id.iter().try_for_each(|id| self.name(id))?;
             let id = hop.id.as_ref().map_or_else(|| format!("{name}/{index}"), |id| id.get().clone());
             // Where no hop has a delay of its own, the first one has half of the round trip.
-            let delay = half_rtt.filter(|_| index == 0 && !has_delay);
+            let delay = half_rtt.clone().filter(|_| index == 0 && !has_delay);
             plans.push(self.hop(hop.keys.get(), id, delay)?);
         }
         Ok(plans)
     }
 
-    fn hop(&mut self, hop: &HopKeys, id: String, delay: Option<TimeDelta>) -> Checked<HopPlan> {
+    fn hop(&mut self, hop: &HopKeys, id: String, delay: Option<Schedule<TimeDelta>>) -> Checked<HopPlan> {
         let (capacity, nominal) = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?.unzip();
+        let is_traced = matches!(hop.capacity.as_ref().map(Spanned::get), Some(CapacityValue::Trace(_)));
         let mtu = hop.mtu.as_ref().map_or(Ok(Schedule::constant(MTU)), |spanned| self.mtu(spanned))?;
         let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &mtu, &id)?;
         let delay = match &hop.delay {
             Some(spanned) => {
+                self.traced.half_rtt = None;
                 let schedule = self.schedule(spanned, spanned.get(), |_, d| Ok(*d))?;
                 if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
                     return self.fail(spanned, "a delay must not be negative", "0 ms is the least");
                 }
                 schedule
             }
-            None => Schedule::constant(delay.unwrap_or(TimeDelta::ZERO)),
+            None => {
+                let half = self.traced.half_rtt.clone().filter(|_| is_traced && delay.is_none());
+                self.notes.extend(half.is_some().then(|| format!("{id}: its delay is half of the trace's rtt")));
+                delay.or(half).unwrap_or(Schedule::constant(TimeDelta::ZERO))
+            }
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?.flatten();
         let loss = match &hop.loss {
             Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, loss| resolver.loss(loss, &id))?,
-            None => Schedule::constant(LossModel::NONE),
+            None => {
+                let loss = self.traced.loss.take().filter(|_| is_traced);
+                self.notes.extend(loss.is_some().then(|| format!("{id}: its loss is that of the trace")));
+                loss.unwrap_or(Schedule::constant(LossModel::NONE))
+            }
         };
         let clears_ecn = hop.clears_ecn.as_ref().is_some_and(|clears| *clears.get());
         let server = self.server(hop, capacity.as_ref(), &id)?;
@@ -167,6 +182,11 @@ impl Resolver<'_> {
         };
         self.notes.push(format!("{id}: {}; {then}", trace.describe()));
         let mean = trace.mean_rate();
+        let Conditions { loss, rtt } = &trace.conditions;
+        self.traced = Traced {
+            loss: over_time(loss, end, self.duration, |share| LossModel::bernoulli(*share)),
+            half_rtt: over_time(rtt, end, self.duration, |rtt| *rtt / 2),
+        };
         let capacity = match trace.shape {
             Shape::Rates(points) => {
                 let points = points.into_iter().map(|(t, r)| (Time::ZERO + t, r)).collect();
@@ -351,6 +371,35 @@ impl Resolver<'_> {
         }
     }
 }
+
+/// Values of a trace during a run at most: bounds the memory.
+const POINTS_MAX: usize = 1 << 20;
+
+/// Returns values of a trace over a run, again in each round; `None` if there are none.
+fn over_time<T, U: Clone>(
+    points: &[(TimeDelta, T)],
+    end: CapacityEnd,
+    duration: TimeDelta,
+    convert: impl Fn(&T) -> U,
+) -> Option<Schedule<U>> {
+    let round: Vec<(TimeDelta, U)> = points.iter().map(|(at, value)| (*at, convert(value))).collect();
+    let (first, last) = (round.first()?.1.clone(), round.last()?.1.clone());
+    let period = match end {
+        CapacityEnd::Loop(period) => period,
+        CapacityEnd::Hold => duration.max(TimeDelta::from_nanos(1)),
+    };
+    let (mut all, mut begin) = (Vec::new(), TimeDelta::ZERO);
+    while begin < duration && all.len() + round.len() < POINTS_MAX {
+        // Before the first value holds the last of the round before.
+        if round[0].0.is_positive() {
+            all.push((Time::ZERO + begin, if all.is_empty() { first.clone() } else { last.clone() }));
+        }
+        all.extend(round.iter().map(|(at, value)| (Time::ZERO + begin + *at, value.clone())));
+        begin += period;
+    }
+    Schedule::new(all)
+}
+
 /// Returns a quotation of numbers; empty for other text. The file that a scenario names may be no trace but a secret.
 fn numbers_only(text: &str) -> String {
     let is_number = |c: char| c.is_ascii_digit() || " \t.,+-".contains(c);

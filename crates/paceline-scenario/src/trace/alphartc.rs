@@ -9,19 +9,20 @@
 //! since most files have no other: the downlink of a file without a downlink pattern is its uplink, with a note. The player
 //! sets the rate of a point-to-point device, which counts the IP packet and 2 bytes of PPP header.
 //!
-//! Entries may also contain `loss`, `rtt`, `jitter` and `time`. They are ignored, as in the player, and the note names those
-//! present. A capacity of 0 is an outage.
+//! Entries may also contain `loss`, a share, and `rtt` in milliseconds, which the player ignores and this reader does not. An entry
+//! without them keeps those of the one before. `jitter` and `time` are ignored, and the note names those present. A capacity of 0 is an
+//! outage.
 
 use super::lines::{Line, lines, too_fast, too_long};
-use super::{Direction, FASTEST, Format, Headers, Info, LONGEST, Shape, Trace, TraceError};
+use super::{Conditions, Direction, FASTEST, Format, Headers, Info, LONGEST, Shape, Trace, TraceError};
 use core::fmt;
 use paceline_netsim::link::CapacityEnd;
-use paceline_units::{Rate, TimeDelta};
+use paceline_units::{Fraction, Rate, TimeDelta};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 
 pub(super) const INFO: Info = Info {
     name: "alphartc",
-    description: "JSON with a pattern of duration (ms) and capacity (kbps) each way (AlphaRTC, OpenNetLab gym)",
+    description: "JSON with a pattern of duration (ms), capacity (kbps), loss and rtt (ms) each way (AlphaRTC, OpenNetLab gym)",
     example: r#"{"uplink": {"trace_pattern": [{"duration": 200, "capacity": 291.8}]}}"#,
     headers: Headers::IpAndLink,
 };
@@ -44,8 +45,14 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
 
     let mut steps = Vec::with_capacity(pattern.len());
     let mut end = TimeDelta::ZERO;
+    let mut conditions = Conditions::default();
     for entry in pattern.iter().filter(|entry| entry.duration.0.is_positive()) {
         steps.push((end, entry.capacity.0));
+        if conditions.loss.is_empty() && entry.loss.is_some() && end.is_positive() {
+            conditions.loss.push((TimeDelta::ZERO, Fraction::ZERO));
+        }
+        conditions.loss.extend(entry.loss.as_ref().map(|loss| (end, loss.0)));
+        conditions.rtt.extend(entry.rtt.as_ref().map(|rtt| (end, rtt.0)));
         end += entry.duration.0;
         if end > LONGEST {
             return Err(head.error(too_long(), "durations are in milliseconds"));
@@ -57,18 +64,20 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         return Err(head.error("the pattern of this direction is missing or has duration 0", hint));
     }
     let note = note(&pattern, borrowed);
-    Ok(Trace { format: Format::AlphaRtc, shape: Shape::Rates(steps), end: CapacityEnd::Loop(end), duration: end, note })
+    Ok(Trace {
+        format: Format::AlphaRtc,
+        shape: Shape::Rates(steps),
+        end: CapacityEnd::Loop(end),
+        duration: end,
+        conditions,
+        note,
+    })
 }
 
 /// Returns the note: which pattern replaces a missing one, and which fields are ignored.
 fn note(pattern: &[Entry], borrowed: bool) -> Option<String> {
     type Field = (&'static str, fn(&Entry) -> bool);
-    let fields: [Field; 4] = [
-        ("loss", |e| e.loss.is_some()),
-        ("rtt", |e| e.rtt.is_some()),
-        ("jitter", |e| e.jitter.is_some()),
-        ("time", |e| e.time.is_some()),
-    ];
+    let fields: [Field; 2] = [("jitter", |e| e.jitter.is_some()), ("time", |e| e.time.is_some())];
     let ignored: Vec<&str> = fields.iter().filter(|(_, has)| pattern.iter().any(has)).map(|(name, _)| *name).collect();
     let ignored = match ignored.as_slice() {
         [] => None,
@@ -98,14 +107,17 @@ struct Side {
 struct Entry {
     duration: Duration,
     capacity: Capacity,
-    loss: Option<IgnoredAny>,
-    rtt: Option<IgnoredAny>,
+    loss: Option<Share>,
+    rtt: Option<Duration>,
     jitter: Option<IgnoredAny>,
     time: Option<IgnoredAny>,
 }
 
 /// From milliseconds.
 struct Duration(TimeDelta);
+
+/// A share, 0 to 1.
+struct Share(Fraction);
 
 /// From kilobits per second.
 struct Capacity(Rate);
@@ -115,6 +127,14 @@ impl<'de> Deserialize<'de> for Duration {
         deserializer.deserialize_f64(Number("a duration in milliseconds, not negative", |ms| {
             let span = TimeDelta::from_millis_f64(ms);
             if span <= LONGEST { Ok(Self(span)) } else { Err(too_long()) }
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_f64(Number("a share of lost packets, not negative", |share| {
+            Fraction::new(share).map(Self).ok_or_else(|| format!("the loss {share} is above 1; 5 % is 0.05"))
         }))
     }
 }
@@ -185,7 +205,19 @@ mod tests {
     fn the_direction_chooses_the_pattern() {
         let trace = Trace::read(BOTH, Direction::Downlink).unwrap();
         assert_eq!(trace.shape, Shape::Rates(vec![(TimeDelta::ZERO, Rate::from_kbps(1000))]));
-        assert_eq!(trace.note.as_deref(), Some("loss, rtt and jitter are ignored"));
+        assert_eq!(trace.note.as_deref(), Some("jitter is ignored"));
+    }
+
+    #[test]
+    fn loss_and_round_trip_times_are_read() {
+        let text = r#"{"uplink": {"trace_pattern": [{"duration": 1000, "capacity": 1, "loss": 0, "rtt": 40},
+            {"duration": 0, "capacity": 1, "loss": 1}, {"duration": 500, "capacity": 1, "loss": null},
+            {"duration": 500, "capacity": 1, "loss": 0.125, "rtt": 200.5, "jitter": 1}]}}"#;
+        let trace = Trace::read(text, Direction::Uplink).unwrap();
+        let at = TimeDelta::from_millis;
+        let loss = [(at(0), 0.0), (at(1500), 0.125)].map(|(at, loss)| (at, Fraction::new(loss).unwrap()));
+        let rtt = [(at(0), at(40)), (at(1500), TimeDelta::from_micros(200_500))];
+        assert_eq!(trace.conditions, Conditions { loss: loss.to_vec(), rtt: rtt.to_vec() });
     }
 
     #[test]
@@ -208,6 +240,8 @@ mod tests {
             (r#"{"duration": 31622400001, "capacity": 1}"#, "the recording is longer than a year"),
             (r#"{"duration": 1e999, "capacity": 1}"#, "number out of range"),
             (r#"{"duration": 5}"#, "missing field `capacity`"),
+            (r#"{"duration": 5, "capacity": 1, "loss": 5}"#, "the loss 5 is above 1; 5 % is 0.05"),
+            (r#"{"duration": 5, "capacity": 1, "rtt": -1}"#, "-1 is not a duration in milliseconds, not negative"),
             (r#"{"duration": 5, "capacity": 1, "capacity": 1}"#, "duplicate field `capacity`"),
             (r#"{"duration": 5 "capacity": 1}"#, "expected `,` or `}`"),
             (

@@ -19,7 +19,7 @@
 //! decide the rest of a run.
 
 use super::lines::{Line, lines};
-use super::{Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Conditions, Format, Headers, Info, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
@@ -128,7 +128,14 @@ impl Spans {
             let times = if self.gaps == 1 { "time" } else { "times" };
             format!("the log is silent {} {times}, {} in all, taken as outage", self.gaps, self.silent)
         });
-        Trace { format, shape: Shape::Rates(self.steps), end: CapacityEnd::Loop(period), duration: period, note }
+        Trace {
+            format,
+            shape: Shape::Rates(self.steps),
+            end: CapacityEnd::Loop(period),
+            duration: period,
+            conditions: Conditions::default(),
+            note,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! with the single line `1` is 12.032 Mbps, of which 12 are IP. The file loops with the last line as its period.
 
 use super::lines::lines;
-use super::{Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Conditions, Format, Headers, Info, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, TimeDelta};
 
@@ -40,7 +40,14 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         )),
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
-            Ok(Trace { format: Format::Mahimahi, shape, end: CapacityEnd::Loop(period), duration: period, note: None })
+            Ok(Trace {
+                format: Format::Mahimahi,
+                shape,
+                end: CapacityEnd::Loop(period),
+                duration: period,
+                conditions: Conditions::default(),
+                note: None,
+            })
         }
     }
 }

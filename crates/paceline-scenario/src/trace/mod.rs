@@ -8,9 +8,11 @@
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
 //! comment, by the first rule that fits:
 //! 1. it starts with `{`: AlphaRTC JSON;
-//! 2. it has a comma, and starts with a number or with `time`: `time,rate` CSV;
-//! 3. it is one number: mahimahi, even where the numbers could be meant as rates;
-//! 4. it is six numbers: a drive log, Ghent's if the first (the wall clock) is at least 10^11, which as seconds
+//! 2. it has a comma and names the columns `Timestamp` and `DL_bitrate` or `UL_bitrate`: a log of G-NetTrack;
+//! 3. it has a comma, and starts with a number or with `time`: `time,rate` CSV;
+//! 4. it is one number: mahimahi, even where the numbers could be meant as rates;
+//! 5. it is two numbers: Pensieve;
+//! 6. it is six numbers: a drive log, Ghent's if the first (the wall clock) is at least 10^11, which as seconds
 //!    would be the year 5138 and as milliseconds is 1973; the Norwegian one otherwise.
 //!
 //! Import rules (all formats): time that goes back is an error; a rate of zero is an outage; negative, NaN and
@@ -20,12 +22,14 @@ mod alphartc;
 mod drive_log;
 mod lines;
 mod mahimahi;
+mod named_csv;
+mod pensieve;
 mod rate_csv;
 
 use core::fmt;
 use lines::{Line, lines};
 use paceline_netsim::link::CapacityEnd;
-use paceline_units::{DataSize, Rate, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// A trace format that Paceline reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,10 @@ pub enum Format {
     Ghent4g,
     /// The JSON of the AlphaRTC challenge and the OpenNetLab gym.
     AlphaRtc,
+    /// Drive logs of G-NetTrack with named columns, as the Irish 4G and 5G traces.
+    GNetTrack,
+    /// The traces of Pensieve.
+    Pensieve,
     /// Steps of time and rate as comma-separated values.
     RateCsv,
 }
@@ -65,11 +73,22 @@ pub struct Trace {
     /// The capacity after the end of the recording. Where it loops, an opportunity at 0 of the next round coincides with
     /// one at the end of this round.
     pub end: CapacityEnd,
+    /// What else the recording has.
+    pub conditions: Conditions,
     /// Remark on what the reader left out or assumed; `None` if it used the file as it is.
     pub note: Option<String>,
     /// The duration of the recording: one round of a looped trace. The last of steps that hold is as long as the one
     /// before it (zero if there is one step).
     pub duration: TimeDelta,
+}
+
+/// Loss and round-trip time over time; empty if a recording has none. They end and loop as the capacity does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// The share of packets that is lost, from each time on.
+    pub loss: Vec<(TimeDelta, Fraction)>,
+    /// The round-trip time of the path without its queue, from each time on.
+    pub rtt: Vec<(TimeDelta, TimeDelta)>,
 }
 
 /// The two representations of capacity.
@@ -120,6 +139,8 @@ impl Trace {
             Format::Mahimahi => mahimahi::read(text),
             format @ (Format::Hsdpa | Format::Ghent4g) => drive_log::read(text, format),
             Format::AlphaRtc => alphartc::read(text, direction),
+            Format::GNetTrack => named_csv::read(text, direction),
+            Format::Pensieve => pensieve::read(text),
             Format::RateCsv => rate_csv::read(text),
         }
     }
@@ -169,7 +190,8 @@ impl Trace {
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Mahimahi, Self::Hsdpa, Self::Ghent4g, Self::AlphaRtc, Self::RateCsv];
+    pub const ALL: [Self; 7] =
+        [Self::Mahimahi, Self::Hsdpa, Self::Ghent4g, Self::GNetTrack, Self::Pensieve, Self::AlphaRtc, Self::RateCsv];
 
     /// Returns the format's name, such as `mahimahi`.
     pub const fn name(self) -> &'static str {
@@ -194,6 +216,8 @@ impl Format {
             Self::Hsdpa => &drive_log::HSDPA,
             Self::Ghent4g => &drive_log::GHENT,
             Self::AlphaRtc => &alphartc::INFO,
+            Self::GNetTrack => &named_csv::INFO,
+            Self::Pensieve => &pensieve::INFO,
             Self::RateCsv => &rate_csv::INFO,
         }
     }
@@ -233,6 +257,9 @@ fn recognise(text: &str) -> Result<Format, TraceError> {
         return Ok(Format::AlphaRtc);
     }
     if let Some((first, _)) = head.text.split_once(',') {
+        if named_csv::is_header(head.text) {
+            return Ok(Format::GNetTrack);
+        }
         if is_number(first) || rate_csv::is_header(first) {
             return Ok(Format::RateCsv);
         }
@@ -240,6 +267,7 @@ fn recognise(text: &str) -> Result<Format, TraceError> {
         let mut fields = head.text.split_whitespace();
         match (fields.next().and_then(|f| f.parse::<f64>().ok()), fields.count()) {
             (Some(_), 0) => return Ok(Format::Mahimahi),
+            (Some(_), 1) => return Ok(Format::Pensieve),
             (Some(wall_clock), 5) if wall_clock >= 1e11 => return Ok(Format::Ghent4g),
             (Some(_), 5) => return Ok(Format::Hsdpa),
             _ => {}
@@ -297,7 +325,7 @@ mod tests {
     #[test]
     fn recognises_the_shipped_examples() {
         let (link, payload) = ("; sizes include IP and link headers", "; sizes are application data without headers");
-        let ignored = "; sizes include IP and link headers; loss, rtt and jitter are ignored";
+        let ignored = "; sizes include IP and link headers; jitter is ignored";
         for (file, format, duration_ms, end) in [
             ("lte-like.mahimahi", Format::Mahimahi, 40_000, link),
             ("traces/hsdpa.log", Format::Hsdpa, 39_947, payload),
@@ -318,6 +346,40 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(recognise(format.example()).unwrap(), format);
             assert_eq!(Trace::read(format.example(), Direction::Uplink).unwrap().format, format);
+        }
+    }
+
+    /// Lines in hints, with the header of the text if it has one.
+    #[test]
+    fn hints_work() {
+        for text in [
+            "0,2.5\n10,1.5\n",
+            "0,1\n5\n",
+            "0,1\n5,1,1\n",
+            "time,rate\n",
+            "time_s,rate_mbps\n",
+            "time_h,rate\n",
+            "time_ms,speed\n0,1\n",
+            "0,1\n1e12,1\n",
+            "0 1\n1 2 3\n",
+            "hello",
+            "",
+        ] {
+            let (error, mut tried) = (error(text), 0);
+            let header =
+                text.lines().next().filter(|line| line.starts_with("time") && error.cause.contains("nothing else"));
+            for line in error.hint.split('`').skip(1).step_by(2) {
+                let is_header = line.starts_with("time") || line.starts_with("rate");
+                let line = match (is_header, line.contains(',')) {
+                    (true, true) => format!("{line}\n0,2.5\n"),
+                    (true, false) if line.starts_with("time") => format!("{line},rate_bps\n0,2500\n"),
+                    (true, false) => format!("time_s,{line}\n0,1000\n"),
+                    _ => format!("{}\n{line}\n", header.unwrap_or_default()),
+                };
+                assert!(Trace::read(&line, Direction::Uplink).is_ok(), "{text:?}: {}: {line:?}", error.hint);
+                tried += 1;
+            }
+            assert!(tried > 0, "{text:?}: {}", error.hint);
         }
     }
 

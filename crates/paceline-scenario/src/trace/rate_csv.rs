@@ -16,7 +16,7 @@
 //! and for its mean, the last step is as long as the one before it.
 
 use super::lines::{Line, lines};
-use super::{FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Conditions, FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Rate, TimeDelta, round_to_i64};
 
@@ -40,8 +40,7 @@ pub(super) fn is_header(cell: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     let (mut to_ns, mut to_bps) = (1e9, 1.0);
     let mut has_unit = false;
-    let mut origin = None;
-    let mut steps: Vec<(TimeDelta, Rate)> = Vec::new();
+    let mut steps = Steps::default();
     let mut last = Line { number: 1, text: "" };
     for (line, nth) in lines(text).zip(0..) {
         last = line;
@@ -53,32 +52,51 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
             continue;
         }
         let ns = line.number(time, "a time, not negative")? * to_ns;
-        let bps = line.number(rate, "a rate, not negative")? * to_bps;
-        if ns > 9e18 {
-            return Err(line.error("the time is beyond 285 years", "name the unit in the header: `time_ms,rate_bps`"));
-        }
-        let time = TimeDelta::from_nanos(round_to_i64(ns));
-        let at = line.plausible_span(time - *origin.get_or_insert(time))?;
-        let rate =
-            line.plausible_rate(if bps <= FASTEST.as_bps_f64() { Rate::from_bps_f64(bps) } else { Rate::MAX })?;
-        if let Some((before, _)) = steps.last().filter(|(before, _)| at <= *before) {
-            let start = origin.unwrap_or_default();
-            return Err(line.back_in_time(*before + start, at + start));
-        }
-        steps.push((at, rate));
+        steps.add(&line, ns, line.number(rate, "a rate, not negative")? * to_bps)?;
     }
-    let Some(&(end, _)) = steps.last() else {
-        return Err(last.error("the trace has a header and nothing else", "add lines such as `0,2.5`"));
-    };
-    let duration = steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
-    let origin = origin.unwrap_or_default();
-    let highest = steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default();
+    let highest = steps.steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default();
     if !has_unit && !highest.is_zero() && highest < Rate::from_kbps(1) {
         let hint = "rates are in bit/s; for another unit begin with a header such as `time_s,rate_mbps`";
         return Err(last.error("every rate is below 1 kbit/s", hint));
     }
-    let note = origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start"));
-    Ok(Trace { format: Format::RateCsv, shape: Shape::Rates(steps), end: CapacityEnd::Hold, duration, note })
+    let hint = if has_unit { "add lines such as `0,2.5`" } else { "add lines such as `0,2500000`" };
+    steps.finish(Format::RateCsv, false).ok_or_else(|| last.error("the trace has a header and nothing else", hint))
+}
+
+/// Steps of rates whose times increase and count from the first.
+#[derive(Default)]
+pub(super) struct Steps {
+    origin: Option<TimeDelta>,
+    steps: Vec<(TimeDelta, Rate)>,
+}
+
+impl Steps {
+    /// Adds a step from this time on, ns, with this rate, bit/s.
+    pub(super) fn add(&mut self, line: &Line<'_>, ns: f64, bps: f64) -> Result<(), TraceError> {
+        if ns > 9e18 {
+            return Err(line.error("the time is beyond 285 years", "name the unit in the header: `time_ms,rate_bps`"));
+        }
+        let time = TimeDelta::from_nanos(round_to_i64(ns));
+        let at = line.plausible_span(time - *self.origin.get_or_insert(time))?;
+        let rate =
+            line.plausible_rate(if bps <= FASTEST.as_bps_f64() { Rate::from_bps_f64(bps) } else { Rate::MAX })?;
+        if let Some((before, _)) = self.steps.last().filter(|(before, _)| at <= *before) {
+            let start = self.origin.unwrap_or_default();
+            return Err(line.back_in_time(*before + start, at + start));
+        }
+        self.steps.push((at, rate));
+        Ok(())
+    }
+
+    /// Returns the trace, `None` without steps. The last step is as long as the one before it.
+    pub(super) fn finish(self, format: Format, loops: bool) -> Option<Trace> {
+        let (end, _) = *self.steps.last()?;
+        let duration = self.steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
+        let origin = self.origin.unwrap_or_default();
+        let note = origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start"));
+        let end = if loops && duration.is_positive() { CapacityEnd::Loop(duration) } else { CapacityEnd::Hold };
+        Some(Trace { format, shape: Shape::Rates(self.steps), end, duration, conditions: Conditions::default(), note })
+    }
 }
 
 /// Returns the two cells of a line.
@@ -87,7 +105,8 @@ fn cells<'a>(line: &Line<'a>) -> Result<(&'a str, &'a str), TraceError> {
         Some((time, rate)) if !rate.contains(',') => Ok((time.trim(), rate.trim())),
         _ => {
             let count = line.text.split(',').count();
-            Err(line.error(format!("{count} columns instead of 2"), "a line is a time, a comma and a rate: `10,2.5`"))
+            Err(line
+                .error(format!("{count} columns instead of 2"), "a line is a time, a comma and a rate: `10,2500000`"))
         }
     }
 }

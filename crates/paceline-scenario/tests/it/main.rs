@@ -1,4 +1,5 @@
 //! Integration tests of scenarios and plans, in one binary.
 
+mod conditions;
 mod describe;
 mod link_control;

@@ -20,7 +20,7 @@ use what_if::WhatIf;
 /// Arguments of `explain`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders that --out wrote, pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON lines,
+    /// Folders that --out wrote, pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON,
     /// rtcstats dumps, or RTC event logs.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

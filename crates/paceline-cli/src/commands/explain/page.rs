@@ -1,6 +1,6 @@
 //! The page: series, labels on the timeline, evidence one click away.
 
-use super::text::{rate, what, when};
+use super::text::{disconnected, rate, what, when};
 use super::what_if::{WhatIf, caveats};
 use paceline_explain::causes::UNKNOWN;
 use paceline_explain::document::{Explanation, FindingDocument};
@@ -54,6 +54,7 @@ pub(super) fn add(timeline: &mut Timeline, call: &Call, explanation: &Explanatio
         if explained.freezes > 0 {
             facts.push(("freezes".to_owned(), format!("{}, {:.1} s", explained.freezes, explained.frozen_s)));
         }
+        facts.extend(disconnected(explained).map(|times| ("connection".to_owned(), times)));
         let mut overview = figure(&id, flow, flow.span, None);
         overview.panels.insert(0, causes(flow, &explained.findings));
         let labels = explained.findings.iter().enumerate().map(|(index, finding)| {

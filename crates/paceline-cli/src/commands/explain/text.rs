@@ -72,6 +72,12 @@ pub(super) fn what(finding: &FindingDocument) -> String {
     }
 }
 
+/// Names the times at which the connection was lost.
+pub(super) fn disconnected(explained: &FlowExplanation) -> Option<String> {
+    let times: Vec<String> = explained.disconnected_s.iter().map(|(from, _)| format!("{from:.1} s")).collect();
+    (!times.is_empty()).then(|| format!("disconnected at {}", times.join(", ")))
+}
+
 fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, view: &mut View) {
     let mut facts = vec![format!("{:.0} s", explained.duration_s)];
     if is_one_of_several {
@@ -81,6 +87,7 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
     if explained.freezes > 0 {
         facts.push(format!("{} freezes, {:.1} s", explained.freezes, explained.frozen_s));
     }
+    facts.extend(disconnected(explained));
     view.line("", facts.join(" · "));
     if let Some((quantity, series)) = flow.rate() {
         let span = (flow.span.1 - flow.span.0).as_secs_f64();

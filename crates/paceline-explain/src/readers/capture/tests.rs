@@ -132,9 +132,19 @@ fn errors_name_what_is_there() {
         (RAW, 10, 100, "fewer than 20 packets"),
         (RAW, 100, 0, "the same time"),
         (RAW, 100, 5, "1 s"),
-        (105, 100, 100, "link type IEEE802_11 "),
+        (107, 100, 100, "link type FRELAY "),
     ] {
         let error = failed(link, &stream(count, step));
         assert!(error.contains(part), "{error}: expected {part}");
     }
+}
+
+/// Names of NetBIOS and DNS: a random id whose first bits are those of RTP, and the same flags and counts in each message.
+#[test]
+fn other_protocols_that_look_like_rtp_are_no_streams() {
+    let mut packets: Vec<Packet> = (0..200u16).map(|n| rtp(50 * u32::from(n), (1, 2), 0, 0x0110)).collect();
+    let error = read_bytes(&file(RAW, &packets)).unwrap_err().to_string();
+    assert!(error.contains("no RTP in it"), "{error}");
+    packets.extend((0..200u16).map(|n| rtp(10_000 + 50 * u32::from(n), (1, 2), 7, n)));
+    assert_eq!(call(RAW, &packets).flows.len(), 1);
 }

@@ -5,14 +5,15 @@
 
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{METRICS, Sample, Statistics, Tee, number, session_cap};
+use crate::statistics::{METRICS, Sample, Statistics, Tee, is_connected, is_state, number, session_cap};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use times::{Grid, POINTS_MAX, RATES, Series, milliseconds, place};
+pub(super) use times::milliseconds;
+use times::{Grid, POINTS_MAX, RATES, Series, place};
 
 mod times;
 
@@ -119,6 +120,8 @@ struct Connection {
     objects: BTreeMap<String, Series>,
     /// Time, ms, and upper limit, bit/s, of session descriptions.
     caps: Vec<(Option<f64>, f64)>,
+    /// Time, ms, and whether the connection was made or lost.
+    states: Vec<(f64, bool)>,
     legacy: bool,
     unplaced: usize,
     left_out: bool,
@@ -276,6 +279,9 @@ impl Connection {
         for (at_ms, id, kind, values) in &samples {
             add(Sample::Object { id, kind, at_ms: *at_ms, values });
         }
+        for (at_ms, is_connected) in self.states {
+            add(Sample::Connected { at_ms, is_connected });
+        }
         self.caps.iter().for_each(|(at, bps)| add(Sample::Cap { at_ms: at.unwrap_or(0.0), bps: *bps }));
         let mut part = statistics.finish(FORMAT, &format!("connection {number}"));
         call.flows.append(&mut part.flows);
@@ -339,6 +345,12 @@ impl<'de> Visitor<'de> for LogOf<'_> {
             {
                 let at = number(&entry.timestamp);
                 self.0.caps.push((at, bps));
+            }
+            if is_state(&entry.kind)
+                && let Some((is_connected, at)) = is_connected(text).zip(number(&entry.timestamp))
+                && self.0.states.len() < OBJECTS_MAX
+            {
+                self.0.states.push((at, is_connected));
             }
         }
         Ok(())

@@ -127,9 +127,13 @@ pub(super) fn place(times: &[f64], (start, end): (f64, f64), count: usize, last:
     (end == last && count > 0 && (times[from] - start).abs() <= allowed(count)).then_some(from)
 }
 
-/// Reads a time such as `2026-02-03T10:20:30.123Z` (ISO 8601, UTC), ms since 1970.
-pub(super) fn milliseconds(text: &str) -> Option<f64> {
-    let (date, time) = text.trim().trim_end_matches('Z').split_once('T')?;
+/// Reads a time such as `2026-02-03T10:20:30.123Z` (ISO 8601; UTC unless it has an offset), ms since 1970.
+pub(in crate::readers) fn milliseconds(text: &str) -> Option<f64> {
+    let (date, time) = text.trim().trim_end_matches('Z').split_once(['T', ' '])?;
+    let (time, offset) = match time.find(['+', '-']) {
+        Some(at) => (&time[..at], minutes(&time[at..])?),
+        None => (time, 0),
+    };
     let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let mut time = time.splitn(3, ':');
@@ -145,7 +149,14 @@ pub(super) fn milliseconds(text: &str) -> Option<f64> {
     // Days since 1970 in the Gregorian calendar, with years that begin in March.
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some(((days * 86_400 + hours * 3600 + minutes * 60) as f64 + seconds) * 1e3)
+    Some(((days * 86_400 + hours * 3600 + (minutes - offset) * 60) as f64 + seconds) * 1e3)
+}
+
+/// Reads an offset from UTC such as `+01:00` or `-0530`, minutes.
+fn minutes(text: &str) -> Option<i64> {
+    let digits: i64 = text[1..].replace(':', "").parse().ok().filter(|_| text.len() >= 5)?;
+    let minutes = digits / 100 * 60 + digits % 100;
+    Some(if text.starts_with('-') { -minutes } else { minutes }).filter(|_| (0..=1800).contains(&digits))
 }
 
 #[cfg(test)]
@@ -157,8 +168,14 @@ mod tests {
     fn reads_times_of_the_calendar() {
         assert_eq!(milliseconds("1970-01-01T00:00:00.000Z"), Some(0.0));
         assert_eq!(milliseconds("2000-02-29T12:00:00.500Z"), Some(951_825_600_500.0));
-        assert_eq!(milliseconds("2026-11-24T00:00:00Z"), Some(1_795_478_400_000.0));
-        for bad in ["", "2026-11-24", "2026-13-01T00:00:00Z", "x-11-24T00:00:00Z", "Invalid Date"] {
+        for same in
+            ["2026-11-24T00:00:00Z", "2026-11-24 00:00:00", "2026-11-24T01:30:00+01:30", "2026-11-23T19:00:00-0500"]
+        {
+            assert_eq!(milliseconds(same), Some(1_795_478_400_000.0), "{same}");
+        }
+        for bad in
+            ["", "2026-11-24", "2026-13-01T00:00:00Z", "x-11-24T00:00:00Z", "2026-11-24T00:00:00+é", "Invalid Date"]
+        {
             assert_eq!(milliseconds(bad), None, "{bad}");
         }
         for time in ["9000000000000000:00:00", "25:00:00", "00:60:00", "00:00:NaN", "00:00:inf", "00:00:-1", "00:00:61"]
