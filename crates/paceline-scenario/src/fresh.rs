@@ -43,7 +43,7 @@ pub(super) fn scenario(name: &str) -> Option<String> {
     );
     for path in 1..=paths {
         let mut random = RandomStreams::new(seed).stream(&format!("{FRESH}/{kind}/{path}"));
-        _ = write!(text, "\n[[case]]\nlabel = {{ path = {path} }}\n[case.set]\n");
+        _ = write!(text, "\n[[case]]\nlabel = {{ path = \"{path}\" }}\n[case.set]\n");
         for (key, value) in settings(&mut random, is_alone) {
             _ = writeln!(text, "\"{key}\" = {value}");
         }
