@@ -37,7 +37,7 @@ pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<
         }
         Some(_) => {
             let scores: Vec<String> = tied.iter().map(|entry| format!("{:.1}", entry.score.mean)).collect();
-            format!("{} are not told apart: {} of 100.", joined(&names(&tied)), joined(&scores))
+            format!("{} are not distinguishable: {} of 100.", joined(&names(&tied)), joined(&scores))
         }
     }];
     match ranked.get(1) {
@@ -47,7 +47,7 @@ pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<
         Some(_) if has_pick => {}
         Some(_) => {
             if is_poor {
-                sentences.push(format!("It is not told apart from {}.", joined(&names(&tied[1..]))));
+                sentences.push(format!("It is not distinguishable from {}.", joined(&names(&tied[1..]))));
             }
             let runs = ranking.iter().zip(scored).filter(|(entry, _)| entry.tied).map(|(_, scored)| scored);
             sentences.extend(differences(&runs.collect::<Vec<_>>()));
@@ -185,7 +185,7 @@ mod tests {
     fn equal_controllers_are_a_tie() {
         let same = |name: &str| of(name, RowKind::Controller, &[72.0], [&[20.0], &[5.0], &[3.0]]);
         let text = [
-            "`a` and `b` are not told apart: 72.0 and 72.0 of 100.",
+            "`a` and `b` are not distinguishable: 72.0 and 72.0 of 100.",
             "One run gives no interval; `--repeats 10` gives one.",
         ];
         check(vec![same("a"), same("b")], &text);
@@ -195,7 +195,7 @@ mod tests {
         other.scores = vec![72.0, 73.0, 68.0];
         let mut scored = vec![nada(), twin, other];
         let sentences = sentences(&ranking(&mut scored), &scored);
-        assert_eq!(sentences[0], "`nada`, `twin` and `other` are not told apart: 72.0, 72.0 and 71.0 of 100.");
+        assert_eq!(sentences[0], "`nada`, `twin` and `other` are not distinguishable: 72.0, 72.0 and 71.0 of 100.");
         assert!(
             sentences[1].starts_with("About ") && sentences[1].contains(" more runs would decide"),
             "{sentences:?}"
@@ -222,7 +222,7 @@ mod tests {
     fn a_tie_group_is_named_with_what_differs_in_it() {
         let a = of("a", RowKind::Controller, &[70.0, 72.0, 74.0], [&[5.0; 3], &[10.0, 11.0, 12.0], &[1.0; 3]]);
         let b = of("b", RowKind::Controller, &[71.0, 70.0, 72.0], [&[14.0; 3], &[3.0, 4.0, 5.0], &[1.5; 3]]);
-        let tie = "`a` and `b` are not told apart: 72.0 and 71.0 of 100.";
+        let tie = "`a` and `b` are not distinguishable: 72.0 and 71.0 of 100.";
         let more = "About 11 more runs would decide: `--repeats 14`.";
         let differs = "`a` loses 5.0 to rate, `b` 14.0; `b` loses 4.0 to delay, `a` 11.0";
         check(vec![b.clone(), a.clone()], &[tie, &format!("{differs}."), more]);
@@ -232,7 +232,7 @@ mod tests {
         // Less than 5 % of a fair share is a matter of taste, as are 0.5 points lost to freezes.
         check(vec![keeps(&a, 0.86), keeps(&b, 0.9)], &[tie, &format!("{differs}."), more]);
         let same = |name: &str| Scored { name: name.to_owned(), ..nada() };
-        check(vec![same("x"), same("y")], &["`x` and `y` are not told apart: 72.0 and 72.0 of 100."]);
+        check(vec![same("x"), same("y")], &["`x` and `y` are not distinguishable: 72.0 and 72.0 of 100."]);
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         let ahead = "It is 7.0 ± 2.5 points before `y`, which loses 20.0 to rate.";
         check(vec![x.clone(), y, causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
         let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
-        let tie = "It is not told apart from `y`.";
+        let tie = "It is not distinguishable from `y`.";
         check(vec![x.clone(), near], &[poor, tie, "More runs would hardly tell them apart."]);
         check(vec![x.clone()], &["`x` is poor: it has 28.0 of 100 and loses 50.0 to freezes."]);
         let at = |score: f64| Scored { scores: vec![score; 3], ..x.clone() };

@@ -42,7 +42,7 @@ fn row(entry: &RankedController, has_ties: bool) -> [String; 8] {
 pub fn legend(ranking: &[RankedController]) -> String {
     let mut text = "Points of 100.".to_owned();
     if has_ties(ranking) {
-        text += " =: not told apart from the first, by 95\u{a0}% intervals of the differences seed by seed.";
+        text += " =: not distinguishable from the first, by 95\u{a0}% intervals of the differences seed by seed.";
     }
     if ranking.iter().any(|entry| entry.place.is_none()) {
         text += " scale: an oracle, a faulty controller or a constant sender; nothing to choose.";
