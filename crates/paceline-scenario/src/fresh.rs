@@ -22,7 +22,9 @@ const TCP: [&str; 2] = ["cubic", "bbr"];
 fn seed_of(name: &str) -> Option<(u64, &str)> {
     let rest = name.strip_prefix(FRESH)?.strip_prefix(':')?;
     let (seed, kind) = rest.split_once('/').unwrap_or((rest, ""));
-    Some((seed.parse().ok()?, kind))
+    // One name for each seed: without sign and leading zeros.
+    let number: u64 = seed.parse().ok()?;
+    (number.to_string() == seed).then_some((number, kind))
 }
 
 /// Returns the text of the scenario of this name; `None` for other names.
@@ -180,13 +182,21 @@ mod tests {
     fn a_seed_names_a_suite_of_its_scenarios() {
         let text = Catalogue.find_suite("fresh:7").unwrap().text;
         assert!(text.contains("scenarios = [\"fresh:7/alone\", \"fresh:7/beside-tcp\"]"), "{text}");
-        for name in ["fresh:", "fresh:x", "fresh:-1", "fresh:7/alone", "fresh7"] {
+        for name in ["fresh:", "fresh:x", "fresh:-1", "fresh:+7", "fresh:007", "fresh:7/alone", "fresh7"] {
             assert_eq!(manifest(name), None, "{name}");
         }
         for name in ["fresh:7", "fresh:7/", "fresh:7/other", "fresh:/alone", "fresh/alone"] {
             assert_eq!(scenario(name), None, "{name}");
         }
+        // The version 1.2.3 has the seed 10,203.
+        let parts = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"), env!("CARGO_PKG_VERSION_PATCH")];
+        let seed = parts.into_iter().fold(0, |seed, part| 100 * seed + part.parse::<u64>().unwrap());
         let shipped = Catalogue.find_suite(FRESH).unwrap();
+        assert!(
+            shipped.text.contains(&format!("[\"fresh:{seed}/alone\"")),
+            "a release has a new seed: {}",
+            shipped.text
+        );
         assert!(shipped.name.ends_with(SUITE) && shipped.text.contains("/beside-tcp\"]"), "{shipped:?}");
     }
 }

@@ -32,6 +32,10 @@ pub(super) struct Row<'a> {
 impl<'a> Row<'a> {
     /// Reads a line; `None` for the lines at the top.
     pub fn read(line: &'a str) -> Option<Self> {
+        let is_head = ["#", "up to\t", "repeats\t", "title\t", "family\t", "developed\t", "use\t"]
+            .iter()
+            .any(|head| line.starts_with(head));
+        assert!(is_head || line.is_empty() || line.split('\t').count() == 7, "no line of a table: {line}");
         let [controller, test, _, failed, score, others_keep, _] =
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
         let failed = failed.split(' ').filter(|name| *name != "-").collect();

@@ -137,7 +137,7 @@ fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     Some(match further.and_then(|further| further.into_iter().max()) {
         Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
         Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),
-        None => "More runs would hardly tell them apart.".to_owned(),
+        None => "More runs would hardly distinguish them.".to_owned(),
     })
 }
 
@@ -245,7 +245,7 @@ mod tests {
         check(vec![x.clone(), y, causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
         let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
         let tie = "It is not distinguishable from `y`.";
-        check(vec![x.clone(), near], &[poor, tie, "More runs would hardly tell them apart."]);
+        check(vec![x.clone(), near], &[poor, tie, "More runs would hardly distinguish them."]);
         check(vec![x.clone()], &["`x` is poor: it has 28.0 of 100 and loses 50.0 to freezes."]);
         let at = |score: f64| Scored { scores: vec![score; 3], ..x.clone() };
         check(vec![at(50.0)], &["`x` has 50.0 of 100 and loses 50.0 to freezes."]);

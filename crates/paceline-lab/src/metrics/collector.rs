@@ -56,7 +56,7 @@ struct FlowState {
 struct StreamState {
     /// The time at which its first pause begins; [`Time::MAX`] without any.
     first_pause: Time,
-    /// Capture time of the last rendered frame.
+    /// Capture time of the last complete frame.
     captured: Option<Time>,
     playout: PlayoutBuffer,
     jitter_buffer: JitterBuffer,

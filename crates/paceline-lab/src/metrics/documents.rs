@@ -183,9 +183,9 @@ pub struct StreamResult {
     pub throughput_bps: f64,
     /// Mean target of its flow, bit/s.
     pub target_bps_mean: Option<f64>,
-    /// From capture to rendering. A video frame that was never rendered counts with the time until the next frame was.
+    /// From capture until a frame can be rendered, before the jitter buffer. A video frame that was never rendered counts with the time until the next frame was.
     pub frame_delay_ms: Option<Distribution>,
-    /// Gaps between rendered frames of more than max(3 x mean, mean + 150 ms), or of 1 s and more, including the one open at
+    /// Gaps between frames that left the jitter buffer of more than max(3 x mean, mean + 150 ms), or of 1 s and more, including the one open at
     /// the end; one if nothing was rendered.
     pub freezes: u64,
     /// Their total, s.

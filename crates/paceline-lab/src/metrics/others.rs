@@ -12,7 +12,7 @@ pub(super) const OTHERS_KEEP: MetricSpec = MetricSpec::new(
     "others_keep",
     MetricKind::Share,
     "what TCP and cross traffic receive of their fair share, at most 1, mean over those that live for at least 10 s: an equal part of \
-     the slowest hop among the flows that meet there, or what the sources of the flow allow, where that is less; of the run, even if a \
+     the slowest hop among the flows that share a hop with it, or what the sources of the flow allow, where that is less; of the run, even if a \
      flow is named",
     |r, _, _| r.others_keep,
 );

@@ -8,7 +8,7 @@
 //! correlation", Biometrika 30, 81-93). Its interval is the middle 95 % of tau over tests drawn with replacement (bootstrap, Efron 1979).
 
 use super::possible::mean_score;
-use super::suite::{SuiteReport, SuiteRow};
+use super::suite::{RowKind, SuiteReport, SuiteRow};
 use paceline_units::RandomStreams;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 const SAMPLES: usize = 2000;
 /// With fewer controllers there is no order to speak of.
 const LEAST: usize = 3;
+/// With fewer tests there is no interval.
+const TESTS: usize = 10;
 
 /// How far two worlds agree on the order of controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,13 +30,13 @@ pub struct Agreement {
     pub tests: usize,
     /// Kendall's tau of the mean scores, from -1 to 1.
     pub tau: f64,
-    /// The 95 % interval of tau over tests as a sample of paths.
-    pub interval: (f64, f64),
+    /// The 95 % interval of tau over tests as a sample of paths; `None` for fewer than ten tests.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Agreement {
-    /// Compares the order of the rows of a suite with that of the same rows in another world; `None` for fewer than three rows with a score
-    /// in each test.
+    /// Compares the order of the controllers of a suite with that in another world; `None` for fewer than three with a score in each test.
+    /// Rows that are only scale do not count.
     pub fn of(report: &SuiteReport, other: &SuiteReport) -> Option<Self> {
         let scores =
             |row: &SuiteRow| -> Option<Vec<f64>> { row.results.iter().map(mean_score).collect::<Option<Vec<_>>>() };
@@ -42,7 +44,8 @@ impl Agreement {
             let same = other.rows.iter().find(|other| other.controller == row.controller)?;
             Some((row.controller.clone(), [scores(row)?, scores(same)?]))
         };
-        let rows: Vec<(String, [Vec<f64>; 2])> = report.rows.iter().filter_map(pair).collect();
+        let controllers = report.rows.iter().filter(|row| row.kind == RowKind::Controller);
+        let rows: Vec<(String, [Vec<f64>; 2])> = controllers.filter_map(pair).collect();
         let tests = report.tests.len();
         if rows.len() < LEAST || tests == 0 || rows.iter().any(|(_, of)| of.iter().any(|all| all.len() != tests)) {
             return None;
@@ -62,7 +65,7 @@ impl Agreement {
             tau: tau(&of_all),
             controllers: rows.iter().map(|(name, _)| name.clone()).zip(of_all).collect(),
             tests,
-            interval: (taus[SAMPLES / 40], taus[SAMPLES - 1 - SAMPLES / 40]),
+            interval: (tests >= TESTS).then(|| (taus[SAMPLES / 40], taus[SAMPLES - 1 - SAMPLES / 40])),
         })
     }
 }
@@ -97,6 +100,7 @@ mod tests {
         let result = |score: &f64| TestResult { scores: vec![*score], ..TestResult::default() };
         let row = |(name, scores): &(&str, &[f64])| SuiteRow {
             controller: (*name).to_owned(),
+            kind: if name.starts_with("faulty-") { RowKind::Faulty } else { RowKind::Controller },
             results: scores.iter().map(result).collect(),
             ..SuiteRow::default()
         };
@@ -104,20 +108,32 @@ mod tests {
         SuiteReport { world: world.to_owned(), tests, rows: rows.iter().map(row).collect(), ..SuiteReport::default() }
     }
 
-    /// The means are 30, 20 and 10 in one world, and 15, 20 and 10 in the other, where the order of the first two depends on the second test.
+    /// The means are 30, 20 and 10 in one world, and 15, 20 and 10 in the other, where the order of the first two depends on the half of the
+    /// tests.
     #[test]
     fn the_interval_is_over_tests() {
-        let first = report("sim", &[("a", &[30.0, 30.0]), ("b", &[20.0, 20.0]), ("c", &[10.0, 10.0]), ("d", &[])]);
-        let second = report("testbed", &[("c", &[10.0, 10.0]), ("b", &[19.0, 21.0]), ("a", &[30.0, 0.0])]);
+        let halves = |first: f64, second: f64| [[first; 6], [second; 6]].concat();
+        let (even, swapped, b) = (halves(30.0, 30.0), halves(30.0, 0.0), halves(19.0, 21.0));
+        let (twenty, ten) = (halves(20.0, 20.0), halves(10.0, 10.0));
+        let first = report("sim", &[("a", &even), ("b", &twenty), ("c", &ten), ("d", &[]), ("faulty-x", &ten)]);
+        let second = report("testbed", &[("faulty-x", &ten), ("c", &ten), ("b", &b), ("a", &swapped)]);
         let found = Agreement::of(&first, &second).unwrap();
         let names: Vec<&str> = found.controllers.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!((names, found.tests, found.world.as_str()), (vec!["a", "b", "c"], 2, "testbed"));
+        assert_eq!((names, found.tests, found.world.as_str()), (vec!["a", "b", "c"], 12, "testbed"));
         assert_eq!(found.controllers[0].1, [30.0, 15.0]);
         assert!((found.tau - 1.0 / 3.0).abs() < 1e-12, "{found:?}");
-        // With the first test twice all pairs agree; with the second one a is last.
-        assert_eq!(found.interval.1, 1.0);
-        assert!((found.interval.0 + 1.0 / 3.0).abs() < 1e-12, "{found:?}");
-        let two = report("testbed", &[("c", &[10.0, 10.0]), ("b", &[19.0, 21.0])]);
+        // With many tests of the first half all pairs agree; with few of them a is behind c as well.
+        let (low, high) = found.interval.unwrap();
+        assert!(high == 1.0 && (low + 1.0 / 3.0).abs() < 1e-12, "{found:?}");
+        let few = |report: &SuiteReport| {
+            let rows = report
+                .rows
+                .iter()
+                .map(|row| SuiteRow { results: row.results[..row.results.len().min(9)].to_vec(), ..row.clone() });
+            SuiteReport { rows: rows.collect(), tests: report.tests[..9].to_vec(), ..report.clone() }
+        };
+        assert_eq!(Agreement::of(&few(&first), &few(&second)).unwrap().interval, None);
+        let two = report("testbed", &[("c", &ten), ("b", &b)]);
         assert_eq!(Agreement::of(&first, &two), None);
     }
 }

@@ -22,6 +22,8 @@ const LEVELS: [f64; 6] = [0.05, 0.0185, 0.012, 0.009, 0.0072, 0.006];
 
 /// A check takes no more seeds if the last look decides it with less than this probability, in the direction of its mean.
 const FUTILE: f64 = 0.2;
+/// The least change of the mean that counts as possible, in its standard deviations: for many seeds the probability is 0.16.
+const CHANGE_MIN: f64 = 1.0;
 
 /// The looks of a check at its runs. The seeds are those from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,8 @@ impl Looks {
         let (n, most) = (of.n as f64, self.most as f64);
         let width = self.quantile((self.most as usize).saturating_sub(1).max(1)) * of.std / most.sqrt();
         let change = of.std * (1.0 / n - 1.0 / most).max(0.0).sqrt();
-        of.n > 1 && width - check.deciding_half_width(of.mean) > t_quantile_at(2.0 * FUTILE, of.n - 1) * change
+        let possible = t_quantile_at(2.0 * FUTILE, of.n.saturating_sub(1)).max(CHANGE_MIN) * change;
+        of.n > 1 && width - check.deciding_half_width(of.mean) > possible
     }
 
     fn all(self) -> impl Iterator<Item = u64> {

@@ -137,7 +137,7 @@ pub fn t_quantile(comparisons: usize, df: usize) -> f64 {
 }
 
 /// Returns the two-sided quantile of Student's t for an interval with the confidence 1 - `level`; infinite for no degrees of freedom.
-/// The level is at most 0.3. Beyond 100 degrees of freedom it is the expansion in 1/df around the normal quantile.
+/// Beyond 100 degrees of freedom it is the expansion in 1/df around the normal quantile.
 pub fn t_quantile_at(level: f64, df: usize) -> f64 {
     let quantile = |probability: &dyn Fn(f64) -> f64| {
         let inside = |t: f64| probability(t) < 1.0 - level;
@@ -145,7 +145,7 @@ pub fn t_quantile_at(level: f64, df: usize) -> f64 {
         while inside(high) {
             high *= 2.0;
         }
-        let mut low = high / 2.0;
+        let mut low = if high > 2.0 { high / 2.0 } else { 0.0 };
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
             if inside(middle) { low = middle } else { high = middle }

@@ -86,7 +86,7 @@ struct Resolver<'a> {
 #[derive(Default)]
 struct Traced {
     loss: Option<Schedule<LossModel>>,
-    /// Half of its round-trip time.
+    /// Half of the round-trip time of the first trace that has one.
     half_rtt: Option<Schedule<TimeDelta>>,
 }
 
@@ -186,9 +186,16 @@ impl Resolver<'_> {
         let half = file.path.rtt.as_ref().map(|_| Schedule::constant(rtt / 2));
         let mut hops = self.way(file.path.forward.as_ref(), "forward", half.clone())?;
         let forward_hops = hops.len();
-        // The round trip of a trace is that of both ways.
-        let half = half.or(self.traced.half_rtt.take());
         hops.extend(self.way(file.path.reverse.as_ref(), "reverse", half)?);
+        // The round trip of a trace is that of the path, half of it each way, except on ways with a delay of their own.
+        if let Some(half) = self.traced.half_rtt.take().filter(|_| file.path.rtt.is_none()) {
+            for (first, way) in [(0, &file.path.forward), (forward_hops, &file.path.reverse)] {
+                if !way.as_ref().is_some_and(path::has_delay) {
+                    hops[first].delay = half.clone();
+                    self.notes.push(format!("{}: its delay is half of the trace's rtt", hops[first].id));
+                }
+            }
+        }
         let twice = |(index, hop): &(usize, &HopPlan)| hops[..*index].iter().any(|other| other.id == hop.id);
         if let Some((_, hop)) = hops.iter().enumerate().find(twice) {
             let ways = [&file.path.forward, &file.path.reverse].into_iter().flatten();

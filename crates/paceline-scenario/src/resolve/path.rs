@@ -15,6 +15,11 @@ use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossMode
 use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
+/// Returns whether a way has a delay of its own.
+pub(super) fn has_delay(way: &Way) -> bool {
+    way.hop.get().delay.is_some() || way.hops.iter().flat_map(Spanned::get).any(|hop| hop.keys.get().delay.is_some())
+}
+
 impl Resolver<'_> {
     pub(super) fn way(
         &mut self,
@@ -24,8 +29,8 @@ impl Resolver<'_> {
     ) -> Checked<Vec<HopPlan>> {
         let Some(way) = way else { return Ok(vec![self.hop(&HopKeys::default(), name.to_owned(), half_rtt)?]) };
         let keys = way.hop.get();
-        let has_delay = way.hops.iter().flat_map(Spanned::get).any(|h| h.keys.get().delay.is_some());
-        if half_rtt.is_some() && (keys.delay.is_some() || has_delay) {
+        let has_delay = has_delay(way);
+        if half_rtt.is_some() && has_delay {
             self.notes.push(format!("{name}: its own delay replaces half of path.rtt"));
         }
         let Some(hops) = &way.hops else { return Ok(vec![self.hop(keys, name.to_owned(), half_rtt)?]) };
@@ -54,18 +59,13 @@ impl Resolver<'_> {
         let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &mtu, &id)?;
         let delay = match &hop.delay {
             Some(spanned) => {
-                self.traced.half_rtt = None;
                 let schedule = self.schedule(spanned, spanned.get(), |_, d| Ok(*d))?;
                 if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
                     return self.fail(spanned, "a delay must not be negative", "0 ms is the least");
                 }
                 schedule
             }
-            None => {
-                let half = self.traced.half_rtt.clone().filter(|_| is_traced && delay.is_none());
-                self.notes.extend(half.is_some().then(|| format!("{id}: its delay is half of the trace's rtt")));
-                delay.or(half).unwrap_or(Schedule::constant(TimeDelta::ZERO))
-            }
+            None => delay.unwrap_or(Schedule::constant(TimeDelta::ZERO)),
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?.flatten();
         let loss = match &hop.loss {
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         let Conditions { loss, rtt } = &trace.conditions;
         self.traced = Traced {
             loss: over_time(loss, end, self.duration, |share| LossModel::bernoulli(*share)),
-            half_rtt: over_time(rtt, end, self.duration, |rtt| *rtt / 2),
+            half_rtt: self.traced.half_rtt.take().or_else(|| over_time(rtt, end, self.duration, |rtt| *rtt / 2)),
         };
         let capacity = match trace.shape {
             Shape::Rates(points) => {

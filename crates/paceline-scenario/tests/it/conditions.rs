@@ -32,7 +32,15 @@ fn a_trace_gives_the_path_that_is_written_by_hand() {
         hops("by-hand", &format!("[path.forward]\ncapacity = \"1 Mbps\"\n{delay}\n{loss}\n[path.reverse]\n{delay}"));
     assert_eq!(hops("traced", &format!("[path.forward]\n{capacity}")), by_hand);
     assert_eq!(hops("back", &format!("[path.forward]\n{capacity}\n[path.reverse]\n{delay}")), by_hand);
-    // What the scenario says counts.
+    // A trace of the way back alone is that of the path, too.
+    let way_back = hops("way-back", &format!("[path.forward]\ncapacity = \"1 Mbps\"\n[path.reverse]\n{capacity}"));
+    let delays =
+        |hops: &[String]| hops.iter().map(|hop| hop.split(" Schedule").next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(delays(&way_back), delays(&by_hand));
+    // What the scenario says counts, on each hop.
+    let second = "[path]\nrtt = \"50 ms\"\n[[path.forward.hops]]\nid = \"a\"\n[[path.forward.hops]]\nid = \"b\"\n";
+    let of_hops = hops("hops", &format!("{second}capacity = \"1 Mbps\"\n{loss}"));
+    assert_eq!(hops("hops-traced", &format!("{second}{capacity}")), of_hops);
     let own = hops("own", "[path]\nrtt = \"50 ms\"\n[path.forward]\ncapacity = \"1 Mbps\"\nloss = \"1 %\"");
     assert_eq!(
         hops("own-traced", &format!("[path]\nrtt = \"50 ms\"\n[path.forward]\n{capacity}\nloss = \"1 %\"")),

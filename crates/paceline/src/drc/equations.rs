@@ -24,6 +24,8 @@ const CAUTION: TimeDelta = TimeDelta::from_secs(10);
 /// Earlier frames that leave in this time at the rate r do not make the pacer faster: the interval of frames at 30 fps. Frames of unequal
 /// size wait that long on a steady link.
 const FRAME: TimeDelta = TimeDelta::from_millis(33);
+/// The least part of the rate that the encoders have: w is known from their frames, so they must not stop.
+const MEDIA_MIN: f64 = 0.1;
 /// The longest round-trip time that counts in the step of a flow whose packets are marked.
 const MARKED_TIME: TimeDelta = TimeDelta::from_millis(50);
 /// The weight of a message in the rate while a queue is drained.
@@ -202,10 +204,10 @@ pub fn waiting(rate: Rate, earlier: DataSize) -> DataSize {
 /// The rate for the encoders. What waits in the sender, w bytes without the newest frame, is sent first, so the encoders make less.
 ///
 /// ```text
-/// target = r - w / tau                                                (15)
+/// target = max(r - w / tau, 0.1 r)                                    (15)
 /// ```
 pub fn media(config: &DrcConfig, rate: Rate, waiting: DataSize) -> Rate {
-    rate.saturating_sub(Rate::from_size_and_time(waiting, config.backlog))
+    rate.saturating_sub(Rate::from_size_and_time(waiting, config.backlog)).max(rate.scale(MEDIA_MIN))
 }
 
 /// The rate of the pacer, unless the queue marks packets. Frames that wait leave faster.
@@ -328,12 +330,12 @@ mod tests {
         assert_eq!([0, 4125, 4126, 9125].map(of), [0, 0, 1, 5000]);
     }
 
-    /// 5 kB are 500 kbit/s for 80 ms; 12 kB would be 1.2 Mbit/s, and nothing is left. The pacer sends 5 kB in 33 ms: 1212 kbit/s more.
+    /// 5 kB are 500 kbit/s for 80 ms; 12 kB would be 1.2 Mbit/s, and a tenth of the rate is left. The pacer sends 5 kB in 33 ms: 1212 kbit/s more.
     #[test]
     fn frames_that_wait_lower_the_target_and_raise_the_pacing_rate() {
         let size = DataSize::from_bytes;
         let of = |bytes| media(&config(), K(1000), size(bytes));
-        assert_eq!([0, 5000, 12_000].map(of), [1000, 500, 0].map(K));
+        assert_eq!([0, 5000, 12_000].map(of), [1000, 500, 100].map(K));
         let of = |bytes| pacing(&config(), K(1000), size(bytes)).as_bps();
         assert_eq!([0, 5000].map(of), [1_250_000, 2_462_121]);
     }

@@ -42,9 +42,11 @@ impl Config for DrcConfig {
 const MARKS_GAIN: f64 = 1.0 / 16.0;
 /// A queue that marked packets in this time marks.
 const MARKS: TimeDelta = TimeDelta::from_secs(2);
-/// The pacing rate over the rate while the queue marks, whether frames wait or not: a frame that leaves faster than the link carries is marked at any rate,
-/// because the threshold is about 1 ms. More than 1, so that the frames of an encoder that makes a little too much do not wait.
+/// The pacing rate over the rate while the queue marks, whether frames wait or not: a frame that leaves faster than the link carries is
+/// marked at any rate, because the threshold is about 1 ms. More than 1, so that the frames of an encoder that makes a little too much do not wait.
 const MARKED_PACING: f64 = 1.1;
+/// The longest lateness of a message that counts.
+const LATE_MAX: TimeDelta = TimeDelta::from_secs(1);
 /// The weight of a shorter interval of feedback. A longer one counts at once.
 const INTERVAL_GAIN: f64 = 0.1;
 /// The longest time between two messages that counts.
@@ -185,9 +187,9 @@ impl Sender {
         self.delays.srtt.scale(1.5) + self.interval * 2 + TimeDelta::from_millis(100)
     }
 
-    /// How late the last message is, apart from the interval of messages.
+    /// How late the last message is, apart from the interval of messages. A receiver's clock that is set back looks like a late message.
     fn late(&self) -> TimeDelta {
-        (self.delays.late - self.interval).max(TimeDelta::ZERO)
+        (self.delays.late - self.interval).max(TimeDelta::ZERO).min(LATE_MAX)
     }
 
     fn decide(&mut self) {
@@ -497,7 +499,7 @@ mod tests {
     }
 
     /// 5 kB of earlier frames wait: the target is 500 kbit/s lower. The pacing rate is 1212 kbit/s higher for 5 kB more than leave in 33
-    /// ms. Packets that leave end that with the next decision, and so does a stream that ends. The target is not below the minimum.
+    /// ms. Packets that leave end that with the next decision, and so does a stream that ends. A tenth of the rate is left for the encoders.
     #[test]
     fn frames_that_wait_lower_the_target() {
         let mut sender = started();
@@ -515,7 +517,7 @@ mod tests {
         (0..10).for_each(|_| sender.handle_sent(Time::from_secs(10), &packet));
         sender.decide();
         assert_eq!((sender.decision.target, sender.decision.pacing), (before.target, before.pacing));
-        assert_eq!(queue(&mut sender, 1_000_000).target, SETUP.min);
+        assert_eq!(queue(&mut sender, 1_000_000).target, before.target.scale(0.1));
         let removed = Event::StreamRemoved(StreamId(0));
         sender.handle_event(Time::from_secs(10), &removed, &mut Signals::disabled());
         assert_eq!((sender.decision.target, sender.decision.pacing), (before.target, before.pacing));

@@ -44,8 +44,8 @@ pub struct Arguments {
     /// the changed suite.
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with_all = ["accept", "beside"])]
     settings: Vec<Override>,
-    /// World of the runs. Beside another one than `sim`, the simulator makes the same runs, and the result says whether both put the
-    /// controllers in the same order.
+    /// World of the runs. Before those in real time the simulator makes the same runs, and the result says whether both put the
+    /// controllers in the same order. In real time there is one run of each test, unless --repeats says more.
     #[arg(long, default_value = "sim", value_parser = worlds::names(), conflicts_with_all = ["accept", "beside", "plots"])]
     world: String,
     /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
@@ -94,8 +94,14 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         (suite.expected, suite.expected_file) = (None, None);
         suite.settings.clone_from(&arguments.settings);
     }
-    let subjects = options::subjects(&arguments.controllers.names, &registry)?;
+    if world.real_time() {
+        arguments.controllers.without_oracles(&registry)?;
+    }
+    let mut subjects = options::subjects(&arguments.controllers.names, &registry)?;
+    subjects.retain(|subject| subject.oracle.is_none() || !world.real_time());
     let repeats = arguments.seeds.count("verdicts are of the same runs for every controller")?;
+    // Both worlds need the same seeds.
+    let repeats = repeats.or(world.real_time().then_some(1));
     if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
         return Err(miette!(help = help, "the suite `{}` is part of the program, so its verdicts are fixed", suite.id));
@@ -112,9 +118,9 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         });
         report?.map_err(world_error)
     };
+    let simulated = world.real_time().then(|| judge(&Simulator)).transpose()?;
     let mut report = judge(&*world)?;
-    if world.real_time() {
-        let simulated = judge(&Simulator)?;
+    if let Some(simulated) = simulated {
         for (suite, simulated) in report.suites.iter_mut().zip(&simulated.suites) {
             suite.agreement = Agreement::of(simulated, suite);
         }

@@ -119,11 +119,12 @@ fn runs_text(report: &SuiteReport) -> String {
 
 /// Says whether the simulator and another world put the controllers in the same order.
 fn agreement_text(agreement: &Agreement) -> String {
-    let Agreement { world, controllers, tests, tau, interval: (low, high) } = agreement;
+    let Agreement { world, controllers, tests, tau, interval } = agreement;
+    let interval = interval.map_or(String::new(), |(low, high)| format!(", 95 % interval {low:.2} to {high:.2}"));
     let each = controllers.iter().map(|(name, [here, there])| format!("{name} {here:.1}, {there:.1}"));
     format!(
-        "order of {} controllers in the simulator and in {world}, {tests} tests: Kendall's tau {tau:.2}, 95 % interval {low:.2} to \
-         {high:.2} (scores: {})",
+        "order of {} controllers in the simulator and in {world}, {tests} tests: Kendall's tau {tau:.2}{interval} \
+         (scores: {})",
         controllers.len(),
         each.collect::<Vec<_>>().join("; ")
     )
