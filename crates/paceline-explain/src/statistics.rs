@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 /// The length of an interval: the usual period of samples.
 const BIN_S: f64 = 1.0;
-/// Intervals at most, 3 days, and objects at most: both bound the memory.
+/// Intervals at most, 3 days: bounds the memory.
 const BINS_MAX: usize = 1 << 18;
-const OBJECTS_MAX: usize = 4096;
+/// Objects of a connection at most, and limits and states of it: bounds the memory.
+pub const OBJECTS_MAX: usize = 4096;
 /// A value holds at most for this many intervals.
 const HOLDS: usize = 5;
 /// Series of states at most, also of objects that are gone: bounds the memory.
@@ -34,6 +35,10 @@ pub fn is_connected(state: &str) -> Option<bool> {
 pub fn is_state(event: &str) -> bool {
     matches!(event.trim_start_matches("on"), "iceconnectionstatechange" | "connectionstatechange")
 }
+
+/// The types of objects that are read. Readers may leave out all others.
+pub const KINDS: [&str; 6] =
+    ["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"];
 
 /// The metrics that are read. Readers may leave out all others.
 pub const METRICS: &[&str] = &[
@@ -118,6 +123,9 @@ pub struct Statistics {
     selected: Option<String>,
     /// Samples of the object that has most.
     most_samples: u64,
+    /// Limits and states of the connection.
+    caps: usize,
+    states: usize,
     left_out: bool,
 }
 
@@ -157,12 +165,17 @@ impl Statistics {
         match *sample {
             Sample::Object { id, kind, at_ms, values } => self.add_object(id, kind, at_ms, values),
             Sample::Removed { id } => drop(self.objects.remove(id)),
-            Sample::Cap { at_ms, bps } => self.sent.marks.push((self.time(at_ms), MarkKind::CapSet(bps))),
-            Sample::Connected { at_ms, is_connected } => {
+            Sample::Cap { at_ms, bps } if self.caps < OBJECTS_MAX => {
+                self.caps += 1;
+                self.sent.marks.push((self.time(at_ms), MarkKind::CapSet(bps)));
+            }
+            Sample::Connected { at_ms, is_connected } if self.states < OBJECTS_MAX => {
+                self.states += 1;
                 let mark = (self.time(at_ms), MarkKind::Connected(is_connected));
                 self.received.marks.push(mark.clone());
                 self.sent.marks.push(mark);
             }
+            Sample::Cap { .. } | Sample::Connected { .. } => {}
         }
     }
 
@@ -172,11 +185,7 @@ impl Statistics {
     }
 
     fn add_object(&mut self, id: &str, kind: &str, at_ms: f64, values: &Map<String, Value>) {
-        let wanted = matches!(
-            kind,
-            "outbound-rtp" | "inbound-rtp" | "remote-inbound-rtp" | "candidate-pair" | "transport" | "media-source"
-        );
-        if !wanted || !at_ms.is_finite() || at_ms < 0.0 {
+        if !KINDS.contains(&kind) || !at_ms.is_finite() || at_ms < 0.0 {
             return;
         }
         if self.objects.len() >= OBJECTS_MAX && !self.objects.contains_key(id) {

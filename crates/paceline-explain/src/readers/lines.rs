@@ -6,7 +6,9 @@
 use super::internals::{LEGACY, milliseconds};
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{Sample, Statistics, Tee, is_connected, is_state, number, session_cap};
+use crate::statistics::{
+    self, METRICS, OBJECTS_MAX, Sample, Statistics, Tee, is_connected, is_state, number, session_cap,
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -21,9 +23,11 @@ pub const FORMAT: &str = "getstats-lines";
 /// First line of a dump of rtcstats.
 pub const RTCSTATS: &str = "RTCStatsDump";
 
-/// Connections and objects at most.
+/// Connections at most, and bytes of an id, of a name of a connection and of a text that is kept: both bound the memory.
 const CONNECTIONS_MAX: usize = 64;
-const OBJECTS_MAX: usize = 4096;
+const TEXT_MAX: usize = 1024;
+/// Objects that a short line may repeat at most, over all lines: bounds the time. A hundred of them for 11 hours.
+const REPEATS_MAX: usize = 1 << 22;
 
 #[derive(Default)]
 struct Connection {
@@ -43,6 +47,8 @@ struct Lines<'a> {
     clock_ms: f64,
     /// Objects with statistics.
     understood: u64,
+    /// Objects without changes that may still be repeated.
+    repeats_left: usize,
     /// Reports leave out what is gone, as those of Jitsi, and not what did not change.
     leaves_out_gone: bool,
     /// Abbreviations without a name.
@@ -55,11 +61,16 @@ struct Lines<'a> {
 /// # Errors
 /// A value is no JSON or is too long, or nothing in them sent or received RTP.
 pub fn read<'a>(input: impl BufRead, tee: &'a mut Tee<'a>) -> Result<Call, ReadError> {
+    read_up_to(REPEATS_MAX, input, tee)
+}
+
+fn read_up_to<'a>(repeats_left: usize, input: impl BufRead, tee: &'a mut Tee<'a>) -> Result<Call, ReadError> {
     let mut lines = Lines {
         tee,
         connections: BTreeMap::new(),
         clock_ms: 0.0,
         understood: 0,
+        repeats_left,
         leaves_out_gone: false,
         unknown: BTreeSet::new(),
         notes: Vec::new(),
@@ -124,15 +135,17 @@ impl Lines<'_> {
             return self.report(connection, vec![(None, members)], time_ms);
         }
         if members.iter().any(|(id, value)| is_statistics(value) || self.is_known(connection, id)) {
-            return self.map(connection, members, time_ms);
+            return self.map(connection, members, time_ms, self.leaves_out_gone);
         }
         let parts: Vec<_> =
             members.iter().filter(|(_, value)| !value.is_number() && has_statistics(value, DEPTH)).collect();
         // Several reports side by side are those of several times, or of several connections.
-        let are_times = parts.iter().all(|(name, _)| time(&Value::String((*name).clone())).is_some());
+        // Small numbers are ids, as of users.
+        let epoch = |name: &String| time(&Value::String(name.clone())).filter(|time| *time >= EPOCH_MS);
+        let are_times = parts.iter().all(|(name, _)| epoch(name).is_some());
         for (name, value) in &parts {
             match (are_times, parts.len() > 1 && connection.is_empty()) {
-                (true, _) => self.document(value, connection, time(&Value::String((*name).clone()))),
+                (true, _) => self.document(value, connection, epoch(name)),
                 (false, true) => self.document(value, name, time_ms),
                 (false, false) => self.document(value, connection, time_ms),
             }
@@ -144,10 +157,10 @@ impl Lines<'_> {
         self.connections.get(connection).is_some_and(|connection| connection.last.contains_key(id))
     }
 
-    /// Reads an object of objects by id, in which null stands for one that is gone. Returns whether it has statistics.
-    fn map(&mut self, name: &str, members: &Map<String, Value>, time_ms: Option<f64>) {
+    /// Reads an object of objects by id, in which null stands for one that is gone, and so does absence if it `leaves_out_gone`.
+    fn map(&mut self, name: &str, members: &Map<String, Value>, time_ms: Option<f64>, leaves_out_gone: bool) {
         let connection = connection(&mut self.connections, name);
-        let absent = |id: &&String| self.leaves_out_gone && !members.contains_key(*id);
+        let absent = |id: &&String| leaves_out_gone && !members.contains_key(*id);
         let absent: Vec<String> = connection.last.keys().filter(absent).cloned().collect();
         for id in members.iter().filter(|(_, value)| value.is_null()).map(|(id, _)| id).chain(&absent) {
             connection.last.remove(id);
@@ -194,7 +207,7 @@ impl Lines<'_> {
             ("getStats" | "getstats", Value::Object(members)) => {
                 let shared = members.get("timestamp").and_then(number).filter(|time| *time > 0.0);
                 match members.values().any(|value| has_statistics(value, 1)) || !members.values().all(Value::is_array) {
-                    true => self.map(name, members, shared.or(Some(at_ms))),
+                    true => self.map(name, members, shared.or(Some(at_ms)), self.leaves_out_gone),
                     false => self.document(value, name, Some(at_ms)),
                 }
             }
@@ -226,11 +239,21 @@ impl Lines<'_> {
             *values = std::mem::take(values).into_iter().filter_map(|(key, value)| self.full(&key, value)).collect();
             values.entry("timestamp").or_insert(at_ms.into());
         }
+        // Of what did not change, only what is read is repeated, and not twice at a time.
         let last = &connection(&mut self.connections, name).last;
-        for id in last.keys().filter(|id| !members.contains_key(*id)) {
+        let is_read = |kind: &str| statistics::KINDS.contains(&kind);
+        let now_ms = time(&at_ms.into()).unwrap_or(at_ms);
+        for (id, values) in last.iter().filter(|(id, _)| !members.contains_key(*id)) {
+            if !values.get("type").and_then(Value::as_str).is_some_and(is_read)
+                || values.get("timestamp").and_then(time).is_some_and(|last_ms| last_ms >= now_ms)
+            {
+                continue;
+            }
+            let Some(left) = self.repeats_left.checked_sub(1) else { break };
+            self.repeats_left = left;
             report.insert(id.clone(), serde_json::json!({"timestamp": at_ms}));
         }
-        self.map(name, &report, Some(at_ms));
+        self.map(name, &report, Some(at_ms), false);
     }
 
     /// Returns the full name of a property, and the value with the full name of a type.
@@ -249,6 +272,9 @@ impl Lines<'_> {
         if !self.unknown.is_empty() {
             let names: Vec<String> = self.unknown.into_iter().collect();
             self.notes.push(format!("abbreviations without a known name are left out: {}", names.join(", ")));
+        }
+        if self.repeats_left == 0 {
+            self.notes.push("too many objects did not change: the last lines have only what changed".to_owned());
         }
         let mut call = Call { format: FORMAT.to_owned(), notes: self.notes, ..Call::default() };
         let legacy = self.connections.values().any(|connection| connection.legacy);
@@ -381,7 +407,8 @@ fn id_of(values: &Map<String, Value>) -> String {
 }
 
 fn connection<'a>(connections: &'a mut BTreeMap<String, Connection>, name: &str) -> &'a mut Connection {
-    let name = match connections.len() < CONNECTIONS_MAX || connections.contains_key(name) {
+    let is_new = connections.len() < CONNECTIONS_MAX && name.len() <= TEXT_MAX;
+    let name = match is_new || connections.contains_key(name) {
         true => name.to_owned(),
         false => connections.keys().next().cloned().unwrap_or_default(),
     };
@@ -397,12 +424,18 @@ impl Connection {
     /// Reads one object. Metrics that are missing are as in the last report.
     fn sample(&mut self, tee: &mut Tee<'_>, id: &str, values: &Map<String, Value>, time_ms: Option<f64>) -> bool {
         let known = self.last.contains_key(id);
-        if !known && (kind_of(values).is_none() && !values.contains_key("type") || self.last.len() >= OBJECTS_MAX) {
+        let is_full = self.last.len() >= OBJECTS_MAX || id.len() > TEXT_MAX;
+        if !known && (kind_of(values).is_none() && !values.contains_key("type") || is_full) {
             return false;
         }
         let merged = self.last.entry(id.to_owned()).or_default();
-        for (name, value) in values {
-            merged.insert(name.clone(), value.clone());
+        for (name, value) in values.iter().filter(|(name, _)| *name == "type" || METRICS.contains(&name.as_str())) {
+            let kept = match value {
+                Value::Array(_) | Value::Object(_) => Value::Null,
+                Value::String(text) if text.len() > TEXT_MAX => Value::Null,
+                value => value.clone(),
+            };
+            merged.insert(name.clone(), kept);
         }
         if let Some(kind) = kind_of(values).filter(|_| !merged.contains_key("type")) {
             merged.insert("type".to_owned(), kind.into());

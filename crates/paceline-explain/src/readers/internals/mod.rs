@@ -5,7 +5,9 @@
 
 use crate::error::ReadError;
 use crate::model::Call;
-use crate::statistics::{METRICS, Sample, Statistics, Tee, is_connected, is_state, number, session_cap};
+use crate::statistics::{
+    KINDS, METRICS, OBJECTS_MAX, Sample, Statistics, Tee, is_connected, is_state, number, session_cap,
+};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -22,8 +24,6 @@ pub const FORMAT: &str = "webrtc-internals";
 
 /// The longest text in the document. The longest known are series of 1000 points, below 100 kB, and session descriptions.
 const TEXT_MAX: usize = 32 << 20;
-/// Objects of a connection at most.
-const OBJECTS_MAX: usize = 4096;
 
 /// Reads a dump, of which `tee` receives the samples too.
 ///
@@ -231,9 +231,7 @@ impl Connection {
     /// Returns the series of an object, if it is of a kind that is read.
     fn series(&mut self, id: &str, kind: Option<String>) -> Option<&mut Series> {
         let kind = kind.unwrap_or_else(|| kind_of(id).to_owned());
-        if !["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"]
-            .contains(&kind.as_str())
-        {
+        if !KINDS.contains(&kind.as_str()) {
             return None;
         }
         if self.objects.len() >= OBJECTS_MAX && !self.objects.contains_key(id) {

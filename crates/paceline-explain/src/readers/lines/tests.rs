@@ -180,13 +180,16 @@ fn every_unit_of_time_gives_the_same_flows() {
     }
 }
 
+/// Numbers are ids, too, unless they are times since 1970.
 #[test]
 fn reports_side_by_side_are_those_of_connections() {
-    let line = |list: Value| json!({"at": 1, "alice": map(&list), "bob": {"stats": list}});
-    let call = read(each_line(lists(&ms).into_iter().map(line))).unwrap();
-    let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
-    assert_eq!(names, ["connection 1 sent", "connection 2 sent"]);
-    assert_eq!(call.flows[0].series, call.flows[1].series);
+    for [alice, bob] in [["alice", "bob"], ["1", "2"], ["1017", "bob"]] {
+        let line = |list: Value| json!({"at": 1, alice: map(&list), bob: {"stats": list}});
+        let call = read(each_line(lists(&ms).into_iter().map(line))).unwrap();
+        let names: Vec<&str> = call.flows.iter().map(|flow| flow.name.as_str()).collect();
+        assert_eq!(names, ["connection 1 sent", "connection 2 sent"], "{alice} and {bob}");
+        assert_eq!(call.flows[0].series, call.flows[1].series);
+    }
 }
 
 /// Abbreviates as rtcstats-js 2 does: numbers for names, only what changed, one time for all.
@@ -240,7 +243,7 @@ fn abbreviated_reports_are_those_with_names() {
 #[test]
 fn changes_are_applied_to_the_last_report() {
     let mut seen = Vec::new();
-    let text = r#"["g","PC_0",{"0":{"type":2,"10":77,"79":100,"777":3,"vendorX":"y"},"1":{"type":3,"10":77,"74":"0","t":1790000000400},"t":1790000001000},"connected-0",1020]
+    let text = r#"["g","PC_0",{"0":{"type":2,"11":"video","79":100,"777":3,"vendorX":"y"},"1":{"type":3,"11":"video","74":"0","t":1790000000400},"t":1790000001000},"connected-0",1020]
 [1,"PC_0",{"0":{"79":250},"5":null,"t":1790000002000},1000]
 ["g","PC_0",{"1":null,"t":1790000003000},1000.5]"#;
     let result = super::read(text.as_bytes(), &mut |_, sample| {
@@ -249,7 +252,7 @@ fn changes_are_applied_to_the_last_report() {
                 id.parse().unwrap(),
                 *at_ms - 1.79e12,
                 values.get("packetsSent").and_then(number),
-                values["ssrc"].clone(),
+                values["kind"].clone(),
             ));
         }
     });
@@ -261,7 +264,7 @@ fn changes_are_applied_to_the_last_report() {
         (1, 2000.0, None),
         (0, 3000.0, Some(250.0)),
     ]
-    .map(|(id, at, packets)| (id, at, packets, json!(77)))
+    .map(|(id, at, packets)| (id, at, packets, json!("video")))
     .into();
     assert_eq!(seen, expected);
     let text = each_line(
@@ -270,6 +273,82 @@ fn changes_are_applied_to_the_last_report() {
     );
     let notes = read(text).unwrap().notes;
     assert!(notes.iter().any(|note| note.contains("without a known name") && note.contains("777")), "{notes:?}");
+}
+
+/// What is absent did not change; a short line is no work for objects that nothing reads, nor at the time of the last report.
+#[test]
+fn only_what_is_read_is_repeated_and_only_later() {
+    let first = json!({"O": {"type": "outbound-rtp", "80": 1000}, "C": {"type": "codec"}, "I": {"type": 2, "80": 1}});
+    let repeated = |repeats_left: usize, steps: &[u64]| {
+        let members = |step: u64| if step > 1_000_000_000 { json!({"t": step}) } else { json!({}) };
+        let lines = steps.iter().map(|step| json!([1, "a", members(*step), step % 1_000_000_000]));
+        // A call of its own, so that there is one.
+        let other = (0..5).map(|second| json!(["getstats", "b", report(second), ms(second)]));
+        let text = each_line([json!(["g", "a", first, BEGAN])].into_iter().chain(lines).chain(other));
+        let mut seen = Vec::new();
+        let call = read_up_to(repeats_left, text.as_bytes(), &mut |name, sample| {
+            if let (Sample::Object { id, at_ms, .. }, "a") = (sample, name) {
+                seen.push((id.to_string(), *at_ms as u64 - BEGAN));
+            }
+        });
+        (seen.split_off(3), call.unwrap().notes)
+    };
+    let of = |ids: &[(&str, u64)]| ids.iter().map(|(id, at)| ((*id).to_owned(), *at)).collect::<Vec<_>>();
+    assert_eq!(repeated(REPEATS_MAX, &[0; 9]).0, []);
+    let (later, notes) = repeated(REPEATS_MAX, &[0, 1000, 0, 1000]);
+    assert_eq!(later, of(&[("I", 1000), ("O", 1000), ("I", 2000), ("O", 2000)]));
+    let in_seconds = BEGAN / 1000 + 7;
+    assert_eq!(repeated(REPEATS_MAX, &[in_seconds, in_seconds]).0, of(&[("I", 7000), ("O", 7000)]));
+    let is_short = |notes: &[String]| notes.iter().any(|note| note.contains("too many objects"));
+    assert!(!is_short(&notes), "{notes:?}");
+    let (later, notes) = repeated(3, &[1000; 5]);
+    assert_eq!(later, of(&[("I", 1000), ("O", 1000), ("I", 2000)]));
+    assert!(is_short(&notes), "{notes:?}");
+}
+
+#[test]
+fn only_what_is_read_is_kept() {
+    let nested = json!({"a": vec![0; 1000]});
+    let longest = "s".repeat(TEXT_MAX);
+    let report = |id: &str, second: u64| {
+        json!({"type": "outbound-rtp", "id": id, "timestamp": ms(second), "bytesSent": 1000 * second, "mine": nested, "state": nested,
+            "mediaSourceId": longest, "qualityLimitationReason": format!("{longest}s")})
+    };
+    let text = each_line((0..5).map(|second| json!([report("O", second), report(&format!("{longest}s"), second)])));
+    let mut kept = Vec::new();
+    let result = super::read(text.as_bytes(), &mut |_, sample| {
+        if let Sample::Object { id, values, .. } = sample {
+            kept.push((id.to_string(), (*values).clone()));
+        }
+    });
+    assert_eq!(result.unwrap().flows.len(), 1);
+    assert_eq!(kept.len(), 5, "the other id is too long");
+    for ((id, values), second) in kept.into_iter().zip(0..) {
+        let expected = json!({"type": "outbound-rtp", "timestamp": BEGAN as f64 + 1000.0 * f64::from(second), "bytesSent": 1000 * second,
+            "state": null, "mediaSourceId": longest, "qualityLimitationReason": null});
+        assert_eq!((id.as_str(), Value::from(values)), ("O", expected));
+    }
+}
+
+#[test]
+fn names_of_connections_are_bounded() {
+    let lengths = [1, TEXT_MAX, TEXT_MAX + 1, 2 * TEXT_MAX];
+    let text = each_line(lengths.iter().map(|length| json!(["getstats", "n".repeat(*length), report(0), ms(0)])));
+    let mut seen = Vec::new();
+    super::read(text.as_bytes(), &mut |name, _| seen.push(name.len())).unwrap_err();
+    assert_eq!(seen, [1, TEXT_MAX, 1, 1]);
+}
+
+#[test]
+fn states_and_limits_of_a_connection_are_bounded() {
+    let marks = |count: usize| {
+        let state = (0..count)
+            .map(|n| json!(["onconnectionstatechange", "a", (if n % 2 == 0 { "connected" } else { "failed" }), ms(0)]));
+        let limit = (0..count).map(|n| json!(["setRemoteDescription", "a", format!("b=AS:{}", n + 1), ms(0)]));
+        let reports = (0..5).map(|second| json!(["getstats", "a", report(second), ms(second)]));
+        read(each_line(reports.chain(state).chain(limit))).unwrap().flows[0].marks.len()
+    };
+    assert_eq!([OBJECTS_MAX, OBJECTS_MAX + 100].map(marks), [2 * OBJECTS_MAX; 2]);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Found {
 #[derive(Default)]
 struct Scan {
     text: Vec<u8>,
+    /// The first byte after the opening bracket that is no space.
+    first: Option<u8>,
     /// The closing brackets that are due.
     due: Vec<u8>,
     in_string: bool,
@@ -44,6 +46,9 @@ struct Scan {
 impl Scan {
     /// Adds a byte of a value. Returns whether a part is whole.
     fn add(&mut self, byte: u8) -> bool {
+        if !self.text.is_empty() && !byte.is_ascii_whitespace() {
+            self.first.get_or_insert(byte);
+        }
         self.text.push(byte);
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -64,8 +69,7 @@ impl Scan {
 
     /// Returns whether it is an array of arrays or objects, between two of them.
     fn is_divisible(&self) -> bool {
-        let first = self.text.iter().skip(1).find(|byte| !byte.is_ascii_whitespace());
-        self.due == [b']'] && matches!(first, Some(b'[' | b'{'))
+        self.due == [b']'] && matches!(self.first, Some(b'[' | b'{'))
     }
 
     /// Returns the value, or of a cut one the parts that are whole.
@@ -183,6 +187,24 @@ mod tests {
         assert_eq!(all("[[1],\n[2],\n[3"), (vec![json!([[1], [2]])], 1));
         assert_eq!(all("{\"a\":\n"), (vec![], 1));
         assert_eq!(all("[1]\n]}x\n[2]"), (vec![json!([1]), json!([2])], 0));
+    }
+
+    /// Where each part looks through the spaces again, this takes an hour.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a thread bounds the time of the test without a clock")]
+    fn spaces_before_many_parts_are_seen_once() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let space = " ".repeat(DIVIDED);
+            let lengths = ["0,", ""].map(|first| {
+                let (values, problems) = all(&format!("[{space}{first}{}]", vec!["[]"; 100_000].join(",")));
+                (values.iter().map(|value| value.as_array().unwrap().len()).collect::<Vec<_>>(), problems)
+            });
+            sender.send(lengths).unwrap();
+        });
+        let [whole, divided] = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it takes too long");
+        assert_eq!(whole, (vec![100_001], 0));
+        assert_eq!(divided, (vec![1, 99_999], 0));
     }
 
     #[test]
