@@ -10,6 +10,8 @@
 //! shorter path of the past, or the effect of clock drift, is forgotten after the configured number of spans.
 
 use crate::params;
+use alloc::boxed::Box;
+use alloc::vec;
 use paceline_units::{RemoteTime, Time, TimeDelta};
 
 params! {
@@ -43,7 +45,7 @@ const BEFORE: Time = Time::from_nanos(i64::MIN);
 pub struct RecentMinimum {
     config: BaseDelayConfig,
     /// The minimum of each span, in a ring buffer.
-    minima: [TimeDelta; BaseDelayConfig::HISTORY_MAX],
+    minima: Box<[TimeDelta]>,
     current: usize,
     /// The minimum of the completed spans.
     past: TimeDelta,
@@ -56,7 +58,7 @@ impl RecentMinimum {
     pub fn new(config: BaseDelayConfig) -> Self {
         Self {
             config,
-            minima: [TimeDelta::MAX; BaseDelayConfig::HISTORY_MAX],
+            minima: vec![TimeDelta::MAX; config.history.max(1)].into(),
             current: 0,
             past: TimeDelta::MAX,
             next_span: BEFORE,
@@ -81,7 +83,7 @@ impl RecentMinimum {
             self.next_span = now + self.config.span;
             return;
         }
-        let spans = &mut self.minima[..self.config.history];
+        let spans = &mut self.minima;
         let passed = 1 + (now - self.next_span).as_nanos() / self.config.span.as_nanos();
         for _ in 0..passed.min(spans.len() as i64) {
             self.current = (self.current + 1) % spans.len();
