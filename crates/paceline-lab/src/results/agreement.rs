@@ -102,7 +102,6 @@ mod tests {
             controller: (*name).to_owned(),
             kind: if name.starts_with("faulty-") { RowKind::Faulty } else { RowKind::Controller },
             results: scores.iter().map(result).collect(),
-            ..SuiteRow::default()
         };
         let tests = vec![SuiteTest::default(); rows[0].1.len()];
         SuiteReport { world: world.to_owned(), tests, rows: rows.iter().map(row).collect(), ..SuiteReport::default() }

@@ -54,6 +54,10 @@ struct Frame {
     size: f64,
 }
 
+fn ln(x: f64) -> f64 {
+    libm::log(x)
+}
+
 /// Returns the frames with the times at which they leave the jitter buffer.
 fn rendered(complete: &[Frame]) -> Vec<Frame> {
     let (mut mean, mut variance, mut length, mut last) = (0.0, 4e-6_f64, 0.0_f64, 0.0);
@@ -84,7 +88,7 @@ fn qualities(frames: &[Frame], (worst, best): (f64, f64)) -> Vec<f64> {
         let time = captured.clamp(0.1, 1.0);
         let bytes: f64 =
             frames[..=n].iter().filter(|frame| frame.captured > captured - time).map(|frame| frame.size).sum();
-        ((bytes * 8.0 / time / worst).max(1.0).ln() / (best / worst).ln()).min(1.0)
+        (ln((bytes * 8.0 / time / worst).max(1.0)) / ln(best / worst)).min(1.0)
     };
     (0..frames.len()).map(quality).collect()
 }
@@ -112,7 +116,7 @@ fn score(frames: &[Frame], (free, useless): (f64, f64), quality: &[f64], duratio
             next += 1;
         }
         let age = displayed.map_or(f64::INFINITY, |shown| now - frames[shown].captured);
-        let worth = if age <= free { 1.0 } else { ((useless / age).ln() / (useless / free).ln()).max(0.0) };
+        let worth = if age <= free { 1.0 } else { (ln(useless / age) / ln(useless / free)).max(0.0) };
         // Without a picture its quality is 1, and it is frozen.
         let quality = displayed.map_or(1.0, |shown| quality[shown]);
         let second = &mut seconds[ms / 1000];
