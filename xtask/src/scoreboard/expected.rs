@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn failed_bounds_of_the_usual_controllers_are_listed() {
-        let table = "# Columns\nrepeats\t3\ncausal\town/a rate=low\t2/2\t-\t90.0\tab\n\
-                     faulty-constant\town/a rate=low\t0/2\tuse delay\t40.5\tab\nfaulty-constant\town/b\t2/2\t-\t7.0\tab\n\
-                     googcc\town/a rate=low\t2/2\t-\t80.0\tcd\nnada\town/a rate=low\t1/2\tuse\t70.0\tef\n";
+        let table = "# Columns\nrepeats\t3\ncausal\town/a rate=low\t2/2\t-\t90.0\t-\tab\n\
+                     faulty-constant\town/a rate=low\t0/2\tuse delay\t40.5\t0.81\tab\nfaulty-constant\town/b\t2/2\t-\t7.0\t-\tab\n\
+                     googcc\town/a rate=low\t2/2\t-\t80.0\t-\tcd\nnada\town/a rate=low\t1/2\tuse\t70.0\t-\tef\n";
         let text = verdicts(table);
         let (_, text) = text.split_once('\n').unwrap();
         assert_eq!(

@@ -46,6 +46,8 @@ fn a_trace_gives_the_path_that_is_written_by_hand() {
         hops("own-traced", &format!("[path]\nrtt = \"50 ms\"\n[path.forward]\n{capacity}\nloss = \"1 %\"")),
         own
     );
-    let way = hops("way", "[path.forward]\ncapacity = \"1 Mbps\"\ndelay = \"5 ms\"\nloss = \"1 %\"");
+    // A way with its own delay keeps it; the other has half of the trace's round trip.
+    let way = "[path.forward]\ncapacity = \"1 Mbps\"\ndelay = \"5 ms\"\nloss = \"1 %\"";
+    let way = hops("way", &format!("{way}\n[path.reverse]\n{delay}"));
     assert_eq!(hops("way-traced", &format!("[path.forward]\n{capacity}\ndelay = \"5 ms\"\nloss = \"1 %\"")), way);
 }
