@@ -65,6 +65,12 @@ impl RecentMinimum {
         }
     }
 
+    /// Forgets all values, without an allocation.
+    pub fn restart(&mut self) {
+        self.minima.fill(TimeDelta::MAX);
+        (self.current, self.past, self.next_span) = (0, TimeDelta::MAX, BEFORE);
+    }
+
     /// Adds a value and returns the minimum.
     #[inline]
     pub fn update(&mut self, now: Time, value: TimeDelta) -> TimeDelta {
@@ -106,6 +112,12 @@ impl QueueDelay {
     /// Creates an estimator without samples.
     pub fn new(config: BaseDelayConfig) -> Self {
         Self { origin: None, base: RecentMinimum::new(config) }
+    }
+
+    /// Forgets all samples, without an allocation.
+    pub fn restart(&mut self) {
+        self.origin = None;
+        self.base.restart();
     }
 
     /// Returns the queuing delay of a packet with these send and arrival times; it is never negative. `now` is used for

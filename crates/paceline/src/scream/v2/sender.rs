@@ -315,7 +315,7 @@ impl Sender {
         let delay_target = self.delay_target.get().as_secs_f64();
         self.alpha.update(now, s_rtt);
         if self.drift.update(now, self.qdelay, s_rtt, self.delay_target.get()) {
-            self.qdelays = QueueDelay::new(self.config.base_delay);
+            self.qdelays.restart();
             self.delay.reset();
             self.qdelay = TimeDelta::ZERO;
         }
