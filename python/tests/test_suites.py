@@ -141,7 +141,9 @@ def test_folder_has_the_same_rows_and_is_continued(own, local, tmp_path):
     assert sorted(table(stored)) == sorted(table(again.rows, *own_columns))
     with sqlite3.connect(out / "results.sqlite") as database:
         (count, total) = database.execute("SELECT count(*), sum(value) FROM results").fetchone()
-    assert (count, total) == (len(stored["value"]), pytest.approx(stored["value"].sum()))
+    # A run without TCP and cross traffic has no value of `others_keep`.
+    known = [value for value in stored["value"] if value == value]
+    assert (count, len(known), total) == (len(stored["value"]), 18, pytest.approx(sum(known)))
 
 
 def test_seeds_may_be_a_list(own, local):
