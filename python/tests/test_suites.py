@@ -152,7 +152,8 @@ def test_seeds_may_be_a_list(own, local):
     seeds = made.rows["seed"]
     assert set(seeds) == {2, 7}
     of_two = lambda rows: rows["value"][(rows["seed"] == 2) & (rows["controller"] == "googcc")].tolist()  # noqa: E731
-    assert of_two(made.rows) == of_two(local.rows)
+    known = lambda rows: [value for value in of_two(rows) if value == value]  # noqa: E731
+    assert known(made.rows) == known(local.rows) and len(known(made.rows)) == 3
 
 
 class Steady(paceline.SendHalf):
