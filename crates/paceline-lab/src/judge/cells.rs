@@ -181,15 +181,20 @@ impl Experiment {
         }
     }
 
-    /// Returns whether more runs may decide a bound of a case. Extremes are judged after all runs.
+    /// Returns whether more runs may decide a case: a bound is open, and none fails. Extremes are judged after all runs.
     pub(crate) fn needs_runs(&self, runs: &ExperimentRuns, case: usize) -> bool {
-        let is_open = |a: &Assert| {
-            let spec = CellSpec::bound(case, a);
-            a.runs != Statistic::Mean
-                || self.includes_too_few(runs, &spec)
-                || self.may_be_decided(runs, &spec, &check_of_bound(a))
-        };
-        self.cases[case].asserts.iter().any(is_open)
+        let mut needs = false;
+        for a in &self.cases[case].asserts {
+            let (spec, check) = (CellSpec::bound(case, a), check_of_bound(a));
+            if a.runs != Statistic::Mean || self.includes_too_few(runs, &spec) {
+                needs = true;
+            } else if self.judgement(runs, &spec, &check).verdict == Verdict::Fails {
+                return false;
+            } else {
+                needs |= self.may_be_decided(runs, &spec, &check);
+            }
+        }
+        needs
     }
 
     /// Returns whether a quantity is undecided and more runs are not futile.
@@ -199,10 +204,12 @@ impl Experiment {
         self.judgement(runs, spec, check).verdict == Verdict::Undecided && !runs.looks.is_some_and(is_futile)
     }
 
-    /// Returns whether a bound refers to another case, so that both need the same seeds.
-    pub(crate) fn compares_cases(&self) -> bool {
-        let mut asserts = self.cases.iter().flat_map(|case| &case.asserts);
-        asserts.any(|a| !is_of_one_case(a.relative_to.as_ref()))
+    /// Returns the cases to which bounds of a case refer. They need the same seeds.
+    pub(crate) fn cases_beside(&self, case: usize) -> impl Iterator<Item = usize> {
+        self.cases[case].asserts.iter().filter_map(|a| match &a.relative_to {
+            Some(Reference::OtherCase { case, .. }) => Some(self.index(case)),
+            _ => None,
+        })
     }
 
     fn published(

@@ -2,7 +2,8 @@
 //! [`Check::judge`], in the words of [`Judgement`]'s text.
 //!
 //! The 95 % interval of the mean decides. If all of it is allowed, the check holds; if none of it is, the check fails; otherwise
-//! the runs are too few, and the check is undecided. A value without an interval, such as that of a single run, is judged as it
+//! the runs are too few, and the check is undecided. Where only the least or the highest possible value is allowed, one other value
+//! fails it. A value without an interval, such as that of a single run, is judged as it
 //! is; published values and differences need an interval.
 
 use paceline_netsim::records::{MetricKind, Summary, t_quantile};
@@ -147,6 +148,7 @@ impl Check {
         let holds = self.contains(mean);
         let is_decided = match self {
             Self::Bound { .. } | Self::Ordering if half.is_infinite() => true,
+            Self::Bound { .. } if !holds && self.is_extreme() => true,
             Self::Bound { .. } | Self::Published { .. } => half <= self.deciding_half_width(mean),
             Self::Difference { .. } | Self::Ordering if holds => half < mean.abs(),
             Self::Difference { .. } | Self::Ordering => half <= self.deciding_half_width(mean),
@@ -155,6 +157,12 @@ impl Check {
             true => Judgement::decided(holds),
             false => Judgement { verdict: Verdict::Undecided, further_runs: self.further_runs(measured, quantile) },
         }
+    }
+
+    /// Returns whether only the least or the highest possible value is allowed. A mean is there only if every value is, so one other
+    /// value decides.
+    fn is_extreme(&self) -> bool {
+        matches!(*self, Self::Bound { low, high, most } if low >= most || low == 0.0 && high == 0.0)
     }
 
     /// Returns the largest half-width with which the interval of this mean decides.
@@ -248,6 +256,17 @@ mod tests {
         assert_eq!(of(MetricKind::Number, false, (0.5, 1.0)), Undecided);
         let loss = Check::bound(MetricKind::Loss, false, (0.0, 0.1));
         assert_eq!([0.09, 0.11].map(|ci95| verdict(loss, 0.0, ci95)), [Holds, Undecided]);
+    }
+
+    /// A mean of 1 needs values of 1 if none exceeds it, and a mean of 0 values of 0.
+    #[test]
+    fn one_value_fails_a_bound_on_the_extreme() {
+        let of = |kind, is_ratio, bounds, mean| verdict(Check::bound(kind, is_ratio, bounds), mean, 0.5);
+        assert_eq!(of(MetricKind::Share, false, (1.0, 1.0), 0.9), Fails);
+        assert_eq!(of(MetricKind::Share, true, (1.0, 1.0), 0.9), Undecided);
+        assert_eq!(of(MetricKind::Number, false, (1.0, 1.0), 0.9), Undecided);
+        assert_eq!(of(MetricKind::Number, false, (0.0, 0.0), 0.1), Fails);
+        assert_eq!(of(MetricKind::Number, false, (0.0, 0.05), 0.1), Undecided);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::file::{Expected, Suite};
 use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
+use crate::metrics::is_other;
 use crate::results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, Scale, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
@@ -140,11 +141,12 @@ impl Loaded {
 }
 
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
-/// own, so they say nothing of it.
+/// own, so they say nothing of it; and a call may be alone.
 fn add_summary(scenario: &mut Scenario) {
     let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..1] } else { &SUMMARY[..] };
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
-    for (n, metric) in metrics.iter().enumerate() {
+    let has_others = scenario.plan.flows.iter().any(is_other);
+    for (n, metric) in metrics.iter().enumerate().filter(|(_, metric)| has_others || **metric != "others_keep") {
         scenario.references.insert(usize::MAX - n, Quantity::new(*metric, None, whole));
     }
 }

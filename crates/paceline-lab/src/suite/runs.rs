@@ -277,18 +277,22 @@ impl SuiteRuns {
             let seeds = || self.seeds.iter().flatten().copied();
             return all.flat_map(|case| missing_of(index, case, runs, seeds())).collect();
         };
-        let done = |case: usize| (1..).take_while(|seed| runs.of(false)[case].contains_key(seed)).count() as u64;
-        let missing = |cases: core::ops::Range<usize>| {
-            let done = cases.clone().map(done).min().unwrap_or(0);
+        let wanted = |case: usize| {
+            let done = (1..).take_while(|seed| runs.of(false)[case].contains_key(seed)).count() as u64;
             let is_look = looks.after(done.saturating_sub(1)) == Some(done);
-            let needs_more = !is_look || cases.clone().any(|case| experiment.needs_runs(runs, case));
-            let seeds = looks.after(done).filter(|_| needs_more).unwrap_or(done);
-            cases.flat_map(move |case| missing_of(index, case, runs, 1..=seeds))
+            let needs_more = !is_look || experiment.needs_runs(runs, case);
+            looks.after(done).filter(|_| needs_more).unwrap_or(done)
         };
-        match experiment.compares_cases() {
-            true => missing(all).collect(),
-            false => all.flat_map(|case| missing(case..case + 1)).collect(),
+        let mut seeds: Vec<u64> = all.clone().map(wanted).collect();
+        // Cases to which others refer may refer to others in turn.
+        for _ in all.clone() {
+            for case in all.clone() {
+                for beside in experiment.cases_beside(case) {
+                    seeds[beside] = seeds[beside].max(seeds[case]);
+                }
+            }
         }
+        all.flat_map(|case| missing_of(index, case, runs, 1..=seeds[case])).collect()
     }
 }
 

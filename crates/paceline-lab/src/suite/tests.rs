@@ -131,6 +131,37 @@ fn each_test_has_the_seeds_that_its_bounds_need() {
     assert_eq!(folder.load().unwrap().expected, Some(expected));
 }
 
+/// In the first case a bound fails at the first look, though the loss is undecided. The second one needs more seeds: so does the third, to
+/// which it refers, but not the first.
+#[test]
+fn a_test_that_fails_takes_no_more_seeds() {
+    let path = SCENARIO.split("[[flow]]").next().unwrap();
+    let flow = &SCENARIO[path.len()..SCENARIO.find("[[assert]]").unwrap()];
+    let case = |is: &str| {
+        format!("[[case]]\nlabel = {{ is = \"{is}\" }}\nset = {{ \"path.forward.loss\" = \"2 %\" }}\n\n")
+    };
+    let bound = |case: &str, id: &str, rest: &str| {
+        format!("[[assert]]\nid = \"{id}\"\ncase = {{ is = \"{case}\" }}\nwhy = \"for the test\"\n{rest}\n\n")
+    };
+    let loss = "metric = \"loss_ratio\"\nbounds = [0, 0.02]";
+    let rate = |least: &str| format!("metric = \"throughput_bps\"\nflow = \"call\"\nbounds = [{least}, inf]");
+    let beside = "metric = \"loss_ratio\"\nrelative_to = { case = { is = \"beside\" } }\nbounds = [0, 1.01]";
+    let scenario = format!("{path}{flow}")
+        + &["fails", "open", "beside"].map(case).concat()
+        + &bound("fails", "loss", loss)
+        + &bound("fails", "rate", &rate("1e6"))
+        + &bound("open", "less-loss", beside)
+        + &bound("open", "loss", loss)
+        + &bound("beside", "rate", &rate("0"));
+    let manifest = MANIFEST.replace("repeats = 2", "repeats = 8");
+    let folder = Folder::new("decided", &[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
+    let report = &folder.run(None).unwrap().suites[0];
+    let runs: Vec<u64> = report.rows[0].results.iter().map(|result| result.runs).collect();
+    assert_eq!(runs, [3, 5, 5]);
+    let verdicts: Vec<_> = report.verdicts(&report.rows[0]).map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts[..2], [Verdict::Undecided, Verdict::Fails]);
+}
+
 /// Jobs of workers give the report and the rows of one process, and a job has one scenario under one controller.
 #[test]
 fn jobs_give_the_report_of_one_process() {
