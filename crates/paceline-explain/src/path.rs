@@ -108,14 +108,15 @@ impl Path {
                 last = Some(text.clone());
                 changed.then(|| format!("[\"{at} s\", \"{text}\"]"))
             });
-            format!("[{}]", steps.collect::<Vec<_>>().join(", "))
+            let lines: Vec<String> = steps.collect::<Vec<_>>().chunks(4).map(|line| line.join(", ")).collect();
+            format!("[{}]", lines.join(",\n    "))
         };
         let capacity = list(&self.capacity, &|bps| format!("{bps:.0} bps"));
         let loss = list(&self.loss, &|share| format!("{:.2} %", share * 100.0));
         let rtt_ms = self.rtt_s.unwrap_or(DEFAULT_RTT_S) * 1e3;
         let queue_ms = (self.queue_s * 1e3).clamp(100.0, 5000.0);
         format!(
-            "id = \"explain/what-if\"\ntitle = \"An observed path\"\nduration = \"{} s\"\n\n[path]\nrtt = \"{rtt_ms:.1} ms\"\n\n\
+            "id = \"observed-path\"\ntitle = \"An observed path\"\nduration = \"{} s\"\n\n[path]\nrtt = \"{rtt_ms:.1} ms\"\n\n\
              [path.forward]\ncapacity = {capacity}\nqueue = {{ limit = \"{queue_ms:.0} ms\" }}\nloss = {loss}\n\n\
              [[flow]]\nid = \"call\"\ncontroller = \"{controller}\"\nstart_rate = \"{:.0} bps\"\nencoder = {{ max = \"{:.0} bps\" }}\n",
             self.duration_s,

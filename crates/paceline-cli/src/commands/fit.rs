@@ -11,7 +11,10 @@ use paceline::Registry;
 use paceline_explain::fit::comparison::Measures;
 use paceline_explain::fit::observation::{Clocks, Collector, Observation};
 use paceline_explain::fit::{PathFit, fit as fitted, scenario};
+use paceline_explain::model::{Call, Flow};
+use paceline_explain::path::{self, Unknown, observe};
 use paceline_explain::readers::run::run_folder;
+use paceline_explain::{ReadError, readers};
 use paceline_lab::results::tables::RunTables;
 use paceline_lab::results::{About, Store};
 use paceline_lab::run::Runner;
@@ -24,16 +27,16 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Folder that --out wrote.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// Folder that --out wrote; or a capture, a dump or statistics of a call, as `explain` reads them.
+    #[arg(value_name = "DIR|FILE")]
+    input: PathBuf,
     /// The run of a folder that has several.
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
     /// Gives the media flows of the scenario another controller.
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
-    /// Runs the scenario in the simulator, too, and compares both on stderr.
+    /// Runs the scenario in the simulator, too, and compares both on stderr. For folders.
     #[arg(long)]
     simulate: bool,
 }
@@ -42,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   paceline send 192.0.2.7 --max-rate 20Mbps --out results
   paceline fit results > path.toml
+  paceline fit call.pcapng --controller nada > path.toml
   paceline run path.toml";
 
 /// The world whose ends have clocks of their own.
@@ -51,9 +55,12 @@ const APART: &str = "hosts";
 pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
     let registry = external::add(worlds::registry("sim"), arguments.controller.as_slice(), &[], "")?;
     check_controllers(arguments.controller.as_slice(), &registry)?;
-    let failed =
-        |error: paceline_explain::ReadError| miette!(help = error.help(), "{}: {error}", arguments.folder.display());
-    let folder = run_folder(&arguments.folder, arguments.run.as_deref()).map_err(failed)?;
+    let failed = |error: ReadError| miette!(help = error.help(), "{}: {error}", arguments.input.display());
+    if arguments.input.is_file() {
+        let call = readers::read(&arguments.input, None).map_err(failed)?;
+        return fit_call(&call, arguments, &registry);
+    }
+    let folder = run_folder(&arguments.input, arguments.run.as_deref()).map_err(failed)?;
     let about = Store::read_run(&folder).into_diagnostic()?.about;
     let seen = read(&folder, &about)?;
     let path = fitted(&seen);
@@ -68,6 +75,34 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
         let simulated = simulate(&scenario, about.run.seed, seen.clocks, &registry)?;
         anstream::eprintln!("{}", compare(&Measures::of(&seen), &Measures::of(&simulated)));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the path of the fastest flow of a call that one end recorded.
+fn fit_call(call: &Call, arguments: &Arguments, registry: &Registry) -> Result<ExitCode> {
+    let name = arguments.input.display();
+    if arguments.simulate {
+        let help = format!("`paceline explain {name} --what-if googcc` runs a controller on the path");
+        return Err(miette!(help = help, "--simulate compares packets, which only folders of --out have"));
+    }
+    let paths = call.flows.iter().filter_map(|flow| Some((flow, observe(flow, Unknown::AsCarried)?)));
+    // The program knows more of a flow that it sent.
+    let order = |(flow, path): &(&Flow, path::Path)| (flow.is_sent, path.highest_bps.round() as u64);
+    let help = "`paceline explain` shows what is known of the call";
+    let (flow, path) = paths
+        .max_by_key(order)
+        .ok_or_else(|| miette!(help = help, "{name}: no flow has a rate, so its path is unknown"))?;
+    let controller = arguments.controller.as_deref().unwrap_or("googcc");
+    let text = path.scenario(controller);
+    paceline_lab::load(&Origin::from_text("path.toml", text.clone()), &Changes::default(), registry)?;
+    output::print(&format!(
+        "# The path of the flow {} of a call ({}), in steps of a second. The capacity is known where a queue stood or nothing\n\
+         # arrived, in {:.0} % of the call; elsewhere it is what arrived, a lower bound.\n{}",
+        flow.name,
+        call.format,
+        100.0 * path.known,
+        text.trim_end()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

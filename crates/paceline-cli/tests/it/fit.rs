@@ -51,3 +51,24 @@ fn a_lower_bound_and_bad_inputs_are_named() {
     rejects(&paceline(&folder, &["fit", "nothing"]), &["nothing"]);
     rejects(&paceline(&folder, &["fit", "results", "--controller", "gogcc"]), &["gogcc", "googcc"]);
 }
+
+/// A capture of one end and statistics have a path, too.
+#[test]
+fn the_path_of_a_capture_is_a_scenario() {
+    let folder = folder("fit_capture", &[("path.toml", PATH)]);
+    stdout(&paceline(&folder, &["run", "path.toml", "--pcap", "call.pcapng"]), 0);
+    let output = paceline(&folder, &["fit", "call.pcapng", "--controller", "nada"]);
+    let text = stdout(&output, 0);
+    assert!(text.starts_with("# The path of the flow "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    fs::write(folder.join("fitted.toml"), text).unwrap();
+    let run = document(&paceline(&folder, &["run", "fitted.toml", "--json"]), 0);
+    let run = &run["runs"][0];
+    assert_eq!(run["flows"][0]["controller"], "nada");
+    let capacity = run["links"][0]["capacity_bps"].as_f64().unwrap();
+    assert!((1.5e6..3.15e6).contains(&capacity), "{capacity}\n{text}");
+    let rtt = run["flows"][0]["rtt_ms"]["p5"].as_f64().unwrap();
+    assert!((58.0..80.0).contains(&rtt), "{rtt}\n{text}");
+    rejects(&paceline(&folder, &["fit", "call.pcapng", "--simulate"]), &["--simulate", "--what-if"]);
+    rejects(&paceline(&folder, &["fit", "path.toml"]), &["path.toml"]);
+}

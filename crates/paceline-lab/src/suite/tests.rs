@@ -137,9 +137,8 @@ fn each_test_has_the_seeds_that_its_bounds_need() {
 fn a_test_that_fails_takes_no_more_seeds() {
     let path = SCENARIO.split("[[flow]]").next().unwrap();
     let flow = &SCENARIO[path.len()..SCENARIO.find("[[assert]]").unwrap()];
-    let case = |is: &str| {
-        format!("[[case]]\nlabel = {{ is = \"{is}\" }}\nset = {{ \"path.forward.loss\" = \"2 %\" }}\n\n")
-    };
+    let case =
+        |is: &str| format!("[[case]]\nlabel = {{ is = \"{is}\" }}\nset = {{ \"path.forward.loss\" = \"2 %\" }}\n\n");
     let bound = |case: &str, id: &str, rest: &str| {
         format!("[[assert]]\nid = \"{id}\"\ncase = {{ is = \"{case}\" }}\nwhy = \"for the test\"\n{rest}\n\n")
     };
