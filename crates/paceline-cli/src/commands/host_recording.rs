@@ -8,6 +8,7 @@ use paceline_lab::results::{RunStore, Store};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
 use paceline_live::hosts::world::TwoHosts;
+use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
 use paceline_units::{Time, TimeDelta};
@@ -30,26 +31,23 @@ pub fn forget_frames(result: &mut WindowResult) {
 }
 
 /// A session while its receiver stores the flows that it sends.
-pub struct Recording<'a> {
+pub struct Recording {
     events: RunStore,
-    collector: Collector<'a>,
+    collector: Collector<'static>,
     seed: u64,
-    scenario: &'a Scenario,
+    scenario: &'static Scenario,
 }
 
-impl<'a> Recording<'a> {
-    /// Starts to record the flows of this scenario, which has this text.
+impl Recording {
+    /// Starts to record the flows of this plan.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn start(
-        store: &Store,
-        (scenario, text): (&'a Scenario, String),
-        seed: u64,
-        registry: &Registry,
-    ) -> Result<Self> {
+    pub fn start(store: &Store, plan: Plan, seed: u64, registry: &Registry) -> Result<Self> {
+        // The command ends after one session, so plans live as long as the command.
+        let scenario: &Scenario = Box::leak(Box::new(Scenario::of_plan(plan)));
         let header = scenario.plan.header(registry, TwoHosts::NAME, seed);
-        let inputs = Inputs { environment: environment().clone(), scenario_text: text, ..Inputs::default() };
+        let inputs = Inputs { environment: environment().clone(), ..Inputs::default() };
         let events = store.run(&header, inputs.manifest(scenario, registry)).into_diagnostic()?.in_parts(true);
         Ok(Self { events, collector: Collector::new(scenario, &[], &|| ()), seed, scenario })
     }

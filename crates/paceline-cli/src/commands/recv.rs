@@ -9,14 +9,14 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::results::Store;
 use paceline_live::hosts::listener::Counters;
-use paceline_live::hosts::message::{Refusal, SessionId, Totals};
+use paceline_live::hosts::message::Totals;
 use paceline_live::hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
 use paceline_live::hosts::sender::End;
 use paceline_live::hosts::summary::Summary;
 use paceline_live::hosts::terms::{FlowTerms, Terms};
 use paceline_live::testbed::socket::Socket;
+use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{EventRecord, MetricKind};
-use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Rate};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -131,28 +131,16 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     user::become_named(arguments.user.as_deref())?;
     let registry = Registry::standard();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let recording: RefCell<Option<Recording<'_>>> = RefCell::default();
+    let recording: RefCell<Option<Recording>> = RefCell::default();
     let not_stored = RefCell::new(None);
-    let build = |id: SessionId, terms: &Terms| {
+    let on_start = |terms: &Terms, flows: Vec<FlowPlan>| {
         // That of a session that was refused after it was built.
         recording.take();
-        if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
-            return Err(Refusal::Terms);
-        }
-        let own = host_session::receiver_scenario(terms, &registry).map_err(|_| Refusal::Unknown)?;
-        let plans = own.as_ref().map_or(&[][..], |(scenario, _)| &scenario.plan.flows);
-        let built = host_session::receiver_flows(id, terms, plans, &registry, store.is_some());
-        let flows = built.map_err(|_| Refusal::Unknown)?;
-        if let (Some(store), Some((scenario, text))) = (&store, own) {
-            // The command ends after one session, so scenarios live as long as the command.
-            let scenario: &Scenario = Box::leak(Box::new(scenario));
-            match Recording::start(store, (scenario, text), terms.seed, &registry) {
-                Ok(started) => recording.replace(Some(started)),
-                Err(error) => {
-                    not_stored.replace(Some(error));
-                    None
-                }
-            };
+        if let Some(store) = store.as_ref().filter(|_| !flows.is_empty()) {
+            match Recording::start(store, terms.back_plan(flows), terms.seed, &registry) {
+                Ok(started) => drop(recording.replace(Some(started))),
+                Err(error) => drop(not_stored.replace(Some(error))),
+            }
         }
         let flow = |flow: &FlowTerms| {
             let back = if flow.back { "back: " } else { "" };
@@ -163,7 +151,6 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         let each: Vec<String> = terms.flows.iter().map(flow).collect();
         let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
         eprintln!("session: {}; for {}{beside}", each.join("; "), terms.duration());
-        Ok(flows)
     };
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| miette!("the system has no random numbers: {error}"))?;
@@ -175,7 +162,17 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
             recording.push(event);
         }
     };
-    let receiver = Receiver { socket: &socket, key, secret, build: &build, on_event: &on_event, stop: &stop };
+    let receiver = Receiver {
+        socket: &socket,
+        key,
+        secret,
+        registry: &registry,
+        max_back_rate: arguments.max_back_rate,
+        signals: store.is_some(),
+        on_start: &on_start,
+        on_event: &on_event,
+        stop: &stop,
+    };
     let (mut printed, mut over) = (Ok(()), None);
     let mut on_end = |report: &ReceiveReport| {
         let document = document(report);

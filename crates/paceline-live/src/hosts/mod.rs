@@ -24,6 +24,7 @@ pub mod send_side;
 #[cfg(target_os = "linux")]
 pub mod sender;
 pub mod session_flow;
+pub mod session_plan;
 pub mod silence;
 pub mod statistics;
 pub mod summary;

@@ -16,9 +16,11 @@ use crate::hosts::terms::Terms;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
+use paceline::Registry;
 use paceline_netsim::ControllerFailure;
+use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::EventRecord;
-use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,8 +95,14 @@ pub struct Receiver<'a> {
     pub key: [u8; 32],
     /// The secret, if sessions are sealed.
     pub secret: Option<Secret>,
-    /// Creates the flows of a session with this identifier, or refuses it. It starts at time zero of its own clock.
-    pub build: &'a dyn Fn(SessionId, &Terms) -> Result<Flows, Refusal>,
+    /// The controllers that sessions may use.
+    pub registry: &'a Registry,
+    /// Highest rate of all flows together that a sender may let this end send.
+    pub max_back_rate: Rate,
+    /// Whether the controllers of these flows emit signals.
+    pub signals: bool,
+    /// Receives the terms of each session that starts, and the plans of the flows that this end sends in it.
+    pub on_start: &'a dyn Fn(&Terms, Vec<FlowPlan>),
     /// Receives the events of the flows that this end sends, on the clock of the session.
     pub on_event: &'a dyn Fn(&EventRecord),
     /// Set to end the session and the receiver.
@@ -163,6 +171,21 @@ impl Receiver<'_> {
     }
 }
 
+impl Receiver<'_> {
+    /// Builds the flows of a session.
+    fn flows(&self, id: SessionId, terms: &Terms) -> Result<Flows, Refusal> {
+        if terms.highest_bps(true) > self.max_back_rate.as_bps().into() {
+            return Err(Refusal::Terms);
+        }
+        let plans = |back, sends| terms.plans(back, sends, self.registry).ok_or(Refusal::Unknown);
+        let (received, sent) = (plans(false, false)?, plans(true, true)?);
+        let flows = Flows::build(id, terms, [&received, &sent], [false, self.signals], self.registry);
+        let flows = flows.map_err(|_| Refusal::Unknown)?;
+        (self.on_start)(terms, sent);
+        Ok(flows)
+    }
+}
+
 /// The state of a receiver.
 struct Server<'a> {
     receiver: &'a Receiver<'a>,
@@ -205,7 +228,7 @@ impl<'a> Server<'a> {
         let reply = match self.listener.handle(now, from, bytes) {
             Action::Drop => return None,
             Action::Reply(bytes) => bytes,
-            Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms) {
+            Action::Decide(id, terms, token) => match self.receiver.flows(id, &terms) {
                 Ok(flows) => {
                     let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
                     let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
@@ -478,19 +501,10 @@ mod tests {
     }
 
     /// Serves sessions until `count` are over. Returns why each ended.
-    fn serve(socket: &Socket, count: usize, on_build: &dyn Fn()) -> Vec<End> {
-        let build = |id, _: &Terms| {
-            on_build();
-            Ok(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
-        };
-        let receiver = Receiver {
-            socket,
-            key: [1; 32],
-            secret: None,
-            build: &build,
-            on_event: &|_| (),
-            stop: &AtomicBool::new(false),
-        };
+    fn serve(socket: &Socket, count: usize, on_start: &dyn Fn()) -> Vec<End> {
+        let (registry, stop) = (testing::registry(), AtomicBool::new(false));
+        let on_start = |_: &Terms, _| on_start();
+        let receiver = Receiver { on_start: &on_start, ..testing::receiver(socket, &registry, &stop) };
         let mut ends = Vec::new();
         receiver.run(&mut |report| (ends.push(report.end), ends.len() < count).1, &mut |_| ()).unwrap();
         ends
@@ -519,11 +533,11 @@ mod tests {
         let (building, is_building) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel();
         let receiver = thread::spawn(move || {
-            let on_build = || {
+            let on_start = || {
                 building.send(()).unwrap();
                 may_go_on.recv().unwrap();
             };
-            serve(&socket, 1, &on_build)
+            serve(&socket, 1, &on_start)
         });
         let (first, second) = (SessionId([1; 8]), SessionId([2; 8]));
         let tokens = [client.token(first), client.token(second)];

@@ -380,13 +380,13 @@ mod tests {
         let ms = Time::from_millis;
         let mut side = SendSide::new(
             testing::ssrcs(ID),
-            vec![testing::flow(ID, 0, "googcc")],
+            vec![testing::flow(ID, "googcc")],
             0,
             ms(0),
             TimeDelta::from_millis(1999),
             TimeDelta::ZERO,
         );
-        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), vec![testing::flow(ID, 0, "googcc")], 0, ms(0));
+        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), vec![testing::flow(ID, "googcc")], 0, ms(0));
         let (mut media, mut feedback) = (Vec::new(), Vec::new());
         for now in (0..1990).step_by(10).map(ms) {
             side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
@@ -419,7 +419,7 @@ mod tests {
     fn the_drift_of_the_receivers_clock_is_seen() {
         for ppm in [100, 0, -100] {
             let length = TimeDelta::from_secs(30);
-            let flow = || vec![testing::flow(ID, 0, "googcc")];
+            let flow = || vec![testing::flow(ID, "googcc")];
             let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
             let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO);
             let (mut media, mut rtcp): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn rendered_frames_become_events_in_order_of_time() {
         let (length, offset) = (TimeDelta::from_secs(3), TimeDelta::from_secs(1000));
-        let flow = || vec![testing::flow(ID, 0, "googcc")];
+        let flow = || vec![testing::flow(ID, "googcc")];
         let rtt = TimeDelta::from_millis(40);
         let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, rtt);
         let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset);
@@ -510,7 +510,7 @@ mod tests {
     #[test]
     fn a_flow_sends_from_its_start_to_its_end() {
         let ms = TimeDelta::from_millis;
-        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, 0, "fixed") };
+        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, "fixed") };
         let mut side =
             SendSide::new(testing::ssrcs(ID), vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
         let mut sent = Vec::new();
@@ -534,13 +534,13 @@ mod tests {
         for (id, is_ours) in [(ID, true), (SessionId([5; 8]), false)] {
             let mut side = SendSide::new(
                 testing::ssrcs(ID),
-                vec![testing::flow(ID, 0, "googcc")],
+                vec![testing::flow(ID, "googcc")],
                 0,
                 now,
                 TimeDelta::from_secs(9),
                 TimeDelta::ZERO,
             );
-            let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, 0, "googcc")], 0, now);
+            let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, "googcc")], 0, now);
             let mut media = Vec::new();
             for ms in 1..100 {
                 side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| (media.push(bytes.to_vec()), true).1);

@@ -448,7 +448,7 @@ impl Session<'_> {
 mod tests {
     use super::*;
     use crate::hosts::listener::Counters;
-    use crate::hosts::receiver::{ReceiveError, ReceiveReport, Receiver};
+    use crate::hosts::receiver::{ReceiveError, ReceiveReport};
     use crate::hosts::terms::FlowTerms;
     use crate::hosts::terms::tests::{flow, terms};
     use crate::hosts::testing;
@@ -459,34 +459,25 @@ mod tests {
         Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap()
     }
 
-    fn two_ways(duration_ms: u64) -> Terms {
-        let back = FlowTerms { back: true, ..flow() };
-        Terms { flows: vec![flow(), back], duration_ms, ..terms() }
-    }
-
     type Received = Result<(Vec<ReceiveReport>, Counters), ReceiveError>;
 
     /// Makes a session with a flow of each direction under these controllers.
-    fn session(duration_ms: u64, controllers: [&'static str; 2]) -> (Result<SendReport, SendError>, Received) {
-        let [forward, back] = controllers;
-        let flows =
-            move |id| Flows { forward: vec![testing::flow(id, 0, forward)], back: vec![testing::flow(id, 1, back)] };
+    fn session(duration_ms: u64, controllers: [&str; 2]) -> (Result<SendReport, SendError>, Received) {
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
-            let (build, stop) = (|id, _: &Terms| Ok(flows(id)), AtomicBool::new(false));
-            let on_event = &|_: &EventRecord| ();
-            let receiver =
-                Receiver { socket: &there, key: [1; 32], secret: None, build: &build, on_event, stop: &stop };
+            let (registry, stop) = (testing::registry(), AtomicBool::new(false));
             let mut reports = Vec::new();
+            let receiver = testing::receiver(&there, &registry, &stop);
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ());
             counters.map(|counters| (reports, counters))
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), two_ways(duration_ms));
-        let stop = AtomicBool::new(false);
+        let [forward, back] = controllers.map(|name| FlowTerms { controller: name.to_owned(), ..flow() });
+        let terms = Terms { flows: vec![forward, FlowTerms { back: true, ..back }], duration_ms, ..terms() };
+        let (socket, id, stop) = (socket(), SessionId([8; 8]), AtomicBool::new(false));
         let sender =
             Sender { socket: &socket, peer, terms: &terms, id, secret: None, timing: Timing::Sleep, stop: &stop };
-        let sent = sender.run(flows(id), &mut (), &mut |_| ());
+        let sent = sender.run(testing::flows(id, &terms), &mut (), &mut |_| ());
         (sent, receiver.join().unwrap())
     }
 

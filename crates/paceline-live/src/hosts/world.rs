@@ -11,7 +11,7 @@ use crate::testbed::socket::Socket;
 use crate::testbed::timing::Timing;
 use paceline::Registry;
 use paceline_netsim::network::{TraceEvent, TraceHash};
-use paceline_netsim::plan::{FlowPlan, Plan};
+use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord, HostStats, Percentiles};
 use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_units::{DataSize, Ecn, FlowId, TimeDelta};
@@ -40,7 +40,6 @@ pub type OnProgress = Box<dyn Fn(&Progress) + Send + Sync>;
 pub struct TwoHosts {
     peer: Arc<Peer>,
     terms: Terms,
-    back: Vec<FlowPlan>,
     on_progress: OnProgress,
     report: Mutex<Option<SendReport>>,
 }
@@ -49,9 +48,9 @@ impl TwoHosts {
     /// The name in results.
     pub const NAME: &str = "hosts";
 
-    /// Creates a world of sessions with these terms. `back` are the plans of the flows that the receiver sends.
-    pub fn new(peer: Arc<Peer>, terms: Terms, back: Vec<FlowPlan>, on_progress: OnProgress) -> Self {
-        Self { peer, terms, back, on_progress, report: Mutex::default() }
+    /// Creates a world of sessions with these terms.
+    pub fn new(peer: Arc<Peer>, terms: Terms, on_progress: OnProgress) -> Self {
+        Self { peer, terms, on_progress, report: Mutex::default() }
     }
 
     /// Returns the duration of the latest session; zero before the first one.
@@ -75,7 +74,7 @@ impl World for TwoHosts {
         true
     }
 
-    /// Makes a session. The flows of `plan` are those that the terms have forward.
+    /// Makes a session. The flows of `plan` are those that the terms have forward ([`crate::hosts::session_plan::sent_plan`]).
     fn run(
         &self,
         plan: &Plan,
@@ -87,7 +86,10 @@ impl World for TwoHosts {
         getrandom::fill(&mut id)
             .map_err(|error| WorldError::Broken { cause: format!("the system has no random numbers: {error}") })?;
         let (id, terms) = (SessionId(id), Terms { seed, ..self.terms.clone() });
-        let flows = Flows::build(id, &terms, [&plan.flows, &self.back], [observer.wants_signals(), false], registry)?;
+        let back = terms.plans(true, false, registry);
+        let back =
+            back.ok_or_else(|| WorldError::Broken { cause: "a controller of the receiver is not known".to_owned() })?;
+        let flows = Flows::build(id, &terms, [&plan.flows, &back], [observer.wants_signals(), false], registry)?;
         let Peer { socket, address, secret, timing, stop } = &*self.peer;
         let secret = secret.as_ref();
         let sender = Sender { socket, peer: *address, terms: &terms, id, secret, timing: *timing, stop };

@@ -7,7 +7,8 @@
 use super::document::{Document, Judged, document};
 use super::frozen::FrozenStreams;
 use super::live::live_text;
-use super::{Arguments, Planned, case, plan, session_error, two_hosts};
+use super::scenario::{Planned, plan};
+use super::{Arguments, case, session_error};
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -136,8 +137,7 @@ pub(super) struct PlannedTurn {
 /// Plans every turn, in random order within each round: all errors come before the first turn. Empty without a comparison.
 pub(super) fn turns(arguments: &Arguments, registry: &Registry) -> Result<Vec<PlannedTurn>> {
     let controllers = &arguments.compare;
-    let duplicate = controllers.iter().enumerate().find(|(index, name)| controllers[..*index].contains(name));
-    if controllers.len() == 1 || duplicate.is_some() {
+    if controllers.len() == 1 {
         return Err(miette!(help = "for example --compare googcc,scream-v2", "--compare needs different controllers"));
     }
     let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
@@ -169,7 +169,7 @@ pub(super) fn survey(
         let Planned { terms, scenario: Scenario { plan, .. }, .. } = planned;
         let (number, shown) = (turns.len() + 1, line.clone());
         let show = move |now: &Progress| shown.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
-        let hosts = two_hosts(planned, peer, registry, Box::new(show))?;
+        let hosts = TwoHosts::new(peer.clone(), terms.clone(), Box::new(show));
         let frozen = FrozenStreams::new(plan);
         let made = hosts.run(plan, registry, terms.seed, &mut &frozen);
         line.clear();

@@ -9,14 +9,13 @@ use paceline_live::hosts::message::{self, Message, SessionId};
 use paceline_live::hosts::receive_side::{Output, ReceiveSide};
 use paceline_live::hosts::seal::Secret;
 use paceline_live::hosts::send_side::SendSide;
-use paceline_live::hosts::session_flow::SessionFlow;
+use paceline_live::hosts::session_flow::{Flows, SessionFlow};
 use paceline_live::hosts::summary::Closing;
 use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
-use paceline_netsim::media_flow::{self, PreparedFlow};
-use paceline_netsim::world::EPOCH;
-use paceline_scenario::{Changes, Origin, Registries, Scenario};
-use paceline_units::{Ecn, RandomStreams, Rate, Time, TimeDelta};
-use paceline_wire::{ExtensionIds, is_rtcp};
+use paceline_netsim::flow::PACKET_SIZE_DEFAULT;
+use paceline_netsim::plan::with_headers;
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use paceline_wire::is_rtcp;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;
 
@@ -31,53 +30,25 @@ const MAX_BPS: u64 = 1_000_000;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::standard);
 
-static SCENARIOS: LazyLock<[Scenario; 3]> = LazyLock::new(|| {
-    CONTROLLERS.map(|controller| {
-        let text = format!(
-            "id = \"hosts\"\ntitle = \"Hosts\"\nduration = \"60 s\"\n[path]\n[[flow]]\nid = \"media\"\n\
-             controller = \"{controller}\"\nstart_rate = \"500 kbps\"\nmax_rate = \"1 Mbps\"\nencoder = {{ source = \"encoder\", max = \"1 Mbps\" }}\n"
-        );
-        let registries = Registries { controllers: &REGISTRY, metrics: None };
-        paceline_scenario::load(&Origin::from_text("hosts", text), &Changes::default(), registries).expect("it is valid")
-    })
-});
-
 /// The SSRCs of its one flow.
 fn ssrcs() -> Ssrcs {
     Ssrcs::new(ID, [1])
 }
 
-/// Returns one end of the flow.
-fn flow(scenario: &Scenario) -> SessionFlow {
-    let plan = &scenario.plan.flows[0];
-    let media = plan.media().expect("it is a media flow");
-    let entry = media_flow::controller(plan, media, &REGISTRY).expect("the controller exists");
-    let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
-    let mut streams = prepared.stream_infos().to_vec();
-    let ssrcs = ssrcs();
-    let receiver_ssrc = ssrcs.of(0).receiver;
-    [streams[0].ssrc, streams[0].rtx_ssrc] = ssrcs.of(0).streams[0];
-    let extensions = ExtensionIds::default();
-    let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
-    let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");
-    SessionFlow { flow, start: TimeDelta::ZERO, stop: TimeDelta::from_secs(3600) }
+/// Returns one end of the flow of a session.
+fn flow(terms: &Terms) -> SessionFlow {
+    let plans = terms.plans(false, true, &REGISTRY).expect("the controller is known");
+    Flows::build(ID, terms, [&plans, &[]], [false; 2], &REGISTRY).expect("the flow is valid").forward.remove(0)
 }
 
-/// The terms that a caller proposes.
-fn terms() -> Terms {
+/// The terms of a session under a controller.
+fn terms(controller: &str) -> Terms {
     let flow = FlowTerms {
-        controller: CONTROLLERS[0].to_owned(),
-        config: Default::default(),
+        controller: controller.to_owned(),
         streams: vec![StreamTerms::new("encoder", MAX_BPS)],
-        retransmit: true,
-        fec: None,
-        resend_budget: None,
         start_bps: 500_000,
         min_bps: 30_000,
-        start_ms: 0,
-        stop_ms: None,
-        count: 1,
-        back: false,
+        ..FlowTerms::default()
     };
     Terms { flows: vec![flow], duration_ms: 60_000, seed: 1, tcp: false }
 }
@@ -126,12 +97,13 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 /// of datagrams.
 pub fn check(bytes: &[u8]) -> usize {
     let Some((controller, mut rest)) = bytes.split_first() else { return 0 };
-    let scenario = &SCENARIOS[usize::from(*controller) % CONTROLLERS.len()];
+    let proposed = terms(CONTROLLERS[usize::from(*controller) % CONTROLLERS.len()]);
     let length = TimeDelta::from_secs(60);
+    let highest = with_headers(Rate::from_bps(MAX_BPS), PACKET_SIZE_DEFAULT);
     let mut ends = Ends {
         now: Time::ZERO,
-        sender: SendSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
-        receiver: ReceiveSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO),
+        sender: SendSide::new(ssrcs(), vec![flow(&proposed)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
+        receiver: ReceiveSide::new(ssrcs(), vec![flow(&proposed)], 0, Time::ZERO),
         listener: Listener::new([3; 32], None),
         media: Vec::new(),
         rtcp: Vec::new(),
@@ -175,8 +147,8 @@ pub fn check(bytes: &[u8]) -> usize {
             }
             4 => ends.sender.handle_report(ends.now, &datagram),
             5 => {
-                let (terms, key) = (terms(), (*words % 2 > 0).then_some(&secret));
-                let mut caller = Caller::new(ends.now, ID, &terms, key);
+                let key = (*words % 2 > 0).then_some(&secret);
+                let mut caller = Caller::new(ends.now, ID, &proposed, key);
                 put(&mut datagram, 6, &ID.0);
                 caller.handle(ends.now, &datagram);
                 drop(caller.poll_transmit(ends.now));
@@ -208,7 +180,7 @@ pub fn check(bytes: &[u8]) -> usize {
                 }
             }
         }
-        assert!(ends.sender.target() <= Rate::from_bps(MAX_BPS), "{:?}", ends.sender.target());
+        assert!(ends.sender.target() <= highest, "{:?}", ends.sender.target());
         let (sent, received) = (*ends.sender.log.sent(), *ends.sender.log.received());
         assert!(received.packets <= sent.packets && received.bytes <= sent.bytes, "{received:?} of {sent:?}");
     }
