@@ -7,20 +7,21 @@ use paceline_lab::metrics::{Collector, WindowResult};
 use paceline_lab::results::{RunStore, Store};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
+use paceline_live::hosts::report::ReceiveReport;
 use paceline_live::hosts::world::TwoHosts;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
-use paceline_units::{Time, TimeDelta};
+use paceline_units::Time;
 use serde::Serialize;
 
 /// The fields of every run, as far as a receiver knows them, and the result of the session.
 #[derive(Serialize)]
-struct Stored<'a, D> {
+struct Stored<'a> {
     world: &'static str,
     seed: u64,
     duration_s: f64,
-    session: &'a D,
+    session: &'a ReceiveReport,
     #[serde(flatten)]
     whole: &'a WindowResult,
 }
@@ -58,11 +59,12 @@ impl Recording {
         self.collector.on_event(event);
     }
 
-    /// Stores the session, whose media lasted so long.
+    /// Stores the session.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn finish(self, lasted: TimeDelta, knows_frames: bool, session: &impl Serialize) -> Result<()> {
+    pub fn finish(self, session: &ReceiveReport) -> Result<()> {
+        let ReceiveReport { media: lasted, knows_frames, .. } = *session;
         let Self { events, collector, seed, scenario } = self;
         let mut whole = collector.finish_at(Time::ZERO + lasted).0.swap_remove(0);
         if !knows_frames {

@@ -10,14 +10,13 @@ use paceline::Registry;
 use paceline_lab::results::Store;
 use paceline_live::hosts::listener::Counters;
 use paceline_live::hosts::message::Totals;
-use paceline_live::hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
-use paceline_live::hosts::sender::End;
-use paceline_live::hosts::summary::Summary;
+use paceline_live::hosts::receiver::{Receiver, ReceiverState};
+use paceline_live::hosts::report::{End, ReceiveReport};
 use paceline_live::hosts::terms::{FlowTerms, Terms};
 use paceline_live::testbed::socket::Socket;
 use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{EventRecord, MetricKind};
-use paceline_units::{DataSize, Rate};
+use paceline_units::Rate;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
@@ -62,57 +61,6 @@ const EXAMPLES: &str = "\
 Examples:
   paceline recv --once
   paceline recv --bind 0.0.0.0:9777";
-
-/// A session, as `--json` prints it.
-#[derive(Serialize)]
-struct Document<'a> {
-    peer: SocketAddr,
-    terms: &'a Terms,
-    end: End,
-    received_packets: u64,
-    received_bytes: u64,
-    received_bps: f64,
-    marked_packets: u64,
-    frames: u64,
-    frames_dropped: u64,
-    lasted_s: f64,
-    /// Each flow.
-    flows: Vec<FlowDocument>,
-    /// The TCP flow beside them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tcp: Option<TcpDocument>,
-    /// The flows that this end sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    back: Option<BackDocument>,
-}
-
-/// A flow, as `--json` prints it.
-#[derive(Serialize)]
-struct FlowDocument {
-    received_packets: u64,
-    received_bytes: u64,
-    marked_packets: u64,
-    frames: u64,
-    frames_dropped: u64,
-}
-
-/// The TCP flow, as `--json` prints it.
-#[derive(Serialize)]
-struct TcpDocument {
-    /// `null` if no connection proved that it is the session's.
-    received_bytes: Option<u64>,
-    /// Connections that did not prove it.
-    refused_connections: u64,
-}
-
-/// The flows that this end sent, as `--json` prints them.
-#[derive(Serialize)]
-struct BackDocument {
-    received_packets: u64,
-    received_bytes: u64,
-    #[serde(flatten)]
-    measured: Summary,
-}
 
 /// The counted datagrams, as `--json` prints them.
 #[derive(Serialize)]
@@ -175,9 +123,8 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     };
     let (mut printed, mut over) = (Ok(()), None);
     let mut on_end = |report: &ReceiveReport| {
-        let document = document(report);
-        over = serde_json::to_value(&document).ok().map(|session| (report.media, report.knows_frames, session));
-        printed = output::print_result(arguments.json, &document, || describe(&document));
+        over = Some(report.clone());
+        printed = output::print_result(arguments.json, report, || describe(report));
         !arguments.once && printed.is_ok()
     };
     let counters = receiver.run(&mut on_end, &mut |state| {
@@ -191,8 +138,8 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     }
     // Not before the sender has its answer.
     match (&arguments.out, recording.take(), over) {
-        (Some(dir), Some(recording), Some((lasted, knows_frames, session))) => {
-            recording.finish(lasted, knows_frames, &session)?;
+        (Some(dir), Some(recording), Some(report)) => {
+            recording.finish(&report)?;
             eprintln!("events and results of the flows that this end sent are in {}", dir.display());
         }
         (Some(_), ..) => eprintln!("nothing is stored: this end sent no flows"),
@@ -226,58 +173,26 @@ fn metrics(state: &ReceiverState) -> Vec<Metric> {
     ]
 }
 
-fn document(report: &ReceiveReport) -> Document<'_> {
-    let Totals { packets, bytes, marked, frames, frames_dropped } = report.totals;
-    let rate = match report.lasted.is_positive() {
-        true => Rate::from_size_and_time(DataSize::from_bytes(bytes), report.lasted).as_bps_f64(),
-        false => 0.0,
-    };
-    Document {
-        peer: report.peer,
-        terms: &report.terms,
-        end: report.end,
-        received_packets: packets,
-        received_bytes: bytes,
-        received_bps: rate,
-        marked_packets: marked,
-        frames,
-        frames_dropped,
-        lasted_s: report.lasted.as_secs_f64(),
-        flows: report.flows.iter().map(flow_document).collect(),
-        tcp: report.tcp.map(|tcp| TcpDocument { received_bytes: tcp.bytes, refused_connections: tcp.refused }),
-        back: report.back.as_ref().map(|(measured, received)| BackDocument {
-            received_packets: received.packets,
-            received_bytes: received.bytes,
-            measured: measured.clone(),
-        }),
-    }
-}
-
-fn flow_document(totals: &Totals) -> FlowDocument {
-    let Totals { packets, bytes, marked, frames, frames_dropped } = *totals;
-    FlowDocument { received_packets: packets, received_bytes: bytes, marked_packets: marked, frames, frames_dropped }
-}
-
-fn describe(document: &Document<'_>) -> String {
-    let Document { peer, received_packets, received_bps, marked_packets, frames, frames_dropped, lasted_s, .. } =
-        document;
+fn describe(report: &ReceiveReport) -> String {
+    let ReceiveReport { peer, received_bps, lasted_s, .. } = report;
+    let Totals { packets, marked, frames, frames_dropped, .. } = report.totals;
     let rate = MetricKind::Rate.show(*received_bps);
-    let end = match document.end {
+    let end = match report.end {
         End::Complete => "",
         End::Interrupted => "; interrupted",
         End::PeerLeft => "; the sender left",
         End::Silence => "; the sender was silent for 10 s",
     };
     let text = format!(
-        "{peer}: {received_packets} packets in {lasted_s:.1} s, {rate}, {marked_packets} marked (CE); {frames} frames, \
-         {frames_dropped} given up{end}"
+        "{peer}: {packets} packets in {lasted_s:.1} s, {rate}, {marked} marked (CE); {frames} frames, {frames_dropped} given up{end}"
     );
-    let back = document.back.as_ref().map(|back| {
-        format!("; sent back {} packets, of which {} arrived", back.measured.sent_packets, back.received_packets)
-    });
-    let tcp = document.tcp.as_ref().map(|tcp| match tcp.received_bytes {
-        Some(bytes) => format!("; TCP: {:.1} MB, {} other connections", bytes as f64 / 1e6, tcp.refused_connections),
-        None => format!("; TCP: no connection, {} others", tcp.refused_connections),
+    let back = report
+        .back
+        .as_ref()
+        .map(|back| format!("; sent back {} packets, of which {} arrived", back.sent_packets, back.received_packets));
+    let tcp = report.tcp.as_ref().map(|tcp| match tcp.bytes {
+        Some(bytes) => format!("; TCP: {:.1} MB, {} other connections", bytes as f64 / 1e6, tcp.refused),
+        None => format!("; TCP: no connection, {} others", tcp.refused),
     });
     output::wrap(&(text + &back.unwrap_or_default() + &tcp.unwrap_or_default()))
 }

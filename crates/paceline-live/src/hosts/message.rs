@@ -5,9 +5,10 @@
 
 use crate::hosts::seal;
 use crate::hosts::token::Token;
+use serde::Serialize;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
 
 /// First bytes of every message.
 const MAGIC: [u8; 4] = *b"PLHO";
@@ -68,13 +69,16 @@ impl Refusal {
 }
 
 /// What a receiver counted over a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// RTP packets that arrived.
+    #[serde(rename = "received_packets")]
     pub packets: u64,
     /// Their bytes, IP and UDP headers included.
+    #[serde(rename = "received_bytes")]
     pub bytes: u64,
     /// Those that were marked as congestion experienced (RFC 3168).
+    #[serde(rename = "marked_packets")]
     pub marked: u64,
     /// Frames that were rendered.
     pub frames: u64,

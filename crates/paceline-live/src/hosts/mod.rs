@@ -9,15 +9,17 @@ pub mod arrivals;
 pub mod caller;
 pub mod diagnosis;
 pub mod drift;
-pub mod flow_number;
 #[cfg(target_os = "linux")]
-mod link;
+mod endpoint;
+pub mod flow_number;
 pub mod listener;
 pub mod message;
 pub mod path_log;
 pub mod receive_side;
 #[cfg(target_os = "linux")]
 pub mod receiver;
+#[cfg(target_os = "linux")]
+pub mod report;
 pub mod seal;
 #[cfg(target_os = "linux")]
 pub mod send_side;

@@ -1,17 +1,14 @@
 //! The receiver, over a UDP socket in real time: one session after the other.
 
-use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::link::Link;
+use crate::hosts::endpoint::{Endpoint, Link};
 use crate::hosts::listener::{Action, Counters, Listener};
 use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
-use crate::hosts::receive_side::ReceiveSide;
-use crate::hosts::seal::{self, Open, Secret};
-use crate::hosts::send_side::SendSide;
-use crate::hosts::sender::End;
+use crate::hosts::report::{End, ReceiveReport, rate};
+use crate::hosts::seal::{self, Secret};
 use crate::hosts::session_flow::Flows;
 use crate::hosts::silence::SILENCE;
-use crate::hosts::summary::{Closing, Summary};
-use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession, TcpTotals};
+use crate::hosts::summary::Closing;
+use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession};
 use crate::hosts::terms::Terms;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
@@ -49,31 +46,6 @@ pub struct ReceiverState {
     pub running: u64,
     /// What arrived in all sessions.
     pub totals: Totals,
-}
-
-/// The result of a session.
-#[derive(Clone, Debug)]
-pub struct ReceiveReport {
-    /// The address of the sender.
-    pub peer: SocketAddr,
-    /// Its terms.
-    pub terms: Terms,
-    /// Why it ended.
-    pub end: End,
-    /// What arrived.
-    pub totals: Totals,
-    /// What arrived of each flow.
-    pub flows: Vec<Totals>,
-    /// What was measured of the flows that this end sent; `None` if there are none.
-    pub back: Option<(Summary, Totals)>,
-    /// What arrived over TCP; `None` if there was no TCP flow.
-    pub tcp: Option<TcpTotals>,
-    /// Time from the first to the last packet.
-    pub lasted: TimeDelta,
-    /// Time for which media were sent: from the start of the session to its end, at most the agreed duration.
-    pub media: TimeDelta,
-    /// Whether the frames of the flows that this end sent are known up to the end.
-    pub knows_frames: bool,
 }
 
 /// A receiver that failed.
@@ -148,7 +120,8 @@ impl Receiver<'_> {
             }
             if last >= next_progress {
                 next_progress = last + PROGRESS;
-                let now = server.session.as_ref().map_or(Totals::default(), |session| session.side.totals());
+                let now =
+                    server.session.as_ref().map_or(Totals::default(), |session| session.endpoint.receive.totals());
                 let (counters, running) = (server.listener.counters, u64::from(server.session.is_some()));
                 progress(&ReceiverState { counters, sessions: sessions + running, running, totals: before.plus(&now) });
             }
@@ -193,7 +166,7 @@ struct Server<'a> {
     tcp: TcpReceiver,
     session: Option<Session<'a>>,
     /// The way to the sender of the last session that is over, to repeat a lost goodbye.
-    over: Option<(Link<'a>, Option<Open>)>,
+    over: Option<Link<'a>>,
     /// The failure of a controller in the session that is over.
     failure: Option<ControllerFailure>,
 }
@@ -201,24 +174,20 @@ struct Server<'a> {
 impl<'a> Server<'a> {
     /// Handles a datagram. Returns the result of a session that its sender left.
     fn handle(&mut self, now: Time, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn) -> Option<ReceiveReport> {
-        if let Some(session) = self.session.as_mut().filter(|session| session.link.peer == from) {
-            let opened = match &mut session.open {
-                None => None,
-                // The handshake may be repeated.
-                Some(_) if matches!(message::read(bytes), Ok((_, Message::Hello | Message::Start(..)))) => None,
-                Some(open) => match open.open(bytes) {
-                    Some(opened) => Some(opened),
-                    None => {
-                        self.listener.counters.unauthentic += 1;
-                        return None;
-                    }
-                },
+        if let Some(session) = self.session.as_mut().filter(|session| session.endpoint.link.peer == from) {
+            // The handshake may be repeated.
+            let is_open = matches!(message::read(bytes), Ok((_, Message::Hello | Message::Start(..))));
+            let opened = if is_open { Some(bytes.into()) } else { session.endpoint.link.open(bytes) };
+            let Some(bytes) = opened else {
+                self.listener.counters.unauthentic += 1;
+                return None;
             };
-            let bytes = opened.as_deref().unwrap_or(bytes);
-            return if session.handle(now, at, bytes, ecn) { None } else { self.handle_control(now, from, bytes) };
+            let (now_there, at) = (session.time(now), session.time(at));
+            let is_handled = session.endpoint.handle(now_there, at, &bytes, ecn);
+            return if is_handled { None } else { self.handle_control(now, from, &bytes) };
         }
-        let over = self.over.as_mut().filter(|(link, _)| link.peer == from && seal::is_sealed(bytes));
-        let opened = over.and_then(|(_, open)| open.as_mut()?.open(bytes));
+        let over = self.over.as_mut().filter(|link| link.peer == from && seal::is_sealed(bytes));
+        let opened = over.and_then(|link| link.open(bytes));
         self.handle_control(now, from, opened.as_deref().unwrap_or(bytes))
     }
 
@@ -234,11 +203,10 @@ impl<'a> Server<'a> {
                     let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
                     match proofs.map(open).transpose() {
                         Ok(tcp) => {
-                            let (seal, open) =
-                                self.listener.keys(id, &token).map(|keys| (keys.seal, keys.open)).unzip();
-                            let link = Link { socket, peer: from, id, seal };
+                            let link = Link { socket, peer: from, id, keys: self.listener.keys(id, &token) };
                             let port = tcp.as_ref().map_or(0, TcpSession::port);
-                            self.session = Some(Session::new(link, open, terms, flows, tcp, (now, token.age(now))));
+                            let endpoint = Endpoint::new(link, &terms, flows, false, token.age(now));
+                            self.session = Some(Session { endpoint, terms, tcp, started: now });
                             self.listener.accept(from, id, port)
                         }
                         Err(_) => self.listener.refuse(id, Refusal::Tcp),
@@ -249,7 +217,7 @@ impl<'a> Server<'a> {
             Action::Leave => {
                 let is_early = self.session.as_ref()?.media_left(now) > END_TOLERANCE;
                 let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete })?;
-                if let (Some((link, _)), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
+                if let (Some(link), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
                     link.transmit(&goodbye, Ecn::NotEct);
                 }
                 return Some(report);
@@ -257,8 +225,8 @@ impl<'a> Server<'a> {
         };
         // Answers within a session are sealed if it is.
         let link = match message::read(&reply) {
-            Ok((_, Message::Accept(_))) => self.session.as_ref().map(|session| &session.link),
-            Ok((_, Message::Goodbye(..))) => self.over.as_ref().map(|(link, _)| link),
+            Ok((_, Message::Accept(_))) => self.session.as_ref().map(|session| &session.endpoint.link),
+            Ok((_, Message::Goodbye(..))) => self.over.as_ref(),
             _ => None,
         };
         match link.filter(|link| link.peer == from) {
@@ -278,14 +246,14 @@ impl<'a> Server<'a> {
 
     /// Returns the failure of a controller of the session, or of the last one if that is over.
     fn take_failure(&mut self) -> Option<ControllerFailure> {
-        self.failure.take().or_else(|| self.session.as_mut().and_then(Session::take_failure))
+        self.failure.take().or_else(|| self.session.as_mut()?.endpoint.take_failure())
     }
 
     /// Ends the session before its sender does, and returns its result.
     fn leave(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let report = self.end(now, end);
         // The sender learns of it; if this is lost, its silence rule applies.
-        if let Some((link, _)) = &self.over {
+        if let Some(link) = &self.over {
             link.send(Message::Bye);
         }
         report
@@ -294,12 +262,12 @@ impl<'a> Server<'a> {
     /// Ends the session and returns its result.
     fn end(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let mut over = self.session.take()?;
-        self.failure = self.failure.take().or_else(|| over.take_failure());
+        self.failure = self.failure.take().or_else(|| over.endpoint.take_failure());
         // A lost answer to the start does no harm to the next session, whose keys are others.
         let report = over.finish(now, end, self.receiver.on_event);
-        let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
-        self.listener.end(now, over.side.totals(), closing.to_bytes());
-        self.over = Some((over.link, over.open));
+        let closing = Closing { back: report.back.clone(), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
+        self.listener.end(now, report.totals, closing.to_bytes());
+        self.over = Some(over.endpoint.link);
         Some(report)
     }
 
@@ -322,78 +290,25 @@ impl<'a> Server<'a> {
 
 /// A session that runs. Its methods take times of the receiver's clock; its flows have a clock that starts with it.
 struct Session<'a> {
-    link: Link<'a>,
-    /// Opens sealed datagrams; `None` if the session is not sealed.
-    open: Option<Open>,
+    endpoint: Endpoint<'a>,
     terms: Terms,
-    side: ReceiveSide,
-    /// The flows of the other direction.
-    back: Option<SendSide>,
     /// The TCP flow beside them.
     tcp: Option<TcpSession>,
     started: Time,
 }
 
-impl<'a> Session<'a> {
-    /// Creates a session that starts now, after a handshake with this round-trip time.
-    fn new(
-        link: Link<'a>,
-        open: Option<Open>,
-        terms: Terms,
-        flows: Flows,
-        tcp: Option<TcpSession>,
-        (now, rtt): (Time, TimeDelta),
-    ) -> Self {
-        let (count, duration) = (flows.forward.len(), terms.duration());
-        let ssrcs = || Ssrcs::of_session(link.id, &terms);
-        let back =
-            (!flows.back.is_empty()).then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, rtt));
-        let side = ReceiveSide::new(ssrcs(), flows.forward, 0, Time::ZERO);
-        Self { link, open, terms, side, back, tcp, started: now }
-    }
-
+impl Session<'_> {
     /// Returns a time on the clock of the session.
     fn time(&self, at: Time) -> Time {
         Time::ZERO + (at - self.started)
     }
 
-    /// Handles a datagram of the peer that arrived at `at`; `now` is not before an earlier call. Returns whether it is RTP, RTCP or a
-    /// report of arrivals of this session.
-    fn handle(&mut self, now: Time, at: Time, bytes: &[u8], ecn: Ecn) -> bool {
-        let (now, at) = (self.time(now), self.time(at));
-        if message::is_message(bytes) {
-            let (Some(back), Ok((other, Message::Arrivals(body)))) = (&mut self.back, message::read(bytes)) else {
-                return false;
-            };
-            let is_ours = other == self.link.id;
-            if is_ours {
-                back.handle_report(now, body);
-            }
-            return is_ours;
-        }
-        let link = &self.link;
-        match &mut self.back {
-            Some(back) if back.is_feedback(bytes) => {
-                back.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn));
-                true
-            }
-            _ => self.side.handle_packet(now, at, bytes, ecn, &mut |output| link.transmit_output(output)),
-        }
-    }
-
     fn handle_timeout(&mut self, now: Time, on_event: &dyn Fn(&EventRecord)) {
-        let (now, link) = (self.time(now), &self.link);
-        self.side.handle_timeout(now, &mut |output| link.transmit_output(output));
-        if let Some(back) = &mut self.back {
-            back.handle_timeout(now, &mut |bytes, ecn| link.transmit(bytes, ecn));
-            while let Some(event) = back.log.poll_event(now) {
-                on_event(&event);
-            }
+        let now = self.time(now);
+        self.endpoint.handle_timeout(now);
+        while let Some(event) = self.endpoint.send.log.poll_event(now) {
+            on_event(&event);
         }
-    }
-
-    fn take_failure(&mut self) -> Option<ControllerFailure> {
-        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
     }
 
     /// Returns the time until the media end; negative after that.
@@ -402,49 +317,43 @@ impl<'a> Session<'a> {
     }
 
     fn timeout(&self, now: Time) -> Time {
-        let back = self.back.as_ref().filter(|_| self.media_left(now).is_positive());
-        let due = self.side.poll_timeout();
-        let due = back.and_then(SendSide::poll_timeout).map_or(due, |back| due.min(back));
-        self.started + (due - Time::ZERO)
+        let Endpoint { send, receive, .. } = &self.endpoint;
+        let sent = send.poll_timeout().filter(|_| self.media_left(now).is_positive());
+        let due = sent.into_iter().chain(receive.poll_timeout()).min();
+        due.map_or(now + POLL_INTERVAL, |due| self.started + (due - Time::ZERO))
     }
 
     /// Returns why the session is over; `None` if it is not.
     fn end(&self, now: Time) -> Option<End> {
         let (left, now) = (self.media_left(now), self.time(now));
-        let is_unheard = self.back.as_ref().is_some_and(|back| left.is_positive() && back.liveness.is_silent(now));
-        if self.side.liveness.is_silent(now) || is_unheard {
+        let Endpoint { send, receive, .. } = &self.endpoint;
+        let is_unheard = !send.is_empty() && left.is_positive() && send.liveness.is_silent(now);
+        if receive.liveness.is_silent(now) || is_unheard {
             return Some(End::Silence);
         }
         (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)
     }
 
-    /// Returns the time for which media were sent.
-    fn media(&self, now: Time) -> TimeDelta {
-        (self.time(now) - Time::ZERO).min(self.terms.duration())
-    }
-
-    /// Returns what was measured of the flows that this end sent; `None` if there are none.
-    fn summary(&mut self, now: Time) -> Option<Summary> {
-        let end = Time::ZERO + self.media(now);
-        self.back.as_mut().map(|back| back.summary(end))
-    }
-
     fn finish(&mut self, now: Time, end: End, on_event: &dyn Fn(&EventRecord)) -> ReceiveReport {
-        let (time, link) = (self.time(now), &self.link);
-        self.side.finish(time, &mut |output| link.transmit_output(output));
-        let summary = self.summary(now);
-        self.back.iter_mut().flat_map(|back| back.log.finish()).for_each(|event| on_event(&event));
+        let now = self.time(now);
+        self.endpoint.finish(now);
+        let Endpoint { link, send, receive } = &mut self.endpoint;
+        let media = (now - Time::ZERO).min(self.terms.duration());
+        let back = (!send.is_empty()).then(|| send.summary(Time::ZERO + media));
+        send.log.finish().iter().for_each(on_event);
+        let (totals, lasted) = (receive.totals(), receive.lasted());
         ReceiveReport {
-            peer: self.link.peer,
+            peer: link.peer,
             terms: self.terms.clone(),
             end,
-            totals: self.side.totals(),
-            flows: self.side.flow_totals(),
-            back: summary.zip(self.back.as_ref().map(|back| *back.log.received())),
+            totals,
+            received_bps: if lasted.is_positive() { rate(totals.bytes, lasted) } else { 0.0 },
+            lasted_s: lasted.as_secs_f64(),
+            flows: receive.flow_totals(),
             tcp: self.tcp.as_mut().map(TcpSession::finish),
-            lasted: self.side.lasted(),
-            media: self.media(now),
-            knows_frames: end != End::Silence && self.back.as_ref().is_none_or(|back| back.log.knows_frames()),
+            back,
+            media,
+            knows_frames: end != End::Silence && (send.is_empty() || send.log.knows_frames()),
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::hosts::arrivals::{RenderedFrame, Report};
 use crate::hosts::drift::{Drift, Minima, drift};
 use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::message::Totals;
 use crate::hosts::path_log::PathLog;
+use crate::hosts::report::{FlowReport, Measured};
 use crate::hosts::session_flow::SessionFlow;
 use crate::hosts::silence::Liveness;
 use crate::hosts::statistics::Sample;
@@ -25,6 +25,7 @@ pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) -> bool + 'a;
 
 /// A flow and what its sender measured.
 struct SendFlow {
+    id: String,
     flow: MediaFlow,
     start: Time,
     /// Nothing is sent from then on.
@@ -36,26 +37,6 @@ struct SendFlow {
     /// Frames that the pacer refused, and frames that the receiver reported as rendered or given up.
     refused_frames: u64,
     reported_frames: u64,
-}
-
-/// The result of a flow.
-pub struct FlowReport {
-    /// Packets and bytes that were sent.
-    pub sent: Totals,
-    /// Packets, bytes and marks of which reports of the receiver say that they arrived.
-    pub received: Totals,
-    /// Packets up to the latest one that arrived.
-    pub known_packets: u64,
-    /// Median, 95th and 99th percentile of the delays above the smallest one of the session, ms.
-    pub variation_ms: [Option<f64>; 3],
-    /// Median, 95th and 99th percentile of round-trip times of receiver reports, ms.
-    pub rtt_ms: [Option<f64>; 3],
-    /// Time from its start to its last media.
-    pub lasted: TimeDelta,
-    /// Mean target over that time.
-    pub target: Rate,
-    /// Mean target over the second half of the planned duration of the session; zero while the flow is not active.
-    pub late_target: Rate,
 }
 
 /// The flows that an end sends.
@@ -124,7 +105,8 @@ impl SendSide {
         rtt: TimeDelta,
     ) -> Self {
         let (count, end) = (flows.len(), start + duration);
-        let flow = |SessionFlow { flow, start: begins, stop }| SendFlow {
+        let flow = |SessionFlow { id, flow, start: begins, stop }| SendFlow {
+            id,
             flow,
             start: start + begins,
             end: end.min(start + stop),
@@ -154,6 +136,11 @@ impl SendSide {
             start,
             end,
         }
+    }
+
+    /// Returns whether there are no flows.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// Lets [`take_taps`](Self::take_taps) return packets.
@@ -321,38 +308,28 @@ impl SendSide {
         self.flows.iter().map(|flow| flow.loss).fold(0.0, f64::max)
     }
 
-    /// Returns the measures of all flows together.
+    /// Returns the measures of all flows together, up to the end of the media.
     pub fn summary(&mut self, end: Time) -> Summary {
         let targets = self.flows.iter_mut().map(|flow| flow.targets.means(end).0.as_bps()).sum();
-        Summary {
-            sent_packets: self.log.sent().packets,
-            sent_bytes: self.log.sent().bytes,
-            known_packets: self.log.packets_up_to_latest(),
-            received_packets: self.log.received().packets,
-            target_bps: targets,
-            delay_variation_ms: self.log.variation().percentiles_ms(),
-            rtt_ms: self.rtt.above(TimeDelta::ZERO).percentiles_ms(),
-        }
+        let (log, known) = (&self.log, self.log.packets_up_to_latest());
+        Summary::new(log.sent(), log.received(), known, targets, [&log.variation(), &self.rtt.above(TimeDelta::ZERO)])
+    }
+
+    /// Returns the sum of the mean targets in the second half of the planned duration. That of a flow which is not active is zero.
+    pub fn late_target(&mut self, end: Time) -> Rate {
+        Rate::from_bps(self.flows.iter_mut().map(|flow| flow.targets.means(end).1.as_bps()).sum())
     }
 
     /// Returns the result of each flow at the end of the media.
     pub fn finish(&mut self, end: Time) -> Vec<FlowReport> {
         let (log, start) = (&self.log, self.start);
         let report = |(index, flow): (usize, &mut SendFlow)| {
-            let (target, late_target) = flow.targets.means(end);
             let lasted = (end.min(flow.end) - flow.start).max(TimeDelta::ZERO);
             let life = (end - start).as_secs_f64() / lasted.as_secs_f64().max(1e-9);
-            let seen = log.flow(index);
-            FlowReport {
-                sent: seen.sent,
-                received: seen.received,
-                known_packets: seen.up_to_latest,
-                variation_ms: log.variation_of(index).percentiles_ms(),
-                rtt_ms: flow.rtt.above(TimeDelta::ZERO).percentiles_ms(),
-                lasted,
-                target: target.scale(life),
-                late_target,
-            }
+            let (target, seen) = (flow.targets.means(end).0.scale(life), log.flow(index));
+            let times = [&log.variation_of(index), &flow.rtt.above(TimeDelta::ZERO)];
+            let summary = Summary::new(&seen.sent, &seen.received, seen.up_to_latest, target.as_bps(), times);
+            FlowReport { id: flow.id.clone(), measured: Measured::new(&summary, lasted) }
         };
         self.flows.iter_mut().enumerate().map(report).collect()
     }
@@ -368,10 +345,11 @@ impl SendFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::message::SessionId;
-    use crate::hosts::receive_side::{Output, ReceiveSide};
+    use crate::hosts::message::{self, Message, SessionId};
+    use crate::hosts::receive_side::ReceiveSide;
     use crate::hosts::testing;
     use paceline_units::StreamId;
+    use paceline_wire::is_rtcp;
 
     const ID: SessionId = SessionId([4; 8]);
 
@@ -391,12 +369,11 @@ mod tests {
         for now in (0..1990).step_by(10).map(ms) {
             side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
             for packet in media.drain(..) {
-                receiver.handle_packet(now, now, &packet, Ecn::NotEct, &mut |_| ());
+                receiver.handle_packet(now, now, &packet, Ecn::NotEct, &mut |_, _| true);
             }
-            receiver.handle_timeout(now, &mut |output| {
-                if let Output::Rtcp(bytes, _) = output {
-                    feedback.push(bytes.to_vec());
-                }
+            receiver.handle_timeout(now, &mut |bytes, _| {
+                feedback.extend(is_rtcp(bytes).then(|| bytes.to_vec()));
+                true
             });
             // The last feedback arrives after the end.
             if now < ms(1900) {
@@ -431,9 +408,12 @@ mod tests {
                 for report in reports.drain(..) {
                     side.log.handle_report(&report);
                 }
-                let answer = &mut |output: Output<'_>| match output {
-                    Output::Rtcp(bytes, _) => rtcp.push(bytes.to_vec()),
-                    Output::Arrivals(bytes) => reports.push(Report::read(bytes).unwrap()),
+                let answer = &mut |bytes: &[u8], _| {
+                    match message::read(bytes) {
+                        Ok((ID, Message::Arrivals(body))) => reports.push(Report::read(body).unwrap()),
+                        _ => rtcp.push(bytes.to_vec()),
+                    }
+                    true
                 };
                 for packet in media.drain(..) {
                     receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer);
@@ -466,10 +446,11 @@ mod tests {
         };
         for now in (0..3000).map(Time::from_millis) {
             side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
-            let answer = &mut |output: Output<'_>| {
-                if let Output::Arrivals(bytes) = output {
-                    reports.push(bytes.to_vec());
+            let answer = &mut |bytes: &[u8], _| {
+                if let Ok((ID, Message::Arrivals(body))) = message::read(bytes) {
+                    reports.push(body.to_vec());
                 }
+                true
             };
             // Everything takes 20 ms.
             while media.first().is_some_and(|(sent, _)| *sent + TimeDelta::from_millis(20) <= now) {
@@ -523,9 +504,10 @@ mod tests {
         assert!((from(900)..from(1000)).contains(&last), "{last}");
         assert_eq!(side.target(), Rate::ZERO, "it has ended");
         let report = &side.finish(from(2000))[0];
-        assert_eq!(report.lasted, ms(500));
-        assert!((900_000..=1_100_000).contains(&report.target.as_bps()), "{}", report.target);
-        assert!(report.late_target.as_bps() < 1000, "{}", report.late_target);
+        // It sent 1 Mbit/s for half a second.
+        assert!((900e3..=1.1e6).contains(&report.measured.target_bps), "{:?}", report.measured);
+        assert!((500e3..=1.5e6).contains(&report.measured.sent_bps), "{:?}", report.measured);
+        assert!(side.late_target(from(2000)).as_bps() < 1000);
     }
 
     #[test]
@@ -547,7 +529,7 @@ mod tests {
             }
             assert!(!media.is_empty());
             for packet in &media {
-                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_| ()), is_ours);
+                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_, _| true), is_ours);
             }
             assert_eq!(receiver.totals().packets > 0, is_ours);
             let ssrc = testing::ssrcs(id).of(0).receiver;

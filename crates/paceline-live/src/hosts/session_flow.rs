@@ -12,6 +12,8 @@ use paceline_wire::ExtensionIds;
 
 /// A flow, built to start at its time.
 pub struct SessionFlow {
+    /// Its name in results.
+    pub id: String,
     /// Its endpoints.
     pub flow: MediaFlow,
     /// Its start, from that of the session on.
@@ -78,5 +80,5 @@ fn session_flow(
         receiver_ssrc: ssrcs.receiver,
     };
     let [start, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
-    Ok(SessionFlow { flow: prepared.begin(plan.start, terms)?, start, stop })
+    Ok(SessionFlow { id: plan.id.clone(), flow: prepared.begin(plan.start, terms)?, start, stop })
 }

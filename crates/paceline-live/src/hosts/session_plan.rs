@@ -45,6 +45,20 @@ fn unsuitable<T>(flow: usize, keys: &[&str], message: String, help: impl Into<St
     Err(Unsuitable { flow: Some(flow), keys, message, help: help.into() })
 }
 
+/// Returns the keys of scenarios of which the first that is given breaks the rule about a key, and what mends it.
+fn keys_and_help(key: &str) -> (&'static [&'static str], &'static str) {
+    match key {
+        "direction" => (&["direction"], "this host must send: let a media flow go forward"),
+        "count" => (&["count"], "lower `count`"),
+        "stream" => (&["count", "stream"], "lower `count`, or let flows have fewer streams"),
+        "duration" => (&["duration"], "--duration sets another one"),
+        "encoder.max" => (&["encoder.max", "count"], "lower `max` of the encoder"),
+        "start" => (&["start", "stop", "start_spread"], "change `start` or `stop` of a flow, or the duration"),
+        "id" => (&["id"], "equal flows that follow each other in the file count once"),
+        _ => (&["min_rate", "start_rate", "encoder.max", "config"], "change `min_rate`, `start_rate` or `encoder.max`"),
+    }
+}
+
 /// Returns the media flows of one direction, with their numbers.
 fn media_flows(plan: &Plan, back: bool) -> impl Iterator<Item = (usize, &FlowPlan, &MediaPlan)> {
     let flows = plan.flows.iter().enumerate();
@@ -116,8 +130,9 @@ impl Terms {
                     back,
                 };
                 terms.start_bps = terms.start_bps.min(terms.max().as_bps());
-                if let Some(problem) = terms.problem() {
-                    return unsuitable(index, problem.keys, format!("`{}`: {}", flow.id, problem.what), problem.help);
+                if let Some((rule, key)) = terms.problem() {
+                    let (keys, help) = keys_and_help(key);
+                    return unsuitable(index, keys, format!("`{}`: {rule}", flow.id), help);
                 }
                 match flows.last_mut() {
                     Some(last) if FlowTerms { count: 1, ..last.clone() } == terms => last.count += 1,
@@ -126,17 +141,17 @@ impl Terms {
             }
         }
         let terms = Self { flows, duration_ms: milliseconds(end), seed, tcp };
-        if let Some(problem) = terms.problem() {
+        if let Some((rule, key)) = terms.problem() {
             let largest = || plan.flows.iter().enumerate().max_by_key(|(_, flow)| flow.max_rate());
-            let flow = match problem.keys[0] {
+            let flow = match key {
                 "duration" => None,
                 "direction" => Some(0),
-                "count" => plan.flows.iter().position(|flow| flow.group.is_some()).or(Some(0)),
+                "count" | "stream" => plan.flows.iter().position(|flow| flow.group.is_some()).or(Some(0)),
                 "encoder.max" => largest().map(|(index, _)| index),
                 _ => plan.flows.len().checked_sub(1),
             };
-            let error = unsuitable(0, problem.keys, problem.what.to_owned(), problem.help);
-            return error.map_err(|error| Unsuitable { flow, ..error });
+            let (keys, help) = keys_and_help(key);
+            return unsuitable(0, keys, rule.to_owned(), help).map_err(|error| Unsuitable { flow, ..error });
         }
         check_pauses(plan, seed)?;
         Ok(terms)

@@ -7,6 +7,7 @@ use crate::hosts::tcp_proof::{LEN, Proofs};
 use crate::testbed::clock::Monotonic;
 use crate::testbed::timing::Timing;
 use paceline_units::{Time, TimeDelta};
+use serde::Serialize;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -27,11 +28,13 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 const READ: usize = 1 << 16;
 
 /// What arrived over TCP in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpTotals {
     /// Bytes of the session's connection, without headers and proof; `None` if there was no such connection.
+    #[serde(rename = "received_bytes")]
     pub bytes: Option<u64>,
     /// Connections that were closed without a proof.
+    #[serde(rename = "refused_connections")]
     pub refused: u64,
 }
 

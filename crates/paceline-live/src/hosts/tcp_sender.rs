@@ -2,6 +2,7 @@
 
 use crate::hosts::message::SessionId;
 use crate::hosts::tcp_proof::{LEN, Proofs};
+use serde::Serialize;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,11 +21,12 @@ const WRITE_TIME: Duration = Duration::from_millis(20);
 const WRITE: usize = 1 << 16;
 
 /// What a sender knows of its TCP flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpSent {
     /// The congestion control of the kernel; `None` if there was no connection.
     pub congestion: Option<String>,
-    /// Bytes that the kernel accepted, without the proof.
+    /// Bytes that the kernel accepted, without the proof. Some of them wait at the end of the session.
+    #[serde(rename = "sent_bytes")]
     pub bytes: u64,
     /// Why there was no connection, or why it ended before the session.
     pub problem: Option<String>,

@@ -142,21 +142,12 @@ fn is_one<T: PartialEq + From<u8>>(value: &T) -> bool {
     *value == T::from(1)
 }
 
-/// What is wrong with terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The rule.
-    pub what: &'static str,
-    /// Keys in scenarios, of which the first that is given is the cause.
-    pub keys: &'static [&'static str],
-    /// How to mend it.
-    pub help: &'static str,
-}
+/// A rule that terms break, and the key of scenarios that it is about.
+pub type Problem = (&'static str, &'static str);
 
-/// Returns the first problem that there is: whether there is one, the rule, keys and help.
-fn first<const N: usize>(rules: [(bool, &'static str, &'static [&'static str], &'static str); N]) -> Option<Problem> {
-    let broken = rules.into_iter().find(|(is_broken, ..)| *is_broken);
-    broken.map(|(_, what, keys, help)| Problem { what, keys, help })
+/// Returns the first rule that is broken.
+fn first_problem<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Option<Problem> {
+    rules.into_iter().find_map(|(is_broken, rule, key)| is_broken.then_some((rule, key)))
 }
 
 impl Terms {
@@ -174,50 +165,19 @@ impl Terms {
     /// Returns what is wrong with the terms; `None` if they are acceptable.
     pub fn problem(&self) -> Option<Problem> {
         let any = |is_wrong: &dyn Fn(bool) -> bool| is_wrong(false) || is_wrong(true);
+        let (most, counts) = (usize::from(FLOWS_MAX), "the flows of a direction have at most 256 streams together");
+        let rates = "the highest rates of all flows of a direction must be at most 10 Gbit/s together";
+        let gaps = "in each direction that has flows, at most 5 s may be without an active flow";
+        let size = "too many different flows or parameters for one datagram";
         let rules = || {
-            first([
-                (
-                    self.count(false) == 0,
-                    "the sender must send at least one flow",
-                    &["direction"],
-                    "let a media flow go forward",
-                ),
-                (
-                    any(&|back| self.count(back) > usize::from(FLOWS_MAX)),
-                    "the number of flows must be from 1 to 256",
-                    &["count"],
-                    "lower `count`",
-                ),
-                (
-                    any(&|back| self.stream_count(back) > usize::from(FLOWS_MAX)),
-                    "the flows of a direction have at most 256 streams together",
-                    &["count", "stream"],
-                    "lower `count`, or let flows have fewer streams",
-                ),
-                (
-                    !DURATION_MS.contains(&self.duration_ms),
-                    "the duration must be from 1 s to 1 h",
-                    &["duration"],
-                    "--duration sets another one",
-                ),
-                (
-                    any(&|back| self.highest_bps(back) > RATE_MAX.into()),
-                    "the highest rates of all flows of a direction must be at most 10 Gbit/s together",
-                    &["encoder.max", "count"],
-                    "lower `max` of the encoder",
-                ),
-                (
-                    any(&|back| self.longest_gap_ms(back) > GAP_MAX_MS),
-                    "in each direction that has flows, at most 5 s may be without an active flow",
-                    &["start", "stop", "start_spread"],
-                    "change `start` or `stop` of a flow, or the duration",
-                ),
-                (
-                    self.to_bytes().len() > TERMS_MAX,
-                    "too many different flows or parameters for one datagram",
-                    &["id"],
-                    "equal flows that follow each other in the file count once",
-                ),
+            first_problem([
+                (self.count(false) == 0, "the sender must send at least one flow", "direction"),
+                (any(&|back| self.count(back) > most), "the number of flows must be from 1 to 256", "count"),
+                (any(&|back| self.stream_count(back) > most), counts, "stream"),
+                (!DURATION_MS.contains(&self.duration_ms), "the duration must be from 1 s to 1 h", "duration"),
+                (any(&|back| self.highest_bps(back) > RATE_MAX.into()), rates, "encoder.max"),
+                (any(&|back| self.longest_gap_ms(back) > GAP_MAX_MS), gaps, "start"),
+                (self.to_bytes().len() > TERMS_MAX, size, "id"),
             ])
         };
         self.flows.iter().find_map(FlowTerms::problem).or_else(rules)
@@ -286,46 +246,19 @@ impl FlowTerms {
             && self.min_bps <= self.start_bps
             && u128::from(self.start_bps) <= self.highest_bps()
             && self.streams.iter().all(|stream| stream.max_bps > 0);
-        let change = "change it, or leave it out";
-        first([
-            (!(1..=STREAMS_MAX).contains(&self.streams.len()), "a flow has from 1 to 8 streams", &["stream"], change),
-            (
-                !names.all(|name| is_name(name)),
-                "names have up to 64 letters, digits, `-`, `_` and `.`",
-                &["controller", "encoder.source"],
-                change,
-            ),
-            (
-                configs().any(|config| config.len() > PARAMETERS_MAX),
-                "a controller or a source has at most 32 parameters",
-                &["config", "encoder"],
-                change,
-            ),
-            (
-                !configs().flat_map(BTreeMap::values).all(|value| value.is_finite()),
-                "parameters must be finite numbers",
-                &["config", "encoder"],
-                change,
-            ),
-            (!self.streams.iter().all(is_priority), "priorities must be above zero", &["stream"], change),
-            (
-                !has_rates,
-                "rates must be above zero, and the start rate must be from the lowest to the highest rate",
-                &["min_rate", "start_rate", "encoder.max", "config"],
-                "change `min_rate`, `start_rate` or `encoder.max`",
-            ),
-            (
-                self.stop_ms.is_some_and(|stop| stop <= self.start_ms),
-                "a flow must stop after it starts",
-                &["start", "stop"],
-                change,
-            ),
-            (
-                !(1..=FLOWS_MAX).contains(&self.count),
-                "the number of flows must be from 1 to 256",
-                &["count"],
-                "lower `count`",
-            ),
+        let rates = "rates must be above zero, and the start rate must be from the lowest to the highest rate";
+        let is_too_long = |config: &BTreeMap<_, _>| config.len() > PARAMETERS_MAX;
+        let is_finite = configs().flat_map(BTreeMap::values).all(|value| value.is_finite());
+        let stops = self.stop_ms.is_none_or(|stop| stop > self.start_ms);
+        first_problem([
+            (!(1..=STREAMS_MAX).contains(&self.streams.len()), "a flow has from 1 to 8 streams", "stream"),
+            (!names.all(|name| is_name(name)), "names have up to 64 letters, digits, `-`, `_` and `.`", "config"),
+            (configs().any(is_too_long), "a controller or a source has at most 32 parameters", "config"),
+            (!is_finite, "parameters must be finite numbers", "config"),
+            (!self.streams.iter().all(is_priority), "priorities must be above zero", "stream"),
+            (!has_rates, rates, "min_rate"),
+            (!stops, "a flow must stop after it starts", "start"),
+            (!(1..=FLOWS_MAX).contains(&self.count), "the number of flows must be from 1 to 256", "count"),
         ])
     }
 

@@ -8,6 +8,7 @@ use crate::hosts::terms::tests::{flow as flow_terms, terms};
 use crate::hosts::terms::{FlowTerms, StreamTerms, Terms};
 use crate::testbed::socket::Socket;
 use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
+use paceline_netsim::plan::FlowPlan;
 use paceline_units::{Rate, Time};
 use std::sync::atomic::AtomicBool;
 
@@ -38,10 +39,14 @@ pub(crate) fn receiver<'a>(socket: &'a Socket, registry: &'a Registry, stop: &'a
     }
 }
 
+/// Returns the plans of the flows of one direction.
+pub(crate) fn plans(terms: &Terms, back: bool) -> Vec<FlowPlan> {
+    terms.plans(back, true, &registry()).expect("controllers and sources are known")
+}
+
 /// Returns the flows of a session with these terms.
 pub(crate) fn flows(id: SessionId, terms: &Terms) -> Flows {
-    let registry = registry();
-    let [forward, back] = [false, true].map(|back| terms.plans(back, true, &registry).expect("they are known"));
+    let (registry, forward, back) = (registry(), plans(terms, false), plans(terms, true));
     Flows::build(id, terms, [&forward, &back], [false; 2], &registry).expect("the flows are valid")
 }
 

@@ -1,8 +1,9 @@
 //! Two hosts as a world: this host sends the media flows of a plan to a receiver, over the real path between them.
 
 use crate::hosts::message::SessionId;
+use crate::hosts::report::SendReport;
 use crate::hosts::seal::Secret;
-use crate::hosts::sender::{Progress, SendReport, Sender};
+use crate::hosts::sender::{Progress, Sender};
 use crate::hosts::session_flow::Flows;
 use crate::hosts::terms::Terms;
 use crate::testbed::host_monitor::HostMonitor;
@@ -56,7 +57,7 @@ impl TwoHosts {
     /// Returns the duration of the latest session; zero before the first one.
     pub fn lasted(&self) -> TimeDelta {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        report.as_ref().map_or(TimeDelta::ZERO, |report| report.lasted)
+        report.as_ref().map_or(TimeDelta::ZERO, |report| TimeDelta::from_secs_f64(report.lasted_s))
     }
 
     /// Returns the report of the latest session; `None` if none was made.
@@ -92,14 +93,14 @@ impl World for TwoHosts {
         let flows = Flows::build(id, &terms, [&plan.flows, &back], [observer.wants_signals(), false], registry)?;
         let Peer { socket, address, secret, timing, stop } = &*self.peer;
         let secret = secret.as_ref();
-        let sender = Sender { socket, peer: *address, terms: &terms, id, secret, timing: *timing, stop };
+        let sender = Sender { socket, peer: *address, terms: &terms, plan, id, secret, timing: *timing, stop };
         let (monitor, mut trace) = (HostMonitor::start(), Trace::default());
         let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now));
         let report = report.map_err(|error| error.in_run(plan, seed))?;
         let outcome = Outcome {
             trace_hash: trace.hash.finish(),
             events: trace.events,
-            delivered: report.received.packets,
+            delivered: report.measured.received_packets,
             machine: Some(host_stats(&monitor, &report)),
             programs: Vec::new(),
         };
@@ -112,7 +113,7 @@ impl World for TwoHosts {
 fn host_stats(monitor: &HostMonitor, report: &SendReport) -> HostStats {
     let (idle, others) = monitor.shares();
     let wake_us = lateness::percentiles(&report.lateness);
-    let disturbed = match report.send_failures {
+    let disturbed = match report.evidence.send_failures {
         0 => lateness::disturbance(&wake_us),
         failures => Some(format!("the system did not accept {failures} packets")),
     };

@@ -17,7 +17,7 @@ use crate::output;
 use crate::progress::StatusLine;
 use bounds::{Unmeasured, is_of_frames};
 use clap::ValueEnum;
-use document::{Judged, describe, document};
+use document::{Document, Judged, describe};
 use frozen::FrozenStreams;
 use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
@@ -26,18 +26,18 @@ use paceline_lab::capture::Capture;
 use paceline_lab::results::{Store, Verdict};
 use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_lab::run_identity::whole_values;
-use paceline_live::hosts::sender::{End, Progress, SendReport};
+use paceline_live::hosts::report::{End, SendReport};
+use paceline_live::hosts::sender::Progress;
 use paceline_live::hosts::session_plan::SOURCES;
 use paceline_live::hosts::world::{Peer, TwoHosts};
 use paceline_live::testbed::socket::Socket;
 use paceline_live::testbed::timing::Timing;
 use paceline_live::watch::{LiveObserver, WatchServer, WatchedRun};
-use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::{EventObserver, EventRecord, RunHeader};
 use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Assert, Scenario};
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_units::{Rate, TimeDelta};
 use scenario::{Planned, plan};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
@@ -213,7 +213,9 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let report = hosts.into_report().expect("the session was made");
     let judged = judge(arguments.scenario.is_some(), &planned, &report, run.as_ref());
     let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
-    let document = document(&report, peer.address, terms, &scenario.plan, (&header.flows, &frozen), judged);
+    let freeze_ratio = frozen.ratio_of(&report);
+    let (world, report) = (TwoHosts::NAME, &report);
+    let document = Document { world, peer: peer.address, terms, report, freeze_ratio, judged };
     if let (Some(events), Some(mut run)) = (events, run) {
         if !report.knows_frames {
             forget_frames(&mut run.whole);
@@ -230,8 +232,8 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(dir) = &arguments.out {
         eprintln!("events and results are in {}", dir.display());
     }
-    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
-    let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
+    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", report.verdict.name(), report.why)));
+    let lacks_tcp = report.tcp.as_ref().is_some_and(|tcp| tcp.sent.problem.is_some());
     // Bounds of a session that ends early are not judged, and so they do not hold.
     let is_judged = report.end == End::Complete || planned.scenario.asserts.is_empty();
     output::exit_code(report.end != End::Silence && !lacks_tcp && none_fails && is_judged)
@@ -307,17 +309,6 @@ fn metrics(now: &Progress) -> Vec<Metric> {
         gauge("rtt_seconds", "Latest round-trip time.", seconds(now.rtt)),
         gauge("fraction_lost", "Fraction lost of the last receiver reports.", now.loss),
     ]
-}
-
-/// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
-fn highest(plan: &Plan) -> Rate {
-    let half = plan.duration.scale(0.5);
-    let highest = |flow: &FlowPlan| {
-        let (from, to) = (flow.start.max(Time::ZERO + half), flow.stop.min(Time::ZERO + plan.duration));
-        let share = (to - from).max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64();
-        Some(flow.media()?.mean_max_rate(from, to.max(from)).scale(share))
-    };
-    plan.flows.iter().filter_map(highest).sum()
 }
 
 /// Returns the first address of a host, with the port if it names one.

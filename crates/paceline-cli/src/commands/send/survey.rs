@@ -4,7 +4,6 @@
 //! taken within rounds. Their spread over the rounds is what the path itself varies; a difference counts if its interval, which is
 //! corrected for the number of comparisons, excludes zero.
 
-use super::document::{Document, Judged, document};
 use super::frozen::FrozenStreams;
 use super::live::live_text;
 use super::scenario::{Planned, plan};
@@ -16,7 +15,8 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::compare::difference;
 use paceline_lab::results::{Check, ComparedDifference};
-use paceline_live::hosts::sender::{End, Progress};
+use paceline_live::hosts::report::{End, SendReport};
+use paceline_live::hosts::sender::Progress;
 use paceline_live::hosts::world::{Peer, TwoHosts};
 use paceline_netsim::records::{Better, MetricKind, Summary};
 use paceline_netsim::world::World;
@@ -28,59 +28,38 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A quantity that is compared.
+/// A quantity that is compared: its name, its label, and its value in a session of this ratio of freezes.
 struct Quantity {
     name: &'static str,
     label: &'static str,
     kind: MetricKind,
     better: Better,
-    value: fn(&Document<'_>) -> Option<f64>,
+    value: fn(&SendReport, Option<f64>) -> Option<f64>,
 }
 
-const QUANTITIES: [Quantity; 6] = [
-    Quantity {
-        name: "received_bps",
-        label: "received",
-        kind: MetricKind::Rate,
-        better: Better::Higher,
-        value: |turn| Some(turn.received_bps),
-    },
-    Quantity {
-        name: "delay_variation_p95_ms",
-        label: "delay var. p95",
-        kind: MetricKind::Delay,
-        better: Better::Lower,
-        value: |turn| turn.delay_variation_ms.p95,
-    },
-    Quantity {
-        name: "rtt_p50_ms",
-        label: "round trip, median",
-        kind: MetricKind::Delay,
-        better: Better::Lower,
-        value: |turn| turn.rtt_ms.p50,
-    },
-    Quantity {
-        name: "loss_ratio",
-        label: "lost",
-        kind: MetricKind::Loss,
-        better: Better::Lower,
-        value: |turn| Some(turn.loss_ratio),
-    },
-    Quantity {
-        name: "freeze_ratio",
-        label: "frozen",
-        kind: MetricKind::Share,
-        better: Better::Lower,
-        value: |turn| turn.freeze_ratio,
-    },
-    Quantity {
-        name: TCP,
-        label: "TCP received",
-        kind: MetricKind::Rate,
-        better: Better::Neither,
-        value: |turn| turn.evidence.tcp_bps,
-    },
-];
+const fn quantity(
+    (name, label): (&'static str, &'static str),
+    kind: MetricKind,
+    better: Better,
+    value: fn(&SendReport, Option<f64>) -> Option<f64>,
+) -> Quantity {
+    Quantity { name, label, kind, better, value }
+}
+
+const QUANTITIES: [Quantity; 6] = {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::{Delay, Loss, Rate, Share};
+    [
+        quantity(("received_bps", "received"), Rate, Higher, |turn, _| Some(turn.measured.received_bps)),
+        quantity(("delay_variation_p95_ms", "delay var. p95"), Delay, Lower, |turn, _| {
+            turn.measured.delay_variation_ms.p95
+        }),
+        quantity(("rtt_p50_ms", "round trip, median"), Delay, Lower, |turn, _| turn.measured.rtt_ms.p50),
+        quantity(("loss_ratio", "lost"), Loss, Lower, |turn, _| Some(turn.measured.loss_ratio)),
+        quantity(("freeze_ratio", "frozen"), Share, Lower, |_, freeze_ratio| freeze_ratio),
+        quantity((TCP, "TCP received"), Rate, Neither, |turn, _| turn.evidence.tcp_bps),
+    ]
+};
 
 /// The quantity that only sessions beside a TCP flow have.
 const TCP: &str = "tcp_received_bps";
@@ -188,16 +167,16 @@ pub(super) fn survey(
             eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
             break;
         }
-        let turn = document(&report, peer.address, terms, plan, (&[], &frozen), Judged::default());
-        if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
+        if let Some(problem) = report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
             eprintln!(
                 "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
             );
             break;
         }
-        let rate = MetricKind::Rate.show(turn.received_bps);
+        let rate = MetricKind::Rate.show(report.measured.received_bps);
         eprintln!("turn {number} of {count}: {controller}, {rate}");
-        let values = compared.iter().map(|quantity| (quantity.value)(&turn)).collect();
+        let freezes = frozen.ratio_of(&report);
+        let values = compared.iter().map(|quantity| (quantity.value)(&report, freezes)).collect();
         turns.push(Turn { round: *round, controller: controller.clone(), values });
     }
     let rounds = turns.len() / controllers.len();

@@ -6,7 +6,7 @@ use paceline_live::hosts::caller::Caller;
 use paceline_live::hosts::flow_number::Ssrcs;
 use paceline_live::hosts::listener::{Action, Listener};
 use paceline_live::hosts::message::{self, Message, SessionId};
-use paceline_live::hosts::receive_side::{Output, ReceiveSide};
+use paceline_live::hosts::receive_side::ReceiveSide;
 use paceline_live::hosts::seal::Secret;
 use paceline_live::hosts::send_side::SendSide;
 use paceline_live::hosts::session_flow::{Flows, SessionFlow};
@@ -70,9 +70,12 @@ impl Ends {
         self.now += time;
         let Self { now, sender, receiver, media, rtcp, reports, .. } = self;
         sender.handle_timeout(*now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
-        let answer = &mut |output: Output<'_>| match output {
-            Output::Rtcp(bytes, _) => rtcp.push(bytes.to_vec()),
-            Output::Arrivals(bytes) => reports.push(bytes.to_vec()),
+        let answer = &mut |bytes: &[u8], _| {
+            match arrivals(bytes) {
+                Some(body) => reports.push(body.to_vec()),
+                None => rtcp.push(bytes.to_vec()),
+            }
+            true
         };
         for packet in media.drain(..) {
             assert!(receiver.handle_packet(*now, *now, &packet, Ecn::NotEct, answer), "a packet of the session");
@@ -83,6 +86,14 @@ impl Ends {
         }
         reports.drain(..).for_each(|bytes| sender.handle_report(*now, &bytes));
         while self.sender.log.poll_event(self.now).is_some() {}
+    }
+}
+
+/// Returns the body of a report of arrivals; `None` of other datagrams.
+fn arrivals(bytes: &[u8]) -> Option<&[u8]> {
+    match message::read(bytes) {
+        Ok((ID, Message::Arrivals(body))) => Some(body),
+        _ => None,
     }
 }
 
@@ -135,10 +146,9 @@ pub fn check(bytes: &[u8]) -> usize {
                 let place = if is_rtcp(&datagram) { 4 } else { 8 };
                 put(&mut datagram, place, &media_ssrc);
                 let Ends { now, receiver, rtcp, .. } = &mut ends;
-                receiver.handle_packet(*now, *now, &datagram, Ecn::Ce, &mut |output| {
-                    if let Output::Rtcp(bytes, _) = output {
-                        rtcp.push(bytes.to_vec());
-                    }
+                receiver.handle_packet(*now, *now, &datagram, Ecn::Ce, &mut |bytes, _| {
+                    rtcp.extend(is_rtcp(bytes).then(|| bytes.to_vec()));
+                    true
                 });
             }
             3 => {
@@ -166,9 +176,9 @@ pub fn check(bytes: &[u8]) -> usize {
                 let Ends { now, receiver, sender, .. } = &mut ends;
                 let mut answers: Vec<(Vec<u8>, bool)> = Vec::new();
                 *now += TimeDelta::from_millis(100);
-                receiver.handle_timeout(*now, &mut |output| match output {
-                    Output::Rtcp(bytes, _) => answers.push((bytes.to_vec(), true)),
-                    Output::Arrivals(bytes) => answers.push((bytes.to_vec(), false)),
+                receiver.handle_timeout(*now, &mut |bytes, _| {
+                    answers.push((arrivals(bytes).unwrap_or(bytes).to_vec(), is_rtcp(bytes)));
+                    true
                 });
                 for (mut bytes, is_rtcp) in answers {
                     let skipped = if is_rtcp { 8 } else { 0 };
