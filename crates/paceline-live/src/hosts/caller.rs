@@ -1,8 +1,7 @@
 //! The sender's side of the handshake, without I/O.
 
 use crate::hosts::message::{self, Message, Refusal, SessionId};
-use crate::hosts::seal::{self, Keys, Secret};
-use crate::hosts::tcp_proof::Proofs;
+use crate::hosts::seal::{self, Keys, Proofs, Secret};
 use crate::hosts::terms::Terms;
 use crate::hosts::token::Token;
 use paceline_units::{Time, TimeDelta};
@@ -76,7 +75,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Returns the TCP port of the receiver, and the proofs for a connection to it; `None` if it has opened none.
-    pub fn tcp(&self) -> Option<(u16, Proofs)> {
+    pub(crate) fn tcp(&self) -> Option<(u16, Proofs)> {
         let proofs = Proofs::new(self.secret, self.id, self.token.as_ref()?);
         self.port.map(|port| (port.get(), proofs))
     }

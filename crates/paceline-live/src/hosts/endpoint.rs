@@ -14,6 +14,11 @@ use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 
+/// The time without feedback after which a sender stops, and without packets after which a receiver ends a session. RFC 8083,
+/// section 4.1, lets a sender continue for three RTCP intervals of 5 s; this is stricter. The guard of every controller lowers the
+/// rate long before.
+pub(crate) const SILENCE: TimeDelta = TimeDelta::from_secs(10);
+
 /// The way to the other end.
 pub(crate) struct Link<'a> {
     pub(crate) socket: &'a Socket,

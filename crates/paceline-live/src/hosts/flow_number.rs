@@ -1,27 +1,27 @@
 //! The number of a flow in its session, which both ends read from the SSRCs of its packets.
 //!
-//! The SSRCs of a session follow each other. The first one is a hash of the identifier of the session, which its sender draws at random, so
-//! that somebody who does not see the datagrams does not know them.
+//! The SSRCs are hashes of the identifier of the session, which its sender draws at random, so that somebody who does not see the
+//! datagrams does not know them. Those of a session are distinct.
 
 use crate::hosts::arrivals::PacketKey;
 use crate::hosts::message::SessionId;
 use crate::hosts::terms::{STREAMS_MAX, Terms};
 use paceline_units::StreamId;
 use paceline_wire::is_rtcp;
+use std::collections::BTreeMap;
 
-/// Position of the SSRC of the receiver among those of a flow: after media and retransmissions of as many streams as possible.
+/// Position of the SSRC of the receiver among those of a flow: after media and retransmissions of all streams.
 const RECEIVER: usize = 2 * STREAMS_MAX;
-
-/// Number of SSRCs of a flow. Some are not in use.
-const COUNT: usize = RECEIVER + 1;
 
 /// The SSRCs of the flows of a session.
 pub struct Ssrcs {
     /// The identifier of the session.
     pub id: SessionId,
-    first: u32,
-    /// Number of streams of each flow.
-    streams: Vec<usize>,
+    flows: Vec<FlowSsrcs>,
+    /// The number of the first stream of each flow; retransmissions are a stream of their own.
+    first_streams: Vec<u16>,
+    /// Number of the flow and position of each SSRC, in order of SSRCs.
+    sorted: Vec<(u32, u16, u8)>,
 }
 
 /// The SSRCs of a flow.
@@ -39,22 +39,42 @@ impl Ssrcs {
         Self::new(id, terms.streams_of_flows())
     }
 
-    /// Returns those of flows with so many streams.
+    /// Returns those of flows with so many streams. Those of a flow do not depend on the flows that follow.
     ///
     /// # Panics
     /// A flow has more than [`STREAMS_MAX`] streams.
     pub fn new(id: SessionId, streams: impl IntoIterator<Item = usize>) -> Self {
-        let streams: Vec<usize> = streams.into_iter().collect();
-        assert!(streams.iter().all(|count| *count <= STREAMS_MAX), "a flow has at most {STREAMS_MAX} streams");
-        let hash = blake3::derive_key("paceline 2026 hosts ssrc", &id.0);
-        Self { id, first: u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]), streams }
+        let mut known = BTreeMap::new();
+        let mut draw = |number: usize, position: usize| {
+            let mut hasher = blake3::Hasher::new_derive_key("paceline 2026 hosts ssrc");
+            hasher.update(&id.0).update(&(number as u16).to_be_bytes()).update(&[position as u8]);
+            let mut words = hasher.finalize_xof();
+            loop {
+                let mut word = [0; 4];
+                words.fill(&mut word);
+                let ssrc = u32::from_be_bytes(word);
+                // One that an earlier flow has is passed over.
+                if let std::collections::btree_map::Entry::Vacant(free) = known.entry(ssrc) {
+                    free.insert((number as u16, position as u8));
+                    return ssrc;
+                }
+            }
+        };
+        let (mut flows, mut first_streams, mut next) = (Vec::new(), Vec::new(), 0);
+        for (number, count) in streams.into_iter().enumerate() {
+            assert!(count <= STREAMS_MAX, "a flow has at most {STREAMS_MAX} streams");
+            let streams = (0..count).map(|stream| [2 * stream, 2 * stream + 1].map(|position| draw(number, position)));
+            flows.push(FlowSsrcs { streams: streams.collect(), receiver: draw(number, RECEIVER) });
+            first_streams.push(next);
+            next += 2 * count as u16;
+        }
+        let sorted = known.into_iter().map(|(ssrc, (number, position))| (ssrc, number, position)).collect();
+        Self { id, flows, first_streams, sorted }
     }
 
     /// Returns the SSRCs of a flow.
-    pub fn of(&self, number: usize) -> FlowSsrcs {
-        let ssrc = |position: usize| self.first.wrapping_add((number * COUNT + position) as u32);
-        let streams = (0..self.streams[number]).map(|stream| [2 * stream, 2 * stream + 1].map(ssrc));
-        FlowSsrcs { streams: streams.collect(), receiver: ssrc(RECEIVER) }
+    pub fn of(&self, number: usize) -> &FlowSsrcs {
+        &self.flows[number]
     }
 
     /// Returns the flow of RTCP of a receiver; `None` of other datagrams, and of those of other sessions.
@@ -73,31 +93,29 @@ impl Ssrcs {
     pub fn key(&self, bytes: &[u8]) -> Option<PacketKey> {
         let (number, position) = self.find(bytes, 8).filter(|_| !is_rtcp(bytes))?;
         let sequence = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
-        (position != RECEIVER).then_some(PacketKey { stream: (number * COUNT + position) as u16, sequence })
+        let stream = self.first_streams[number] + position as u16;
+        (position != RECEIVER).then_some(PacketKey { stream, sequence })
     }
 
     /// Returns the number of the media packets of a stream in their keys.
     pub fn stream_number(&self, flow: usize, stream: StreamId) -> u16 {
-        (flow * COUNT) as u16 + 2 * u16::from(stream.0)
+        self.first_streams[flow] + 2 * u16::from(stream.0)
     }
 
     /// Returns the flow and the stream of media packets of this number; `None` of retransmissions, and beyond the session.
     pub fn stream_of(&self, number: u16) -> Option<(usize, StreamId)> {
-        let (flow, position) = self.place(number.into())?;
-        let is_media = position != RECEIVER && position.is_multiple_of(2);
+        let flow = self.first_streams.partition_point(|first| *first <= number).checked_sub(1)?;
+        let position = number - self.first_streams[flow];
+        let is_media = position.is_multiple_of(2) && usize::from(position) < 2 * self.flows[flow].streams.len();
         is_media.then_some((flow, StreamId((position / 2) as u8)))
     }
 
     /// Returns number and position of the SSRC at this offset.
     fn find(&self, bytes: &[u8], offset: usize) -> Option<(usize, usize)> {
         let ssrc = u32::from_be_bytes(*bytes.get(offset..)?.first_chunk()?);
-        self.place(ssrc.wrapping_sub(self.first) as usize).filter(|_| bytes[0] >> 6 == 2)
-    }
-
-    /// Returns the number of the flow and the position in it of an SSRC that is in use, counted from the first one.
-    fn place(&self, index: usize) -> Option<(usize, usize)> {
-        let (flow, position) = (index / COUNT, index % COUNT);
-        (position < 2 * self.streams.get(flow)? || position == RECEIVER).then_some((flow, position))
+        let index = self.sorted.binary_search_by_key(&ssrc, |(ssrc, ..)| *ssrc).ok().filter(|_| bytes[0] >> 6 == 2)?;
+        let (_, number, position) = self.sorted[index];
+        Some((number.into(), position.into()))
     }
 }
 
@@ -105,7 +123,6 @@ impl Ssrcs {
 mod tests {
     use super::*;
     use crate::hosts::terms::FLOWS_MAX;
-    use std::collections::BTreeSet;
 
     /// Numbers of streams of a session with as many flows as possible.
     fn most() -> impl Iterator<Item = usize> {
@@ -125,7 +142,7 @@ mod tests {
         let (ours, other) = (Ssrcs::new(SessionId([1; 8]), most()), Ssrcs::new(SessionId([2; 8]), most()));
         let mut keys = Vec::new();
         for (number, count) in most().enumerate() {
-            let FlowSsrcs { streams, receiver } = ours.of(number);
+            let FlowSsrcs { streams, receiver } = ours.of(number).clone();
             assert_eq!(streams.len(), count);
             for [media, rtx] in &streams {
                 for bytes in [rtp(*media), rtp(*rtx), rtcp(*media)] {
@@ -138,26 +155,28 @@ mod tests {
             assert_eq!((ours.of_media(&feedback), ours.of_feedback(&feedback)), (None, Some(number)));
             assert_eq!((other.of_feedback(&feedback), ours.key(&rtcp(receiver))), (None, None));
             // Others are not known.
-            for bit in 14..32 {
+            for bit in 0..32 {
                 assert_eq!(ours.of_media(&rtp(streams[0][0] ^ 1 << bit)), None);
                 assert_eq!(ours.of_feedback(&rtcp(receiver ^ 1 << bit)), None);
             }
-            let free = streams[0][0].wrapping_add(2 * count as u32);
-            assert!(count == STREAMS_MAX || ours.of_media(&rtp(free)).is_none());
         }
-        assert!(keys.iter().all(|key| key.sequence == 7 && key.stream < 1 << 14));
-        let distinct: BTreeSet<u16> = keys.iter().map(|key| key.stream).collect();
-        assert_eq!(distinct.len(), keys.len());
+        assert!(keys.iter().enumerate().all(|(stream, key)| key.stream == stream as u16 && key.sequence == 7));
         let numbers = most().enumerate().flat_map(|(flow, count)| (0..count as u8).map(move |s| (flow, StreamId(s))));
         for (index, (flow, stream)) in numbers.enumerate() {
-            let number = ours.stream_number(flow, stream);
-            assert_eq!((keys[2 * index].stream, keys[2 * index + 1].stream), (number, number + 1));
-            assert_eq!([number, number + 1].map(|number| ours.stream_of(number)), [Some((flow, stream)), None]);
+            assert_eq!(usize::from(ours.stream_number(flow, stream)), 2 * index);
+            let found = [2 * index, 2 * index + 1].map(|number| ours.stream_of(number as u16));
+            assert_eq!(found, [Some((flow, stream)), None]);
         }
-        assert_eq!((ours.stream_of(512 * COUNT as u16), ours.stream_of(u16::MAX)), (None, None));
+        assert_eq!((ours.stream_of(keys.len() as u16), ours.stream_of(u16::MAX)), (None, None));
         assert_eq!((ours.of_media(&[]), ours.of_feedback(&[0x80, 200])), (None, None));
-        let few = Ssrcs::new(SessionId([1; 8]), most().take(4));
-        assert!((0..4).all(|number| few.of(number) == ours.of(number)), "flows that follow change nothing");
-        assert_eq!(few.of_media(&rtp(ours.of(4).streams[0][0])), None);
+    }
+
+    #[test]
+    fn flows_that_follow_do_not_change_the_ssrcs_of_a_flow() {
+        let (few, many) = (Ssrcs::new(SessionId([3; 8]), most().take(4)), Ssrcs::new(SessionId([3; 8]), most()));
+        assert!((0..4).all(|number| few.of(number) == many.of(number)));
+        assert_eq!(few.of_media(&rtp(many.of(4).streams[0][0])), None);
+        let count: usize = most().map(|streams| 2 * streams + 1).sum();
+        assert_eq!(many.sorted.len(), count, "all are distinct");
     }
 }

@@ -4,8 +4,7 @@
 //! token comes back from the address that it names, within ten seconds, and only once. Everything else is counted and dropped.
 
 use crate::hosts::message::{self, Malformed, Message, Refusal, SessionId, Totals};
-use crate::hosts::seal::{self, Keys, Secret};
-use crate::hosts::tcp_proof::Proofs;
+use crate::hosts::seal::{self, Keys, Proofs, Secret};
 use crate::hosts::terms::Terms;
 use crate::hosts::token::{Invalid, TOKEN_LIFETIME, Token, TokenKey};
 use paceline_units::{Time, TimeDelta};
@@ -197,7 +196,7 @@ impl Listener {
     }
 
     /// Returns the proofs of the TCP connection of a session.
-    pub fn proofs(&self, id: SessionId, token: &Token) -> Proofs {
+    pub(crate) fn proofs(&self, id: SessionId, token: &Token) -> Proofs {
         Proofs::new(self.secret.as_ref(), id, token)
     }
 

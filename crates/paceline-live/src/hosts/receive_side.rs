@@ -5,7 +5,6 @@ use crate::hosts::flow_number::Ssrcs;
 use crate::hosts::message::{self, Message, SessionId, Totals};
 use crate::hosts::send_side::Transmit;
 use crate::hosts::session_flow::SessionFlow;
-use crate::hosts::silence::Liveness;
 use crate::hosts::timers::Timers;
 use crate::hosts::window::SeenNumbers;
 use paceline_netsim::ControllerFailure;
@@ -35,7 +34,7 @@ pub struct ReceiveSide {
     /// The first failure of a controller, which ends the session.
     pub failure: Option<ControllerFailure>,
     /// The time of the last packet.
-    pub liveness: Liveness,
+    pub heard: Time,
 }
 
 impl ReceiveSide {
@@ -44,9 +43,9 @@ impl ReceiveSide {
         let flow = |flow: SessionFlow| ReceiveFlow { flow: flow.flow, totals: Totals::default() };
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
         let timers = Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(now, FlowEnd::Receiver)));
-        let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
+        let recorder = Recorder::new(now);
         let (seen, first_arrival, failure) = Default::default();
-        Self { flows, timers, first, ssrcs, seen, recorder, first_arrival, failure, liveness }
+        Self { flows, timers, first, ssrcs, seen, recorder, first_arrival, failure, heard: now }
     }
 
     /// Handles a packet that arrived at `at`; `now` is not before an earlier call. Returns whether it is of one of the flows.
@@ -59,7 +58,7 @@ impl ReceiveSide {
         let key = self.ssrcs.key(bytes);
         if let Some(key) = key.filter(|key| self.seen.entry(key.stream).or_default().insert(key.sequence)) {
             self.first_arrival.get_or_insert(at);
-            self.liveness.handle_news(at);
+            self.heard = self.heard.max(at);
             flow.totals.packets += 1;
             flow.totals.bytes += size.as_bytes();
             flow.totals.marked += u64::from(ecn == Ecn::Ce);
@@ -110,7 +109,7 @@ impl ReceiveSide {
 
     /// Returns the time from the first to the last packet.
     pub fn lasted(&self) -> TimeDelta {
-        self.first_arrival.map_or(TimeDelta::ZERO, |first| self.liveness.last() - first)
+        self.first_arrival.map_or(TimeDelta::ZERO, |first| self.heard - first)
     }
 
     /// Sends every report that was not sent twice, at the end of the session.

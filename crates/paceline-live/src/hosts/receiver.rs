@@ -1,12 +1,11 @@
 //! The receiver, over a UDP socket in real time: one session after the other.
 
-use crate::hosts::endpoint::{Endpoint, Link};
+use crate::hosts::endpoint::{Endpoint, Link, SILENCE};
 use crate::hosts::listener::{Action, Counters, Listener};
 use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
 use crate::hosts::report::{End, ReceiveReport, rate};
 use crate::hosts::seal::{self, Secret};
 use crate::hosts::session_flow::Flows;
-use crate::hosts::silence::SILENCE;
 use crate::hosts::summary::Closing;
 use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession};
 use crate::hosts::terms::Terms;
@@ -327,8 +326,8 @@ impl Session<'_> {
     fn end(&self, now: Time) -> Option<End> {
         let (left, now) = (self.media_left(now), self.time(now));
         let Endpoint { send, receive, .. } = &self.endpoint;
-        let is_unheard = !send.is_empty() && left.is_positive() && send.liveness.is_silent(now);
-        if receive.liveness.is_silent(now) || is_unheard {
+        let is_unheard = !send.is_empty() && left.is_positive() && now - send.heard >= SILENCE;
+        if now - receive.heard >= SILENCE || is_unheard {
             return Some(End::Silence);
         }
         (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)

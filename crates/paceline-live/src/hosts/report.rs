@@ -22,7 +22,7 @@ pub enum End {
     Interrupted,
     /// The peer left.
     PeerLeft,
-    /// The peer was silent for ten seconds ([`crate::hosts::silence`]).
+    /// The peer was silent for ten seconds.
     Silence,
 }
 

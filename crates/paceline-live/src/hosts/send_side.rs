@@ -6,7 +6,6 @@ use crate::hosts::flow_number::Ssrcs;
 use crate::hosts::path_log::PathLog;
 use crate::hosts::report::{FlowReport, Measured};
 use crate::hosts::session_flow::SessionFlow;
-use crate::hosts::silence::Liveness;
 use crate::hosts::statistics::Sample;
 use crate::hosts::summary::Summary;
 use crate::hosts::targets::Targets;
@@ -49,7 +48,7 @@ pub struct SendSide {
     /// What reports of arrivals say.
     pub log: PathLog,
     /// The time at which the peer last reported an arrival.
-    pub liveness: Liveness,
+    pub heard: Time,
     /// Lateness of timers.
     pub lateness: Lateness,
     /// Round-trip times of receiver reports, of all flows.
@@ -124,7 +123,7 @@ impl SendSide {
             first,
             ssrcs,
             log: PathLog::new(rtt, count),
-            liveness: Liveness::new(start),
+            heard: start,
             lateness: lateness::empty(),
             rtt: Sample::default(),
             round_trips: Minima::default(),
@@ -156,7 +155,7 @@ impl SendSide {
     fn tap(&mut self, at: Time, flow: usize, class: PacketClass, datagram: &Datagram) {
         if let Some(taps) = &mut self.taps {
             // RTCP is not among the events, so it has the number of the packet before it.
-            let packet = self.log.sent().packets.saturating_sub(1);
+            let packet = self.log.sent.packets.saturating_sub(1);
             let packet = PacketRecord { packet, flow: FlowId(flow as u16), class, size: datagram.size() };
             taps.push(Tapped { at, packet, datagram: datagram.clone() });
         }
@@ -203,7 +202,7 @@ impl SendSide {
             return;
         }
         if self.log.handle_report(&report) {
-            self.liveness.handle_news(now);
+            self.heard = self.heard.max(now);
         }
         let possible = report.frames.iter().filter(|frame| self.handle_frame(now, frame)).count();
         self.malformed += u64::from(possible < report.frames.len());
@@ -219,7 +218,7 @@ impl SendSide {
         let RenderedFrame { timestamp, size, dropped, .. } = *frame;
         let flow = &mut self.flows[index];
         let reported = flow.reported_frames + 1 + u64::from(dropped);
-        if reported > self.log.flow(index).sent.packets + flow.refused_frames {
+        if reported > self.log.flows[index].sent.packets + flow.refused_frames {
             return false;
         }
         flow.reported_frames = reported;
@@ -290,7 +289,7 @@ impl SendSide {
 
     /// Returns the drift between the clocks of the two hosts; `None` if none is seen.
     pub fn drift(&self) -> Option<Drift> {
-        drift(self.log.minima(), &self.round_trips)
+        drift(&self.log.minima, &self.round_trips)
     }
 
     /// Returns the sum of the targets.
@@ -311,8 +310,8 @@ impl SendSide {
     /// Returns the measures of all flows together, up to the end of the media.
     pub fn summary(&mut self, end: Time) -> Summary {
         let targets = self.flows.iter_mut().map(|flow| flow.targets.means(end).0.as_bps()).sum();
-        let (log, known) = (&self.log, self.log.packets_up_to_latest());
-        Summary::new(log.sent(), log.received(), known, targets, [&log.variation(), &self.rtt.above(TimeDelta::ZERO)])
+        let (log, known) = (&self.log, self.log.up_to_latest);
+        Summary::new(&log.sent, &log.received, known, targets, [&log.variation(), &self.rtt.above(TimeDelta::ZERO)])
     }
 
     /// Returns the sum of the mean targets in the second half of the planned duration. That of a flow which is not active is zero.
@@ -326,7 +325,7 @@ impl SendSide {
         let report = |(index, flow): (usize, &mut SendFlow)| {
             let lasted = (end.min(flow.end) - flow.start).max(TimeDelta::ZERO);
             let life = (end - start).as_secs_f64() / lasted.as_secs_f64().max(1e-9);
-            let (target, seen) = (flow.targets.means(end).0.scale(life), log.flow(index));
+            let (target, seen) = (flow.targets.means(end).0.scale(life), &log.flows[index]);
             let times = [&log.variation_of(index), &flow.rtt.above(TimeDelta::ZERO)];
             let summary = Summary::new(&seen.sent, &seen.received, seen.up_to_latest, target.as_bps(), times);
             FlowReport { id: flow.id.clone(), measured: Measured::new(&summary, lasted) }
@@ -380,7 +379,7 @@ mod tests {
                 feedback.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
             }
         }
-        assert!(side.log.sent().packets > 100 && !feedback.is_empty());
+        assert!(side.log.sent.packets > 100 && !feedback.is_empty());
         assert!(side.poll_timeout().is_some_and(|due| due < ms(2000)), "a timer is due before the wake-up");
         let late = |_: &[u8], _| panic!("a packet after the end");
         for rtcp in &feedback {
@@ -483,7 +482,7 @@ mod tests {
         for wrong in [stream(1), stream(2), stream(u16::MAX), time(Time::ZERO), time(at + offset), most] {
             assert!(!side.handle_frame(Time::ZERO + length, &wrong), "{wrong:?}");
         }
-        let sent = side.log.sent().packets;
+        let sent = side.log.sent.packets;
         let more = (0..sent).filter(|_| side.handle_frame(Time::ZERO + length, &frame)).count() as u64;
         assert!(more > 0 && frames.len() as u64 + 10 * (1 + more) <= sent, "{more}");
     }
@@ -531,7 +530,16 @@ mod tests {
             for packet in &media {
                 assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_, _| true), is_ours);
             }
-            assert_eq!(receiver.totals().packets > 0, is_ours);
+            assert_eq!((receiver.totals().packets > 0, receiver.heard), (is_ours, now));
+            let (later, before) = (now + TimeDelta::from_secs(1), now - TimeDelta::from_secs(1));
+            for at in [later, before] {
+                // The last packet is not as old as one that arrived late.
+                let [last, ..] = &media[..] else { panic!("there is one") };
+                let mut next = last.clone();
+                next[3] ^= if at == later { 0x40 } else { 0x80 };
+                receiver.handle_packet(later, at, &next, Ecn::NotEct, &mut |_, _| true);
+                assert_eq!(receiver.heard, if is_ours { later } else { now });
+            }
             let ssrc = testing::ssrcs(id).of(0).receiver;
             let report = [vec![0x80, 201, 0, 1], ssrc.to_be_bytes().to_vec()].concat();
             side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| true);

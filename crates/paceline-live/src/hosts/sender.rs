@@ -2,8 +2,8 @@
 
 use crate::hosts::caller::{Caller, Status};
 use crate::hosts::diagnosis::{Evidence, diagnose};
-use crate::hosts::endpoint::{Endpoint, Link};
-use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
+use crate::hosts::endpoint::{Endpoint, Link, SILENCE};
+use crate::hosts::message::{self, Message, SessionId, Totals};
 use crate::hosts::report::{BackReport, End, Measured, Received, SendReport, TcpReport, rate};
 use crate::hosts::seal::Secret;
 use crate::hosts::session_flow::Flows;
@@ -14,13 +14,13 @@ use crate::testbed::clock::Monotonic;
 use crate::testbed::lateness;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
-use paceline_netsim::ControllerFailure;
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_netsim::world::WorldError;
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Interval of progress reports.
@@ -35,42 +35,6 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 /// Interval, and time in total, in which a bye is repeated until the receiver answers.
 const BYE_INTERVAL: TimeDelta = TimeDelta::from_millis(250);
 const BYE_TIME: TimeDelta = TimeDelta::from_secs(3);
-
-/// A session that did not start, or that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    /// The receiver did not answer.
-    #[error("no answer from {0}")]
-    NoAnswer(SocketAddr),
-    /// The receiver refused the session.
-    #[error("{0} refused the session: {why}", why = .1.describe())]
-    Refused(SocketAddr, Refusal),
-    /// It was interrupted before it started.
-    #[error("interrupted before the session started")]
-    Interrupted,
-    /// A controller failed.
-    #[error(transparent)]
-    ControllerFailed(#[from] ControllerFailure),
-    /// A socket failed.
-    #[error("the socket failed: {0}")]
-    Socket(#[from] io::Error),
-}
-
-impl SendError {
-    /// Returns the error of the run of this plan and seed.
-    pub fn in_run(self, plan: &Plan, seed: u64) -> WorldError {
-        let cause = self.to_string();
-        match self {
-            Self::NoAnswer(_) => {
-                let hint = "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its \
-                            firewall";
-                WorldError::Unavailable { cause, hint: hint.to_owned() }
-            }
-            Self::ControllerFailed(failure) => failure.in_run(plan, seed),
-            Self::Refused(..) | Self::Interrupted | Self::Socket(_) => WorldError::Broken { cause },
-        }
-    }
-}
 
 /// The state of a session, twice per second.
 #[derive(Clone, Copy, Debug)]
@@ -91,24 +55,28 @@ pub struct Progress {
     pub marked: u64,
 }
 
-/// What a sender needs.
-pub struct Sender<'a> {
-    /// Its socket.
-    pub socket: &'a Socket,
+/// The receiver of sessions, and what this host needs to reach it.
+pub struct Peer {
+    /// The socket of this host.
+    pub socket: Socket,
     /// The address of the receiver.
-    pub peer: SocketAddr,
-    /// The terms.
-    pub terms: &'a Terms,
-    /// The plan of the flows that it sends.
-    pub plan: &'a Plan,
-    /// Random identifier of the session.
-    pub id: SessionId,
-    /// The secret, if the session is sealed.
-    pub secret: Option<&'a Secret>,
+    pub address: SocketAddr,
+    /// The secret, if sessions are sealed.
+    pub secret: Option<Secret>,
     /// The accuracy with which packets leave.
     pub timing: Timing,
-    /// Set to end the session.
-    pub stop: &'a AtomicBool,
+    /// Set to end a session.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The sender of a session.
+pub(crate) struct Sender<'a> {
+    pub(crate) peer: &'a Peer,
+    pub(crate) terms: &'a Terms,
+    /// The plan of the flows that it sends.
+    pub(crate) plan: &'a Plan,
+    /// Random identifier of the session.
+    pub(crate) id: SessionId,
 }
 
 impl Sender<'_> {
@@ -116,20 +84,21 @@ impl Sender<'_> {
     ///
     /// # Errors
     /// The session did not start, or a controller or the socket failed.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         flows: Flows,
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<SendReport, SendError> {
+    ) -> Result<SendReport, WorldError> {
         let mut buffers = ReceiveBuffers::default();
         let mut early = Vec::new();
         let caller = self.handshake(&mut buffers, &mut early)?;
         let rtt = caller.rtt();
         let tcp = caller.tcp().filter(|_| self.terms.tcp);
-        let link = Link { socket: self.socket, peer: self.peer, id: self.id, keys: caller.into_keys() };
-        let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(self.peer.ip(), port), self.id, proofs));
-        let tcp = tcp.transpose()?;
+        let Peer { socket, address, .. } = self.peer;
+        let link = Link { socket, peer: *address, id: self.id, keys: caller.into_keys() };
+        let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(address.ip(), port), self.id, proofs));
+        let tcp = tcp.transpose().map_err(broken)?;
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let endpoint = Endpoint::new(link, self.terms, flows, true, rtt.unwrap_or(TimeDelta::ZERO));
@@ -141,12 +110,12 @@ impl Sender<'_> {
         if observer.wants_taps() {
             session.endpoint.send.enable_taps();
         }
-        early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), self.peer, bytes, *ecn, true));
-        let end = session.send_media(&clock, &mut buffers, observer, progress)?;
+        early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), *address, bytes, *ecn, true));
+        let end = session.send_media(&clock, &mut buffers, observer, progress).map_err(broken)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
         // The bye must not wait for a connection attempt.
         tcp.iter().for_each(TcpSender::stop);
-        session.leave(&clock, &mut buffers, end)?;
+        session.leave(&clock, &mut buffers, end).map_err(broken)?;
         let tcp = tcp.map(TcpSender::finish).map(|sent| {
             let received = session.closing.as_ref().and_then(|closing| closing.tcp_bytes);
             let received_bytes = received.map(|bytes| bytes.min(sent.bytes));
@@ -154,7 +123,7 @@ impl Sender<'_> {
         });
         session.endpoint.send.log.finish().iter().for_each(|event| observer.on_event(event));
         match session.endpoint.take_failure() {
-            Some(failure) => Err(failure.into()),
+            Some(failure) => Err(failure.in_run(self.plan, self.terms.seed)),
             None => Ok(session.report(end, lasted, tcp)),
         }
     }
@@ -165,23 +134,33 @@ impl Sender<'_> {
         &self,
         buffers: &mut ReceiveBuffers,
         early: &mut Vec<(Vec<u8>, Ecn)>,
-    ) -> Result<Caller<'_>, SendError> {
+    ) -> Result<Caller<'_>, WorldError> {
+        let Peer { socket, address, secret, stop, .. } = self.peer;
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
-        let mut caller = Caller::new(clock.now(), self.id, self.terms, self.secret);
+        let mut caller = Caller::new(clock.now(), self.id, self.terms, secret.as_ref());
         loop {
             if let Some(bytes) = caller.poll_transmit(clock.now()) {
-                self.socket.send(self.peer, &bytes, Ecn::NotEct);
+                socket.send(*address, &bytes, Ecn::NotEct);
             }
             match caller.status() {
                 Status::Accepted => return Ok(caller),
-                Status::Refused(reason) => return Err(SendError::Refused(self.peer, reason)),
-                Status::NoAnswer => return Err(SendError::NoAnswer(self.peer)),
-                Status::Waiting if self.stop.load(Ordering::Relaxed) => return Err(SendError::Interrupted),
+                Status::Refused(reason) => {
+                    return Err(broken(format!("{address} refused the session: {}", reason.describe())));
+                }
+                Status::NoAnswer => {
+                    let hint = "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its \
+                                firewall";
+                    let cause = format!("no answer from {address}");
+                    return Err(WorldError::Unavailable { cause, hint: hint.to_owned() });
+                }
+                Status::Waiting if stop.load(Ordering::Relaxed) => {
+                    return Err(broken("interrupted before the session started"));
+                }
                 Status::Waiting => {}
             }
-            Timing::Sleep.wait(&[self.socket.fd()], (caller.poll_timeout() - clock.now()).min(POLL_INTERVAL));
-            self.socket.receive(&clock, buffers, |_, from, bytes, ecn| {
-                if from != self.peer {
+            Timing::Sleep.wait(&[socket.fd()], (caller.poll_timeout() - clock.now()).min(POLL_INTERVAL));
+            let received = socket.receive(&clock, buffers, |_, from, bytes, ecn| {
+                if from != *address {
                     return;
                 }
                 if matches!(caller.status(), Status::Accepted) && early.len() < EARLY_MAX {
@@ -189,9 +168,15 @@ impl Sender<'_> {
                 } else {
                     caller.handle(clock.now(), bytes);
                 }
-            })?;
+            });
+            received.map_err(broken)?;
         }
     }
+}
+
+/// Returns the error of a session that did not start, or whose socket failed.
+fn broken(cause: impl ToString) -> WorldError {
+    WorldError::Broken { cause: cause.to_string() }
 }
 
 /// A session that has started.
@@ -214,7 +199,7 @@ impl Session<'_> {
     ) -> io::Result<End> {
         let stop = Time::ZERO + self.sender.terms.duration();
         let (mut next_progress, mut bytes_before) = (Time::ZERO + PROGRESS, 0);
-        let sender = self.sender;
+        let peer = self.sender.peer;
         loop {
             self.receive(clock, buffers, true)?;
             let now = self.endpoint.send.advance(clock.now());
@@ -225,35 +210,35 @@ impl Session<'_> {
                 observer.on_event(&event);
             }
             if now >= next_progress {
-                let bytes = side.log.received().bytes;
+                let bytes = side.log.received.bytes;
                 let received = rate(bytes - bytes_before, now - next_progress + PROGRESS);
                 (bytes_before, next_progress) = (bytes, now + PROGRESS);
                 progress(&Progress {
                     elapsed: now - Time::ZERO,
                     received: Rate::from_bps_f64(received),
                     target: side.target(),
-                    variation: side.log.recent_variation(),
+                    variation: side.log.recent,
                     rtt: side.latest_rtt(),
                     loss: side.loss(),
-                    marked: side.log.received().marked,
+                    marked: side.log.received.marked,
                 });
             }
-            let is_silent = side.liveness.is_silent(now);
+            let is_silent = now - side.heard >= SILENCE;
             match () {
-                () if sender.stop.load(Ordering::Relaxed) || self.endpoint.has_failed() => return Ok(End::Interrupted),
+                () if peer.stop.load(Ordering::Relaxed) || self.endpoint.has_failed() => return Ok(End::Interrupted),
                 () if self.peer_left => return Ok(End::PeerLeft),
                 () if now >= stop => return Ok(End::Complete),
                 () if is_silent => return Ok(End::Silence),
                 () => {}
             }
             let due = self.endpoint.poll_timeout().map_or(stop, |due| due.min(stop)).min(now + POLL_INTERVAL);
-            sender.timing.wait(&[sender.socket.fd()], due - clock.now());
+            peer.timing.wait(&[peer.socket.fd()], due - clock.now());
         }
     }
 
     /// Leaves the session, and waits for the totals of the receiver.
     fn leave(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers, end: End) -> io::Result<()> {
-        let socket = self.sender.socket;
+        let socket = &self.sender.peer.socket;
         let began = clock.now();
         let mut next = began;
         self.endpoint.finish(began);
@@ -275,13 +260,13 @@ impl Session<'_> {
 
     /// Handles received datagrams; RTP and RTCP only while media are sent.
     fn receive(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers, media: bool) -> io::Result<()> {
-        let socket = self.sender.socket;
+        let socket = &self.sender.peer.socket;
         socket.receive(clock, buffers, |at, from, bytes, ecn| self.handle_datagram(at, from, bytes, ecn, media))
     }
 
     /// Handles a datagram that arrived at `at`.
     fn handle_datagram(&mut self, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn, media: bool) {
-        let opened = if from == self.sender.peer { self.endpoint.link.open(bytes) } else { None };
+        let opened = if from == self.sender.peer.address { self.endpoint.link.open(bytes) } else { None };
         let Some(bytes) = opened.filter(|bytes| !bytes.is_empty()) else {
             self.strangers += 1;
             return;
@@ -328,7 +313,7 @@ impl Session<'_> {
             tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
         };
         let (verdict, why) = diagnose(&evidence);
-        let totals = *side.log.received();
+        let totals = side.log.received;
         let back = |closing: Option<Closing>| BackReport {
             received: Received::new(&receive.totals(), lasted),
             flows: receive.flow_totals().iter().map(|totals| Received::new(totals, lasted)).collect(),
@@ -342,7 +327,7 @@ impl Session<'_> {
             frames: confirmed.then_some(totals.frames),
             frames_dropped: confirmed.then_some(totals.frames_dropped),
             confirmed,
-            unknown_arrivals: side.log.unknown(),
+            unknown_arrivals: side.log.unknown,
             stranger_datagrams: self.strangers + side.malformed,
             flows: side.finish(Time::ZERO + lasted),
             back: (!receive.is_empty()).then(|| back(self.closing)),
@@ -376,6 +361,7 @@ mod tests {
     use crate::hosts::terms::FlowTerms;
     use crate::hosts::terms::tests::{flow, terms};
     use crate::hosts::testing;
+    use paceline_netsim::ControllerFailure;
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::thread;
 
@@ -386,7 +372,7 @@ mod tests {
     type Received = Result<(Vec<ReceiveReport>, Counters), ReceiveError>;
 
     /// Makes a session with a flow of each direction under these controllers.
-    fn session(duration_ms: u64, controllers: [&str; 2]) -> (Result<SendReport, SendError>, Received) {
+    fn session(duration_ms: u64, controllers: [&str; 2]) -> (Result<SendReport, WorldError>, Received) {
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
@@ -398,11 +384,11 @@ mod tests {
         });
         let [forward, back] = controllers.map(|name| FlowTerms { controller: name.to_owned(), ..flow() });
         let terms = Terms { flows: vec![forward, FlowTerms { back: true, ..back }], duration_ms, ..terms() };
-        let (socket, id, stop) = (socket(), SessionId([8; 8]), AtomicBool::new(false));
+        let (id, stop) = (SessionId([8; 8]), Arc::default());
+        let peer = Peer { socket: socket(), address: peer, secret: None, timing: Timing::Sleep, stop };
         let plan = terms.back_plan(testing::plans(&terms, false));
-        let (terms, plan, stop) = (&terms, &plan, &stop);
-        let sender = Sender { socket: &socket, peer, terms, plan, id, secret: None, timing: Timing::Sleep, stop };
-        let sent = sender.run(testing::flows(id, terms), &mut (), &mut |_| ());
+        let sender = Sender { peer: &peer, terms: &terms, plan: &plan, id };
+        let sent = sender.run(testing::flows(id, &terms), &mut (), &mut |_| ());
         (sent, receiver.join().unwrap())
     }
 
@@ -428,7 +414,7 @@ mod tests {
     #[test]
     fn failure_of_a_controller_ends_the_session_at_both_ends() {
         let (sent, received) = session(20_000, ["failing", "googcc"]);
-        let Err(SendError::ControllerFailed(failure)) = sent else { panic!("the sender's controller failed") };
+        let Err(WorldError::ControllerFailed { failure, .. }) = sent else { panic!("the sender's controller failed") };
         check(&failure);
         let ends: Vec<End> = received.unwrap().0.iter().map(|report| report.end).collect();
         assert_eq!(ends, [End::PeerLeft]);

@@ -19,7 +19,7 @@ pub const FLOWS_MAX: u16 = 256;
 /// Maximum number of streams of a flow.
 pub const STREAMS_MAX: usize = 8;
 
-/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session ([`crate::hosts::silence`]).
+/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session.
 const GAP_MAX_MS: u64 = 5000;
 
 /// Maximum length of a name, bytes.

@@ -2,37 +2,18 @@
 
 use crate::hosts::message::SessionId;
 use crate::hosts::report::SendReport;
-use crate::hosts::seal::Secret;
-use crate::hosts::sender::{Progress, Sender};
+use crate::hosts::sender::{Peer, Progress, Sender};
 use crate::hosts::session_flow::Flows;
 use crate::hosts::terms::Terms;
 use crate::testbed::host_monitor::HostMonitor;
 use crate::testbed::lateness;
-use crate::testbed::socket::Socket;
-use crate::testbed::timing::Timing;
 use paceline::Registry;
 use paceline_netsim::network::{TraceEvent, TraceHash};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord, HostStats, Percentiles};
 use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_units::{DataSize, Ecn, FlowId, TimeDelta};
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The receiver of sessions, and what this host needs to reach it.
-pub struct Peer {
-    /// The socket of this host.
-    pub socket: Socket,
-    /// The address of the receiver.
-    pub address: SocketAddr,
-    /// The secret, if sessions are sealed.
-    pub secret: Option<Secret>,
-    /// The accuracy with which packets leave.
-    pub timing: Timing,
-    /// Set to end a session.
-    pub stop: Arc<AtomicBool>,
-}
 
 /// Receives the state of a session twice per second.
 pub type OnProgress = Box<dyn Fn(&Progress) + Send + Sync>;
@@ -91,12 +72,9 @@ impl World for TwoHosts {
         let back =
             back.ok_or_else(|| WorldError::Broken { cause: "a controller of the receiver is not known".to_owned() })?;
         let flows = Flows::build(id, &terms, [&plan.flows, &back], [observer.wants_signals(), false], registry)?;
-        let Peer { socket, address, secret, timing, stop } = &*self.peer;
-        let secret = secret.as_ref();
-        let sender = Sender { socket, peer: *address, terms: &terms, plan, id, secret, timing: *timing, stop };
+        let sender = Sender { peer: &self.peer, terms: &terms, plan, id };
         let (monitor, mut trace) = (HostMonitor::start(), Trace::default());
-        let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now));
-        let report = report.map_err(|error| error.in_run(plan, seed))?;
+        let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now))?;
         let outcome = Outcome {
             trace_hash: trace.hash.finish(),
             events: trace.events,

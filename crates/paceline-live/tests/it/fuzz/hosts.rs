@@ -191,7 +191,7 @@ pub fn check(bytes: &[u8]) -> usize {
             }
         }
         assert!(ends.sender.target() <= highest, "{:?}", ends.sender.target());
-        let (sent, received) = (*ends.sender.log.sent(), *ends.sender.log.received());
+        let (sent, received) = (ends.sender.log.sent, ends.sender.log.received);
         assert!(received.packets <= sent.packets && received.bytes <= sent.bytes, "{received:?} of {sent:?}");
     }
     ends.pass(TimeDelta::from_millis(100));
