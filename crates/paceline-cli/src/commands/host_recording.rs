@@ -13,18 +13,6 @@ use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
-use serde::Serialize;
-
-/// The fields of every run, as far as a receiver knows them, and the result of the session.
-#[derive(Serialize)]
-struct Stored<'a> {
-    world: &'static str,
-    seed: u64,
-    duration_s: f64,
-    session: &'a ReceiveReport,
-    #[serde(flatten)]
-    whole: &'a WindowResult,
-}
 
 /// Removes the results of streams: if the rendered frames are not known, all time without frames would count as a freeze.
 pub fn forget_frames(result: &mut WindowResult) {
@@ -70,8 +58,11 @@ impl Recording {
         if !knows_frames {
             forget_frames(&mut whole);
         }
-        let stored = Stored { world: TwoHosts::NAME, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
-        let document = serde_json::to_value(&stored).into_diagnostic()?;
+        let mut document = serde_json::to_value(&whole).into_diagnostic()?;
+        document["world"] = TwoHosts::NAME.into();
+        document["seed"] = seed.into();
+        document["duration_s"] = lasted.as_secs_f64().into();
+        document["session"] = serde_json::to_value(session).into_diagnostic()?;
         events.finish(&document, whole_values(scenario, &whole)).map(drop).into_diagnostic()
     }
 }

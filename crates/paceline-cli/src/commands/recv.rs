@@ -156,8 +156,8 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
 /// Returns the metrics of a receiver.
 fn metrics(state: &ReceiverState) -> Vec<Metric> {
     let ReceiverState { counters, sessions, running, totals } = state;
-    let Counters { strangers, malformed, other_versions, forged, expired, replayed, .. } = counters;
-    let dropped = strangers + malformed + other_versions + forged + expired + replayed + counters.outside_session;
+    let all: u64 = counters.dropped().iter().map(|(count, _)| count).sum();
+    let dropped = all - counters.refused - counters.unauthentic;
     vec![
         counter("received_packets", "RTP packets that arrived.", totals.packets),
         counter("received_bytes", "Their bytes, with IP and UDP headers.", totals.bytes),
@@ -199,30 +199,7 @@ fn describe(report: &ReceiveReport) -> String {
 
 /// Returns a line if datagrams were dropped.
 fn refused(counters: &Counters) -> Option<String> {
-    let Counters {
-        hellos: _,
-        strangers,
-        malformed,
-        other_versions,
-        forged,
-        expired,
-        replayed,
-        refused,
-        other_secrets: _,
-        unauthentic,
-        outside_session,
-    } = *counters;
-    let kinds = [
-        (strangers, "of no session"),
-        (malformed, "malformed"),
-        (other_versions, "of other versions"),
-        (forged, "with forged tokens"),
-        (expired, "with expired tokens"),
-        (replayed, "with used tokens"),
-        (refused, "refused sessions"),
-        (unauthentic, "not authentic"),
-        (outside_session, "of other sessions"),
-    ];
-    let kinds: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
+    let kinds = counters.dropped().into_iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
     (!kinds.is_empty()).then(|| format!("dropped datagrams: {}", kinds.join(", ")))
 }

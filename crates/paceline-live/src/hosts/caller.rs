@@ -182,8 +182,10 @@ mod tests {
                 Action::Reply(bytes) => bytes,
                 Action::Decide(id, proposed, _) => {
                     assert_eq!(proposed, terms());
-                    listener.accept(from, id, 0)
+                    listener.session = Some((from, id));
+                    message::write(id, Message::Accept(0))
                 }
+                Action::Repeat => message::write(ID, Message::Accept(0)),
                 other => panic!("{other:?}"),
             };
             if arrives() {
@@ -218,7 +220,7 @@ mod tests {
                     match listener.handle(Time::ZERO, from, &bytes) {
                         Action::Reply(bytes) => caller.handle(Time::ZERO, &bytes),
                         Action::Decide(id, _, token) => {
-                            let accept = listener.accept(from, id, 0);
+                            let accept = message::write(id, Message::Accept(0));
                             let keys = listener.keys(id, &token);
                             let sealed = keys.map(|keys| keys.seal.seal(&accept));
                             // One that is not sealed is ignored.

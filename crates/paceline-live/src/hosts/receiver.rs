@@ -9,6 +9,7 @@ use crate::hosts::session_flow::Flows;
 use crate::hosts::summary::Closing;
 use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession};
 use crate::hosts::terms::Terms;
+use crate::hosts::token::Token;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
@@ -30,6 +31,9 @@ const OVERTIME: TimeDelta = SILENCE;
 /// Time before the end of the media within which a bye counts as one at the end: clocks that differ by 100 ppm are 0.36 s apart after an
 /// hour.
 const END_TOLERANCE: TimeDelta = TimeDelta::from_millis(500);
+
+/// Time for which a goodbye is repeated: a sender repeats its bye for 3 s.
+const GOODBYE_TIME: TimeDelta = TimeDelta::from_secs(5);
 
 /// Interval of progress reports.
 const PROGRESS: TimeDelta = TimeDelta::from_millis(500);
@@ -164,8 +168,7 @@ struct Server<'a> {
     listener: Listener,
     tcp: TcpReceiver,
     session: Option<Session<'a>>,
-    /// The way to the sender of the last session that is over, to repeat a lost goodbye.
-    over: Option<Link<'a>>,
+    over: Option<Over<'a>>,
     /// The failure of a controller in the session that is over.
     failure: Option<ControllerFailure>,
 }
@@ -185,54 +188,59 @@ impl<'a> Server<'a> {
             let is_handled = session.endpoint.handle(now_there, at, &bytes, ecn);
             return if is_handled { None } else { self.handle_control(now, from, &bytes) };
         }
-        let over = self.over.as_mut().filter(|link| link.peer == from && seal::is_sealed(bytes));
-        let opened = over.and_then(|link| link.open(bytes));
-        self.handle_control(now, from, opened.as_deref().unwrap_or(bytes))
+        let over = self.over.as_mut().filter(|over| over.link.peer == from && now - over.at <= GOODBYE_TIME);
+        if let Some(Over { link, goodbye, .. }) = over
+            && let Some(opened) = link.open(bytes)
+            && message::read(&opened) == Ok((link.id, Message::Bye))
+        {
+            link.transmit(goodbye, Ecn::NotEct);
+            return None;
+        }
+        self.handle_control(now, from, bytes)
     }
 
     /// Handles a datagram that is not a packet of the session. Returns the result of a session that its sender left.
     fn handle_control(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<ReceiveReport> {
         let socket = self.receiver.socket;
-        let reply = match self.listener.handle(now, from, bytes) {
-            Action::Drop => return None,
-            Action::Reply(bytes) => bytes,
-            Action::Decide(id, terms, token) => match self.receiver.flows(id, &terms) {
-                Ok(flows) => {
-                    let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
-                    let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
-                    match proofs.map(open).transpose() {
-                        Ok(tcp) => {
-                            let link = Link { socket, peer: from, id, keys: self.listener.keys(id, &token) };
-                            let port = tcp.as_ref().map_or(0, TcpSession::port);
-                            let endpoint = Endpoint::new(link, &terms, flows, false, token.age(now));
-                            self.session = Some(Session { endpoint, terms, tcp, started: now });
-                            self.listener.accept(from, id, port)
-                        }
-                        Err(_) => self.listener.refuse(id, Refusal::Tcp),
-                    }
+        match self.listener.handle(now, from, bytes) {
+            Action::Drop => {}
+            Action::Reply(bytes) => socket.send(from, &bytes, Ecn::NotEct),
+            Action::Repeat => self.session.iter().for_each(Session::accept),
+            Action::Decide(id, terms, token) => match self.start(now, from, id, terms, &token) {
+                Ok(session) => {
+                    self.listener.session = Some((from, id));
+                    session.accept();
+                    self.session = Some(session);
                 }
-                Err(reason) => self.listener.refuse(id, reason),
+                Err(reason) => socket.send(from, &self.listener.refuse(id, reason), Ecn::NotEct),
             },
             Action::Leave => {
                 let is_early = self.session.as_ref()?.media_left(now) > END_TOLERANCE;
-                let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete })?;
-                if let (Some(link), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
-                    link.transmit(&goodbye, Ecn::NotEct);
+                let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete });
+                if let Some(Over { link, goodbye, .. }) = &self.over {
+                    link.transmit(goodbye, Ecn::NotEct);
                 }
-                return Some(report);
+                return report;
             }
-        };
-        // Answers within a session are sealed if it is.
-        let link = match message::read(&reply) {
-            Ok((_, Message::Accept(_))) => self.session.as_ref().map(|session| &session.endpoint.link),
-            Ok((_, Message::Goodbye(..))) => self.over.as_ref(),
-            _ => None,
-        };
-        match link.filter(|link| link.peer == from) {
-            Some(link) => drop(link.transmit(&reply, Ecn::NotEct)),
-            None => socket.send(from, &reply, Ecn::NotEct),
         }
         None
+    }
+
+    /// Starts a session.
+    fn start(
+        &self,
+        now: Time,
+        from: SocketAddr,
+        id: SessionId,
+        terms: Terms,
+        token: &Token,
+    ) -> Result<Session<'a>, Refusal> {
+        let (socket, flows) = (self.receiver.socket, self.receiver.flows(id, &terms)?);
+        let open = || self.tcp.open(socket.address()?, from.ip(), self.listener.proofs(id, token));
+        let tcp = terms.tcp.then(open).transpose().map_err(|_| Refusal::Tcp)?;
+        let link = Link { socket, peer: from, id, keys: self.listener.keys(id, token) };
+        let endpoint = Endpoint::new(link, &terms, flows, false, token.age(now));
+        Ok(Session { endpoint, terms, tcp, started: now })
     }
 
     /// Handles timers that are due. Returns the result of a session that is over.
@@ -252,9 +260,7 @@ impl<'a> Server<'a> {
     fn leave(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let report = self.end(now, end);
         // The sender learns of it; if this is lost, its silence rule applies.
-        if let Some(link) = &self.over {
-            link.send(Message::Bye);
-        }
+        self.over.iter().for_each(|over| over.link.send(Message::Bye));
         report
     }
 
@@ -265,8 +271,10 @@ impl<'a> Server<'a> {
         // A lost answer to the start does no harm to the next session, whose keys are others.
         let report = over.finish(now, end, self.receiver.on_event);
         let closing = Closing { back: report.back.clone(), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
-        self.listener.end(now, report.totals, closing.to_bytes());
-        self.over = Some(over.endpoint.link);
+        self.listener.session = None;
+        let link = over.endpoint.link;
+        let goodbye = message::write(link.id, Message::Goodbye(report.totals, &closing.to_bytes()));
+        self.over = Some(Over { link, goodbye, at: now });
         Some(report)
     }
 
@@ -287,6 +295,13 @@ impl<'a> Server<'a> {
     }
 }
 
+/// The last session that is over. A lost goodbye is repeated.
+struct Over<'a> {
+    link: Link<'a>,
+    goodbye: Vec<u8>,
+    at: Time,
+}
+
 /// A session that runs. Its methods take times of the receiver's clock; its flows have a clock that starts with it.
 struct Session<'a> {
     endpoint: Endpoint<'a>,
@@ -297,6 +312,11 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Accepts it, with its TCP port.
+    fn accept(&self) {
+        self.endpoint.link.send(Message::Accept(self.tcp.as_ref().map_or(0, TcpSession::port)));
+    }
+
     /// Returns a time on the clock of the session.
     fn time(&self, at: Time) -> Time {
         Time::ZERO + (at - self.started)
@@ -362,7 +382,6 @@ mod tests {
     use super::*;
     use crate::hosts::terms::tests::terms;
     use crate::hosts::testing;
-    use crate::hosts::token::Token;
     use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
     use std::sync::mpsc;
     use std::thread;
@@ -428,8 +447,11 @@ mod tests {
             client.start(id, client.token(id), duration_ms);
             client.wait(|message| matches!(message, Message::Accept(0)));
             thread::sleep(Duration::from_millis(if n == 2 { duration_ms } else { 0 }));
-            client.send(id, Message::Bye);
-            client.wait(|message| matches!(message, Message::Goodbye(..)));
+            // A repeated bye gets the same goodbye.
+            for _ in 0..2 {
+                client.send(id, Message::Bye);
+                client.wait(|message| matches!(message, Message::Goodbye(..)));
+            }
         }
         assert_eq!(ends.join().unwrap(), [End::PeerLeft, End::Complete]);
     }

@@ -28,8 +28,8 @@ pub enum End {
 
 /// The result of a session at its sender.
 #[derive(Serialize)]
+#[allow(missing_docs)]
 pub struct SendReport {
-    /// Why it ended.
     pub end: End,
     /// Time from its start to the last media, s.
     pub lasted_s: f64,
@@ -40,7 +40,6 @@ pub struct SendReport {
     pub target_use: f64,
     /// Rendered frames, and those that were given up, if the receiver confirmed its totals.
     pub frames: Option<u64>,
-    /// See [`frames`](Self::frames).
     pub frames_dropped: Option<u64>,
     /// Whether the receiver confirmed its totals at the end.
     pub confirmed: bool,
@@ -48,7 +47,6 @@ pub struct SendReport {
     pub unknown_arrivals: u64,
     /// Datagrams that are not of the session, and malformed ones.
     pub stranger_datagrams: u64,
-    /// Each flow.
     pub flows: Vec<FlowReport>,
     /// The flows of the other direction.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,11 +54,9 @@ pub struct SendReport {
     /// The TCP flow beside the media.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpReport>,
-    /// What limited the session.
     pub verdict: Diagnosis,
-    /// The verdict's reason, in one sentence.
+    /// The reason for the verdict, in one sentence.
     pub why: String,
-    /// The values behind it.
     pub evidence: Evidence,
     /// Whether the frames that the receiver rendered are known up to the end.
     #[serde(skip)]
@@ -70,26 +66,22 @@ pub struct SendReport {
     pub lateness: Lateness,
 }
 
-/// What the sender of media measured of them. Rates are over the time in which they were active.
+/// What the sender of media measured of them. Rates are over the time in which they were active, and arrivals those of which it knows.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct Measured {
-    /// Packets that were sent.
     pub sent_packets: u64,
-    /// Their rate, bit/s.
     pub sent_bps: f64,
-    /// Packets that arrived, as far as reports say.
     pub received_packets: u64,
-    /// Their rate, bit/s.
     pub received_bps: f64,
     /// Packets that arrived marked as congestion experienced.
     pub marked_packets: u64,
-    /// Mean target, bit/s.
+    /// Mean target.
     pub target_bps: f64,
     /// Round-trip times of receiver reports.
     pub rtt_ms: Quantiles,
     /// One-way delay above the smallest one; the clocks of the hosts are not synchronised.
     pub delay_variation_ms: Quantiles,
-    /// Share of lost packets.
     pub loss_ratio: f64,
     /// Its 95 % interval, if losses are independent.
     pub loss_interval: (f64, f64),
@@ -136,10 +128,9 @@ impl From<[Option<f64>; 3]> for Quantiles {
 
 /// A flow.
 #[derive(Serialize)]
+#[allow(missing_docs)]
 pub struct FlowReport {
-    /// Its name.
     pub id: String,
-    /// What was measured.
     #[serde(flatten)]
     pub measured: Measured,
 }
@@ -175,8 +166,8 @@ impl Received {
 
 /// The TCP flow.
 #[derive(Serialize)]
+#[allow(missing_docs)]
 pub struct TcpReport {
-    /// What was sent.
     #[serde(flatten)]
     pub sent: TcpSent,
     /// Bytes that the receiver counted, at most those that were sent; `None` if it had no connection, or if its goodbye did not arrive.
@@ -185,23 +176,18 @@ pub struct TcpReport {
     pub received_bps: Option<f64>,
 }
 
-/// The result of a session at its receiver.
+/// The result of a session at its receiver: what arrived.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct ReceiveReport {
-    /// The address of the sender.
     pub peer: SocketAddr,
-    /// Its terms.
     pub terms: Terms,
-    /// Why it ended.
     pub end: End,
-    /// What arrived.
     #[serde(flatten)]
     pub totals: Totals,
-    /// Its rate, bit/s.
     pub received_bps: f64,
     /// Time from the first to the last packet, s.
     pub lasted_s: f64,
-    /// What arrived of each flow.
     pub flows: Vec<Totals>,
     /// What arrived over TCP; `None` if there was no TCP flow.
     #[serde(skip_serializing_if = "Option::is_none")]

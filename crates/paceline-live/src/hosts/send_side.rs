@@ -352,33 +352,58 @@ mod tests {
 
     const ID: SessionId = SessionId([4; 8]);
 
+    /// Both ends of a flow under `googcc`, and what is under way between them.
+    struct Ends {
+        side: SendSide,
+        receiver: ReceiveSide,
+        media: Vec<(Time, Vec<u8>)>,
+        answers: Vec<Vec<u8>>,
+    }
+
+    impl Ends {
+        /// The receiver's clock is ahead by `offset`.
+        fn new(duration: TimeDelta, rtt: TimeDelta, offset: TimeDelta) -> Self {
+            let flow = || vec![testing::flow(ID, "googcc")];
+            Self {
+                side: SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, duration, rtt),
+                receiver: ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset),
+                media: Vec::new(),
+                answers: Vec::new(),
+            }
+        }
+
+        /// Delivers packets that were sent `delay` before, at `there` on the receiver's clock, and what the receiver sent in the last step.
+        fn step(&mut self, now: Time, there: Time, delay: TimeDelta) {
+            let Self { side, receiver, media, answers } = self;
+            for datagram in answers.drain(..) {
+                match message::read(&datagram) {
+                    Ok((ID, Message::Arrivals(body))) => side.handle_report(now, body),
+                    _ => side.handle_rtcp(now, &datagram, Ecn::NotEct, &mut |_, _| true),
+                }
+            }
+            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
+            let answer = &mut |bytes: &[u8], _| (answers.push(bytes.to_vec()), true).1;
+            let arrived = media.iter().take_while(|(sent, _)| *sent + delay <= now).count();
+            for (_, packet) in media.drain(..arrived) {
+                assert!(receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer));
+            }
+            receiver.handle_timeout(there, answer);
+        }
+    }
+
     #[test]
     fn nothing_is_sent_or_decided_after_the_end_however_late_the_wake_up_is() {
         let ms = Time::from_millis;
-        let mut side = SendSide::new(
-            testing::ssrcs(ID),
-            vec![testing::flow(ID, "googcc")],
-            0,
-            ms(0),
-            TimeDelta::from_millis(1999),
-            TimeDelta::ZERO,
-        );
-        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), vec![testing::flow(ID, "googcc")], 0, ms(0));
-        let (mut media, mut feedback) = (Vec::new(), Vec::new());
+        let mut ends = Ends::new(TimeDelta::from_millis(1999), TimeDelta::ZERO, TimeDelta::ZERO);
+        let mut feedback = Vec::new();
         for now in (0..1990).step_by(10).map(ms) {
-            side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
-            for packet in media.drain(..) {
-                receiver.handle_packet(now, now, &packet, Ecn::NotEct, &mut |_, _| true);
-            }
-            receiver.handle_timeout(now, &mut |bytes, _| {
-                feedback.extend(is_rtcp(bytes).then(|| bytes.to_vec()));
-                true
-            });
+            ends.step(now, now, TimeDelta::ZERO);
             // The last feedback arrives after the end.
-            if now < ms(1900) {
-                feedback.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
+            if now >= ms(1900) {
+                feedback.extend(ends.answers.drain(..).filter(|bytes| is_rtcp(bytes)));
             }
         }
+        let mut side = ends.side;
         assert!(side.log.sent.packets > 100 && !feedback.is_empty());
         assert!(side.poll_timeout().is_some_and(|due| due < ms(2000)), "a timer is due before the wake-up");
         let late = |_: &[u8], _| panic!("a packet after the end");
@@ -394,33 +419,12 @@ mod tests {
     #[test]
     fn the_drift_of_the_receivers_clock_is_seen() {
         for ppm in [100, 0, -100] {
-            let length = TimeDelta::from_secs(30);
-            let flow = || vec![testing::flow(ID, "googcc")];
-            let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
-            let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO);
-            let (mut media, mut rtcp): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
-            let mut reports: Vec<Report> = Vec::new();
+            let mut ends = Ends::new(TimeDelta::from_secs(30), TimeDelta::ZERO, TimeDelta::ZERO);
             for now in (0..29_000).step_by(5).map(Time::from_millis) {
                 let there = now + TimeDelta::from_nanos((now - Time::ZERO).as_nanos() / 1_000_000 * ppm);
-                // Everything takes 5 ms.
-                rtcp.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
-                for report in reports.drain(..) {
-                    side.log.handle_report(&report);
-                }
-                let answer = &mut |bytes: &[u8], _| {
-                    match message::read(bytes) {
-                        Ok((ID, Message::Arrivals(body))) => reports.push(Report::read(body).unwrap()),
-                        _ => rtcp.push(bytes.to_vec()),
-                    }
-                    true
-                };
-                for packet in media.drain(..) {
-                    receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer);
-                }
-                receiver.handle_timeout(there, answer);
-                side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+                ends.step(now, there, TimeDelta::from_millis(5));
             }
-            let seen = side.drift().map_or(0.0, |drift| drift.ppm);
+            let seen = ends.side.drift().map_or(0.0, |drift| drift.ppm);
             assert!((seen - ppm as f64).abs() < 2.0, "{ppm}: {seen}");
         }
     }
@@ -428,12 +432,7 @@ mod tests {
     #[test]
     fn rendered_frames_become_events_in_order_of_time() {
         let (length, offset) = (TimeDelta::from_secs(3), TimeDelta::from_secs(1000));
-        let flow = || vec![testing::flow(ID, "googcc")];
-        let rtt = TimeDelta::from_millis(40);
-        let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, rtt);
-        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset);
-        let mut media: Vec<(Time, Vec<u8>)> = Vec::new();
-        let mut reports: Vec<Vec<u8>> = Vec::new();
+        let mut ends = Ends::new(length, TimeDelta::from_millis(40), offset);
         let mut frames = Vec::new();
         let mut latest = Time::ZERO;
         let mut collect = |event: &EventRecord| {
@@ -444,24 +443,12 @@ mod tests {
             }
         };
         for now in (0..3000).map(Time::from_millis) {
-            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
-            let answer = &mut |bytes: &[u8], _| {
-                if let Ok((ID, Message::Arrivals(body))) = message::read(bytes) {
-                    reports.push(body.to_vec());
-                }
-                true
-            };
-            // Everything takes 20 ms.
-            while media.first().is_some_and(|(sent, _)| *sent + TimeDelta::from_millis(20) <= now) {
-                let (_, packet) = media.remove(0);
-                receiver.handle_packet(now + offset, now + offset, &packet, Ecn::NotEct, answer);
-            }
-            receiver.handle_timeout(now + offset, answer);
-            reports.drain(..).for_each(|bytes| side.handle_report(now, &bytes));
-            while let Some(event) = side.log.poll_event(now) {
+            ends.step(now, now + offset, TimeDelta::from_millis(20));
+            while let Some(event) = ends.side.log.poll_event(now) {
                 collect(&event);
             }
         }
+        let Ends { mut side, receiver, .. } = ends;
         side.log.finish().iter().for_each(&mut collect);
         let rendered = receiver.totals().frames as usize;
         assert!(rendered > 80 && frames.len() + 5 > rendered, "{} of {rendered}", frames.len());

@@ -99,7 +99,6 @@ pub(crate) struct TcpSession {
 }
 
 impl TcpSession {
-    /// Returns the port.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }

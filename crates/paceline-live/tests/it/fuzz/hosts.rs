@@ -140,7 +140,7 @@ pub fn check(bytes: &[u8]) -> usize {
                     assert!(reply.len() <= datagram.len(), "an answer is no longer than the question")
                 }
                 Action::Drop => {}
-                Action::Decide(..) | Action::Leave => panic!("a forged token"),
+                Action::Decide(..) | Action::Repeat | Action::Leave => panic!("a forged token"),
             },
             2 => {
                 let place = if is_rtcp(&datagram) { 4 } else { 8 };
