@@ -85,7 +85,7 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         // That of a session that was refused after it was built.
         recording.take();
         if let Some(store) = store.as_ref().filter(|_| !flows.is_empty()) {
-            match Recording::start(store, terms.back_plan(flows), terms.seed, &registry) {
+            match Recording::start(store, terms.own_plan(flows), terms.seed, &registry) {
                 Ok(started) => drop(recording.replace(Some(started))),
                 Err(error) => drop(not_stored.replace(Some(error))),
             }

@@ -64,11 +64,10 @@ impl<'a> Endpoint<'a> {
     /// Creates the sender or the receiver of a session, after a handshake with this round-trip time; zero if it is not known.
     pub(crate) fn new(link: Link<'a>, terms: &Terms, flows: Flows, is_sender: bool, rtt: TimeDelta) -> Self {
         let ssrcs = || Ssrcs::of_session(link.id, terms);
-        let forward = (0, flows.forward);
-        let back = (forward.1.len(), flows.back);
-        let (sent, received) = if is_sender { (forward, back) } else { (back, forward) };
-        let send = SendSide::new(ssrcs(), sent.1, sent.0, Time::ZERO, terms.duration(), rtt);
-        let receive = ReceiveSide::new(ssrcs(), received.1, received.0, Time::ZERO);
+        let count = terms.count(false);
+        let (first_sent, first_received) = if is_sender { (0, count) } else { (count, 0) };
+        let send = SendSide::new(ssrcs(), flows.sent, first_sent, Time::ZERO, terms.duration(), rtt);
+        let receive = ReceiveSide::new(ssrcs(), flows.received, first_received, Time::ZERO);
         Self { link, send, receive }
     }
 

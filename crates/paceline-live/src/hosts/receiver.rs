@@ -153,9 +153,8 @@ impl Receiver<'_> {
         if terms.highest_bps(true) > self.max_back_rate.as_bps().into() {
             return Err(Refusal::Terms);
         }
-        let plans = |back, sends| terms.plans(back, sends, self.registry).ok_or(Refusal::Unknown);
-        let (received, sent) = (plans(false, false)?, plans(true, true)?);
-        let flows = Flows::build(id, terms, [&received, &sent], [false, self.signals], self.registry);
+        let sent = terms.plans(true, true, self.registry).ok_or(Refusal::Unknown)?;
+        let flows = Flows::build(id, terms, false, (&sent, self.signals), self.registry);
         let flows = flows.map_err(|_| Refusal::Unknown)?;
         (self.on_start)(terms, sent);
         Ok(flows)

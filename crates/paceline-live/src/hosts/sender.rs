@@ -386,9 +386,9 @@ mod tests {
         let terms = Terms { flows: vec![forward, FlowTerms { back: true, ..back }], duration_ms, ..terms() };
         let (id, stop) = (SessionId([8; 8]), Arc::default());
         let peer = Peer { socket: socket(), address: peer, secret: None, timing: Timing::Sleep, stop };
-        let plan = terms.back_plan(testing::plans(&terms, false));
+        let (plan, flows) = testing::sender(id, &terms);
         let sender = Sender { peer: &peer, terms: &terms, plan: &plan, id };
-        let sent = sender.run(testing::flows(id, &terms), &mut (), &mut |_| ());
+        let sent = sender.run(flows, &mut (), &mut |_| ());
         (sent, receiver.join().unwrap())
     }
 

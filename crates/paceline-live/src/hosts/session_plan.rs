@@ -182,8 +182,8 @@ impl Terms {
         each.enumerate().map(plan).collect()
     }
 
-    /// Returns the plan of the flows that the receiver sends, for the receiver, over a path of which nothing is known.
-    pub fn back_plan(&self, flows: Vec<FlowPlan>) -> Plan {
+    /// Returns the plan of flows that an end sends, over a path of which nothing is known.
+    pub fn own_plan(&self, flows: Vec<FlowPlan>) -> Plan {
         Plan {
             id: "hosts".to_owned(),
             title: "Media between two hosts".to_owned(),
@@ -494,14 +494,16 @@ mod tests {
         let registry = Registry::standard();
         let all = registry.iter().map(|entry| terms(entry.name(), SOURCES[0]));
         for terms in all.chain(SOURCES.into_iter().chain([AUDIO]).map(|source| terms("fixed", source))) {
-            let plans = |back, sends| terms.plans(back, sends, &registry).unwrap();
-            for flows in [[plans(false, true), plans(true, false)], [plans(false, false), plans(true, true)]] {
-                let [forward, back] = &flows;
-                let built = Flows::build(ID, &terms, [forward, back], [false; 2], &registry).unwrap();
-                assert_eq!((built.forward.len(), built.back.len()), (2, 1), "{terms:?}");
-                let media = flows[0][0].media().unwrap();
-                assert_eq!(media.streams[0].source.range().1, terms.flows[0].max());
-                assert_eq!(media.streams[0].kind == MediaKind::Audio, terms.flows[0].streams[0].source == AUDIO);
+            for is_sender in [true, false] {
+                let own = terms.plans(!is_sender, true, &registry).unwrap();
+                let built = Flows::build(ID, &terms, is_sender, (&own, false), &registry).unwrap();
+                let counts = (built.sent.len(), built.received.len());
+                assert_eq!(counts, if is_sender { (2, 1) } else { (1, 2) }, "{terms:?}");
+                let plans = [own, terms.plans(is_sender, false, &registry).unwrap()];
+                for media in plans.iter().map(|plans| plans[0].media().unwrap()) {
+                    assert_eq!(media.streams[0].source.range().1, terms.flows[0].max());
+                    assert_eq!(media.streams[0].kind == MediaKind::Audio, terms.flows[0].streams[0].source == AUDIO);
+                }
             }
         }
     }
@@ -547,10 +549,9 @@ mod tests {
                 flow.fec = Some("ulpfec".to_owned());
             }
             assert_eq!(terms.problem(), None);
-            let flows = terms.plans(false, false, &registry).zip(terms.plans(true, true, &registry));
-            let flows = flows
-                .and_then(|(received, sent)| Flows::build(ID, &terms, [&received, &sent], [false; 2], &registry).ok());
-            let Some(Flows { forward, back }) = flows else {
+            let own = terms.plans(true, true, &registry);
+            let flows = own.and_then(|own| Flows::build(ID, &terms, false, (&own, false), &registry).ok());
+            let Some(Flows { sent: back, received }) = flows else {
                 refused += 1;
                 continue;
             };
@@ -558,7 +559,7 @@ mod tests {
             let mut side = SendSide::new(
                 Ssrcs::of_session(ID, &terms),
                 back,
-                forward.len(),
+                received.len(),
                 Time::ZERO,
                 terms.duration(),
                 TimeDelta::ZERO,
@@ -581,7 +582,7 @@ mod tests {
             numbers.insert(name.to_owned(), number);
             flow.controller = if controller.is_empty() { "googcc" } else { controller }.to_owned();
             let plans = terms.plans(false, true, &registry)?;
-            Flows::build(ID, &terms, [&plans, &[]], [false; 2], &registry).ok()?;
+            Flows::build(ID, &terms, true, (&plans, false), &registry).ok()?;
             Some(plans)
         };
         for (name, value) in [("fps", 12.5), ("min", 100_001.0), ("reaction_delay", 0.123_456_789), ("key_frames", 9.0)]

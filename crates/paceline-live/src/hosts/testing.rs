@@ -8,7 +8,7 @@ use crate::hosts::terms::tests::{flow as flow_terms, terms};
 use crate::hosts::terms::{FlowTerms, StreamTerms, Terms};
 use crate::testbed::socket::Socket;
 use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
-use paceline_netsim::plan::FlowPlan;
+use paceline_netsim::plan::Plan;
 use paceline_units::{Rate, Time};
 use std::sync::atomic::AtomicBool;
 
@@ -39,22 +39,20 @@ pub(crate) fn receiver<'a>(socket: &'a Socket, registry: &'a Registry, stop: &'a
     }
 }
 
-/// Returns the plans of the flows of one direction.
-pub(crate) fn plans(terms: &Terms, back: bool) -> Vec<FlowPlan> {
-    terms.plans(back, true, &registry()).expect("controllers and sources are known")
-}
-
-/// Returns the flows of a session with these terms.
-pub(crate) fn flows(id: SessionId, terms: &Terms) -> Flows {
-    let (registry, forward, back) = (registry(), plans(terms, false), plans(terms, true));
-    Flows::build(id, terms, [&forward, &back], [false; 2], &registry).expect("the flows are valid")
+/// Returns the plan of a sender of these terms, and its flows.
+pub(crate) fn sender(id: SessionId, terms: &Terms) -> (Plan, Flows) {
+    let registry = registry();
+    let plan = terms.own_plan(terms.plans(false, true, &registry).expect("controllers and sources are known"));
+    let flows = Flows::build(id, terms, true, (&plan.flows, false), &registry).expect("the flows are valid");
+    (plan, flows)
 }
 
 /// Returns the flow of a session of one hour under this controller, with a source of 1 Mbit/s.
 pub(crate) fn flow(id: SessionId, controller: &str) -> SessionFlow {
     let streams = vec![StreamTerms::new("encoder", 1_000_000)];
     let flow = FlowTerms { controller: controller.to_owned(), streams, start_bps: 1_000_000, ..flow_terms() };
-    flows(id, &Terms { flows: vec![flow], duration_ms: 3_600_000, ..terms() }).forward.remove(0)
+    let terms = Terms { flows: vec![flow], duration_ms: 3_600_000, ..terms() };
+    sender(id, &terms).1.sent.remove(0)
 }
 
 /// A controller of which each built half fails at its timeout.

@@ -68,10 +68,7 @@ impl World for TwoHosts {
         getrandom::fill(&mut id)
             .map_err(|error| WorldError::Broken { cause: format!("the system has no random numbers: {error}") })?;
         let (id, terms) = (SessionId(id), Terms { seed, ..self.terms.clone() });
-        let back = terms.plans(true, false, registry);
-        let back =
-            back.ok_or_else(|| WorldError::Broken { cause: "a controller of the receiver is not known".to_owned() })?;
-        let flows = Flows::build(id, &terms, [&plan.flows, &back], [observer.wants_signals(), false], registry)?;
+        let flows = Flows::build(id, &terms, true, (&plan.flows, observer.wants_signals()), registry)?;
         let sender = Sender { peer: &self.peer, terms: &terms, plan, id };
         let (monitor, mut trace) = (HostMonitor::start(), Trace::default());
         let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now))?;

@@ -140,11 +140,12 @@ mod tests {
                 Ok(Planned { terms, scenario, .. }) => {
                     assert_eq!(Terms::from_bytes(&terms.to_bytes()).as_ref(), Some(&terms), "{id}");
                     let plan = &scenario.plan;
-                    let plans = |back, sends| terms.plans(back, sends, &registry).unwrap();
-                    for flows in [[plan.flows.clone(), plans(true, false)], [plans(false, false), plans(true, true)]] {
-                        let [forward, back] = &flows;
-                        let flows = Flows::build(SessionId([1; 8]), &terms, [forward, back], [false; 2], &registry);
-                        let counts = flows.map(|flows| (flows.forward.len(), flows.back.len())).unwrap();
+                    let back = terms.plans(true, true, &registry).unwrap();
+                    for (is_sender, own) in [(true, &plan.flows), (false, &back)] {
+                        let flows =
+                            Flows::build(SessionId([1; 8]), &terms, is_sender, (own, false), &registry).unwrap();
+                        let (sent, received) = (flows.sent.len(), flows.received.len());
+                        let counts = if is_sender { (sent, received) } else { (received, sent) };
                         assert_eq!(counts, (plan.flows.len(), terms.count(true)), "{id}");
                     }
                     assert_eq!(plan.id.as_str(), id);

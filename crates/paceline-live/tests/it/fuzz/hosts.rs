@@ -38,7 +38,7 @@ fn ssrcs() -> Ssrcs {
 /// Returns one end of the flow of a session.
 fn flow(terms: &Terms) -> SessionFlow {
     let plans = terms.plans(false, true, &REGISTRY).expect("the controller is known");
-    Flows::build(ID, terms, [&plans, &[]], [false; 2], &REGISTRY).expect("the flow is valid").forward.remove(0)
+    Flows::build(ID, terms, true, (&plans, false), &REGISTRY).expect("the flow is valid").sent.remove(0)
 }
 
 /// The terms of a session under a controller.
