@@ -386,7 +386,6 @@ fn check_flow(index: usize, flow: &FlowPlan, media: &MediaPlan, back: bool) -> R
         pacer_limit,
         changes,
     } = media;
-    const DEFAULT: &str = "leave it out";
     let is_refused =
         |(_, change): &&(Time, FlowChange)| back || matches!(change, FlowChange::Bounds(_) | FlowChange::Route(_));
     let changed: &[&str] = match changes.iter().find(is_refused) {
@@ -397,39 +396,31 @@ fn check_flow(index: usize, flow: &FlowPlan, media: &MediaPlan, back: bool) -> R
         Some((_, FlowChange::Remb(_))) => &["remb"],
         Some((_, FlowChange::StreamMax(..) | FlowChange::StreamMuted(..) | FlowChange::StreamEnd(_))) => &["stream"],
     };
-    let limits =
-        "`max` of the encoder limits the rate, and limits stay as they are at the start; leave out what changes";
     let is_steady = |stream: &StreamPlan| !StreamPlan { suspends: false, ..stream.clone() }.changes_during_run();
-    let differences = [
-        (
-            flow.dscp != Dscp::DEFAULT,
-            &["dscp"][..],
-            "packets between two hosts have the default codepoint; leave it out",
-        ),
-        (coupling.is_some(), &["coupling"], "flows between two hosts are not coupled; leave it out"),
-        (
-            back && !streams.iter().all(is_steady),
-            &["stream"],
-            "a stream that the receiver sends stays as it is at the start",
-        ),
-        (
-            *media_use != MediaUse::default(),
-            &["use"],
-            "media between two hosts are those of a conversation; leave it out",
-        ),
-        (*packet_size != PACKET_SIZE_DEFAULT, &["packet_size"], DEFAULT),
-        (*rtcp_interval != MediaPlan::RTCP_INTERVAL, &["rtcp_interval"], DEFAULT),
-        (feedback_interval.is_some(), &["feedback_interval"], DEFAULT),
-        (back && *pacer_limit != MediaPlan::PACER_LIMIT, &["pacer_limit"], DEFAULT),
-        (!changed.is_empty(), changed, limits),
+    let others = [
+        ("dscp", flow.dscp != Dscp::DEFAULT),
+        ("coupling", coupling.is_some()),
+        ("use", *media_use != MediaUse::default()),
+        ("packet_size", *packet_size != PACKET_SIZE_DEFAULT),
+        ("rtcp_interval", *rtcp_interval != MediaPlan::RTCP_INTERVAL),
+        ("feedback_interval", feedback_interval.is_some()),
+        ("pacer_limit", back && *pacer_limit != MediaPlan::PACER_LIMIT),
     ];
-    match differences.into_iter().find(|(differs, ..)| *differs) {
-        None => Ok(()),
-        Some((_, keys, help)) => {
-            let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
-            unsuitable(index, keys, message, help)
-        }
-    }
+    let (keys, help) = if let Some((key, _)) = others.iter().find(|(_, differs)| *differs) {
+        let help = "flows between two hosts have the default codepoint, use, sizes and intervals, and are not coupled; leave it out";
+        (&[*key][..], help)
+    } else if back && !streams.iter().all(is_steady) {
+        (&["stream"][..], "a stream that the receiver sends stays as it is at the start")
+    } else if !changed.is_empty() {
+        (
+            changed,
+            "`max` of the encoder limits the rate, and limits stay as they are at the start; leave out what changes",
+        )
+    } else {
+        return Ok(());
+    };
+    let message = format!("`{}` of `{}` does not work between two hosts", keys.join("` or `"), flow.id);
+    unsuitable(index, keys, message, help)
 }
 
 /// Checks that the sender is never silent for so long that an end would leave the session.

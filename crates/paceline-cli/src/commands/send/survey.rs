@@ -153,26 +153,25 @@ pub(super) fn survey(
         let made = hosts.run(plan, registry, terms.seed, &mut &frozen);
         line.clear();
         let report = match made.map_err(session_error) {
-            Ok(_) => hosts.into_report().expect("the session was made"),
+            Ok(_) => Ok(hosts.into_report().expect("the session was made")),
             Err(error) if turns.is_empty() => return Err(error),
-            Err(error) => {
-                eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
-                break;
-            }
+            Err(error) => Err(format!("failed: {error}")),
         };
         if peer.stop.load(Ordering::Relaxed) {
             break;
         }
-        if report.end != End::Complete {
-            eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
-            break;
-        }
-        if let Some(problem) = report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
-            eprintln!(
-                "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
-            );
-            break;
-        }
+        let report = report.and_then(|report| match report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
+            _ if report.end != End::Complete => Err("ended early".to_owned()),
+            Some(problem) => Err(format!("lacks its TCP flow: {problem}")),
+            None => Ok(report),
+        });
+        let report = match report {
+            Ok(report) => report,
+            Err(problem) => {
+                eprintln!("turn {number} of {count}, {controller}, {problem}; the comparison ends here");
+                break;
+            }
+        };
         let rate = MetricKind::Rate.show(report.measured.received_bps);
         eprintln!("turn {number} of {count}: {controller}, {rate}");
         let freezes = frozen.ratio_of(&report);
@@ -202,18 +201,10 @@ fn shuffled<'a>(names: &'a [String], unit: &mut dyn FnMut() -> f64) -> Vec<&'a S
 
 fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&Turn]) -> Row {
     let Quantity { name, better, .. } = *compared[index];
-    // A controller with a turn that lacks the value has none.
-    let values: Vec<Option<Vec<f64>>> = controllers
-        .iter()
-        .map(|controller| {
-            let mut of_controller: Vec<(usize, Option<f64>)> = Vec::new();
-            for turn in turns.iter().filter(|turn| turn.controller == *controller) {
-                of_controller.push((turn.round, turn.values[index]));
-            }
-            of_controller.sort_by_key(|(round, _)| *round);
-            of_controller.into_iter().map(|(_, value)| value).collect()
-        })
-        .collect();
+    // In the order of rounds. A controller with a turn that lacks the value has none.
+    let of_controller =
+        |name: &String| turns.iter().filter(|turn| turn.controller == *name).map(|turn| turn.values[index]).collect();
+    let values: Vec<Option<Vec<f64>>> = controllers.iter().map(of_controller).collect();
     let judged = compared.len() * (controllers.len() - 1);
     let differences = (0..controllers.len()).map(|other| {
         let (first, second) = (values[0].as_ref()?, values[other].as_ref().filter(|_| other > 0)?);
