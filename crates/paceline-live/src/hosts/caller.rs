@@ -257,17 +257,6 @@ mod tests {
     }
 
     #[test]
-    fn only_a_receiver_that_gave_a_token_accepts() {
-        let mut caller = caller();
-        caller.handle(Time::ZERO, &message::write(ID, Message::Accept(0)));
-        assert_eq!(caller.status(), Status::Waiting);
-        caller.handle(Time::ZERO, &message::write(SessionId([4; 8]), Message::Refuse(Refusal::Busy)));
-        assert_eq!(caller.status(), Status::Waiting, "another session");
-        caller.handle(Time::ZERO, &message::write(ID, Message::Refuse(Refusal::Busy)));
-        assert_eq!(caller.status(), Status::Refused(Refusal::Busy));
-    }
-
-    #[test]
     fn a_receiver_of_another_version_refuses_and_the_caller_learns_why() {
         let mut caller = caller();
         let mut hello = caller.poll_transmit(Time::ZERO).unwrap();
