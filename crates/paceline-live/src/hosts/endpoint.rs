@@ -19,6 +19,11 @@ use std::net::SocketAddr;
 /// rate long before.
 pub(crate) const SILENCE: TimeDelta = TimeDelta::from_secs(10);
 
+/// Returns whether an end that was last heard then is silent for too long.
+pub(crate) fn is_silent(heard: Time, now: Time) -> bool {
+    now - heard >= SILENCE
+}
+
 /// The way to the other end.
 pub(crate) struct Link<'a> {
     pub(crate) socket: &'a Socket,
@@ -117,5 +122,16 @@ impl<'a> Endpoint<'a> {
     /// Returns the first failure of a controller.
     pub(crate) fn take_failure(&mut self) -> Option<ControllerFailure> {
         self.send.failure.take().or_else(|| self.receive.failure.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_silent_ten_seconds_after_it_was_heard_and_not_before() {
+        let (heard, end) = (Time::from_secs(1), Time::from_secs(11));
+        assert!(!is_silent(heard, end - TimeDelta::from_nanos(1)) && is_silent(heard, end));
     }
 }

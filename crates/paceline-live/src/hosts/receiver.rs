@@ -1,6 +1,6 @@
 //! The receiver, over a UDP socket in real time: one session after the other.
 
-use crate::hosts::endpoint::{Endpoint, Link, SILENCE};
+use crate::hosts::endpoint::{Endpoint, Link, SILENCE, is_silent};
 use crate::hosts::listener::{Action, Counters, Listener};
 use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
 use crate::hosts::report::{End, ReceiveReport, rate};
@@ -345,8 +345,8 @@ impl Session<'_> {
     fn end(&self, now: Time) -> Option<End> {
         let (left, now) = (self.media_left(now), self.time(now));
         let Endpoint { send, receive, .. } = &self.endpoint;
-        let is_unheard = !send.is_empty() && left.is_positive() && now - send.heard >= SILENCE;
-        if now - receive.heard >= SILENCE || is_unheard {
+        let is_unheard = !send.is_empty() && left.is_positive() && is_silent(send.heard, now);
+        if is_silent(receive.heard, now) || is_unheard {
             return Some(End::Silence);
         }
         (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)

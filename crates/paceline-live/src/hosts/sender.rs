@@ -2,7 +2,7 @@
 
 use crate::hosts::caller::{Caller, Status};
 use crate::hosts::diagnosis::{Evidence, diagnose};
-use crate::hosts::endpoint::{Endpoint, Link, SILENCE};
+use crate::hosts::endpoint::{Endpoint, Link, is_silent};
 use crate::hosts::message::{self, Message, SessionId, Totals};
 use crate::hosts::report::{BackReport, End, Measured, Received, SendReport, TcpReport, rate};
 use crate::hosts::seal::Secret;
@@ -223,7 +223,7 @@ impl Session<'_> {
                     marked: side.log.received.marked,
                 });
             }
-            let is_silent = now - side.heard >= SILENCE;
+            let is_silent = is_silent(side.heard, now);
             match () {
                 () if peer.stop.load(Ordering::Relaxed) || self.endpoint.has_failed() => return Ok(End::Interrupted),
                 () if self.peer_left => return Ok(End::PeerLeft),

@@ -564,6 +564,18 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_controller_of_either_direction_is_refused() {
+        let registry = Registry::standard();
+        for (unknown, is_refused) in [(None, false), (Some(0), true), (Some(1), true)] {
+            let mut terms = terms("googcc", SOURCES[0]);
+            unknown.iter().for_each(|flow: &usize| terms.flows[*flow].controller = "unknown".to_owned());
+            let own = terms.plans(true, true, &registry);
+            let built = own.and_then(|own| Flows::build(ID, &terms, false, (&own, false), &registry).ok());
+            assert_eq!(built.is_none(), is_refused, "{unknown:?}");
+        }
+    }
+
+    #[test]
     fn parameters_of_terms_are_those_of_the_flow_or_refused() {
         let registry = Registry::standard();
         let with = |controller: &str, name: &str, number: f64| {
@@ -598,7 +610,6 @@ mod tests {
             ("", "key_frames", 1e9),
             ("", "min", 1e12),
             ("", "a.b", 1.0),
-            ("unknown", "", 0.0),
             (controller, field.name, 1e300),
             (controller, "a.b", 1.0),
         ] {
