@@ -7,7 +7,7 @@ use crate::flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 pub use crate::link::HopPlan;
 use crate::link::Schedule;
 use crate::records::{HalfName, Label};
-use paceline::{Bounds, Coupling, Protection, Setup};
+use paceline::{Bounds, Coupling, Entry, Protection, Setup, SignalShape};
 use paceline_units::{DataSize, Dscp, Rate, StreamId, Time, TimeDelta};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -194,6 +194,11 @@ impl Plan {
 }
 
 impl MediaPlan {
+    /// Interval of RTCP reports if none is given.
+    pub const RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+    /// Maximum drain time of the pacer's queue if none is given.
+    pub const PACER_LIMIT: TimeDelta = TimeDelta::from_secs(2);
+
     /// Returns the setup of its controller at the start.
     pub fn setup(&self) -> Setup {
         let (start, min, max) = (self.start_rate, self.min_rate, self.max_rate());
@@ -303,6 +308,20 @@ pub struct ControllerPlan {
     pub overuse: Option<(HalfName, u8, f64)>,
     /// The limits of the target from each time on, in place of those of the flow; empty for the flow's own. Oracles have them.
     pub limits: Vec<(Time, Bounds)>,
+}
+
+impl ControllerPlan {
+    /// Returns the plan of a controller with these parameters. The state `overuse` of a signal `usage`, in either half, means over-use.
+    pub fn new(entry: &Entry, config: Vec<(String, f64)>) -> Self {
+        let (send, receive) = entry.signals();
+        let overuse = [(HalfName::Send, send), (HalfName::Receive, receive)].into_iter().find_map(|(half, signals)| {
+            let index = signals.iter().position(|s| s.name == "usage")?;
+            let SignalShape::State(states) = signals[index].shape else { return None };
+            let over = states.iter().position(|state| *state == "overuse")?;
+            Some((half, index as u8, over as f64))
+        });
+        Self { name: entry.name().to_owned(), config, overuse, limits: Vec::new() }
+    }
 }
 
 /// The membership of a flow in a group of coupled flows (RFC 8699).

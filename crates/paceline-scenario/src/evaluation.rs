@@ -33,6 +33,23 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Returns a plan that is run once, without published values and bounds.
+    pub fn of_plan(plan: Plan) -> Self {
+        Self {
+            plan,
+            repeats: 1,
+            measure: Measure::default(),
+            include_if: None,
+            oracle_rate: None,
+            cases: Vec::new(),
+            constants: Vec::new(),
+            expects: Vec::new(),
+            asserts: Vec::new(),
+            references: BTreeMap::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Removes the published values, and notes why they do not apply to this run of the scenario. Bounds remain.
     pub fn remove_published(&mut self, why: &str) {
         if !self.expects.is_empty() {

@@ -7,22 +7,12 @@ use paceline_lab::metrics::{Collector, WindowResult};
 use paceline_lab::results::{RunStore, Store};
 use paceline_lab::run_identity::whole_values;
 use paceline_lab::storage::Inputs;
+use paceline_live::hosts::report::ReceiveReport;
 use paceline_live::hosts::world::TwoHosts;
+use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::Scenario;
-use paceline_units::{Time, TimeDelta};
-use serde::Serialize;
-
-/// The fields of every run, as far as a receiver knows them, and the result of the session.
-#[derive(Serialize)]
-struct Stored<'a, D> {
-    world: &'static str,
-    seed: u64,
-    duration_s: f64,
-    session: &'a D,
-    #[serde(flatten)]
-    whole: &'a WindowResult,
-}
+use paceline_units::Time;
 
 /// Removes the results of streams: if the rendered frames are not known, all time without frames would count as a freeze.
 pub fn forget_frames(result: &mut WindowResult) {
@@ -30,26 +20,23 @@ pub fn forget_frames(result: &mut WindowResult) {
 }
 
 /// A session while its receiver stores the flows that it sends.
-pub struct Recording<'a> {
+pub struct Recording {
     events: RunStore,
-    collector: Collector<'a>,
+    collector: Collector<'static>,
     seed: u64,
-    scenario: &'a Scenario,
+    scenario: &'static Scenario,
 }
 
-impl<'a> Recording<'a> {
-    /// Starts to record the flows of this scenario, which has this text.
+impl Recording {
+    /// Starts to record the flows of this plan.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn start(
-        store: &Store,
-        (scenario, text): (&'a Scenario, String),
-        seed: u64,
-        registry: &Registry,
-    ) -> Result<Self> {
+    pub fn start(store: &Store, plan: Plan, seed: u64, registry: &Registry) -> Result<Self> {
+        // The command ends after one session, so plans live as long as the command.
+        let scenario: &Scenario = Box::leak(Box::new(Scenario::of_plan(plan)));
         let header = scenario.plan.header(registry, TwoHosts::NAME, seed);
-        let inputs = Inputs { environment: environment().clone(), scenario_text: text, ..Inputs::default() };
+        let inputs = Inputs { environment: environment().clone(), ..Inputs::default() };
         let events = store.run(&header, inputs.manifest(scenario, registry)).into_diagnostic()?.in_parts(true);
         Ok(Self { events, collector: Collector::new(scenario, &[], &|| ()), seed, scenario })
     }
@@ -60,18 +47,22 @@ impl<'a> Recording<'a> {
         self.collector.on_event(event);
     }
 
-    /// Stores the session, whose media lasted so long.
+    /// Stores the session.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn finish(self, lasted: TimeDelta, knows_frames: bool, session: &impl Serialize) -> Result<()> {
+    pub fn finish(self, session: &ReceiveReport) -> Result<()> {
+        let ReceiveReport { media: lasted, knows_frames, .. } = *session;
         let Self { events, collector, seed, scenario } = self;
         let mut whole = collector.finish_at(Time::ZERO + lasted).0.swap_remove(0);
         if !knows_frames {
             forget_frames(&mut whole);
         }
-        let stored = Stored { world: TwoHosts::NAME, seed, duration_s: lasted.as_secs_f64(), session, whole: &whole };
-        let document = serde_json::to_value(&stored).into_diagnostic()?;
+        let mut document = serde_json::to_value(&whole).into_diagnostic()?;
+        document["world"] = TwoHosts::NAME.into();
+        document["seed"] = seed.into();
+        document["duration_s"] = lasted.as_secs_f64().into();
+        document["session"] = serde_json::to_value(session).into_diagnostic()?;
         events.finish(&document, whole_values(scenario, &whole)).map(drop).into_diagnostic()
     }
 }

@@ -9,15 +9,14 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::results::Store;
 use paceline_live::hosts::listener::Counters;
-use paceline_live::hosts::message::{Refusal, SessionId, Totals};
-use paceline_live::hosts::receiver::{ReceiveReport, Receiver, ReceiverState};
-use paceline_live::hosts::sender::End;
-use paceline_live::hosts::summary::Summary;
+use paceline_live::hosts::message::Totals;
+use paceline_live::hosts::receiver::{Receiver, ReceiverState};
+use paceline_live::hosts::report::{End, ReceiveReport};
 use paceline_live::hosts::terms::{FlowTerms, Terms};
 use paceline_live::testbed::socket::Socket;
+use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{EventRecord, MetricKind};
-use paceline_scenario::Scenario;
-use paceline_units::{DataSize, Rate};
+use paceline_units::Rate;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
@@ -63,57 +62,6 @@ Examples:
   paceline recv --once
   paceline recv --bind 0.0.0.0:9777";
 
-/// A session, as `--json` prints it.
-#[derive(Serialize)]
-struct Document<'a> {
-    peer: SocketAddr,
-    terms: &'a Terms,
-    end: End,
-    received_packets: u64,
-    received_bytes: u64,
-    received_bps: f64,
-    marked_packets: u64,
-    frames: u64,
-    frames_dropped: u64,
-    lasted_s: f64,
-    /// Each flow.
-    flows: Vec<FlowDocument>,
-    /// The TCP flow beside them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tcp: Option<TcpDocument>,
-    /// The flows that this end sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    back: Option<BackDocument>,
-}
-
-/// A flow, as `--json` prints it.
-#[derive(Serialize)]
-struct FlowDocument {
-    received_packets: u64,
-    received_bytes: u64,
-    marked_packets: u64,
-    frames: u64,
-    frames_dropped: u64,
-}
-
-/// The TCP flow, as `--json` prints it.
-#[derive(Serialize)]
-struct TcpDocument {
-    /// `null` if no connection proved that it is the session's.
-    received_bytes: Option<u64>,
-    /// Connections that did not prove it.
-    refused_connections: u64,
-}
-
-/// The flows that this end sent, as `--json` prints them.
-#[derive(Serialize)]
-struct BackDocument {
-    received_packets: u64,
-    received_bytes: u64,
-    #[serde(flatten)]
-    measured: Summary,
-}
-
 /// The counted datagrams, as `--json` prints them.
 #[derive(Serialize)]
 struct Counted {
@@ -131,28 +79,16 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     user::become_named(arguments.user.as_deref())?;
     let registry = Registry::standard();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let recording: RefCell<Option<Recording<'_>>> = RefCell::default();
+    let recording: RefCell<Option<Recording>> = RefCell::default();
     let not_stored = RefCell::new(None);
-    let build = |id: SessionId, terms: &Terms| {
+    let on_start = |terms: &Terms, flows: Vec<FlowPlan>| {
         // That of a session that was refused after it was built.
         recording.take();
-        if terms.highest_bps(true) > arguments.max_back_rate.as_bps().into() {
-            return Err(Refusal::Terms);
-        }
-        let own = host_session::receiver_scenario(terms, &registry).map_err(|_| Refusal::Unknown)?;
-        let plans = own.as_ref().map_or(&[][..], |(scenario, _)| &scenario.plan.flows);
-        let built = host_session::receiver_flows(id, terms, plans, &registry, store.is_some());
-        let flows = built.map_err(|_| Refusal::Unknown)?;
-        if let (Some(store), Some((scenario, text))) = (&store, own) {
-            // The command ends after one session, so scenarios live as long as the command.
-            let scenario: &Scenario = Box::leak(Box::new(scenario));
-            match Recording::start(store, (scenario, text), terms.seed, &registry) {
-                Ok(started) => recording.replace(Some(started)),
-                Err(error) => {
-                    not_stored.replace(Some(error));
-                    None
-                }
-            };
+        if let Some(store) = store.as_ref().filter(|_| !flows.is_empty()) {
+            match Recording::start(store, terms.own_plan(flows), terms.seed, &registry) {
+                Ok(started) => drop(recording.replace(Some(started))),
+                Err(error) => drop(not_stored.replace(Some(error))),
+            }
         }
         let flow = |flow: &FlowTerms| {
             let back = if flow.back { "back: " } else { "" };
@@ -163,7 +99,6 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
         let each: Vec<String> = terms.flows.iter().map(flow).collect();
         let beside = if terms.tcp { ", beside a TCP flow" } else { "" };
         eprintln!("session: {}; for {}{beside}", each.join("; "), terms.duration());
-        Ok(flows)
     };
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| miette!("the system has no random numbers: {error}"))?;
@@ -175,12 +110,21 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
             recording.push(event);
         }
     };
-    let receiver = Receiver { socket: &socket, key, secret, build: &build, on_event: &on_event, stop: &stop };
+    let receiver = Receiver {
+        socket: &socket,
+        key,
+        secret,
+        registry: &registry,
+        max_back_rate: arguments.max_back_rate,
+        signals: store.is_some(),
+        on_start: &on_start,
+        on_event: &on_event,
+        stop: &stop,
+    };
     let (mut printed, mut over) = (Ok(()), None);
     let mut on_end = |report: &ReceiveReport| {
-        let document = document(report);
-        over = serde_json::to_value(&document).ok().map(|session| (report.media, report.knows_frames, session));
-        printed = output::print_result(arguments.json, &document, || describe(&document));
+        over = Some(report.clone());
+        printed = output::print_result(arguments.json, report, || describe(report));
         !arguments.once && printed.is_ok()
     };
     let counters = receiver.run(&mut on_end, &mut |state| {
@@ -194,8 +138,8 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
     }
     // Not before the sender has its answer.
     match (&arguments.out, recording.take(), over) {
-        (Some(dir), Some(recording), Some((lasted, knows_frames, session))) => {
-            recording.finish(lasted, knows_frames, &session)?;
+        (Some(dir), Some(recording), Some(report)) => {
+            recording.finish(&report)?;
             eprintln!("events and results of the flows that this end sent are in {}", dir.display());
         }
         (Some(_), ..) => eprintln!("nothing is stored: this end sent no flows"),
@@ -212,8 +156,8 @@ pub fn recv(arguments: &Arguments) -> Result<ExitCode> {
 /// Returns the metrics of a receiver.
 fn metrics(state: &ReceiverState) -> Vec<Metric> {
     let ReceiverState { counters, sessions, running, totals } = state;
-    let Counters { strangers, malformed, other_versions, forged, expired, replayed, .. } = counters;
-    let dropped = strangers + malformed + other_versions + forged + expired + replayed + counters.outside_session;
+    let all: u64 = counters.dropped().iter().map(|(count, _)| count).sum();
+    let dropped = all - counters.refused - counters.unauthentic;
     vec![
         counter("received_packets", "RTP packets that arrived.", totals.packets),
         counter("received_bytes", "Their bytes, with IP and UDP headers.", totals.bytes),
@@ -229,88 +173,33 @@ fn metrics(state: &ReceiverState) -> Vec<Metric> {
     ]
 }
 
-fn document(report: &ReceiveReport) -> Document<'_> {
-    let Totals { packets, bytes, marked, frames, frames_dropped } = report.totals;
-    let rate = match report.lasted.is_positive() {
-        true => Rate::from_size_and_time(DataSize::from_bytes(bytes), report.lasted).as_bps_f64(),
-        false => 0.0,
-    };
-    Document {
-        peer: report.peer,
-        terms: &report.terms,
-        end: report.end,
-        received_packets: packets,
-        received_bytes: bytes,
-        received_bps: rate,
-        marked_packets: marked,
-        frames,
-        frames_dropped,
-        lasted_s: report.lasted.as_secs_f64(),
-        flows: report.flows.iter().map(flow_document).collect(),
-        tcp: report.tcp.map(|tcp| TcpDocument { received_bytes: tcp.bytes, refused_connections: tcp.refused }),
-        back: report.back.as_ref().map(|(measured, received)| BackDocument {
-            received_packets: received.packets,
-            received_bytes: received.bytes,
-            measured: measured.clone(),
-        }),
-    }
-}
-
-fn flow_document(totals: &Totals) -> FlowDocument {
-    let Totals { packets, bytes, marked, frames, frames_dropped } = *totals;
-    FlowDocument { received_packets: packets, received_bytes: bytes, marked_packets: marked, frames, frames_dropped }
-}
-
-fn describe(document: &Document<'_>) -> String {
-    let Document { peer, received_packets, received_bps, marked_packets, frames, frames_dropped, lasted_s, .. } =
-        document;
+fn describe(report: &ReceiveReport) -> String {
+    let ReceiveReport { peer, received_bps, lasted_s, .. } = report;
+    let Totals { packets, marked, frames, frames_dropped, .. } = report.totals;
     let rate = MetricKind::Rate.show(*received_bps);
-    let end = match document.end {
+    let end = match report.end {
         End::Complete => "",
         End::Interrupted => "; interrupted",
         End::PeerLeft => "; the sender left",
         End::Silence => "; the sender was silent for 10 s",
     };
     let text = format!(
-        "{peer}: {received_packets} packets in {lasted_s:.1} s, {rate}, {marked_packets} marked (CE); {frames} frames, \
-         {frames_dropped} given up{end}"
+        "{peer}: {packets} packets in {lasted_s:.1} s, {rate}, {marked} marked (CE); {frames} frames, {frames_dropped} given up{end}"
     );
-    let back = document.back.as_ref().map(|back| {
-        format!("; sent back {} packets, of which {} arrived", back.measured.sent_packets, back.received_packets)
-    });
-    let tcp = document.tcp.as_ref().map(|tcp| match tcp.received_bytes {
-        Some(bytes) => format!("; TCP: {:.1} MB, {} other connections", bytes as f64 / 1e6, tcp.refused_connections),
-        None => format!("; TCP: no connection, {} others", tcp.refused_connections),
+    let back = report
+        .back
+        .as_ref()
+        .map(|back| format!("; sent back {} packets, of which {} arrived", back.sent_packets, back.received_packets));
+    let tcp = report.tcp.as_ref().map(|tcp| match tcp.bytes {
+        Some(bytes) => format!("; TCP: {:.1} MB, {} other connections", bytes as f64 / 1e6, tcp.refused),
+        None => format!("; TCP: no connection, {} others", tcp.refused),
     });
     output::wrap(&(text + &back.unwrap_or_default() + &tcp.unwrap_or_default()))
 }
 
 /// Returns a line if datagrams were dropped.
 fn refused(counters: &Counters) -> Option<String> {
-    let Counters {
-        hellos: _,
-        strangers,
-        malformed,
-        other_versions,
-        forged,
-        expired,
-        replayed,
-        refused,
-        other_secrets: _,
-        unauthentic,
-        outside_session,
-    } = *counters;
-    let kinds = [
-        (strangers, "of no session"),
-        (malformed, "malformed"),
-        (other_versions, "of other versions"),
-        (forged, "with forged tokens"),
-        (expired, "with expired tokens"),
-        (replayed, "with used tokens"),
-        (refused, "refused sessions"),
-        (unauthentic, "not authentic"),
-        (outside_session, "of other sessions"),
-    ];
-    let kinds: Vec<String> = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
+    let kinds = counters.dropped().into_iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(count, kind)| format!("{count} {kind}")).collect();
     (!kinds.is_empty()).then(|| format!("dropped datagrams: {}", kinds.join(", ")))
 }

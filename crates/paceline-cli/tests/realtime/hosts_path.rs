@@ -184,28 +184,33 @@ const LINK_CASES: [LinkCase; 6] = [
     ),
 ];
 
-/// Sends from a network namespace over a link to this one. Returns `None` if there is no privilege.
-fn delays_between_namespaces((name, link, more, loss, path): &LinkCase) -> Option<Delays> {
+/// Sends from a network namespace over a link with these options to this one. Returns what sender, link and receiver print; `None` if there is no
+/// privilege.
+fn send_from_namespace(folder: &Path, link: &[&str], more: &[&str]) -> Option<[Value; 3]> {
     let receiver = Background::start(&["recv", "--once", "--json", "--bind", "0.0.0.0:0"], "listening at 0.0.0.0:");
-    let folder = folder("hosts-namespaces");
-    fs::create_dir(&folder).unwrap();
-    let [out, own, result] = ["link", "own", "sent.json"].map(|name| folder.join(name).to_str().unwrap().to_owned());
-    let program = env!("CARGO_BIN_EXE_paceline");
-    let script = format!(
-        "exec {program} send $PACELINE_FAR:{} --json --duration 10s --out {own} {} > {result}",
-        receiver.address,
-        more.join(" ")
-    );
+    fs::create_dir(folder).unwrap();
+    let (program, result) = (env!("CARGO_BIN_EXE_paceline"), folder.join("sent.json"));
+    let (port, more, file) = (&receiver.address, more.join(" "), result.display());
+    let script = format!("exec {program} send $PACELINE_FAR:{port} --json {more} > {file}");
     let behind = ["--user", "root", "--", "sh", "-c", &script];
-    let output = paceline(&[&["link", "--json", "--out", &out], *link, &behind].concat()).output().unwrap();
+    let output = paceline(&[&["link", "--json"], link, &behind].concat()).output().unwrap();
     if output.status.code() == Some(3) {
         assert!(!super::track::is_required(), "PACELINE_REQUIRE names `track`, but: {}", stderr(&output));
         eprintln!("SKIPPED: {}", stderr(&output));
         return None;
     }
-    assert!(output.status.success(), "{name}: {}", stderr(&output));
-    let sent = json(&fs::read_to_string(&result).unwrap());
-    let link = json(&String::from_utf8(output.stdout).unwrap());
+    assert!(output.status.success(), "{link:?}: {}", stderr(&output));
+    let texts = [fs::read_to_string(&result).unwrap(), String::from_utf8(output.stdout).unwrap(), receiver.output()];
+    Some(texts.map(|text| json(&text)))
+}
+
+/// Measures a link between two network namespaces. Returns `None` if there is no privilege.
+fn delays_between_namespaces((name, link, more, loss, path): &LinkCase) -> Option<Delays> {
+    let folder = folder("hosts-namespaces");
+    let [out, own] = ["link", "own"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+    let link = [&["--out", &out], *link].concat();
+    let [sent, link, _] =
+        send_from_namespace(&folder, &link, &[&["--duration", "10s", "--out", &own], *more].concat())?;
     let carried = Packets::read(Path::new(&out)).of_media(&Packets::read(Path::new(&own)));
     let delays = check_against_link(name, &sent, &carried, is_disturbed(name, &sent, &link));
     let (low, high) = (sent["loss_interval"][0].as_f64().unwrap(), sent["loss_interval"][1].as_f64().unwrap());
@@ -243,25 +248,9 @@ fn sessions_between_namespaces_measure_what_the_link_does() {
 
 #[test]
 fn media_and_tcp_share_a_link_between_namespaces() {
-    let receiver = Background::start(&["recv", "--once", "--json", "--bind", "0.0.0.0:0"], "listening at 0.0.0.0:");
-    let folder = folder("hosts-tcp-namespaces");
-    fs::create_dir(&folder).unwrap();
-    let result = folder.join("sent.json").to_str().unwrap().to_owned();
-    let program = env!("CARGO_BIN_EXE_paceline");
-    let script = format!(
-        "exec {program} send $PACELINE_FAR:{} --json --duration 5s --max-rate 4Mbps --with tcp > {result}",
-        receiver.address
-    );
-    let link = ["link", "--json", "--capacity", "4Mbps", "--delay", "10ms", "--queue", "100ms"];
-    let behind = ["--user", "root", "--", "sh", "-c", &script];
-    let output = paceline(&[&link[..], &behind].concat()).output().unwrap();
-    if output.status.code() == Some(3) {
-        assert!(!super::track::is_required(), "PACELINE_REQUIRE names `track`, but: {}", stderr(&output));
-        eprintln!("SKIPPED: {}", stderr(&output));
-        return;
-    }
-    assert!(output.status.success(), "{}", stderr(&output));
-    let (sent, received) = (json(&fs::read_to_string(&result).unwrap()), json(&receiver.output()));
+    let link = ["--capacity", "4Mbps", "--delay", "10ms", "--queue", "100ms"];
+    let more = ["--duration", "5s", "--max-rate", "4Mbps", "--with", "tcp"];
+    let Some([sent, _, received]) = send_from_namespace(&folder("hosts-tcp-namespaces"), &link, &more) else { return };
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{sent:#}"));
     assert_eq!(sent["tcp"]["received_bytes"], received["tcp"]["received_bytes"]);
     let (media, tcp) = (number(&sent["received_bps"]), number(&sent["tcp"]["received_bps"]));

@@ -40,14 +40,12 @@ const ENTRIES_LEN_MAX: usize = 1098;
 pub struct PacketKey {
     /// Number of the stream, below 2^14; retransmissions are a stream of their own.
     pub stream: u16,
-    /// RTP sequence number.
     pub sequence: u16,
 }
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The packet.
     pub key: PacketKey,
     /// Its arrival on the receiver's clock.
     pub at: Time,
@@ -60,7 +58,6 @@ pub struct Arrival {
 pub struct RenderedFrame {
     /// Number of its stream, as of its packets.
     pub stream: u16,
-    /// Its RTP timestamp.
     pub timestamp: u32,
     /// Its encoded size, at most 16 MB.
     pub size: DataSize,
@@ -84,7 +81,6 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder.
     pub fn new(now: Time) -> Self {
         Self {
             number: 0,
@@ -97,7 +93,6 @@ impl Recorder {
         }
     }
 
-    /// Returns the totals so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -203,9 +198,7 @@ pub struct Report {
     pub number: u32,
     /// Packets, bytes and marks so far.
     pub totals: Totals,
-    /// Its arrivals.
     pub arrivals: Vec<Arrival>,
-    /// Its frames.
     pub frames: Vec<RenderedFrame>,
 }
 

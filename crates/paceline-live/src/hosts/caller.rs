@@ -1,8 +1,7 @@
 //! The sender's side of the handshake, without I/O.
 
 use crate::hosts::message::{self, Message, Refusal, SessionId};
-use crate::hosts::seal::{self, Keys, Secret};
-use crate::hosts::tcp_proof::Proofs;
+use crate::hosts::seal::{self, Keys, Proofs, Secret};
 use crate::hosts::terms::Terms;
 use crate::hosts::token::Token;
 use paceline_units::{Time, TimeDelta};
@@ -76,7 +75,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Returns the TCP port of the receiver, and the proofs for a connection to it; `None` if it has opened none.
-    pub fn tcp(&self) -> Option<(u16, Proofs)> {
+    pub(crate) fn tcp(&self) -> Option<(u16, Proofs)> {
         let proofs = Proofs::new(self.secret, self.id, self.token.as_ref()?);
         self.port.map(|port| (port.get(), proofs))
     }
@@ -183,8 +182,10 @@ mod tests {
                 Action::Reply(bytes) => bytes,
                 Action::Decide(id, proposed, _) => {
                     assert_eq!(proposed, terms());
-                    listener.accept(from, id, 0)
+                    listener.session = Some((from, id));
+                    message::write(id, Message::Accept(0))
                 }
+                Action::Repeat => message::write(ID, Message::Accept(0)),
                 other => panic!("{other:?}"),
             };
             if arrives() {
@@ -219,7 +220,7 @@ mod tests {
                     match listener.handle(Time::ZERO, from, &bytes) {
                         Action::Reply(bytes) => caller.handle(Time::ZERO, &bytes),
                         Action::Decide(id, _, token) => {
-                            let accept = listener.accept(from, id, 0);
+                            let accept = message::write(id, Message::Accept(0));
                             let keys = listener.keys(id, &token);
                             let sealed = keys.map(|keys| keys.seal.seal(&accept));
                             // One that is not sealed is ignored.
@@ -253,17 +254,6 @@ mod tests {
             caller.handle(Time::from_millis(300), &answer);
             assert_eq!(caller.rtt(), (repeats == 0).then_some(TimeDelta::from_millis(300)));
         }
-    }
-
-    #[test]
-    fn only_a_receiver_that_gave_a_token_accepts() {
-        let mut caller = caller();
-        caller.handle(Time::ZERO, &message::write(ID, Message::Accept(0)));
-        assert_eq!(caller.status(), Status::Waiting);
-        caller.handle(Time::ZERO, &message::write(SessionId([4; 8]), Message::Refuse(Refusal::Busy)));
-        assert_eq!(caller.status(), Status::Waiting, "another session");
-        caller.handle(Time::ZERO, &message::write(ID, Message::Refuse(Refusal::Busy)));
-        assert_eq!(caller.status(), Status::Refused(Refusal::Busy));
     }
 
     #[test]

@@ -22,7 +22,7 @@ const LATE_LIMIT_MS: f64 = 5.0;
 pub enum Diagnosis {
     /// The peer reported no packet.
     NothingArrived,
-    /// The peer reported packets, then none for ten seconds ([`crate::hosts::silence`]).
+    /// The peer reported packets, then none for ten seconds.
     FeedbackLost,
     /// The sending host did not keep up.
     SenderTooSlow,

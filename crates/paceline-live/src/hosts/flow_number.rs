@@ -15,6 +15,8 @@ const RECEIVER: usize = 2 * STREAMS_MAX;
 
 /// The SSRCs of the flows of a session.
 pub struct Ssrcs {
+    /// The identifier of the session.
+    pub id: SessionId,
     flows: Vec<FlowSsrcs>,
     /// The number of the first stream of each flow; retransmissions are a stream of their own.
     first_streams: Vec<u16>,
@@ -67,7 +69,7 @@ impl Ssrcs {
             next += 2 * count as u16;
         }
         let sorted = known.into_iter().map(|(ssrc, (number, position))| (ssrc, number, position)).collect();
-        Self { flows, first_streams, sorted }
+        Self { id, flows, first_streams, sorted }
     }
 
     /// Returns the SSRCs of a flow.

@@ -3,21 +3,17 @@
 //! A hello gets a token, a keyed hash of address and time, in a shorter datagram, and leaves no state. A session starts only when the
 //! token comes back from the address that it names, within ten seconds, and only once. Everything else is counted and dropped.
 
-use crate::hosts::message::{self, Malformed, Message, Refusal, SessionId, Totals};
-use crate::hosts::seal::{self, Keys, Secret};
-use crate::hosts::tcp_proof::Proofs;
+use crate::hosts::message::{self, Malformed, Message, Refusal, SessionId};
+use crate::hosts::seal::{self, Keys, Proofs, Secret};
 use crate::hosts::terms::Terms;
 use crate::hosts::token::{Invalid, TOKEN_LIFETIME, Token, TokenKey};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::Time;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// Maximum number of sessions that start, or are refused after a valid token, within the lifetime of a token.
 const STARTS_MAX: usize = 64;
-
-/// Time for which a goodbye is repeated: a sender repeats its bye for 3 s.
-const GOODBYE_TIME: TimeDelta = TimeDelta::from_secs(5);
 
 /// Datagrams that a receiver counted and, but for hellos, dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,6 +42,23 @@ pub struct Counters {
     pub outside_session: u64,
 }
 
+impl Counters {
+    /// Returns the counts of dropped datagrams, and what they were.
+    pub fn dropped(&self) -> [(u64, &'static str); 9] {
+        [
+            (self.strangers, "of no session"),
+            (self.malformed, "malformed"),
+            (self.other_versions, "of other versions"),
+            (self.forged, "with forged tokens"),
+            (self.expired, "with expired tokens"),
+            (self.replayed, "with used tokens"),
+            (self.refused, "refused sessions"),
+            (self.unauthentic, "not authentic"),
+            (self.outside_session, "of other sessions"),
+        ]
+    }
+}
+
 /// What to do after a datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -53,26 +66,19 @@ pub enum Action {
     Drop,
     /// Send these bytes to the source of the datagram.
     Reply(Vec<u8>),
-    /// Call [`Listener::accept`] or [`Listener::refuse`]. The token gives the keys of the session ([`Listener::keys`]).
+    /// Set [`Listener::session`], or call [`Listener::refuse`]. The token gives the keys of the session ([`Listener::keys`]).
     Decide(SessionId, Terms, Token),
-    /// The sender leaves: call [`Listener::end`], then [`Listener::goodbye`].
+    /// The sender of the session repeats its start: accept it again.
+    Repeat,
+    /// The sender of the session leaves: end it.
     Leave,
-}
-
-/// A session that runs or is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Session {
-    peer: SocketAddr,
-    id: SessionId,
 }
 
 /// The state machine.
 pub struct Listener {
     key: TokenKey,
-    /// The session that runs, and the TCP port that is open for it; 0 for none.
-    session: Option<(Session, u16)>,
-    /// The last session that is over, its end, its totals and its summary, to repeat a lost goodbye.
-    ended: Option<(Session, Time, Totals, Vec<u8>)>,
+    /// The sender of the session that runs, and its identifier. `None` ends it.
+    pub session: Option<(SocketAddr, SessionId)>,
     /// Sessions whose start was decided within the lifetime of a token, oldest first.
     started: VecDeque<(Time, SessionId)>,
     /// The last session that was refused after its flows were looked at, to repeat a lost refusal.
@@ -87,7 +93,7 @@ impl Listener {
     /// Creates a listener with a random key, and a secret if sessions are sealed.
     pub fn new(random: [u8; 32], secret: Option<Secret>) -> Self {
         let (key, started) = (TokenKey::new(random), VecDeque::with_capacity(STARTS_MAX));
-        Self { key, session: None, ended: None, started, refused: None, secret, counters: Counters::default() }
+        Self { key, session: None, started, refused: None, secret, counters: Counters::default() }
     }
 
     /// Returns the keys of a session; `None` without a secret.
@@ -95,71 +101,34 @@ impl Listener {
         self.secret.as_ref().map(|secret| secret.receiver(id, token))
     }
 
-    /// Returns whether this address is that of the session.
-    pub fn is_peer(&self, from: SocketAddr) -> bool {
-        self.session.is_some_and(|(session, _)| session.peer == from)
-    }
-
-    /// Returns the identifier of the session.
-    pub fn session(&self) -> Option<SessionId> {
-        self.session.map(|(session, _)| session.id)
-    }
-
     /// Handles a datagram that is not RTP or RTCP of the session.
     pub fn handle(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Action {
+        let counters = &mut self.counters;
         let (id, message) = match message::read(bytes) {
             Ok(read) => read,
             Err(Malformed::Version(id)) => {
-                self.counters.other_versions += 1;
+                counters.other_versions += 1;
                 return Action::Reply(message::write(id, Message::Refuse(Refusal::Version)));
             }
-            Err(Malformed::Foreign) => {
-                self.counters.strangers += 1;
-                return Action::Drop;
-            }
-            Err(Malformed::Content) => {
-                self.counters.malformed += 1;
-                return Action::Drop;
-            }
+            Err(Malformed::Foreign) => return drop_as(&mut counters.strangers),
+            Err(Malformed::Content) => return drop_as(&mut counters.malformed),
         };
-        let session = Session { peer: from, id };
+        let is_running = self.session == Some((from, id));
         match message {
             Message::Hello => {
-                self.counters.hellos += 1;
+                counters.hellos += 1;
                 Action::Reply(message::write(id, Message::Challenge(self.key.make(now, from, id))))
             }
             Message::Start(token, terms) => match self.key.check(now, from, id, &token) {
-                Err(Invalid::Forged) => {
-                    self.counters.forged += 1;
-                    Action::Drop
-                }
-                Err(Invalid::Expired) => {
-                    self.counters.expired += 1;
-                    Action::Drop
-                }
-                Ok(()) => match self.session {
-                    // The answer was lost.
-                    Some((running, port)) if running == session => {
-                        Action::Reply(message::write(id, Message::Accept(port)))
-                    }
-                    _ => self.start(now, id, token, terms),
-                },
+                Err(Invalid::Forged) => drop_as(&mut counters.forged),
+                Err(Invalid::Expired) => drop_as(&mut counters.expired),
+                Ok(()) if is_running => Action::Repeat,
+                Ok(()) => self.start(now, id, token, terms),
             },
-            Message::Bye if self.session.is_some_and(|(running, _)| running == session) => Action::Leave,
-            Message::Bye => match &self.ended {
-                Some((ended, at, totals, summary)) if *ended == session && now - *at <= GOODBYE_TIME => {
-                    Action::Reply(message::write(id, Message::Goodbye(*totals, summary)))
-                }
-                _ => {
-                    self.counters.outside_session += 1;
-                    Action::Drop
-                }
-            },
+            Message::Bye if is_running => Action::Leave,
+            Message::Bye => drop_as(&mut counters.outside_session),
             // Messages that a receiver sends.
-            _ => {
-                self.counters.malformed += 1;
-                Action::Drop
-            }
+            _ => drop_as(&mut counters.malformed),
         }
     }
 
@@ -172,8 +141,7 @@ impl Listener {
             if let Some((_, reason)) = self.refused.filter(|(refused, _)| *refused == id) {
                 return Action::Reply(message::write(id, Message::Refuse(reason)));
             }
-            self.counters.replayed += 1;
-            return Action::Drop;
+            return drop_as(&mut self.counters.replayed);
         }
         if self.session.is_some() || self.started.len() >= STARTS_MAX {
             return Action::Reply(self.refuse(id, Refusal::Busy));
@@ -197,14 +165,8 @@ impl Listener {
     }
 
     /// Returns the proofs of the TCP connection of a session.
-    pub fn proofs(&self, id: SessionId, token: &Token) -> Proofs {
+    pub(crate) fn proofs(&self, id: SessionId, token: &Token) -> Proofs {
         Proofs::new(self.secret.as_ref(), id, token)
-    }
-
-    /// Starts a session for which this TCP port is open, 0 for none, and returns the bytes to send.
-    pub fn accept(&mut self, peer: SocketAddr, id: SessionId, port: u16) -> Vec<u8> {
-        self.session = Some((Session { peer, id }, port));
-        message::write(id, Message::Accept(port))
     }
 
     /// Refuses a session, and returns the bytes to send.
@@ -215,17 +177,12 @@ impl Listener {
         }
         message::write(id, Message::Refuse(reason))
     }
+}
 
-    /// Ends the session, with its totals and a summary of at most [`message::SUMMARY_MAX`] bytes.
-    pub fn end(&mut self, now: Time, totals: Totals, summary: Vec<u8>) {
-        self.ended = self.session.take().map(|(session, _)| (session, now, totals, summary));
-    }
-
-    /// Returns the answer to a bye of the session that was ended last.
-    pub fn goodbye(&self) -> Option<Vec<u8>> {
-        let (session, _, totals, summary) = self.ended.as_ref()?;
-        Some(message::write(session.id, Message::Goodbye(*totals, summary)))
-    }
+/// Counts a datagram that is dropped.
+fn drop_as(counter: &mut u64) -> Action {
+    *counter += 1;
+    Action::Drop
 }
 
 #[cfg(test)]
@@ -264,17 +221,13 @@ mod tests {
     fn a_returned_token_starts_one_session() {
         let (mut listener, now) = (listener(), Time::from_secs(100));
         let token = token(&mut listener, now, peer());
-        assert_eq!(listener.session(), None, "a hello leaves no state");
+        assert_eq!(listener.session, None, "a hello leaves no state");
         assert_eq!(start(&mut listener, now, peer(), token), Action::Decide(ID, terms(), token));
-        let accept = listener.accept(peer(), ID, 9777);
-        assert!(listener.is_peer(peer()));
-        assert_eq!(start(&mut listener, now, peer(), token), Action::Reply(accept), "its answer was lost");
+        listener.session = Some((peer(), ID));
+        assert_eq!(start(&mut listener, now, peer(), token), Action::Repeat, "its answer was lost");
         assert_eq!(listener.handle(now, peer(), &message::write(ID, Message::Bye)), Action::Leave);
-        listener.end(now, Totals { packets: 5, ..Totals::default() }, b"{}".to_vec());
-        let goodbye = listener.goodbye().unwrap();
-        assert_eq!(listener.handle(now, peer(), &message::write(ID, Message::Bye)), Action::Reply(goodbye));
-        let late = now + GOODBYE_TIME + TimeDelta::from_nanos(1);
-        assert_eq!(listener.handle(late, peer(), &message::write(ID, Message::Bye)), Action::Drop);
+        listener.session = None;
+        assert_eq!(listener.handle(now, peer(), &message::write(ID, Message::Bye)), Action::Drop);
         // The same token again.
         assert_eq!(start(&mut listener, now + TOKEN_LIFETIME, peer(), token), Action::Drop);
         assert_eq!(listener.counters.replayed, 1);
@@ -318,14 +271,14 @@ mod tests {
     #[test]
     fn a_second_sender_is_refused() {
         let (mut listener, now) = (listener(), Time::from_secs(100));
-        listener.accept("192.0.2.9:1".parse().unwrap(), SessionId([9; 8]), 0);
+        listener.session = Some(("192.0.2.9:1".parse().unwrap(), SessionId([9; 8])));
         let token = token(&mut listener, now, peer());
         let refusal = message::write(ID, Message::Refuse(Refusal::Busy));
         assert_eq!(start(&mut listener, now, peer(), token), Action::Reply(refusal));
         let bye = message::write(SessionId([9; 8]), Message::Bye);
         assert_eq!(listener.handle(now, peer(), &bye), Action::Drop, "the bye of another address");
         assert_eq!((listener.counters.refused, listener.counters.outside_session), (1, 1));
-        assert!(listener.session().is_some());
+        assert!(listener.session.is_some());
     }
 
     #[test]
@@ -355,11 +308,10 @@ mod tests {
             let token = listener.key.make(now, peer(), id);
             let bytes = message::write(id, Message::Start(token, &terms().to_bytes()));
             match listener.handle(now, peer(), &bytes) {
-                Action::Decide(..) if n < STARTS_MAX => drop(listener.accept(peer(), id, 0)),
+                Action::Decide(..) if n < STARTS_MAX => {}
                 Action::Reply(_) if n == STARTS_MAX => {}
                 other => panic!("session {n}: {other:?}"),
             }
-            listener.end(now, Totals::default(), Vec::new());
         }
         assert_eq!((listener.started.len(), listener.counters.refused), (STARTS_MAX, 1));
     }
@@ -401,7 +353,7 @@ mod tests {
                     // A token is used once.
                     Action::Drop => prop_assert!(!is_valid || decided),
                     Action::Reply(reply) => prop_assert!(reply.len() <= bytes.len() && !is_valid),
-                    Action::Leave => prop_assert!(false, "there is no session to leave"),
+                    Action::Repeat | Action::Leave => prop_assert!(false, "there is no session"),
                 }
             }
         }

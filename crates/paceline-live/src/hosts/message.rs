@@ -5,9 +5,10 @@
 
 use crate::hosts::seal;
 use crate::hosts::token::Token;
+use serde::Serialize;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
 
 /// First bytes of every message.
 const MAGIC: [u8; 4] = *b"PLHO";
@@ -68,13 +69,16 @@ impl Refusal {
 }
 
 /// What a receiver counted over a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// RTP packets that arrived.
+    #[serde(rename = "received_packets")]
     pub packets: u64,
     /// Their bytes, IP and UDP headers included.
+    #[serde(rename = "received_bytes")]
     pub bytes: u64,
     /// Those that were marked as congestion experienced (RFC 3168).
+    #[serde(rename = "marked_packets")]
     pub marked: u64,
     /// Frames that were rendered.
     pub frames: u64,
@@ -132,41 +136,21 @@ pub enum Malformed {
 
 /// Returns the bytes of a message.
 pub fn write(id: SessionId, message: Message<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HELLO_LEN);
-    bytes.extend_from_slice(&MAGIC);
-    bytes.push(VERSION);
-    let kind = match message {
-        Message::Hello => 1,
-        Message::Challenge(_) => 2,
-        Message::Start(..) => 3,
-        Message::Accept(_) => 4,
-        Message::Refuse(_) => 5,
-        Message::Arrivals(_) => 6,
-        Message::Bye => 7,
-        Message::Goodbye(..) => 8,
-    };
-    bytes.push(kind);
-    bytes.extend_from_slice(&id.0);
-    match message {
-        Message::Hello => bytes.resize(HELLO_LEN, 0),
-        Message::Challenge(token) => bytes.extend_from_slice(&token.to_bytes()),
-        Message::Start(token, terms) => {
-            bytes.extend_from_slice(&token.to_bytes());
-            bytes.extend_from_slice(terms);
-        }
-        Message::Refuse(reason) => bytes.push(reason as u8),
-        Message::Arrivals(body) => bytes.extend_from_slice(body),
+    let (kind, body) = match message {
+        Message::Hello => (1, vec![0; HELLO_LEN - HEADER]),
+        Message::Challenge(token) => (2, token.to_bytes().to_vec()),
+        Message::Start(token, terms) => (3, [&token.to_bytes()[..], terms].concat()),
+        Message::Accept(port) => (4, port.to_be_bytes().to_vec()),
+        Message::Refuse(reason) => (5, vec![reason as u8]),
+        Message::Arrivals(body) => (6, body.to_vec()),
+        Message::Bye => (7, Vec::new()),
         Message::Goodbye(totals, summary) => {
-            let Totals { packets, bytes: received, marked, frames, frames_dropped } = totals;
-            for count in [packets, received, marked, frames, frames_dropped] {
-                bytes.extend_from_slice(&count.to_be_bytes());
-            }
-            bytes.extend_from_slice(summary);
+            let Totals { packets, bytes, marked, frames, frames_dropped } = totals;
+            let counts = [packets, bytes, marked, frames, frames_dropped].map(u64::to_be_bytes);
+            (8, [counts.as_flattened(), summary].concat())
         }
-        Message::Accept(port) => bytes.extend_from_slice(&port.to_be_bytes()),
-        Message::Bye => {}
-    }
-    bytes
+    };
+    [&MAGIC[..], &[VERSION, kind], &id.0, &body].concat()
 }
 
 /// Returns whether bytes start as a message does.

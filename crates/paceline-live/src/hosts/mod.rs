@@ -5,35 +5,36 @@
 //! ([`path_log::PathLog`]). A TCP flow may run beside the media ([`tcp_sender`], [`tcp_receiver`]). State machines have no sockets and no
 //! clock; [`sender`] and [`receiver`] drive them (Linux), and [`world::TwoHosts`] is the sender as a world.
 
-pub mod arrivals;
+mod arrivals;
 pub mod caller;
-pub mod diagnosis;
-pub mod drift;
-pub mod flow_number;
+mod diagnosis;
+mod drift;
 #[cfg(target_os = "linux")]
-mod link;
+mod endpoint;
+pub mod flow_number;
 pub mod listener;
 pub mod message;
-pub mod path_log;
+mod path_log;
 pub mod receive_side;
 #[cfg(target_os = "linux")]
 pub mod receiver;
+#[cfg(target_os = "linux")]
+pub mod report;
 pub mod seal;
 #[cfg(target_os = "linux")]
 pub mod send_side;
 #[cfg(target_os = "linux")]
 pub mod sender;
 pub mod session_flow;
-pub mod silence;
-pub mod statistics;
+pub mod session_plan;
+mod statistics;
 pub mod summary;
 #[cfg(target_os = "linux")]
 mod targets;
-pub mod tcp_proof;
 #[cfg(target_os = "linux")]
-pub mod tcp_receiver;
+mod tcp_receiver;
 #[cfg(target_os = "linux")]
-pub mod tcp_sender;
+mod tcp_sender;
 pub mod terms;
 #[cfg(all(test, target_os = "linux"))]
 mod testing;

@@ -37,7 +37,7 @@ struct Sent {
 }
 
 /// What is known of a flow.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct FlowLog {
     /// Packets and bytes that were sent.
     pub sent: Totals,
@@ -49,26 +49,21 @@ pub struct FlowLog {
     differences: Sample,
 }
 
-impl Default for FlowLog {
-    fn default() -> Self {
-        let (sent, received) = (Totals::default(), Totals::default());
-        Self { sent, received, up_to_latest: 0, differences: Sample::coarse() }
-    }
-}
-
 /// Joins packets and arrivals.
+#[derive(Default)]
 pub struct PathLog {
     /// Packets without fate, by number, and the latest packet of each key.
     pending: BTreeMap<u64, Sent>,
     numbers: BTreeMap<PacketKey, u64>,
     next_number: u64,
-    sent: Totals,
+    /// Packets and bytes that were sent.
+    pub sent: Totals,
     /// Send times of the first and the latest packet.
     span: Option<(Time, Time)>,
     /// What is known of each flow.
-    flows: Vec<FlowLog>,
-    /// Highest totals of a report.
-    reported: Totals,
+    pub flows: Vec<FlowLog>,
+    /// What the receiver counted, as far as reports say.
+    pub received: Totals,
     /// Report numbers that were seen, to recognise repetitions, the highest one, and the longest run of numbers that it passed over.
     seen: Window,
     highest_report: u32,
@@ -82,48 +77,26 @@ pub struct PathLog {
     origin: Option<TimeDelta>,
     /// Send time of the latest packet that arrived, and the number of packets up to it.
     latest: Option<Time>,
-    up_to_latest: u64,
+    pub up_to_latest: u64,
     /// Differences of all packets, and the smallest of each interval.
     differences: Sample,
-    minima: Minima,
+    pub minima: Minima,
     /// Events that wait for the fate of earlier packets, in order of time.
     events: BTreeMap<(Time, u64), EventRecord>,
     event_number: u64,
     /// Time of the latest event that was returned.
     returned: Time,
     /// Reported packets that were never sent, whose fate was known, or that cannot have arrived then.
-    unknown: u64,
-    /// Mean variation of the last report.
-    recent: Option<TimeDelta>,
+    pub unknown: u64,
+    /// Mean delay above the smallest one, in the last report.
+    pub recent: Option<TimeDelta>,
 }
 
 impl PathLog {
     /// Creates a log of so many flows, of a session whose handshake had this round-trip time; zero if it is not known.
     pub fn new(rtt: TimeDelta, flows: usize) -> Self {
-        Self {
-            pending: BTreeMap::new(),
-            numbers: BTreeMap::new(),
-            next_number: 0,
-            sent: Totals::default(),
-            span: None,
-            flows: vec![FlowLog::default(); flows],
-            reported: Totals::default(),
-            seen: Window::default(),
-            highest_report: 0,
-            longest_gap: 0,
-            smallest: None,
-            base: rtt.scale(0.5),
-            origin: None,
-            latest: None,
-            up_to_latest: 0,
-            differences: Sample::default(),
-            minima: Minima::default(),
-            events: BTreeMap::new(),
-            event_number: 0,
-            returned: Time::ZERO,
-            unknown: 0,
-            recent: None,
-        }
+        let flow = FlowLog { differences: Sample::coarse(), ..FlowLog::default() };
+        Self { flows: vec![flow; flows], base: rtt.scale(0.5), ..Self::default() }
     }
 
     /// Adds an event that is no packet.
@@ -208,8 +181,8 @@ impl PathLog {
     /// Handles totals of the receiver; those of a peer that reports more than was sent count as far as they are possible.
     pub fn handle_totals(&mut self, totals: &Totals) {
         let limit = |old: u64, new: u64, sent: u64| old.max(new.min(sent));
-        let (old, sent) = (&self.reported, &self.sent);
-        self.reported = Totals {
+        let (old, sent) = (&self.received, &self.sent);
+        self.received = Totals {
             packets: limit(old.packets, totals.packets, sent.packets),
             bytes: limit(old.bytes, totals.bytes, sent.bytes),
             marked: limit(old.marked, totals.marked, sent.packets),
@@ -297,54 +270,23 @@ impl PathLog {
         std::mem::take(&mut self.events).into_values().collect()
     }
 
-    /// Returns packets and bytes that were sent.
-    pub fn sent(&self) -> &Totals {
-        &self.sent
-    }
-
-    /// Returns the number of packets up to the latest that arrived.
-    pub fn packets_up_to_latest(&self) -> u64 {
-        self.up_to_latest
-    }
-
-    /// Returns what the receiver counted, as far as reports say.
-    pub fn received(&self) -> &Totals {
-        &self.reported
-    }
-
     /// Returns the delays above the smallest one.
     pub fn variation(&self) -> Sample {
-        self.differences.above(self.smallest.unwrap_or(TimeDelta::ZERO))
-    }
-
-    /// Returns the smallest differences between arrival and sending.
-    pub fn minima(&self) -> &Minima {
-        &self.minima
-    }
-
-    /// Returns what is known of a flow.
-    pub fn flow(&self, index: usize) -> &FlowLog {
-        &self.flows[index]
+        self.above_smallest(&self.differences)
     }
 
     /// Returns the delays of a flow above the smallest one of the session.
-    pub fn variation_of(&self, index: usize) -> Sample {
-        self.flows[index].differences.above(self.smallest.unwrap_or(TimeDelta::ZERO))
+    pub fn variation_of(&self, flow: usize) -> Sample {
+        self.above_smallest(&self.flows[flow].differences)
     }
 
-    /// Returns the mean delay above the smallest one in the last report.
-    pub fn recent_variation(&self) -> Option<TimeDelta> {
-        self.recent
+    fn above_smallest(&self, differences: &Sample) -> Sample {
+        differences.above(self.smallest.unwrap_or(TimeDelta::ZERO))
     }
 
     /// Returns whether no two reports in a row are missing, so that all frames are known but those of single reports, of 0.1 s each.
     pub fn knows_frames(&self) -> bool {
         self.longest_gap <= 1
-    }
-
-    /// Returns the number of reported packets that were never sent, whose fate was known, or that cannot have arrived then.
-    pub fn unknown(&self) -> u64 {
-        self.unknown
     }
 }
 
@@ -421,7 +363,7 @@ mod tests {
         let lost = |events: &[EventRecord]| events.iter().filter(|e| matches!(e, EventRecord::Dropped { .. })).count();
         assert_eq!((lost(&events), lost(&log.finish())), (1, 0));
         send(&mut log, 102);
-        assert_eq!((log.packets_up_to_latest(), log.sent().packets), (102, 103));
+        assert_eq!((log.up_to_latest, log.sent.packets), (102, 103));
     }
 
     #[test]
@@ -431,13 +373,13 @@ mod tests {
         assert!(!log.handle_report(&report(1, vec![arrival(7, sent, 5)])));
         let lie = Totals { packets: 1000, bytes: u64::MAX, marked: 50, ..Totals::default() };
         log.handle_totals(&lie);
-        assert_eq!(log.unknown(), 1);
-        assert_eq!((log.received().packets, log.received().bytes, log.received().marked), (1, 1000, 1));
+        assert_eq!(log.unknown, 1);
+        assert_eq!((log.received.packets, log.received.bytes, log.received.marked), (1, 1000, 1));
         assert!(log.handle_report(&report(2, vec![arrival(0, sent, 5)])));
         assert!(!log.handle_report(&report(3, vec![arrival(0, sent, 5)])), "the same packet again");
-        assert_eq!(log.unknown(), 2);
+        assert_eq!(log.unknown, 2);
         assert!(!log.handle_report(&report(3, vec![arrival(0, sent, 5)])), "the same report again");
-        assert_eq!(log.unknown(), 2);
+        assert_eq!(log.unknown, 2);
     }
 
     #[test]
@@ -450,7 +392,7 @@ mod tests {
                 assert_eq!(log.handle_report(report), !repetition, "{}", report.number);
             }
         }
-        assert_eq!((log.unknown(), log.flow(0).received.packets), (0, 1000));
+        assert_eq!((log.unknown, log.flows[0].received.packets), (0, 1000));
     }
 
     #[test]
@@ -466,9 +408,9 @@ mod tests {
             let wrong =
                 vec![absurd(1, first), arrival(2, times[2], 5 + limit + 1), arrival(3, times[3], 5 - limit - 1)];
             assert!(!log.handle_report(&report(2, wrong)));
-            assert_eq!(log.unknown(), 3);
+            assert_eq!(log.unknown, 3);
             assert!(log.handle_report(&report(3, vec![arrival(4, times[4], 5 + limit)])));
-            assert_eq!((log.unknown(), log.packets_up_to_latest()), (3, 5));
+            assert_eq!((log.unknown, log.up_to_latest), (3, 5));
             let events = log.finish();
             assert!(events.iter().all(|event| event.at() < Time::from_secs(11)), "{:?}", events.last());
         }
@@ -476,7 +418,7 @@ mod tests {
         let mut log = PathLog::new(TimeDelta::ZERO, 1);
         let times: Vec<Time> = (0..2).map(|n| send(&mut log, n)).collect();
         log.handle_report(&report(1, vec![absurd(0, far), arrival(1, times[1], 5)]));
-        assert_eq!((log.unknown(), log.variation().quantile(1.0)), (1, Some(TimeDelta::ZERO)));
+        assert_eq!((log.unknown, log.variation().quantile(1.0)), (1, Some(TimeDelta::ZERO)));
     }
 
     #[test]
@@ -492,9 +434,9 @@ mod tests {
             if !late {
                 log.handle_totals(&goodbye);
             }
-            assert_eq!((log.received().frames, log.received().frames_dropped), (2, 1), "late: {late}");
+            assert_eq!((log.received.frames, log.received.frames_dropped), (2, 1), "late: {late}");
             log.handle_totals(&Totals { frames: u64::MAX, frames_dropped: u64::MAX, ..goodbye });
-            assert_eq!((log.received().frames, log.received().frames_dropped), (3, 3), "as many as packets");
+            assert_eq!((log.received.frames, log.received.frames_dropped), (3, 3), "as many as packets");
         }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::hosts::arrivals::{Arrival, Recorder, RenderedFrame};
 use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::message::Totals;
+use crate::hosts::message::{self, Message, SessionId, Totals};
+use crate::hosts::send_side::Transmit;
 use crate::hosts::session_flow::SessionFlow;
-use crate::hosts::silence::Liveness;
 use crate::hosts::timers::Timers;
 use crate::hosts::window::SeenNumbers;
 use paceline_netsim::ControllerFailure;
@@ -13,17 +13,6 @@ use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::BTreeMap;
-
-/// What to send: RTCP, or the body of a report of arrivals.
-pub enum Output<'a> {
-    /// RTCP with this ECN field.
-    Rtcp(&'a [u8], Ecn),
-    /// The body of a report of arrivals.
-    Arrivals(&'a [u8]),
-}
-
-/// Sends an output.
-pub type Transmit<'a> = dyn FnMut(Output<'_>) + 'a;
 
 /// A flow and what its receiver counted.
 struct ReceiveFlow {
@@ -45,7 +34,7 @@ pub struct ReceiveSide {
     /// The first failure of a controller, which ends the session.
     pub failure: Option<ControllerFailure>,
     /// The time of the last packet.
-    pub liveness: Liveness,
+    pub heard: Time,
 }
 
 impl ReceiveSide {
@@ -54,9 +43,9 @@ impl ReceiveSide {
         let flow = |flow: SessionFlow| ReceiveFlow { flow: flow.flow, totals: Totals::default() };
         let flows: Vec<ReceiveFlow> = flows.into_iter().map(flow).collect();
         let timers = Timers::new(flows.iter().map(|flow| flow.flow.poll_timeout(now, FlowEnd::Receiver)));
-        let (recorder, liveness) = (Recorder::new(now), Liveness::new(now));
+        let recorder = Recorder::new(now);
         let (seen, first_arrival, failure) = Default::default();
-        Self { flows, timers, first, ssrcs, seen, recorder, first_arrival, failure, liveness }
+        Self { flows, timers, first, ssrcs, seen, recorder, first_arrival, failure, heard: now }
     }
 
     /// Handles a packet that arrived at `at`; `now` is not before an earlier call. Returns whether it is of one of the flows.
@@ -69,17 +58,21 @@ impl ReceiveSide {
         let key = self.ssrcs.key(bytes);
         if let Some(key) = key.filter(|key| self.seen.entry(key.stream).or_default().insert(key.sequence)) {
             self.first_arrival.get_or_insert(at);
-            self.liveness.handle_news(at);
+            self.heard = self.heard.max(at);
             flow.totals.packets += 1;
             flow.totals.bytes += size.as_bytes();
             flow.totals.marked += u64::from(ecn == Ecn::Ce);
-            if let Some(full) = self.recorder.record(Arrival { key, at, ecn }, bytes.len()) {
-                transmit(Output::Arrivals(&full));
-            }
+            let full = self.recorder.record(Arrival { key, at, ecn }, bytes.len());
+            send_reports(self.ssrcs.id, full, transmit);
         }
         flow.flow.handle_packet(now, FlowEnd::Receiver, now, bytes, size, ecn);
         self.drain(now, index, transmit);
         true
+    }
+
+    /// Returns whether there are no flows.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// Handles timers that are due, and sends what is due.
@@ -90,13 +83,16 @@ impl ReceiveSide {
                 self.drain(now, index, transmit);
             }
         }
-        self.recorder.poll_transmit(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
+        if !self.is_empty() {
+            let due = self.recorder.poll_transmit(now);
+            send_reports(self.ssrcs.id, due, transmit);
+        }
     }
 
-    /// Returns the time of the next timer.
-    pub fn poll_timeout(&self) -> Time {
-        let reports = self.recorder.poll_timeout();
-        self.timers.next().map_or(reports, |due| due.min(reports))
+    /// Returns the time of the next timer; `None` without flows.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let reports = (!self.is_empty()).then(|| self.recorder.poll_timeout());
+        self.timers.next().into_iter().chain(reports).min()
     }
 
     /// Returns what arrived, of all flows.
@@ -113,22 +109,25 @@ impl ReceiveSide {
 
     /// Returns the time from the first to the last packet.
     pub fn lasted(&self) -> TimeDelta {
-        self.first_arrival.map_or(TimeDelta::ZERO, |first| self.liveness.last() - first)
+        self.first_arrival.map_or(TimeDelta::ZERO, |first| self.heard - first)
     }
 
     /// Sends every report that was not sent twice, at the end of the session.
     pub fn finish(&mut self, now: Time, transmit: &mut Transmit<'_>) {
-        self.recorder.finish(now).iter().for_each(|report| transmit(Output::Arrivals(report)));
+        if !self.is_empty() {
+            let last = self.recorder.finish(now);
+            send_reports(self.ssrcs.id, last, transmit);
+        }
     }
 
     /// Sends what a flow has due, and records the frames that it rendered.
     fn drain(&mut self, now: Time, index: usize, transmit: &mut Transmit<'_>) {
         let ReceiveFlow { flow, totals } = &mut self.flows[index];
-        let mut datagram = Datagram::new();
+        let (mut datagram, mut full_reports) = (Datagram::new(), Vec::new());
         let reading = flow.clock.at(now);
         if flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
             while flow.receiver.poll_transmit(reading, &mut datagram) {
-                transmit(Output::Rtcp(datagram.bytes(), datagram.ecn));
+                transmit(datagram.bytes(), datagram.ecn);
             }
         }
         while let Some(event) = flow.receiver.poll_event() {
@@ -136,16 +135,21 @@ impl ReceiveSide {
                 totals.frames += 1;
                 totals.frames_dropped += u64::from(dropped);
                 let stream = self.ssrcs.stream_number(self.first + index, stream);
-                if let Some(full) =
-                    self.recorder.record_frame(RenderedFrame { stream, timestamp, size, dropped, at: now })
-                {
-                    transmit(Output::Arrivals(&full));
-                }
+                let full = self.recorder.record_frame(RenderedFrame { stream, timestamp, size, dropped, at: now });
+                full_reports.extend(full);
             }
         }
         if let Err(failure) = flow.check_controller(now, FlowEnd::Receiver) {
             self.failure.get_or_insert(failure);
         }
         self.timers.set(index, flow.poll_timeout(now, FlowEnd::Receiver));
+        send_reports(self.ssrcs.id, full_reports, transmit);
+    }
+}
+
+/// Sends reports of arrivals in the session with this identifier.
+fn send_reports(id: SessionId, reports: impl IntoIterator<Item = Vec<u8>>, transmit: &mut Transmit<'_>) {
+    for report in reports {
+        transmit(&message::write(id, Message::Arrivals(&report)), Ecn::NotEct);
     }
 }

@@ -1,24 +1,23 @@
 //! The receiver, over a UDP socket in real time: one session after the other.
 
-use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::link::Link;
+use crate::hosts::endpoint::{Endpoint, Link, SILENCE, is_silent};
 use crate::hosts::listener::{Action, Counters, Listener};
 use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
-use crate::hosts::receive_side::ReceiveSide;
-use crate::hosts::seal::{self, Open, Secret};
-use crate::hosts::send_side::SendSide;
-use crate::hosts::sender::End;
+use crate::hosts::report::{End, ReceiveReport, rate};
+use crate::hosts::seal::{self, Secret};
 use crate::hosts::session_flow::Flows;
-use crate::hosts::silence::SILENCE;
-use crate::hosts::summary::{Closing, Summary};
-use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession, TcpTotals};
+use crate::hosts::summary::Closing;
+use crate::hosts::tcp_receiver::{TcpReceiver, TcpSession};
 use crate::hosts::terms::Terms;
+use crate::hosts::token::Token;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
+use paceline::Registry;
 use paceline_netsim::ControllerFailure;
+use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::EventRecord;
-use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +31,9 @@ const OVERTIME: TimeDelta = SILENCE;
 /// Time before the end of the media within which a bye counts as one at the end: clocks that differ by 100 ppm are 0.36 s apart after an
 /// hour.
 const END_TOLERANCE: TimeDelta = TimeDelta::from_millis(500);
+
+/// Time for which a goodbye is repeated: a sender repeats its bye for 3 s.
+const GOODBYE_TIME: TimeDelta = TimeDelta::from_secs(5);
 
 /// Interval of progress reports.
 const PROGRESS: TimeDelta = TimeDelta::from_millis(500);
@@ -47,31 +49,6 @@ pub struct ReceiverState {
     pub running: u64,
     /// What arrived in all sessions.
     pub totals: Totals,
-}
-
-/// The result of a session.
-#[derive(Clone, Debug)]
-pub struct ReceiveReport {
-    /// The address of the sender.
-    pub peer: SocketAddr,
-    /// Its terms.
-    pub terms: Terms,
-    /// Why it ended.
-    pub end: End,
-    /// What arrived.
-    pub totals: Totals,
-    /// What arrived of each flow.
-    pub flows: Vec<Totals>,
-    /// What was measured of the flows that this end sent; `None` if there are none.
-    pub back: Option<(Summary, Totals)>,
-    /// What arrived over TCP; `None` if there was no TCP flow.
-    pub tcp: Option<TcpTotals>,
-    /// Time from the first to the last packet.
-    pub lasted: TimeDelta,
-    /// Time for which media were sent: from the start of the session to its end, at most the agreed duration.
-    pub media: TimeDelta,
-    /// Whether the frames of the flows that this end sent are known up to the end.
-    pub knows_frames: bool,
 }
 
 /// A receiver that failed.
@@ -93,8 +70,14 @@ pub struct Receiver<'a> {
     pub key: [u8; 32],
     /// The secret, if sessions are sealed.
     pub secret: Option<Secret>,
-    /// Creates the flows of a session with this identifier, or refuses it. It starts at time zero of its own clock.
-    pub build: &'a dyn Fn(SessionId, &Terms) -> Result<Flows, Refusal>,
+    /// The controllers that sessions may use.
+    pub registry: &'a Registry,
+    /// Highest rate of all flows together that a sender may let this end send.
+    pub max_back_rate: Rate,
+    /// Whether the controllers of these flows emit signals.
+    pub signals: bool,
+    /// Receives the terms of each session that starts, and the plans of the flows that this end sends in it.
+    pub on_start: &'a dyn Fn(&Terms, Vec<FlowPlan>),
     /// Receives the events of the flows that this end sends, on the clock of the session.
     pub on_event: &'a dyn Fn(&EventRecord),
     /// Set to end the session and the receiver.
@@ -140,7 +123,8 @@ impl Receiver<'_> {
             }
             if last >= next_progress {
                 next_progress = last + PROGRESS;
-                let now = server.session.as_ref().map_or(Totals::default(), |session| session.side.totals());
+                let now =
+                    server.session.as_ref().map_or(Totals::default(), |session| session.endpoint.receive.totals());
                 let (counters, running) = (server.listener.counters, u64::from(server.session.is_some()));
                 progress(&ReceiverState { counters, sessions: sessions + running, running, totals: before.plus(&now) });
             }
@@ -163,14 +147,27 @@ impl Receiver<'_> {
     }
 }
 
+impl Receiver<'_> {
+    /// Builds the flows of a session.
+    fn flows(&self, id: SessionId, terms: &Terms) -> Result<Flows, Refusal> {
+        if terms.highest_bps(true) > self.max_back_rate.as_bps().into() {
+            return Err(Refusal::Terms);
+        }
+        let sent = terms.plans(true, true, self.registry).ok_or(Refusal::Unknown)?;
+        let flows = Flows::build(id, terms, false, (&sent, self.signals), self.registry);
+        let flows = flows.map_err(|_| Refusal::Unknown)?;
+        (self.on_start)(terms, sent);
+        Ok(flows)
+    }
+}
+
 /// The state of a receiver.
 struct Server<'a> {
     receiver: &'a Receiver<'a>,
     listener: Listener,
     tcp: TcpReceiver,
     session: Option<Session<'a>>,
-    /// The way to the sender of the last session that is over, to repeat a lost goodbye.
-    over: Option<(Link<'a>, Option<Open>)>,
+    over: Option<Over<'a>>,
     /// The failure of a controller in the session that is over.
     failure: Option<ControllerFailure>,
 }
@@ -178,71 +175,71 @@ struct Server<'a> {
 impl<'a> Server<'a> {
     /// Handles a datagram. Returns the result of a session that its sender left.
     fn handle(&mut self, now: Time, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn) -> Option<ReceiveReport> {
-        if let Some(session) = self.session.as_mut().filter(|session| session.link.peer == from) {
-            let opened = match &mut session.open {
-                None => None,
-                // The handshake may be repeated.
-                Some(_) if matches!(message::read(bytes), Ok((_, Message::Hello | Message::Start(..)))) => None,
-                Some(open) => match open.open(bytes) {
-                    Some(opened) => Some(opened),
-                    None => {
-                        self.listener.counters.unauthentic += 1;
-                        return None;
-                    }
-                },
+        if let Some(session) = self.session.as_mut().filter(|session| session.endpoint.link.peer == from) {
+            // The handshake may be repeated.
+            let is_open = matches!(message::read(bytes), Ok((_, Message::Hello | Message::Start(..))));
+            let opened = if is_open { Some(bytes.into()) } else { session.endpoint.link.open(bytes) };
+            let Some(bytes) = opened else {
+                self.listener.counters.unauthentic += 1;
+                return None;
             };
-            let bytes = opened.as_deref().unwrap_or(bytes);
-            return if session.handle(now, at, bytes, ecn) { None } else { self.handle_control(now, from, bytes) };
+            let (now_there, at) = (session.time(now), session.time(at));
+            let is_handled = session.endpoint.handle(now_there, at, &bytes, ecn);
+            return if is_handled { None } else { self.handle_control(now, from, &bytes) };
         }
-        let over = self.over.as_mut().filter(|(link, _)| link.peer == from && seal::is_sealed(bytes));
-        let opened = over.and_then(|(_, open)| open.as_mut()?.open(bytes));
-        self.handle_control(now, from, opened.as_deref().unwrap_or(bytes))
+        let over = self.over.as_mut().filter(|over| over.link.peer == from && now - over.at <= GOODBYE_TIME);
+        if let Some(Over { link, goodbye, .. }) = over
+            && let Some(opened) = link.open(bytes)
+            && message::read(&opened) == Ok((link.id, Message::Bye))
+        {
+            link.transmit(goodbye, Ecn::NotEct);
+            return None;
+        }
+        self.handle_control(now, from, bytes)
     }
 
     /// Handles a datagram that is not a packet of the session. Returns the result of a session that its sender left.
     fn handle_control(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<ReceiveReport> {
         let socket = self.receiver.socket;
-        let reply = match self.listener.handle(now, from, bytes) {
-            Action::Drop => return None,
-            Action::Reply(bytes) => bytes,
-            Action::Decide(id, terms, token) => match (self.receiver.build)(id, &terms) {
-                Ok(flows) => {
-                    let proofs = terms.tcp.then(|| self.listener.proofs(id, &token));
-                    let open = |proofs| self.tcp.open(socket.address()?, from.ip(), proofs);
-                    match proofs.map(open).transpose() {
-                        Ok(tcp) => {
-                            let (seal, open) =
-                                self.listener.keys(id, &token).map(|keys| (keys.seal, keys.open)).unzip();
-                            let link = Link { socket, peer: from, id, seal };
-                            let port = tcp.as_ref().map_or(0, TcpSession::port);
-                            self.session = Some(Session::new(link, open, terms, flows, tcp, (now, token.age(now))));
-                            self.listener.accept(from, id, port)
-                        }
-                        Err(_) => self.listener.refuse(id, Refusal::Tcp),
-                    }
+        match self.listener.handle(now, from, bytes) {
+            Action::Drop => {}
+            Action::Reply(bytes) => socket.send(from, &bytes, Ecn::NotEct),
+            Action::Repeat => self.session.iter().for_each(Session::accept),
+            Action::Decide(id, terms, token) => match self.start(now, from, id, terms, &token) {
+                Ok(session) => {
+                    self.listener.session = Some((from, id));
+                    session.accept();
+                    self.session = Some(session);
                 }
-                Err(reason) => self.listener.refuse(id, reason),
+                Err(reason) => socket.send(from, &self.listener.refuse(id, reason), Ecn::NotEct),
             },
             Action::Leave => {
                 let is_early = self.session.as_ref()?.media_left(now) > END_TOLERANCE;
-                let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete })?;
-                if let (Some((link, _)), Some(goodbye)) = (&self.over, self.listener.goodbye()) {
-                    link.transmit(&goodbye, Ecn::NotEct);
+                let report = self.end(now, if is_early { End::PeerLeft } else { End::Complete });
+                if let Some(Over { link, goodbye, .. }) = &self.over {
+                    link.transmit(goodbye, Ecn::NotEct);
                 }
-                return Some(report);
+                return report;
             }
-        };
-        // Answers within a session are sealed if it is.
-        let link = match message::read(&reply) {
-            Ok((_, Message::Accept(_))) => self.session.as_ref().map(|session| &session.link),
-            Ok((_, Message::Goodbye(..))) => self.over.as_ref().map(|(link, _)| link),
-            _ => None,
-        };
-        match link.filter(|link| link.peer == from) {
-            Some(link) => drop(link.transmit(&reply, Ecn::NotEct)),
-            None => socket.send(from, &reply, Ecn::NotEct),
         }
         None
+    }
+
+    /// Starts a session.
+    fn start(
+        &self,
+        now: Time,
+        from: SocketAddr,
+        id: SessionId,
+        terms: Terms,
+        token: &Token,
+    ) -> Result<Session<'a>, Refusal> {
+        let (socket, flows) = (self.receiver.socket, self.receiver.flows(id, &terms)?);
+        let open = || self.tcp.open(socket.address()?, from.ip(), self.listener.proofs(id, token));
+        let tcp = terms.tcp.then(open).transpose().map_err(|_| Refusal::Tcp)?;
+        let link = Link { socket, peer: from, id, keys: self.listener.keys(id, token) };
+        let endpoint = Endpoint::new(link, &terms, flows, false, token.age(now));
+        Ok(Session { endpoint, terms, tcp, started: now })
     }
 
     /// Handles timers that are due. Returns the result of a session that is over.
@@ -255,28 +252,28 @@ impl<'a> Server<'a> {
 
     /// Returns the failure of a controller of the session, or of the last one if that is over.
     fn take_failure(&mut self) -> Option<ControllerFailure> {
-        self.failure.take().or_else(|| self.session.as_mut().and_then(Session::take_failure))
+        self.failure.take().or_else(|| self.session.as_mut()?.endpoint.take_failure())
     }
 
     /// Ends the session before its sender does, and returns its result.
     fn leave(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let report = self.end(now, end);
         // The sender learns of it; if this is lost, its silence rule applies.
-        if let Some((link, _)) = &self.over {
-            link.send(Message::Bye);
-        }
+        self.over.iter().for_each(|over| over.link.send(Message::Bye));
         report
     }
 
     /// Ends the session and returns its result.
     fn end(&mut self, now: Time, end: End) -> Option<ReceiveReport> {
         let mut over = self.session.take()?;
-        self.failure = self.failure.take().or_else(|| over.take_failure());
+        self.failure = self.failure.take().or_else(|| over.endpoint.take_failure());
         // A lost answer to the start does no harm to the next session, whose keys are others.
         let report = over.finish(now, end, self.receiver.on_event);
-        let closing = Closing { back: over.summary(now), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
-        self.listener.end(now, over.side.totals(), closing.to_bytes());
-        self.over = Some((over.link, over.open));
+        let closing = Closing { back: report.back.clone(), tcp_bytes: report.tcp.and_then(|tcp| tcp.bytes) };
+        self.listener.session = None;
+        let link = over.endpoint.link;
+        let goodbye = message::write(link.id, Message::Goodbye(report.totals, &closing.to_bytes()));
+        self.over = Some(Over { link, goodbye, at: now });
         Some(report)
     }
 
@@ -297,36 +294,26 @@ impl<'a> Server<'a> {
     }
 }
 
+/// The last session that is over. A lost goodbye is repeated.
+struct Over<'a> {
+    link: Link<'a>,
+    goodbye: Vec<u8>,
+    at: Time,
+}
+
 /// A session that runs. Its methods take times of the receiver's clock; its flows have a clock that starts with it.
 struct Session<'a> {
-    link: Link<'a>,
-    /// Opens sealed datagrams; `None` if the session is not sealed.
-    open: Option<Open>,
+    endpoint: Endpoint<'a>,
     terms: Terms,
-    side: ReceiveSide,
-    /// The flows of the other direction.
-    back: Option<SendSide>,
     /// The TCP flow beside them.
     tcp: Option<TcpSession>,
     started: Time,
 }
 
-impl<'a> Session<'a> {
-    /// Creates a session that starts now, after a handshake with this round-trip time.
-    fn new(
-        link: Link<'a>,
-        open: Option<Open>,
-        terms: Terms,
-        flows: Flows,
-        tcp: Option<TcpSession>,
-        (now, rtt): (Time, TimeDelta),
-    ) -> Self {
-        let (count, duration) = (flows.forward.len(), terms.duration());
-        let ssrcs = || Ssrcs::of_session(link.id, &terms);
-        let back =
-            (!flows.back.is_empty()).then(|| SendSide::new(ssrcs(), flows.back, count, Time::ZERO, duration, rtt));
-        let side = ReceiveSide::new(ssrcs(), flows.forward, 0, Time::ZERO);
-        Self { link, open, terms, side, back, tcp, started: now }
+impl Session<'_> {
+    /// Accepts it, with its TCP port.
+    fn accept(&self) {
+        self.endpoint.link.send(Message::Accept(self.tcp.as_ref().map_or(0, TcpSession::port)));
     }
 
     /// Returns a time on the clock of the session.
@@ -334,43 +321,12 @@ impl<'a> Session<'a> {
         Time::ZERO + (at - self.started)
     }
 
-    /// Handles a datagram of the peer that arrived at `at`; `now` is not before an earlier call. Returns whether it is RTP, RTCP or a
-    /// report of arrivals of this session.
-    fn handle(&mut self, now: Time, at: Time, bytes: &[u8], ecn: Ecn) -> bool {
-        let (now, at) = (self.time(now), self.time(at));
-        if message::is_message(bytes) {
-            let (Some(back), Ok((other, Message::Arrivals(body)))) = (&mut self.back, message::read(bytes)) else {
-                return false;
-            };
-            let is_ours = other == self.link.id;
-            if is_ours {
-                back.handle_report(now, body);
-            }
-            return is_ours;
-        }
-        let link = &self.link;
-        match &mut self.back {
-            Some(back) if back.is_feedback(bytes) => {
-                back.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn));
-                true
-            }
-            _ => self.side.handle_packet(now, at, bytes, ecn, &mut |output| link.transmit_output(output)),
-        }
-    }
-
     fn handle_timeout(&mut self, now: Time, on_event: &dyn Fn(&EventRecord)) {
-        let (now, link) = (self.time(now), &self.link);
-        self.side.handle_timeout(now, &mut |output| link.transmit_output(output));
-        if let Some(back) = &mut self.back {
-            back.handle_timeout(now, &mut |bytes, ecn| link.transmit(bytes, ecn));
-            while let Some(event) = back.log.poll_event(now) {
-                on_event(&event);
-            }
+        let now = self.time(now);
+        self.endpoint.handle_timeout(now);
+        while let Some(event) = self.endpoint.send.log.poll_event(now) {
+            on_event(&event);
         }
-    }
-
-    fn take_failure(&mut self) -> Option<ControllerFailure> {
-        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
     }
 
     /// Returns the time until the media end; negative after that.
@@ -379,49 +335,43 @@ impl<'a> Session<'a> {
     }
 
     fn timeout(&self, now: Time) -> Time {
-        let back = self.back.as_ref().filter(|_| self.media_left(now).is_positive());
-        let due = self.side.poll_timeout();
-        let due = back.and_then(SendSide::poll_timeout).map_or(due, |back| due.min(back));
-        self.started + (due - Time::ZERO)
+        let Endpoint { send, receive, .. } = &self.endpoint;
+        let sent = send.poll_timeout().filter(|_| self.media_left(now).is_positive());
+        let due = sent.into_iter().chain(receive.poll_timeout()).min();
+        due.map_or(now + POLL_INTERVAL, |due| self.started + (due - Time::ZERO))
     }
 
     /// Returns why the session is over; `None` if it is not.
     fn end(&self, now: Time) -> Option<End> {
         let (left, now) = (self.media_left(now), self.time(now));
-        let is_unheard = self.back.as_ref().is_some_and(|back| left.is_positive() && back.liveness.is_silent(now));
-        if self.side.liveness.is_silent(now) || is_unheard {
+        let Endpoint { send, receive, .. } = &self.endpoint;
+        let is_unheard = !send.is_empty() && left.is_positive() && is_silent(send.heard, now);
+        if is_silent(receive.heard, now) || is_unheard {
             return Some(End::Silence);
         }
         (left <= TimeDelta::ZERO - OVERTIME).then_some(End::Complete)
     }
 
-    /// Returns the time for which media were sent.
-    fn media(&self, now: Time) -> TimeDelta {
-        (self.time(now) - Time::ZERO).min(self.terms.duration())
-    }
-
-    /// Returns what was measured of the flows that this end sent; `None` if there are none.
-    fn summary(&mut self, now: Time) -> Option<Summary> {
-        let end = Time::ZERO + self.media(now);
-        self.back.as_mut().map(|back| back.summary(end))
-    }
-
     fn finish(&mut self, now: Time, end: End, on_event: &dyn Fn(&EventRecord)) -> ReceiveReport {
-        let (time, link) = (self.time(now), &self.link);
-        self.side.finish(time, &mut |output| link.transmit_output(output));
-        let summary = self.summary(now);
-        self.back.iter_mut().flat_map(|back| back.log.finish()).for_each(|event| on_event(&event));
+        let now = self.time(now);
+        self.endpoint.finish(now);
+        let Endpoint { link, send, receive } = &mut self.endpoint;
+        let media = (now - Time::ZERO).min(self.terms.duration());
+        let back = (!send.is_empty()).then(|| send.summary(Time::ZERO + media));
+        send.log.finish().iter().for_each(on_event);
+        let (totals, lasted) = (receive.totals(), receive.lasted());
         ReceiveReport {
-            peer: self.link.peer,
+            peer: link.peer,
             terms: self.terms.clone(),
             end,
-            totals: self.side.totals(),
-            flows: self.side.flow_totals(),
-            back: summary.zip(self.back.as_ref().map(|back| *back.log.received())),
+            totals,
+            received_bps: if lasted.is_positive() { rate(totals.bytes, lasted) } else { 0.0 },
+            lasted_s: lasted.as_secs_f64(),
+            flows: receive.flow_totals(),
             tcp: self.tcp.as_mut().map(TcpSession::finish),
-            lasted: self.side.lasted(),
-            media: self.media(now),
-            knows_frames: end != End::Silence && self.back.as_ref().is_none_or(|back| back.log.knows_frames()),
+            back,
+            media,
+            knows_frames: end != End::Silence && (send.is_empty() || send.log.knows_frames()),
         }
     }
 }
@@ -431,7 +381,6 @@ mod tests {
     use super::*;
     use crate::hosts::terms::tests::terms;
     use crate::hosts::testing;
-    use crate::hosts::token::Token;
     use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
     use std::sync::mpsc;
     use std::thread;
@@ -478,19 +427,10 @@ mod tests {
     }
 
     /// Serves sessions until `count` are over. Returns why each ended.
-    fn serve(socket: &Socket, count: usize, on_build: &dyn Fn()) -> Vec<End> {
-        let build = |id, _: &Terms| {
-            on_build();
-            Ok(Flows { forward: vec![testing::flow(id, 0, "googcc")], back: Vec::new() })
-        };
-        let receiver = Receiver {
-            socket,
-            key: [1; 32],
-            secret: None,
-            build: &build,
-            on_event: &|_| (),
-            stop: &AtomicBool::new(false),
-        };
+    fn serve(socket: &Socket, count: usize, on_start: &dyn Fn()) -> Vec<End> {
+        let (registry, stop) = (testing::registry(), AtomicBool::new(false));
+        let on_start = |_: &Terms, _| on_start();
+        let receiver = Receiver { on_start: &on_start, ..testing::receiver(socket, &registry, &stop) };
         let mut ends = Vec::new();
         receiver.run(&mut |report| (ends.push(report.end), ends.len() < count).1, &mut |_| ()).unwrap();
         ends
@@ -506,8 +446,11 @@ mod tests {
             client.start(id, client.token(id), duration_ms);
             client.wait(|message| matches!(message, Message::Accept(0)));
             thread::sleep(Duration::from_millis(if n == 2 { duration_ms } else { 0 }));
-            client.send(id, Message::Bye);
-            client.wait(|message| matches!(message, Message::Goodbye(..)));
+            // A repeated bye gets the same goodbye.
+            for _ in 0..2 {
+                client.send(id, Message::Bye);
+                client.wait(|message| matches!(message, Message::Goodbye(..)));
+            }
         }
         assert_eq!(ends.join().unwrap(), [End::PeerLeft, End::Complete]);
     }
@@ -519,11 +462,11 @@ mod tests {
         let (building, is_building) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel();
         let receiver = thread::spawn(move || {
-            let on_build = || {
+            let on_start = || {
                 building.send(()).unwrap();
                 may_go_on.recv().unwrap();
             };
-            serve(&socket, 1, &on_build)
+            serve(&socket, 1, &on_start)
         });
         let (first, second) = (SessionId([1; 8]), SessionId([2; 8]));
         let tokens = [client.token(first), client.token(second)];

@@ -47,16 +47,6 @@ impl Secret {
         Keys { seal: Seal::new(&back), open: Open::new(&out) }
     }
 
-    /// Returns what stands in for the secret in proofs of sessions without one. It is public.
-    pub(crate) fn none() -> Self {
-        Self(blake3::derive_key("paceline 2026 hosts without secret", b""))
-    }
-
-    /// Derives the proofs of the TCP connection of a session: of its sender and of its receiver.
-    pub(crate) fn proofs(&self, id: SessionId, token: &Token) -> [blake3::Hash; 2] {
-        [2, 3].map(|purpose| self.hash(purpose, id, token))
-    }
-
     fn derive(&self, id: SessionId, token: &Token) -> [[u8; blake3::KEY_LEN]; 2] {
         [0, 1].map(|direction| *self.hash(direction, id, token).as_bytes())
     }
@@ -67,6 +57,26 @@ impl Secret {
         hasher.update(&id.0);
         hasher.update(&token.to_bytes());
         hasher.finalize()
+    }
+}
+
+/// What the ends of the TCP connection of a session prove to each other with its first bytes. Without a secret, a proof shows only that its end
+/// knows the handshake. Hashes are compared in constant time.
+pub(crate) struct Proofs {
+    /// The first bytes of the sender.
+    pub(crate) request: blake3::Hash,
+    /// The only bytes of the receiver, which answer them.
+    pub(crate) answer: blake3::Hash,
+}
+
+impl Proofs {
+    pub(crate) const LEN: usize = blake3::OUT_LEN;
+
+    /// Derives the proofs of a session.
+    pub(crate) fn new(secret: Option<&Secret>, id: SessionId, token: &Token) -> Self {
+        let public = Secret(blake3::derive_key("paceline 2026 hosts without secret", b""));
+        let [request, answer] = [2, 3].map(|purpose| secret.unwrap_or(&public).hash(purpose, id, token));
+        Self { request, answer }
     }
 }
 
@@ -204,5 +214,22 @@ mod tests {
     fn short_secrets_are_refused() {
         assert!(Secret::new(b"  15 bytes long  \n").is_none());
         assert!(Secret::new(b"16 bytes or more").is_some());
+    }
+
+    #[test]
+    fn proofs_belong_to_one_session_one_secret_and_one_direction() {
+        let secret = |text: &str| Secret::new(text.as_bytes()).unwrap();
+        let (one, other) = (secret("the secret of one end"), secret("that of the other end"));
+        let ours = Proofs::new(Some(&one), ID, &token(1));
+        let again = Proofs::new(Some(&one), ID, &token(1));
+        assert!((ours.request, ours.answer) == (again.request, again.answer) && ours.request != ours.answer);
+        for others in [
+            Proofs::new(Some(&other), ID, &token(1)),
+            Proofs::new(None, ID, &token(1)),
+            Proofs::new(Some(&one), SessionId([2; 8]), &token(1)),
+            Proofs::new(Some(&one), ID, &token(2)),
+        ] {
+            assert!(ours.request != others.request && ours.answer != others.answer);
+        }
     }
 }

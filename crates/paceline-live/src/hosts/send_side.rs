@@ -3,10 +3,9 @@
 use crate::hosts::arrivals::{RenderedFrame, Report};
 use crate::hosts::drift::{Drift, Minima, drift};
 use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::message::Totals;
 use crate::hosts::path_log::PathLog;
+use crate::hosts::report::{FlowReport, Measured};
 use crate::hosts::session_flow::SessionFlow;
-use crate::hosts::silence::Liveness;
 use crate::hosts::statistics::Sample;
 use crate::hosts::summary::Summary;
 use crate::hosts::targets::Targets;
@@ -25,6 +24,7 @@ pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) -> bool + 'a;
 
 /// A flow and what its sender measured.
 struct SendFlow {
+    id: String,
     flow: MediaFlow,
     start: Time,
     /// Nothing is sent from then on.
@@ -38,26 +38,6 @@ struct SendFlow {
     reported_frames: u64,
 }
 
-/// The result of a flow.
-pub struct FlowReport {
-    /// Packets and bytes that were sent.
-    pub sent: Totals,
-    /// Packets, bytes and marks of which reports of the receiver say that they arrived.
-    pub received: Totals,
-    /// Packets up to the latest one that arrived.
-    pub known_packets: u64,
-    /// Median, 95th and 99th percentile of the delays above the smallest one of the session, ms.
-    pub variation_ms: [Option<f64>; 3],
-    /// Median, 95th and 99th percentile of round-trip times of receiver reports, ms.
-    pub rtt_ms: [Option<f64>; 3],
-    /// Time from its start to its last media.
-    pub lasted: TimeDelta,
-    /// Mean target over that time.
-    pub target: Rate,
-    /// Mean target over the second half of the planned duration of the session; zero while the flow is not active.
-    pub late_target: Rate,
-}
-
 /// The flows that an end sends.
 pub struct SendSide {
     flows: Vec<SendFlow>,
@@ -68,7 +48,7 @@ pub struct SendSide {
     /// What reports of arrivals say.
     pub log: PathLog,
     /// The time at which the peer last reported an arrival.
-    pub liveness: Liveness,
+    pub heard: Time,
     /// Lateness of timers.
     pub lateness: Lateness,
     /// Round-trip times of receiver reports, of all flows.
@@ -124,7 +104,8 @@ impl SendSide {
         rtt: TimeDelta,
     ) -> Self {
         let (count, end) = (flows.len(), start + duration);
-        let flow = |SessionFlow { flow, start: begins, stop }| SendFlow {
+        let flow = |SessionFlow { id, flow, start: begins, stop }| SendFlow {
+            id,
             flow,
             start: start + begins,
             end: end.min(start + stop),
@@ -142,7 +123,7 @@ impl SendSide {
             first,
             ssrcs,
             log: PathLog::new(rtt, count),
-            liveness: Liveness::new(start),
+            heard: start,
             lateness: lateness::empty(),
             rtt: Sample::default(),
             round_trips: Minima::default(),
@@ -154,6 +135,11 @@ impl SendSide {
             start,
             end,
         }
+    }
+
+    /// Returns whether there are no flows.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
     }
 
     /// Lets [`take_taps`](Self::take_taps) return packets.
@@ -169,7 +155,7 @@ impl SendSide {
     fn tap(&mut self, at: Time, flow: usize, class: PacketClass, datagram: &Datagram) {
         if let Some(taps) = &mut self.taps {
             // RTCP is not among the events, so it has the number of the packet before it.
-            let packet = self.log.sent().packets.saturating_sub(1);
+            let packet = self.log.sent.packets.saturating_sub(1);
             let packet = PacketRecord { packet, flow: FlowId(flow as u16), class, size: datagram.size() };
             taps.push(Tapped { at, packet, datagram: datagram.clone() });
         }
@@ -216,7 +202,7 @@ impl SendSide {
             return;
         }
         if self.log.handle_report(&report) {
-            self.liveness.handle_news(now);
+            self.heard = self.heard.max(now);
         }
         let possible = report.frames.iter().filter(|frame| self.handle_frame(now, frame)).count();
         self.malformed += u64::from(possible < report.frames.len());
@@ -232,7 +218,7 @@ impl SendSide {
         let RenderedFrame { timestamp, size, dropped, .. } = *frame;
         let flow = &mut self.flows[index];
         let reported = flow.reported_frames + 1 + u64::from(dropped);
-        if reported > self.log.flow(index).sent.packets + flow.refused_frames {
+        if reported > self.log.flows[index].sent.packets + flow.refused_frames {
             return false;
         }
         flow.reported_frames = reported;
@@ -303,7 +289,7 @@ impl SendSide {
 
     /// Returns the drift between the clocks of the two hosts; `None` if none is seen.
     pub fn drift(&self) -> Option<Drift> {
-        drift(self.log.minima(), &self.round_trips)
+        drift(&self.log.minima, &self.round_trips)
     }
 
     /// Returns the sum of the targets.
@@ -321,38 +307,28 @@ impl SendSide {
         self.flows.iter().map(|flow| flow.loss).fold(0.0, f64::max)
     }
 
-    /// Returns the measures of all flows together.
+    /// Returns the measures of all flows together, up to the end of the media.
     pub fn summary(&mut self, end: Time) -> Summary {
         let targets = self.flows.iter_mut().map(|flow| flow.targets.means(end).0.as_bps()).sum();
-        Summary {
-            sent_packets: self.log.sent().packets,
-            sent_bytes: self.log.sent().bytes,
-            known_packets: self.log.packets_up_to_latest(),
-            received_packets: self.log.received().packets,
-            target_bps: targets,
-            delay_variation_ms: self.log.variation().percentiles_ms(),
-            rtt_ms: self.rtt.above(TimeDelta::ZERO).percentiles_ms(),
-        }
+        let (log, known) = (&self.log, self.log.up_to_latest);
+        Summary::new(&log.sent, &log.received, known, targets, [&log.variation(), &self.rtt.above(TimeDelta::ZERO)])
+    }
+
+    /// Returns the sum of the mean targets in the second half of the planned duration. That of a flow which is not active is zero.
+    pub fn late_target(&mut self, end: Time) -> Rate {
+        Rate::from_bps(self.flows.iter_mut().map(|flow| flow.targets.means(end).1.as_bps()).sum())
     }
 
     /// Returns the result of each flow at the end of the media.
     pub fn finish(&mut self, end: Time) -> Vec<FlowReport> {
         let (log, start) = (&self.log, self.start);
         let report = |(index, flow): (usize, &mut SendFlow)| {
-            let (target, late_target) = flow.targets.means(end);
             let lasted = (end.min(flow.end) - flow.start).max(TimeDelta::ZERO);
             let life = (end - start).as_secs_f64() / lasted.as_secs_f64().max(1e-9);
-            let seen = log.flow(index);
-            FlowReport {
-                sent: seen.sent,
-                received: seen.received,
-                known_packets: seen.up_to_latest,
-                variation_ms: log.variation_of(index).percentiles_ms(),
-                rtt_ms: flow.rtt.above(TimeDelta::ZERO).percentiles_ms(),
-                lasted,
-                target: target.scale(life),
-                late_target,
-            }
+            let (target, seen) = (flow.targets.means(end).0.scale(life), &log.flows[index]);
+            let times = [&log.variation_of(index), &flow.rtt.above(TimeDelta::ZERO)];
+            let summary = Summary::new(&seen.sent, &seen.received, seen.up_to_latest, target.as_bps(), times);
+            FlowReport { id: flow.id.clone(), measured: Measured::new(&summary, lasted) }
         };
         self.flows.iter_mut().enumerate().map(report).collect()
     }
@@ -368,42 +344,67 @@ impl SendFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::message::SessionId;
-    use crate::hosts::receive_side::{Output, ReceiveSide};
+    use crate::hosts::message::{self, Message, SessionId};
+    use crate::hosts::receive_side::ReceiveSide;
     use crate::hosts::testing;
     use paceline_units::StreamId;
+    use paceline_wire::is_rtcp;
 
     const ID: SessionId = SessionId([4; 8]);
+
+    /// Both ends of a flow under `googcc`, and what is under way between them.
+    struct Ends {
+        side: SendSide,
+        receiver: ReceiveSide,
+        media: Vec<(Time, Vec<u8>)>,
+        answers: Vec<Vec<u8>>,
+    }
+
+    impl Ends {
+        /// The receiver's clock is ahead by `offset`.
+        fn new(duration: TimeDelta, rtt: TimeDelta, offset: TimeDelta) -> Self {
+            let flow = || vec![testing::flow(ID, "googcc")];
+            Self {
+                side: SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, duration, rtt),
+                receiver: ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset),
+                media: Vec::new(),
+                answers: Vec::new(),
+            }
+        }
+
+        /// Delivers packets that were sent `delay` before, at `there` on the receiver's clock, and what the receiver sent in the last step.
+        fn step(&mut self, now: Time, there: Time, delay: TimeDelta) {
+            let Self { side, receiver, media, answers } = self;
+            for datagram in answers.drain(..) {
+                match message::read(&datagram) {
+                    Ok((ID, Message::Arrivals(body))) => side.handle_report(now, body),
+                    _ => side.handle_rtcp(now, &datagram, Ecn::NotEct, &mut |_, _| true),
+                }
+            }
+            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
+            let answer = &mut |bytes: &[u8], _| (answers.push(bytes.to_vec()), true).1;
+            let arrived = media.iter().take_while(|(sent, _)| *sent + delay <= now).count();
+            for (_, packet) in media.drain(..arrived) {
+                assert!(receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer));
+            }
+            receiver.handle_timeout(there, answer);
+        }
+    }
 
     #[test]
     fn nothing_is_sent_or_decided_after_the_end_however_late_the_wake_up_is() {
         let ms = Time::from_millis;
-        let mut side = SendSide::new(
-            testing::ssrcs(ID),
-            vec![testing::flow(ID, 0, "googcc")],
-            0,
-            ms(0),
-            TimeDelta::from_millis(1999),
-            TimeDelta::ZERO,
-        );
-        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), vec![testing::flow(ID, 0, "googcc")], 0, ms(0));
-        let (mut media, mut feedback) = (Vec::new(), Vec::new());
+        let mut ends = Ends::new(TimeDelta::from_millis(1999), TimeDelta::ZERO, TimeDelta::ZERO);
+        let mut feedback = Vec::new();
         for now in (0..1990).step_by(10).map(ms) {
-            side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
-            for packet in media.drain(..) {
-                receiver.handle_packet(now, now, &packet, Ecn::NotEct, &mut |_| ());
-            }
-            receiver.handle_timeout(now, &mut |output| {
-                if let Output::Rtcp(bytes, _) = output {
-                    feedback.push(bytes.to_vec());
-                }
-            });
+            ends.step(now, now, TimeDelta::ZERO);
             // The last feedback arrives after the end.
-            if now < ms(1900) {
-                feedback.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
+            if now >= ms(1900) {
+                feedback.extend(ends.answers.drain(..).filter(|bytes| is_rtcp(bytes)));
             }
         }
-        assert!(side.log.sent().packets > 100 && !feedback.is_empty());
+        let mut side = ends.side;
+        assert!(side.log.sent.packets > 100 && !feedback.is_empty());
         assert!(side.poll_timeout().is_some_and(|due| due < ms(2000)), "a timer is due before the wake-up");
         let late = |_: &[u8], _| panic!("a packet after the end");
         for rtcp in &feedback {
@@ -418,30 +419,12 @@ mod tests {
     #[test]
     fn the_drift_of_the_receivers_clock_is_seen() {
         for ppm in [100, 0, -100] {
-            let length = TimeDelta::from_secs(30);
-            let flow = || vec![testing::flow(ID, 0, "googcc")];
-            let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, TimeDelta::ZERO);
-            let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO);
-            let (mut media, mut rtcp): (Vec<Vec<u8>>, Vec<Vec<u8>>) = Default::default();
-            let mut reports: Vec<Report> = Vec::new();
+            let mut ends = Ends::new(TimeDelta::from_secs(30), TimeDelta::ZERO, TimeDelta::ZERO);
             for now in (0..29_000).step_by(5).map(Time::from_millis) {
                 let there = now + TimeDelta::from_nanos((now - Time::ZERO).as_nanos() / 1_000_000 * ppm);
-                // Everything takes 5 ms.
-                rtcp.drain(..).for_each(|rtcp| side.handle_rtcp(now, &rtcp, Ecn::NotEct, &mut |_, _| true));
-                for report in reports.drain(..) {
-                    side.log.handle_report(&report);
-                }
-                let answer = &mut |output: Output<'_>| match output {
-                    Output::Rtcp(bytes, _) => rtcp.push(bytes.to_vec()),
-                    Output::Arrivals(bytes) => reports.push(Report::read(bytes).unwrap()),
-                };
-                for packet in media.drain(..) {
-                    receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer);
-                }
-                receiver.handle_timeout(there, answer);
-                side.handle_timeout(now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+                ends.step(now, there, TimeDelta::from_millis(5));
             }
-            let seen = side.drift().map_or(0.0, |drift| drift.ppm);
+            let seen = ends.side.drift().map_or(0.0, |drift| drift.ppm);
             assert!((seen - ppm as f64).abs() < 2.0, "{ppm}: {seen}");
         }
     }
@@ -449,12 +432,7 @@ mod tests {
     #[test]
     fn rendered_frames_become_events_in_order_of_time() {
         let (length, offset) = (TimeDelta::from_secs(3), TimeDelta::from_secs(1000));
-        let flow = || vec![testing::flow(ID, 0, "googcc")];
-        let rtt = TimeDelta::from_millis(40);
-        let mut side = SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, length, rtt);
-        let mut receiver = ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset);
-        let mut media: Vec<(Time, Vec<u8>)> = Vec::new();
-        let mut reports: Vec<Vec<u8>> = Vec::new();
+        let mut ends = Ends::new(length, TimeDelta::from_millis(40), offset);
         let mut frames = Vec::new();
         let mut latest = Time::ZERO;
         let mut collect = |event: &EventRecord| {
@@ -465,23 +443,12 @@ mod tests {
             }
         };
         for now in (0..3000).map(Time::from_millis) {
-            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
-            let answer = &mut |output: Output<'_>| {
-                if let Output::Arrivals(bytes) = output {
-                    reports.push(bytes.to_vec());
-                }
-            };
-            // Everything takes 20 ms.
-            while media.first().is_some_and(|(sent, _)| *sent + TimeDelta::from_millis(20) <= now) {
-                let (_, packet) = media.remove(0);
-                receiver.handle_packet(now + offset, now + offset, &packet, Ecn::NotEct, answer);
-            }
-            receiver.handle_timeout(now + offset, answer);
-            reports.drain(..).for_each(|bytes| side.handle_report(now, &bytes));
-            while let Some(event) = side.log.poll_event(now) {
+            ends.step(now, now + offset, TimeDelta::from_millis(20));
+            while let Some(event) = ends.side.log.poll_event(now) {
                 collect(&event);
             }
         }
+        let Ends { mut side, receiver, .. } = ends;
         side.log.finish().iter().for_each(&mut collect);
         let rendered = receiver.totals().frames as usize;
         assert!(rendered > 80 && frames.len() + 5 > rendered, "{} of {rendered}", frames.len());
@@ -502,7 +469,7 @@ mod tests {
         for wrong in [stream(1), stream(2), stream(u16::MAX), time(Time::ZERO), time(at + offset), most] {
             assert!(!side.handle_frame(Time::ZERO + length, &wrong), "{wrong:?}");
         }
-        let sent = side.log.sent().packets;
+        let sent = side.log.sent.packets;
         let more = (0..sent).filter(|_| side.handle_frame(Time::ZERO + length, &frame)).count() as u64;
         assert!(more > 0 && frames.len() as u64 + 10 * (1 + more) <= sent, "{more}");
     }
@@ -510,7 +477,7 @@ mod tests {
     #[test]
     fn a_flow_sends_from_its_start_to_its_end() {
         let ms = TimeDelta::from_millis;
-        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, 0, "fixed") };
+        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, "fixed") };
         let mut side =
             SendSide::new(testing::ssrcs(ID), vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
         let mut sent = Vec::new();
@@ -523,9 +490,10 @@ mod tests {
         assert!((from(900)..from(1000)).contains(&last), "{last}");
         assert_eq!(side.target(), Rate::ZERO, "it has ended");
         let report = &side.finish(from(2000))[0];
-        assert_eq!(report.lasted, ms(500));
-        assert!((900_000..=1_100_000).contains(&report.target.as_bps()), "{}", report.target);
-        assert!(report.late_target.as_bps() < 1000, "{}", report.late_target);
+        // It sent 1 Mbit/s for half a second.
+        assert!((900e3..=1.1e6).contains(&report.measured.target_bps), "{:?}", report.measured);
+        assert!((500e3..=1.5e6).contains(&report.measured.sent_bps), "{:?}", report.measured);
+        assert!(side.late_target(from(2000)).as_bps() < 1000);
     }
 
     #[test]
@@ -534,22 +502,31 @@ mod tests {
         for (id, is_ours) in [(ID, true), (SessionId([5; 8]), false)] {
             let mut side = SendSide::new(
                 testing::ssrcs(ID),
-                vec![testing::flow(ID, 0, "googcc")],
+                vec![testing::flow(ID, "googcc")],
                 0,
                 now,
                 TimeDelta::from_secs(9),
                 TimeDelta::ZERO,
             );
-            let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, 0, "googcc")], 0, now);
+            let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, "googcc")], 0, now);
             let mut media = Vec::new();
             for ms in 1..100 {
                 side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
             }
             assert!(!media.is_empty());
             for packet in &media {
-                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_| ()), is_ours);
+                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_, _| true), is_ours);
             }
-            assert_eq!(receiver.totals().packets > 0, is_ours);
+            assert_eq!((receiver.totals().packets > 0, receiver.heard), (is_ours, now));
+            let (later, before) = (now + TimeDelta::from_secs(1), now - TimeDelta::from_secs(1));
+            for at in [later, before] {
+                // The last packet is not as old as one that arrived late.
+                let [last, ..] = &media[..] else { panic!("there is one") };
+                let mut next = last.clone();
+                next[3] ^= if at == later { 0x40 } else { 0x80 };
+                receiver.handle_packet(later, at, &next, Ecn::NotEct, &mut |_, _| true);
+                assert_eq!(receiver.heard, if is_ours { later } else { now });
+            }
             let ssrc = testing::ssrcs(id).of(0).receiver;
             let report = [vec![0x80, 201, 0, 1], ssrc.to_be_bytes().to_vec()].concat();
             side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| true);

@@ -1,30 +1,26 @@
 //! The sender of a session, over a UDP socket in real time.
 
 use crate::hosts::caller::{Caller, Status};
-use crate::hosts::drift::Drift;
-use crate::hosts::flow_number::Ssrcs;
-use crate::hosts::link::Link;
-use crate::hosts::message::{self, Message, Refusal, SessionId, Totals};
-use crate::hosts::receive_side::ReceiveSide;
-use crate::hosts::seal::{Open, Secret};
-use crate::hosts::send_side::{FlowReport, SendSide};
+use crate::hosts::diagnosis::{Evidence, diagnose};
+use crate::hosts::endpoint::{Endpoint, Link, is_silent};
+use crate::hosts::message::{self, Message, SessionId, Totals};
+use crate::hosts::report::{BackReport, End, Measured, Received, SendReport, TcpReport, rate};
+use crate::hosts::seal::Secret;
 use crate::hosts::session_flow::Flows;
-use crate::hosts::statistics::Sample;
-use crate::hosts::summary::{Closing, Summary};
-use crate::hosts::tcp_sender::{TcpSender, TcpSent};
+use crate::hosts::summary::Closing;
+use crate::hosts::tcp_sender::TcpSender;
 use crate::hosts::terms::Terms;
 use crate::testbed::clock::Monotonic;
-use crate::testbed::lateness::Lateness;
+use crate::testbed::lateness;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
-use paceline_netsim::ControllerFailure;
-use paceline_netsim::plan::Plan;
+use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_netsim::world::WorldError;
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
-use serde::Serialize;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Interval of progress reports.
@@ -39,56 +35,6 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 /// Interval, and time in total, in which a bye is repeated until the receiver answers.
 const BYE_INTERVAL: TimeDelta = TimeDelta::from_millis(250);
 const BYE_TIME: TimeDelta = TimeDelta::from_secs(3);
-
-/// The reason why a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// Its duration was over.
-    Complete,
-    /// This end was interrupted.
-    Interrupted,
-    /// The peer left.
-    PeerLeft,
-    /// The peer was silent for ten seconds ([`crate::hosts::silence`]).
-    Silence,
-}
-
-/// A session that did not start, or that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    /// The receiver did not answer.
-    #[error("no answer from {0}")]
-    NoAnswer(SocketAddr),
-    /// The receiver refused the session.
-    #[error("{0} refused the session: {why}", why = .1.describe())]
-    Refused(SocketAddr, Refusal),
-    /// It was interrupted before it started.
-    #[error("interrupted before the session started")]
-    Interrupted,
-    /// A controller failed.
-    #[error(transparent)]
-    ControllerFailed(#[from] ControllerFailure),
-    /// A socket failed.
-    #[error("the socket failed: {0}")]
-    Socket(#[from] io::Error),
-}
-
-impl SendError {
-    /// Returns the error of the run of this plan and seed.
-    pub fn in_run(self, plan: &Plan, seed: u64) -> WorldError {
-        let cause = self.to_string();
-        match self {
-            Self::NoAnswer(_) => {
-                let hint = "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its \
-                            firewall";
-                WorldError::Unavailable { cause, hint: hint.to_owned() }
-            }
-            Self::ControllerFailed(failure) => failure.in_run(plan, seed),
-            Self::Refused(..) | Self::Interrupted | Self::Socket(_) => WorldError::Broken { cause },
-        }
-    }
-}
 
 /// The state of a session, twice per second.
 #[derive(Clone, Copy, Debug)]
@@ -109,76 +55,28 @@ pub struct Progress {
     pub marked: u64,
 }
 
-/// The result of a session.
-pub struct SendReport {
-    /// Why it ended.
-    pub end: End,
-    /// Time from its start to the last media.
-    pub lasted: TimeDelta,
-    /// Packets and bytes that were sent.
-    pub sent: Totals,
-    /// What the receiver counted.
-    pub received: Totals,
-    /// Packets whose fate is known: all if the receiver confirmed its totals, else those up to the latest that arrived.
-    pub known_packets: u64,
-    /// Whether the receiver answered the bye, so that its totals are complete.
-    pub confirmed: bool,
-    /// Whether the frames that the receiver rendered are known up to the end.
-    pub knows_frames: bool,
-    /// Delays above the smallest one.
-    pub variation: Sample,
-    /// Round-trip times of receiver reports.
-    pub rtt: Sample,
-    /// The drift between the clocks of the two hosts; `None` if none was seen.
-    pub drift: Option<Drift>,
-    /// Each flow.
-    pub flows: Vec<FlowReport>,
-    /// The flows of the other direction; `None` if there are none.
-    pub back: Option<BackReport>,
-    /// The TCP flow beside the media; `None` if there is none.
-    pub tcp: Option<TcpReport>,
-    /// Lateness of timers.
-    pub lateness: Lateness,
-    /// Packets that the system did not accept.
-    pub send_failures: u64,
-    /// Reported packets that were never sent, or that were reported before.
-    pub unknown_arrivals: u64,
-    /// Datagrams of other sources, and malformed ones.
-    pub strangers: u64,
-}
-
-/// The result of the flows from the receiver to the sender.
-pub struct BackReport {
-    /// What arrived of each flow.
-    pub flows: Vec<Totals>,
-    /// What the receiver measured of them; `None` if its goodbye did not arrive.
-    pub measured: Option<Summary>,
-}
-
-/// The result of the TCP flow.
-pub struct TcpReport {
-    /// What was sent.
-    pub sent: TcpSent,
-    /// Bytes that the receiver counted, at most those that were sent; `None` if it had no connection, or if its goodbye did not arrive.
-    pub received: Option<u64>,
-}
-
-/// What a sender needs.
-pub struct Sender<'a> {
-    /// Its socket.
-    pub socket: &'a Socket,
+/// The receiver of sessions, and what this host needs to reach it.
+pub struct Peer {
+    /// The socket of this host.
+    pub socket: Socket,
     /// The address of the receiver.
-    pub peer: SocketAddr,
-    /// The terms.
-    pub terms: &'a Terms,
-    /// Random identifier of the session.
-    pub id: SessionId,
-    /// The secret, if the session is sealed.
-    pub secret: Option<&'a Secret>,
+    pub address: SocketAddr,
+    /// The secret, if sessions are sealed.
+    pub secret: Option<Secret>,
     /// The accuracy with which packets leave.
     pub timing: Timing,
-    /// Set to end the session.
-    pub stop: &'a AtomicBool,
+    /// Set to end a session.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The sender of a session.
+pub(crate) struct Sender<'a> {
+    pub(crate) peer: &'a Peer,
+    pub(crate) terms: &'a Terms,
+    /// The plan of the flows that it sends.
+    pub(crate) plan: &'a Plan,
+    /// Random identifier of the session.
+    pub(crate) id: SessionId,
 }
 
 impl Sender<'_> {
@@ -186,79 +84,48 @@ impl Sender<'_> {
     ///
     /// # Errors
     /// The session did not start, or a controller or the socket failed.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         flows: Flows,
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<SendReport, SendError> {
+    ) -> Result<SendReport, WorldError> {
         let mut buffers = ReceiveBuffers::default();
         let mut early = Vec::new();
         let caller = self.handshake(&mut buffers, &mut early)?;
-        let round_trip = caller.rtt();
-        let rtt = round_trip.unwrap_or(TimeDelta::ZERO);
+        let rtt = caller.rtt();
         let tcp = caller.tcp().filter(|_| self.terms.tcp);
-        let keys = caller.into_keys();
-        let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(self.peer.ip(), port), self.id, proofs));
-        let tcp = tcp.transpose()?;
-        let (seal, open) = keys.map(|keys| (keys.seal, keys.open)).unzip();
+        let Peer { socket, address, .. } = self.peer;
+        let link = Link { socket, peer: *address, id: self.id, keys: caller.into_keys() };
+        let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(address.ip(), port), self.id, proofs));
+        let tcp = tcp.transpose().map_err(broken)?;
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
-        let count = flows.forward.len();
-        let ssrcs = || Ssrcs::of_session(self.id, self.terms);
-        let back = (!flows.back.is_empty()).then(|| ReceiveSide::new(ssrcs(), flows.back, count, Time::ZERO));
-        let mut session = Session {
-            sender: self,
-            link: Link { socket: self.socket, peer: self.peer, id: self.id, seal },
-            open,
-            side: SendSide::new(ssrcs(), flows.forward, 0, Time::ZERO, self.terms.duration(), rtt),
-            back,
-            goodbye: None,
-            closing: None,
-            peer_left: false,
-            strangers: 0,
-        };
-        if let Some(rtt) = round_trip {
-            session.side.log.push(EventRecord::RoundTrip { at: Time::ZERO, flow: FlowId(0), rtt });
+        let endpoint = Endpoint::new(link, self.terms, flows, true, rtt.unwrap_or(TimeDelta::ZERO));
+        let mut session =
+            Session { sender: self, endpoint, goodbye: None, closing: None, peer_left: false, strangers: 0 };
+        if let Some(rtt) = rtt {
+            session.endpoint.send.log.push(EventRecord::RoundTrip { at: Time::ZERO, flow: FlowId(0), rtt });
         }
         if observer.wants_taps() {
-            session.side.enable_taps();
+            session.endpoint.send.enable_taps();
         }
-        early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), self.peer, bytes, *ecn, true));
-        let end = session.send_media(&clock, &mut buffers, observer, progress)?;
+        early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), *address, bytes, *ecn, true));
+        let end = session.send_media(&clock, &mut buffers, observer, progress).map_err(broken)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
         // The bye must not wait for a connection attempt.
         tcp.iter().for_each(TcpSender::stop);
-        session.leave(&clock, &mut buffers, end)?;
-        let tcp = tcp.map(TcpSender::finish);
-        session.side.log.finish().iter().for_each(|event| observer.on_event(event));
-        if let Some(failure) = session.take_failure() {
-            return Err(failure.into());
+        session.leave(&clock, &mut buffers, end).map_err(broken)?;
+        let tcp = tcp.map(TcpSender::finish).map(|sent| {
+            let received = session.closing.as_ref().and_then(|closing| closing.tcp_bytes);
+            let received_bytes = received.map(|bytes| bytes.min(sent.bytes));
+            TcpReport { received_bps: received_bytes.map(|bytes| rate(bytes, lasted)), received_bytes, sent }
+        });
+        session.endpoint.send.log.finish().iter().for_each(|event| observer.on_event(event));
+        match session.endpoint.take_failure() {
+            Some(failure) => Err(failure.in_run(self.plan, self.terms.seed)),
+            None => Ok(session.report(end, lasted, tcp)),
         }
-        let Session { mut side, back, goodbye, closing, strangers, .. } = session;
-        let Closing { back: measured, tcp_bytes } = closing.unwrap_or_default();
-        Ok(SendReport {
-            end,
-            lasted,
-            sent: *side.log.sent(),
-            received: *side.log.received(),
-            known_packets: match goodbye {
-                Some(_) => side.log.sent().packets,
-                None => side.log.packets_up_to_latest(),
-            },
-            confirmed: goodbye.is_some(),
-            knows_frames: goodbye.is_some() && side.log.knows_frames(),
-            variation: side.log.variation(),
-            rtt: side.rtt.above(TimeDelta::ZERO),
-            drift: side.drift(),
-            flows: side.finish(Time::ZERO + lasted),
-            back: back.map(|back| BackReport { flows: back.flow_totals(), measured }),
-            tcp: tcp.map(|sent| TcpReport { received: tcp_bytes.map(|bytes| bytes.min(sent.bytes)), sent }),
-            send_failures: side.send_failures,
-            unknown_arrivals: side.log.unknown(),
-            strangers: strangers + side.malformed,
-            lateness: side.lateness,
-        })
     }
 
     /// Returns the caller of a session that the receiver has accepted. A receiver that sends media starts with its answer, so `early`
@@ -267,23 +134,33 @@ impl Sender<'_> {
         &self,
         buffers: &mut ReceiveBuffers,
         early: &mut Vec<(Vec<u8>, Ecn)>,
-    ) -> Result<Caller<'_>, SendError> {
+    ) -> Result<Caller<'_>, WorldError> {
+        let Peer { socket, address, secret, stop, .. } = self.peer;
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
-        let mut caller = Caller::new(clock.now(), self.id, self.terms, self.secret);
+        let mut caller = Caller::new(clock.now(), self.id, self.terms, secret.as_ref());
         loop {
             if let Some(bytes) = caller.poll_transmit(clock.now()) {
-                self.socket.send(self.peer, &bytes, Ecn::NotEct);
+                socket.send(*address, &bytes, Ecn::NotEct);
             }
             match caller.status() {
                 Status::Accepted => return Ok(caller),
-                Status::Refused(reason) => return Err(SendError::Refused(self.peer, reason)),
-                Status::NoAnswer => return Err(SendError::NoAnswer(self.peer)),
-                Status::Waiting if self.stop.load(Ordering::Relaxed) => return Err(SendError::Interrupted),
+                Status::Refused(reason) => {
+                    return Err(broken(format!("{address} refused the session: {}", reason.describe())));
+                }
+                Status::NoAnswer => {
+                    let hint = "start `paceline recv --bind 0.0.0.0:9777` there (`[::]:9777` for IPv6), and let UDP pass through its \
+                                firewall";
+                    let cause = format!("no answer from {address}");
+                    return Err(WorldError::Unavailable { cause, hint: hint.to_owned() });
+                }
+                Status::Waiting if stop.load(Ordering::Relaxed) => {
+                    return Err(broken("interrupted before the session started"));
+                }
                 Status::Waiting => {}
             }
-            Timing::Sleep.wait(&[self.socket.fd()], (caller.poll_timeout() - clock.now()).min(POLL_INTERVAL));
-            self.socket.receive(&clock, buffers, |_, from, bytes, ecn| {
-                if from != self.peer {
+            Timing::Sleep.wait(&[socket.fd()], (caller.poll_timeout() - clock.now()).min(POLL_INTERVAL));
+            let received = socket.receive(&clock, buffers, |_, from, bytes, ecn| {
+                if from != *address {
                     return;
                 }
                 if matches!(caller.status(), Status::Accepted) && early.len() < EARLY_MAX {
@@ -291,19 +168,21 @@ impl Sender<'_> {
                 } else {
                     caller.handle(clock.now(), bytes);
                 }
-            })?;
+            });
+            received.map_err(broken)?;
         }
     }
+}
+
+/// Returns the error of a session that did not start, or whose socket failed.
+fn broken(cause: impl ToString) -> WorldError {
+    WorldError::Broken { cause: cause.to_string() }
 }
 
 /// A session that has started.
 struct Session<'a> {
     sender: &'a Sender<'a>,
-    link: Link<'a>,
-    /// Opens sealed datagrams; `None` if the session is not sealed.
-    open: Option<Open>,
-    side: SendSide,
-    back: Option<ReceiveSide>,
+    endpoint: Endpoint<'a>,
     goodbye: Option<Totals>,
     closing: Option<Closing>,
     peer_left: bool,
@@ -320,69 +199,55 @@ impl Session<'_> {
     ) -> io::Result<End> {
         let stop = Time::ZERO + self.sender.terms.duration();
         let (mut next_progress, mut bytes_before) = (Time::ZERO + PROGRESS, 0);
-        let sender = self.sender;
+        let peer = self.sender.peer;
         loop {
             self.receive(clock, buffers, true)?;
-            let now = self.side.advance(clock.now());
-            let link = &self.link;
-            self.side.handle_timeout(now, &mut |bytes, ecn| link.transmit(bytes, ecn));
-            if let Some(back) = &mut self.back {
-                back.handle_timeout(now, &mut |output| link.transmit_output(output));
-            }
-            self.side.take_taps().iter().for_each(|tapped| observer.on_tap(&tapped.packet()));
-            while let Some(event) = self.side.log.poll_event(now) {
+            let now = self.endpoint.send.advance(clock.now());
+            self.endpoint.handle_timeout(now);
+            let side = &mut self.endpoint.send;
+            side.take_taps().iter().for_each(|tapped| observer.on_tap(&tapped.packet()));
+            while let Some(event) = side.log.poll_event(now) {
                 observer.on_event(&event);
             }
             if now >= next_progress {
-                let bytes = self.side.log.received().bytes;
-                let span = now - next_progress + PROGRESS;
-                let received = (bytes - bytes_before) as f64 * 8.0 / span.as_secs_f64();
+                let bytes = side.log.received.bytes;
+                let received = rate(bytes - bytes_before, now - next_progress + PROGRESS);
                 (bytes_before, next_progress) = (bytes, now + PROGRESS);
                 progress(&Progress {
                     elapsed: now - Time::ZERO,
                     received: Rate::from_bps_f64(received),
-                    target: self.side.target(),
-                    variation: self.side.log.recent_variation(),
-                    rtt: self.side.latest_rtt(),
-                    loss: self.side.loss(),
-                    marked: self.side.log.received().marked,
+                    target: side.target(),
+                    variation: side.log.recent,
+                    rtt: side.latest_rtt(),
+                    loss: side.loss(),
+                    marked: side.log.received.marked,
                 });
             }
+            let is_silent = is_silent(side.heard, now);
             match () {
-                () if sender.stop.load(Ordering::Relaxed) || self.has_failed() => return Ok(End::Interrupted),
+                () if peer.stop.load(Ordering::Relaxed) || self.endpoint.has_failed() => return Ok(End::Interrupted),
                 () if self.peer_left => return Ok(End::PeerLeft),
                 () if now >= stop => return Ok(End::Complete),
-                () if self.side.liveness.is_silent(now) => return Ok(End::Silence),
+                () if is_silent => return Ok(End::Silence),
                 () => {}
             }
-            let back = self.back.as_ref().map_or(stop, ReceiveSide::poll_timeout);
-            let due = self.side.poll_timeout().unwrap_or(stop).min(back).min(stop).min(now + POLL_INTERVAL);
-            sender.timing.wait(&[sender.socket.fd()], due - clock.now());
+            let due = self.endpoint.poll_timeout().map_or(stop, |due| due.min(stop)).min(now + POLL_INTERVAL);
+            peer.timing.wait(&[peer.socket.fd()], due - clock.now());
         }
-    }
-
-    fn has_failed(&self) -> bool {
-        self.side.failure.is_some() || self.back.as_ref().is_some_and(|back| back.failure.is_some())
-    }
-
-    fn take_failure(&mut self) -> Option<ControllerFailure> {
-        self.side.failure.take().or_else(|| self.back.as_mut()?.failure.take())
     }
 
     /// Leaves the session, and waits for the totals of the receiver.
     fn leave(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers, end: End) -> io::Result<()> {
-        let socket = self.sender.socket;
+        let socket = &self.sender.peer.socket;
         let began = clock.now();
         let mut next = began;
-        if let Some(back) = &mut self.back {
-            back.finish(began, &mut |output| self.link.transmit_output(output));
-        }
+        self.endpoint.finish(began);
         // A peer that is gone needs a bye only in case that it hears but cannot answer.
         let patience = if matches!(end, End::PeerLeft | End::Silence) { TimeDelta::ZERO } else { BYE_TIME };
         loop {
             let now = clock.now();
             if now >= next {
-                self.link.send(Message::Bye);
+                self.endpoint.link.send(Message::Bye);
                 next = now + BYE_INTERVAL;
             }
             if self.goodbye.is_some() || now - began >= patience {
@@ -395,44 +260,27 @@ impl Session<'_> {
 
     /// Handles received datagrams; RTP and RTCP only while media are sent.
     fn receive(&mut self, clock: &Monotonic, buffers: &mut ReceiveBuffers, media: bool) -> io::Result<()> {
-        let socket = self.sender.socket;
+        let socket = &self.sender.peer.socket;
         socket.receive(clock, buffers, |at, from, bytes, ecn| self.handle_datagram(at, from, bytes, ecn, media))
     }
 
     /// Handles a datagram that arrived at `at`.
     fn handle_datagram(&mut self, at: Time, from: SocketAddr, bytes: &[u8], ecn: Ecn, media: bool) {
-        let opened = self.open.as_mut().map(|open| open.open(bytes));
-        let bytes = match &opened {
-            None => bytes,
-            Some(Some(opened)) => opened,
-            Some(None) => &[],
-        };
-        if from != self.sender.peer || bytes.is_empty() {
+        let opened = if from == self.sender.peer.address { self.endpoint.link.open(bytes) } else { None };
+        let Some(bytes) = opened.filter(|bytes| !bytes.is_empty()) else {
             self.strangers += 1;
-        } else if message::is_message(bytes) {
-            let now = self.side.advance(at);
-            self.handle_message(now, bytes);
-        } else if media {
-            let now = self.side.advance(at);
-            let back = self.back.as_mut().filter(|_| !self.side.is_feedback(bytes));
-            let link = &self.link;
-            match back {
-                Some(back) => {
-                    let is_ours = back.handle_packet(now, at, bytes, ecn, &mut |o| link.transmit_output(o));
-                    self.strangers += u64::from(!is_ours);
-                }
-                None => self.side.handle_rtcp(now, bytes, ecn, &mut |bytes, ecn| link.transmit(bytes, ecn)),
-            }
+            return;
+        };
+        let now = self.endpoint.send.advance(at);
+        let is_late = !media && !message::is_message(&bytes);
+        if is_late || self.endpoint.handle(now, at, &bytes, ecn) {
+            return;
         }
-    }
-
-    fn handle_message(&mut self, now: Time, bytes: &[u8]) {
-        match message::read(bytes) {
+        match message::read(&bytes) {
             Ok((id, message)) if id == self.sender.id => match message {
-                Message::Arrivals(body) => self.side.handle_report(now, body),
                 Message::Bye => self.peer_left = true,
                 Message::Goodbye(totals, summary) => {
-                    self.side.log.handle_totals(&totals);
+                    self.endpoint.send.log.handle_totals(&totals);
                     self.goodbye = Some(totals);
                     self.closing = Closing::from_bytes(summary);
                 }
@@ -442,16 +290,78 @@ impl Session<'_> {
             _ => self.strangers += 1,
         }
     }
+
+    fn report(mut self, end: End, lasted: TimeDelta, tcp: Option<TcpReport>) -> SendReport {
+        let (side, receive) = (&mut self.endpoint.send, &self.endpoint.receive);
+        let confirmed = self.goodbye.is_some();
+        let mut summary = side.summary(Time::ZERO + lasted);
+        if confirmed {
+            summary.known_packets = summary.sent_packets;
+        }
+        let measured = Measured::new(&summary, lasted);
+        let target_share = side.late_target(Time::ZERO + lasted).as_bps_f64() / highest(self.sender.plan).as_bps_f64();
+        let evidence = Evidence {
+            received_packets: measured.received_packets,
+            silent: end == End::Silence,
+            loss_ratio: measured.loss_ratio,
+            // A controller may hold its target while all streams pause.
+            target_share: if target_share < 1.0 { target_share } else { 1.0 },
+            variation_p95_ms: measured.delay_variation_ms.p95.unwrap_or(0.0),
+            drift: side.drift(),
+            late_p99_ms: lateness::percentiles(&side.lateness).p99 / 1e3,
+            send_failures: side.send_failures,
+            tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
+        };
+        let (verdict, why) = diagnose(&evidence);
+        let totals = side.log.received;
+        let back = |closing: Option<Closing>| BackReport {
+            received: Received::new(&receive.totals(), lasted),
+            flows: receive.flow_totals().iter().map(|totals| Received::new(totals, lasted)).collect(),
+            measured: closing.and_then(|closing| closing.back).map(|summary| Measured::new(&summary, lasted)),
+        };
+        SendReport {
+            end,
+            lasted_s: lasted.as_secs_f64(),
+            target_use: if measured.target_bps > 0.0 { measured.received_bps / measured.target_bps } else { 0.0 },
+            measured,
+            frames: confirmed.then_some(totals.frames),
+            frames_dropped: confirmed.then_some(totals.frames_dropped),
+            confirmed,
+            unknown_arrivals: side.log.unknown,
+            stranger_datagrams: self.strangers + side.malformed,
+            flows: side.finish(Time::ZERO + lasted),
+            back: (!receive.is_empty()).then(|| back(self.closing)),
+            tcp,
+            verdict,
+            why,
+            evidence,
+            knows_frames: confirmed && side.log.knows_frames(),
+            lateness: side.lateness.clone(),
+        }
+    }
+}
+
+/// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
+fn highest(plan: &Plan) -> Rate {
+    let half = plan.duration.scale(0.5);
+    let highest = |flow: &FlowPlan| {
+        let (from, to) = (flow.start.max(Time::ZERO + half), flow.stop.min(Time::ZERO + plan.duration));
+        let share = (to - from).max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64();
+        Some(flow.media()?.mean_max_rate(from, to.max(from)).scale(share))
+    };
+    plan.flows.iter().filter_map(highest).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hosts::listener::Counters;
-    use crate::hosts::receiver::{ReceiveError, ReceiveReport, Receiver};
+    use crate::hosts::receiver::ReceiveError;
+    use crate::hosts::report::ReceiveReport;
     use crate::hosts::terms::FlowTerms;
     use crate::hosts::terms::tests::{flow, terms};
     use crate::hosts::testing;
+    use paceline_netsim::ControllerFailure;
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::thread;
 
@@ -459,34 +369,26 @@ mod tests {
         Socket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap()
     }
 
-    fn two_ways(duration_ms: u64) -> Terms {
-        let back = FlowTerms { back: true, ..flow() };
-        Terms { flows: vec![flow(), back], duration_ms, ..terms() }
-    }
-
     type Received = Result<(Vec<ReceiveReport>, Counters), ReceiveError>;
 
     /// Makes a session with a flow of each direction under these controllers.
-    fn session(duration_ms: u64, controllers: [&'static str; 2]) -> (Result<SendReport, SendError>, Received) {
-        let [forward, back] = controllers;
-        let flows =
-            move |id| Flows { forward: vec![testing::flow(id, 0, forward)], back: vec![testing::flow(id, 1, back)] };
+    fn session(duration_ms: u64, controllers: [&str; 2]) -> (Result<SendReport, WorldError>, Received) {
         let there = socket();
         let peer = there.address().unwrap();
         let receiver = thread::spawn(move || {
-            let (build, stop) = (|id, _: &Terms| Ok(flows(id)), AtomicBool::new(false));
-            let on_event = &|_: &EventRecord| ();
-            let receiver =
-                Receiver { socket: &there, key: [1; 32], secret: None, build: &build, on_event, stop: &stop };
+            let (registry, stop) = (testing::registry(), AtomicBool::new(false));
             let mut reports = Vec::new();
+            let receiver = testing::receiver(&there, &registry, &stop);
             let counters = receiver.run(&mut |report| (reports.push(report.clone()), false).1, &mut |_| ());
             counters.map(|counters| (reports, counters))
         });
-        let (socket, id, terms) = (socket(), SessionId([8; 8]), two_ways(duration_ms));
-        let stop = AtomicBool::new(false);
-        let sender =
-            Sender { socket: &socket, peer, terms: &terms, id, secret: None, timing: Timing::Sleep, stop: &stop };
-        let sent = sender.run(flows(id), &mut (), &mut |_| ());
+        let [forward, back] = controllers.map(|name| FlowTerms { controller: name.to_owned(), ..flow() });
+        let terms = Terms { flows: vec![forward, FlowTerms { back: true, ..back }], duration_ms, ..terms() };
+        let (id, stop) = (SessionId([8; 8]), Arc::default());
+        let peer = Peer { socket: socket(), address: peer, secret: None, timing: Timing::Sleep, stop };
+        let (plan, flows) = testing::sender(id, &terms);
+        let sender = Sender { peer: &peer, terms: &terms, plan: &plan, id };
+        let sent = sender.run(flows, &mut (), &mut |_| ());
         (sent, receiver.join().unwrap())
     }
 
@@ -496,10 +398,11 @@ mod tests {
         let (sent, (reports, counters)) = (sent.unwrap_or_else(|error| panic!("{error}")), received.unwrap());
         let ([received], Some(back)) = (&*reports, &sent.back) else { panic!("one session, both ways") };
         assert_eq!((sent.end, received.end), (End::Complete, End::Complete));
-        assert!(sent.sent.packets > 0 && sent.confirmed);
-        assert_eq!((sent.received.packets, received.totals.packets), (sent.sent.packets, sent.sent.packets));
-        assert!(back.flows[0].packets > 0);
-        assert_eq!((sent.strangers, sent.unknown_arrivals, counters.strangers), (0, 0, 0));
+        let Measured { sent_packets, received_packets, .. } = sent.measured;
+        assert!(sent_packets > 0 && sent.confirmed && sent.target_use > 0.0);
+        assert_eq!((received_packets, received.totals.packets), (sent_packets, sent_packets));
+        assert!(back.flows[0].received_packets > 0);
+        assert_eq!((sent.stranger_datagrams, sent.unknown_arrivals, counters.strangers), (0, 0, 0));
     }
 
     /// Checks a failure that is due at 300 ms. Loaded machines are late.
@@ -511,7 +414,7 @@ mod tests {
     #[test]
     fn failure_of_a_controller_ends_the_session_at_both_ends() {
         let (sent, received) = session(20_000, ["failing", "googcc"]);
-        let Err(SendError::ControllerFailed(failure)) = sent else { panic!("the sender's controller failed") };
+        let Err(WorldError::ControllerFailed { failure, .. }) = sent else { panic!("the sender's controller failed") };
         check(&failure);
         let ends: Vec<End> = received.unwrap().0.iter().map(|report| report.end).collect();
         assert_eq!(ends, [End::PeerLeft]);

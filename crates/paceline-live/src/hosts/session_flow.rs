@@ -12,6 +12,8 @@ use paceline_wire::ExtensionIds;
 
 /// A flow, built to start at its time.
 pub struct SessionFlow {
+    /// Its name in results.
+    pub id: String,
     /// Its endpoints.
     pub flow: MediaFlow,
     /// Its start, from that of the session on.
@@ -20,35 +22,38 @@ pub struct SessionFlow {
     pub stop: TimeDelta,
 }
 
-/// The flows of a session.
+/// The flows of one end of a session.
 pub struct Flows {
-    /// Those that the sender sends.
-    pub forward: Vec<SessionFlow>,
-    /// Those that the receiver sends.
-    pub back: Vec<SessionFlow>,
+    /// Those that it sends.
+    pub sent: Vec<SessionFlow>,
+    /// Those that the other end sends.
+    pub received: Vec<SessionFlow>,
 }
 
 impl Flows {
-    /// Builds the flows with these plans, forward and back. The session starts at time zero. `signals` are those directions in which
-    /// controllers emit signals. Both ends derive the same stream identifiers from that of the session.
+    /// Builds the flows of the sender or the receiver of a session, with the plans of those that this end sends. The session starts at time
+    /// zero. Both ends derive the same stream identifiers from that of the session. `signals` is whether controllers of `own` emit signals.
     ///
     /// # Errors
     /// A controller or a source cannot be built.
     pub fn build(
         id: SessionId,
         terms: &Terms,
-        [forward, back]: [&[FlowPlan]; 2],
-        signals: [bool; 2],
+        is_sender: bool,
+        (own, signals): (&[FlowPlan], bool),
         registry: &Registry,
     ) -> Result<Self, WorldError> {
+        let unknown = || WorldError::Broken { cause: "a controller of the other host is not known".to_owned() };
+        let others = terms.plans(is_sender, false, registry).ok_or_else(unknown)?;
         let ssrcs = Ssrcs::of_session(id, terms);
-        let build = |plans: &[FlowPlan], first: usize, signals: bool| {
+        let build = |plans: &[FlowPlan], back: bool, signals: bool| {
+            let first = if back { terms.count(false) } else { 0 };
             // The other direction has other frames.
-            let streams = RandomStreams::new(terms.seed.wrapping_add(u64::from(first > 0)));
+            let streams = RandomStreams::new(terms.seed.wrapping_add(back.into()));
             let flow = |(index, plan)| session_flow(index, plan, &ssrcs, first, &streams, signals, registry);
             plans.iter().enumerate().map(flow).collect::<Result<Vec<_>, _>>()
         };
-        Ok(Self { forward: build(forward, 0, signals[0])?, back: build(back, forward.len(), signals[1])? })
+        Ok(Self { sent: build(own, !is_sender, signals)?, received: build(&others, is_sender, false)? })
     }
 }
 
@@ -78,5 +83,5 @@ fn session_flow(
         receiver_ssrc: ssrcs.receiver,
     };
     let [start, stop] = [plan.start, plan.stop].map(|time| time - Time::ZERO);
-    Ok(SessionFlow { flow: prepared.begin(plan.start, terms)?, start, stop })
+    Ok(SessionFlow { id: plan.id.clone(), flow: prepared.begin(plan.start, terms)?, start, stop })
 }

@@ -36,7 +36,6 @@ impl Sample {
         Self { digits: 2, ..Self::default() }
     }
 
-    /// Adds a value.
     pub fn push(&mut self, value: TimeDelta) {
         let units = (value - *self.origin.get_or_insert(value)).as_nanos() / UNIT_NS;
         let side = if units < 0 { &mut self.below } else { &mut self.above };

@@ -1,6 +1,7 @@
 //! What the goodbye of a receiver carries beside its totals.
 
-use crate::hosts::message::SUMMARY_MAX;
+use crate::hosts::message::{SUMMARY_MAX, Totals};
+use crate::hosts::statistics::Sample;
 use serde::{Deserialize, Serialize};
 
 /// All of it.
@@ -25,12 +26,39 @@ pub struct Summary {
     pub known_packets: u64,
     /// Packets of which the sender of these flows has heard that they arrived.
     pub received_packets: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Those that were marked as congestion experienced.
+    pub marked_packets: u64,
     /// Sum of the mean targets, bit/s.
     pub target_bps: u64,
     /// Median, 95th and 99th percentile of the delay above the smallest one, ms.
     pub delay_variation_ms: [Option<f64>; 3],
     /// Median, 95th and 99th percentile of round-trip times of receiver reports, ms.
     pub rtt_ms: [Option<f64>; 3],
+}
+
+impl Summary {
+    /// Returns the summary of what was sent and received, of which `known_packets` have a known fate, with delays and round-trip times.
+    pub(crate) fn new(
+        sent: &Totals,
+        received: &Totals,
+        known_packets: u64,
+        target_bps: u64,
+        [delays, round_trips]: [&Sample; 2],
+    ) -> Self {
+        Self {
+            sent_packets: sent.packets,
+            sent_bytes: sent.bytes,
+            known_packets,
+            received_packets: received.packets,
+            received_bytes: received.bytes,
+            marked_packets: received.marked,
+            target_bps,
+            delay_variation_ms: delays.percentiles_ms(),
+            rtt_ms: round_trips.percentiles_ms(),
+        }
+    }
 }
 
 impl Closing {
@@ -57,6 +85,8 @@ mod tests {
                 sent_bytes: u64::MAX,
                 known_packets: u64::MAX,
                 received_packets: u64::MAX,
+                received_bytes: u64::MAX,
+                marked_packets: u64::MAX,
                 target_bps: u64::MAX,
                 delay_variation_ms: [Some(0.1 + 0.2), None, Some(f64::MAX)],
                 rtt_ms: [Some(1.0 / 3.0); 3],

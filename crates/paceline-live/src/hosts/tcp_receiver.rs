@@ -3,10 +3,11 @@
 //! Its port is open from the start of a session to the first connection that proves that it is the session's, and no longer than the
 //! session.
 
-use crate::hosts::tcp_proof::{LEN, Proofs};
+use crate::hosts::seal::Proofs;
 use crate::testbed::clock::Monotonic;
 use crate::testbed::timing::Timing;
 use paceline_units::{Time, TimeDelta};
+use serde::Serialize;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -27,11 +28,13 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 const READ: usize = 1 << 16;
 
 /// What arrived over TCP in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpTotals {
     /// Bytes of the session's connection, without headers and proof; `None` if there was no such connection.
+    #[serde(rename = "received_bytes")]
     pub bytes: Option<u64>,
     /// Connections that were closed without a proof.
+    #[serde(rename = "refused_connections")]
     pub refused: u64,
 }
 
@@ -96,7 +99,6 @@ pub(crate) struct TcpSession {
 }
 
 impl TcpSession {
-    /// Returns the port.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -124,7 +126,7 @@ impl Drop for TcpSession {
 struct Unproved {
     stream: TcpStream,
     until: Time,
-    read: [u8; LEN],
+    read: [u8; Proofs::LEN],
     len: usize,
 }
 
@@ -138,7 +140,7 @@ impl Unproved {
             Err(_) => return Some(false),
         }
         match self.len {
-            LEN => Some(proofs.is_request(&self.read) && self.stream.write_all(proofs.answer()).is_ok()),
+            Proofs::LEN => Some(proofs.request == self.read && self.stream.write_all(proofs.answer.as_bytes()).is_ok()),
             _ if now >= self.until => Some(false),
             _ => None,
         }
@@ -155,7 +157,7 @@ fn accept(listener: TcpListener, peer: IpAddr, proofs: &Proofs, shared: &Shared)
         for _ in 0..UNPROVED_MAX {
             let Ok((stream, from)) = listener.accept() else { break };
             if from.ip() == peer && unproved.len() < UNPROVED_MAX && stream.set_nonblocking(true).is_ok() {
-                unproved.push(Unproved { stream, until: now + PROOF_TIME, read: [0; LEN], len: 0 });
+                unproved.push(Unproved { stream, until: now + PROOF_TIME, read: [0; Proofs::LEN], len: 0 });
             } else {
                 refuse();
             }
@@ -194,8 +196,9 @@ fn discard(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+/// Returns whether to read or write again.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]
@@ -238,7 +241,7 @@ mod tests {
     fn the_port_serves_one_connection_with_a_proof_and_closes_with_the_session() {
         let receiver = TcpReceiver::start().unwrap();
         let (mut session, at) = open(&receiver, [127, 0, 0, 1]);
-        assert_eq!(answer(at, proofs(2).request()), b"", "the proof of another session");
+        assert_eq!(answer(at, proofs(2).request.as_bytes()), b"", "the proof of another session");
         let idle = TcpStream::connect(at).unwrap();
         let sender = TcpSender::start(at, ID, proofs(1)).unwrap();
         wait_until(|| session.shared.bytes.load(Ordering::Relaxed) > 1_000_000);
@@ -260,13 +263,13 @@ mod tests {
             let mut stream = TcpStream::connect(at).unwrap();
             let mut read = Vec::new();
             if is_proved {
-                stream.write_all(proofs(1).request()).unwrap();
+                stream.write_all(proofs(1).request.as_bytes()).unwrap();
                 wait_until(|| session.shared.is_proved.load(Ordering::Relaxed));
             }
             let totals = session.finish();
             assert_eq!(totals, TcpTotals { bytes: is_proved.then_some(0), refused: 0 });
             stream.read_to_end(&mut read).unwrap_or(0);
-            assert_eq!(read.len(), if is_proved { LEN } else { 0 });
+            assert_eq!(read.len(), if is_proved { Proofs::LEN } else { 0 });
             assert!(TcpStream::connect(at).is_err(), "the port is closed");
         }
     }
@@ -275,7 +278,7 @@ mod tests {
     fn other_addresses_and_too_many_connections_are_closed() {
         let receiver = TcpReceiver::start().unwrap();
         let (mut session, at) = open(&receiver, [127, 0, 0, 2]);
-        assert_eq!(answer(at, proofs(1).request()), b"");
+        assert_eq!(answer(at, proofs(1).request.as_bytes()), b"");
         assert_eq!(session.finish(), TcpTotals { bytes: None, refused: 1 });
         let (mut session, at) = open(&receiver, [127, 0, 0, 1]);
         let idle: Vec<TcpStream> = (0..UNPROVED_MAX + 3).map(|_| TcpStream::connect(at).unwrap()).collect();
@@ -283,7 +286,7 @@ mod tests {
         drop(idle);
         // Those that end make room.
         wait_until(|| session.shared.refused.load(Ordering::Relaxed) == UNPROVED_MAX as u64 + 3);
-        assert_eq!(answer(at, &proofs(1).request()[..LEN - 1]).len(), 0, "a part is no proof");
+        assert_eq!(answer(at, &proofs(1).request.as_bytes()[..Proofs::LEN - 1]).len(), 0, "a part is no proof");
         let sender = TcpSender::start(at, ID, proofs(1)).unwrap();
         wait_until(|| session.shared.bytes.load(Ordering::Relaxed) > 0);
         assert_eq!(sender.finish().problem, None);
@@ -295,9 +298,9 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let sender = TcpSender::start(listener.local_addr().unwrap(), ID, proofs(1)).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        let mut first = [0; LEN];
+        let mut first = [0; Proofs::LEN];
         stream.read_exact(&mut first).unwrap();
-        stream.write_all(proofs(2).answer()).unwrap();
+        stream.write_all(proofs(2).answer.as_bytes()).unwrap();
         let mut more = Vec::new();
         let _ = stream.read_to_end(&mut more);
         assert_eq!(more, b"");

@@ -1,9 +1,11 @@
 //! The sending end of the TCP flow beside the media: a thread that writes as fast as the kernel's TCP lets it.
 
 use crate::hosts::message::SessionId;
-use crate::hosts::tcp_proof::{LEN, Proofs};
+use crate::hosts::seal::Proofs;
+use crate::hosts::tcp_receiver::is_transient;
+use serde::Serialize;
 use socket2::SockRef;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +22,12 @@ const WRITE_TIME: Duration = Duration::from_millis(20);
 const WRITE: usize = 1 << 16;
 
 /// What a sender knows of its TCP flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpSent {
     /// The congestion control of the kernel; `None` if there was no connection.
     pub congestion: Option<String>,
-    /// Bytes that the kernel accepted, without the proof.
+    /// Bytes that the kernel accepted, without the proof. Some of them wait at the end of the session.
+    #[serde(rename = "sent_bytes")]
     pub bytes: u64,
     /// Why there was no connection, or why it ended before the session.
     pub problem: Option<String>,
@@ -71,10 +74,10 @@ fn send(to: SocketAddr, id: SessionId, proofs: &Proofs, over: &AtomicBool, sent:
     // The following close is a reset: the kernel sends nothing of what waits.
     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
     stream.set_read_timeout(Some(CONNECT_TIME))?;
-    stream.write_all(proofs.request())?;
-    let mut answer = [0; LEN];
+    stream.write_all(proofs.request.as_bytes())?;
+    let mut answer = [0; Proofs::LEN];
     let answered = stream.read_exact(&mut answer);
-    if answered.is_err() || !proofs.is_answer(&answer) {
+    if answered.is_err() || proofs.answer != answer {
         return Err(io::Error::other(format!("what listens at TCP {to} is not the receiver of this session")));
     }
     let congestion = SockRef::from(&stream).tcp_congestion()?;
@@ -86,8 +89,9 @@ fn send(to: SocketAddr, id: SessionId, proofs: &Proofs, over: &AtomicBool, sent:
     while !over.load(Ordering::Relaxed) {
         match stream.write(&bytes) {
             Ok(len) => sent.bytes += len as u64,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+            // The receiver may close the connection before this thread sees the end.
+            Err(_) if over.load(Ordering::Relaxed) => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => {
                 return Err(io::Error::other(format!("the TCP connection ended before the session: {error}")));
             }

@@ -19,7 +19,7 @@ pub const FLOWS_MAX: u16 = 256;
 /// Maximum number of streams of a flow.
 pub const STREAMS_MAX: usize = 8;
 
-/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session ([`crate::hosts::silence`]).
+/// Maximum time without an active flow: an end that hears nothing for twice as long ends the session.
 const GAP_MAX_MS: u64 = 5000;
 
 /// Maximum length of a name, bytes.
@@ -44,60 +44,87 @@ pub struct Terms {
 
 /// The terms of equal flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FlowTerms {
     /// Name of the controller.
     pub controller: String,
     /// Parameters of the controller that differ from their defaults.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, f64>,
     /// Its streams.
     pub streams: Vec<StreamTerms>,
     /// Whether lost packets are requested and sent again; `true` if absent.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    #[serde(skip_serializing_if = "Clone::clone")]
     pub retransmit: bool,
     /// Forward error correction; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<String>,
     /// Budget of retransmissions; half of the target if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resend_budget: Option<String>,
     /// First target, bit/s.
     pub start_bps: u64,
     /// Lowest target, bit/s.
     pub min_bps: u64,
     /// Their start after that of the session, ms; 0 if absent.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub start_ms: u64,
     /// Their end after the start of the session, ms; with the session if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_ms: Option<u64>,
     /// Number of these flows; 1 if absent.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(skip_serializing_if = "is_one")]
     pub count: u16,
     /// Whether the receiver sends them; `false` if absent.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub back: bool,
 }
 
 /// The terms of a stream. The end that receives it needs no more than its kind, which the source has, and its highest rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct StreamTerms {
     /// Name of the source.
     pub source: String,
     /// Parameters of the source, besides its highest rate, that differ from their defaults: bit/s, s, bytes, or without unit. They, the
     /// weight and the pauses count for a stream that the receiver sends.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, f64>,
     /// Highest rate of the source, bit/s.
     pub max_bps: u64,
     /// Weight for the division of the target among streams; 1 if absent.
-    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    #[serde(skip_serializing_if = "is_one")]
     pub priority: f64,
     /// Whether it pauses while the target does not cover its lowest rate; `false` if absent.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub suspends: bool,
+}
+
+impl Default for FlowTerms {
+    /// Without a name, streams and rates, which are not acceptable.
+    fn default() -> Self {
+        Self {
+            controller: String::new(),
+            config: BTreeMap::new(),
+            streams: Vec::new(),
+            retransmit: true,
+            fec: None,
+            resend_budget: None,
+            start_bps: 0,
+            min_bps: 0,
+            start_ms: 0,
+            stop_ms: None,
+            count: 1,
+            back: false,
+        }
+    }
+}
+
+impl Default for StreamTerms {
+    /// Without a name and a rate, which are not acceptable.
+    fn default() -> Self {
+        Self::new("", 0)
+    }
 }
 
 impl StreamTerms {
@@ -107,30 +134,20 @@ impl StreamTerms {
     }
 }
 
-fn usual() -> f64 {
-    1.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_usual(priority: &f64) -> bool {
-    priority.to_bits() == usual().to_bits()
-}
-
-fn one() -> u16 {
-    1
-}
-
-fn yes() -> bool {
-    true
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_one(count: &u16) -> bool {
-    *count == 1
+fn is_one<T: PartialEq + From<u8>>(value: &T) -> bool {
+    *value == T::from(1)
+}
+
+/// A rule that terms break, and the key of scenarios that it is about.
+pub type Problem = (&'static str, &'static str);
+
+/// Returns the first rule that is broken.
+fn first_problem<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Option<Problem> {
+    rules.into_iter().find_map(|(is_broken, rule, key)| is_broken.then_some((rule, key)))
 }
 
 impl Terms {
@@ -146,28 +163,24 @@ impl Terms {
     }
 
     /// Returns what is wrong with the terms; `None` if they are acceptable.
-    pub fn problem(&self) -> Option<&'static str> {
-        if let Some(problem) = self.flows.iter().find_map(FlowTerms::problem) {
-            return Some(problem);
-        }
-        match self {
-            _ if self.count(false) == 0 => Some("the sender must send at least one flow"),
-            _ if self.count(false).max(self.count(true)) > usize::from(FLOWS_MAX) => {
-                Some("the number of flows must be from 1 to 256")
-            }
-            _ if self.stream_count(false).max(self.stream_count(true)) > usize::from(FLOWS_MAX) => {
-                Some("the flows of a direction have at most 256 streams together")
-            }
-            _ if !DURATION_MS.contains(&self.duration_ms) => Some("the duration must be from 1 s to 1 h"),
-            _ if [false, true].iter().any(|back| self.highest_bps(*back) > RATE_MAX.into()) => {
-                Some("the highest rates of all flows of a direction must be at most 10 Gbit/s together")
-            }
-            _ if [false, true].iter().any(|back| self.longest_gap_ms(*back) > GAP_MAX_MS) => {
-                Some("in each direction that has flows, at most 5 s may be without an active flow")
-            }
-            _ if self.to_bytes().len() > TERMS_MAX => Some("too many different flows or parameters for one datagram"),
-            _ => None,
-        }
+    pub fn problem(&self) -> Option<Problem> {
+        let any = |is_wrong: &dyn Fn(bool) -> bool| is_wrong(false) || is_wrong(true);
+        let (most, counts) = (usize::from(FLOWS_MAX), "the flows of a direction have at most 256 streams together");
+        let rates = "the highest rates of all flows of a direction must be at most 10 Gbit/s together";
+        let gaps = "in each direction that has flows, at most 5 s may be without an active flow";
+        let size = "too many different flows or parameters for one datagram";
+        let rules = || {
+            first_problem([
+                (self.count(false) == 0, "the sender must send at least one flow", "direction"),
+                (any(&|back| self.count(back) > most), "the number of flows must be from 1 to 256", "count"),
+                (any(&|back| self.stream_count(back) > most), counts, "stream"),
+                (!DURATION_MS.contains(&self.duration_ms), "the duration must be from 1 s to 1 h", "duration"),
+                (any(&|back| self.highest_bps(back) > RATE_MAX.into()), rates, "encoder.max"),
+                (any(&|back| self.longest_gap_ms(back) > GAP_MAX_MS), gaps, "start"),
+                (self.to_bytes().len() > TERMS_MAX, size, "id"),
+            ])
+        };
+        self.flows.iter().find_map(FlowTerms::problem).or_else(rules)
     }
 
     /// Returns the terms of the flows of one direction.
@@ -217,7 +230,7 @@ impl Terms {
 
 impl FlowTerms {
     /// Returns what is wrong with the terms; `None` if they are acceptable.
-    pub fn problem(&self) -> Option<&'static str> {
+    pub fn problem(&self) -> Option<Problem> {
         let is_name = |name: &str| {
             !name.is_empty()
                 && name.len() <= NAME_MAX
@@ -228,26 +241,25 @@ impl FlowTerms {
         let sources = self.streams.iter().map(|stream| &stream.source);
         let names = [&self.controller].into_iter().chain(sources).chain(optional);
         let mut names = names.chain(configs().flat_map(BTreeMap::keys));
-        match self {
-            _ if !(1..=STREAMS_MAX).contains(&self.streams.len()) => Some("a flow has from 1 to 8 streams"),
-            _ if !names.all(|name| is_name(name)) => Some("names have up to 64 letters, digits, `-`, `_` and `.`"),
-            _ if configs().any(|config| config.len() > PARAMETERS_MAX) => {
-                Some("a controller or a source has at most 32 parameters")
-            }
-            _ if !configs().flat_map(BTreeMap::values).all(|value| value.is_finite()) => {
-                Some("parameters must be finite numbers")
-            }
-            _ if self.min_bps == 0
-                || self.min_bps > self.start_bps
-                || u128::from(self.start_bps) > self.highest_bps()
-                || self.streams.iter().any(|stream| stream.max_bps == 0) =>
-            {
-                Some("rates must be above zero, and the start rate must be from the lowest to the highest rate")
-            }
-            _ if self.stop_ms.is_some_and(|stop| stop <= self.start_ms) => Some("a flow must stop after it starts"),
-            _ if !(1..=FLOWS_MAX).contains(&self.count) => Some("the number of flows must be from 1 to 256"),
-            _ => None,
-        }
+        let is_priority = |stream: &StreamTerms| stream.priority.is_finite() && stream.priority > 0.0;
+        let has_rates = self.min_bps > 0
+            && self.min_bps <= self.start_bps
+            && u128::from(self.start_bps) <= self.highest_bps()
+            && self.streams.iter().all(|stream| stream.max_bps > 0);
+        let rates = "rates must be above zero, and the start rate must be from the lowest to the highest rate";
+        let is_too_long = |config: &BTreeMap<_, _>| config.len() > PARAMETERS_MAX;
+        let is_finite = configs().flat_map(BTreeMap::values).all(|value| value.is_finite());
+        let stops = self.stop_ms.is_none_or(|stop| stop > self.start_ms);
+        first_problem([
+            (!(1..=STREAMS_MAX).contains(&self.streams.len()), "a flow has from 1 to 8 streams", "stream"),
+            (!names.all(|name| is_name(name)), "names have up to 64 letters, digits, `-`, `_` and `.`", "config"),
+            (configs().any(is_too_long), "a controller or a source has at most 32 parameters", "config"),
+            (!is_finite, "parameters must be finite numbers", "config"),
+            (!self.streams.iter().all(is_priority), "priorities must be above zero", "stream"),
+            (!has_rates, rates, "min_rate"),
+            (!stops, "a flow must stop after it starts", "start"),
+            (!(1..=FLOWS_MAX).contains(&self.count), "the number of flows must be from 1 to 256", "count"),
+        ])
     }
 
     /// Returns the sum of the highest rates of its sources, bit/s.
@@ -273,17 +285,10 @@ pub(crate) mod tests {
     pub(crate) fn flow() -> FlowTerms {
         FlowTerms {
             controller: "googcc".to_owned(),
-            config: BTreeMap::new(),
             streams: vec![stream()],
-            retransmit: true,
-            fec: None,
-            resend_budget: None,
             start_bps: 300_000,
             min_bps: 30_000,
-            start_ms: 0,
-            stop_ms: None,
-            count: 1,
-            back: false,
+            ..FlowTerms::default()
         }
     }
 

@@ -1,44 +1,58 @@
-//! Flows of a session for tests.
+//! Sessions for tests.
 
 use crate::hosts::flow_number::Ssrcs;
 use crate::hosts::message::SessionId;
-use crate::hosts::session_flow::SessionFlow;
+use crate::hosts::receiver::Receiver;
+use crate::hosts::session_flow::{Flows, SessionFlow};
+use crate::hosts::terms::tests::{flow as flow_terms, terms};
+use crate::hosts::terms::{FlowTerms, StreamTerms, Terms};
+use crate::testbed::socket::Socket;
 use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
-use paceline_netsim::media_flow::{self, PreparedFlow};
-use paceline_netsim::world::EPOCH;
-use paceline_scenario::{Changes, Origin, Registries};
-use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
-use paceline_wire::ExtensionIds;
+use paceline_netsim::plan::Plan;
+use paceline_units::{Rate, Time};
+use std::sync::atomic::AtomicBool;
 
 /// Returns the SSRCs of a session of one flow with one stream.
 pub(crate) fn ssrcs(id: SessionId) -> Ssrcs {
     Ssrcs::new(id, [1])
 }
 
-/// Returns flow number `number` of this session that starts at time zero, with this controller and a source of 1 Mbit/s.
-/// The send half of the controller `failing` fails 300 ms after the start.
-pub(crate) fn flow(id: SessionId, number: usize, controller: &str) -> SessionFlow {
-    let text = format!(
-        "id = \"hosts\"\ntitle = \"Hosts\"\nduration = \"60 s\"\n[path.forward]\n[path.reverse]\n[[flow]]\nid = \"media\"\n\
-         controller = \"{controller}\"\nstart_rate = \"1 Mbps\"\nencoder = {{ source = \"encoder\", max = \"1 Mbps\" }}\n"
-    );
+/// Returns all controllers, and `failing`, whose send half fails 300 ms after the start.
+pub(crate) fn registry() -> Registry {
     let mut registry = Registry::standard();
     registry.add(Entry::new("failing", "fails", "a test", Failing { is_due: true, failure: None }));
-    let registries = Registries { controllers: &registry, metrics: None };
-    let origin = Origin::from_text("hosts", text);
-    let scenario = paceline_scenario::load(&origin, &Changes::default(), registries).expect("the scenario is valid");
-    let plan = &scenario.plan.flows[0];
-    let media = plan.media().expect("it is a media flow");
-    let entry = media_flow::controller(plan, media, &registry).expect("the controller exists");
-    let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
-    let mut streams = prepared.stream_infos().to_vec();
-    let ssrcs = Ssrcs::new(id, vec![1; number + 1]);
-    let receiver_ssrc = ssrcs.of(number).receiver;
-    [streams[0].ssrc, streams[0].rtx_ssrc] = ssrcs.of(number).streams[0];
-    let extensions = ExtensionIds::default();
-    let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
-    let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");
-    SessionFlow { flow, start: TimeDelta::ZERO, stop: TimeDelta::from_secs(3600) }
+    registry
+}
+
+/// Returns a receiver of open sessions.
+pub(crate) fn receiver<'a>(socket: &'a Socket, registry: &'a Registry, stop: &'a AtomicBool) -> Receiver<'a> {
+    Receiver {
+        socket,
+        key: [1; 32],
+        secret: None,
+        registry,
+        max_back_rate: Rate::from_kbps(100_000),
+        signals: false,
+        on_start: &|_, _| (),
+        on_event: &|_| (),
+        stop,
+    }
+}
+
+/// Returns the plan of a sender of these terms, and its flows.
+pub(crate) fn sender(id: SessionId, terms: &Terms) -> (Plan, Flows) {
+    let registry = registry();
+    let plan = terms.own_plan(terms.plans(false, true, &registry).expect("controllers and sources are known"));
+    let flows = Flows::build(id, terms, true, (&plan.flows, false), &registry).expect("the flows are valid");
+    (plan, flows)
+}
+
+/// Returns the flow of a session of one hour under this controller, with a source of 1 Mbit/s.
+pub(crate) fn flow(id: SessionId, controller: &str) -> SessionFlow {
+    let streams = vec![StreamTerms::new("encoder", 1_000_000)];
+    let flow = FlowTerms { controller: controller.to_owned(), streams, start_bps: 1_000_000, ..flow_terms() };
+    let terms = Terms { flows: vec![flow], duration_ms: 3_600_000, ..terms() };
+    sender(id, &terms).1.sent.remove(0)
 }
 
 /// A controller of which each built half fails at its timeout.

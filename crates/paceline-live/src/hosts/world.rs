@@ -1,37 +1,19 @@
 //! Two hosts as a world: this host sends the media flows of a plan to a receiver, over the real path between them.
 
 use crate::hosts::message::SessionId;
-use crate::hosts::seal::Secret;
-use crate::hosts::sender::{Progress, SendReport, Sender};
+use crate::hosts::report::SendReport;
+use crate::hosts::sender::{Peer, Progress, Sender};
 use crate::hosts::session_flow::Flows;
 use crate::hosts::terms::Terms;
 use crate::testbed::host_monitor::HostMonitor;
 use crate::testbed::lateness;
-use crate::testbed::socket::Socket;
-use crate::testbed::timing::Timing;
 use paceline::Registry;
 use paceline_netsim::network::{TraceEvent, TraceHash};
-use paceline_netsim::plan::{FlowPlan, Plan};
+use paceline_netsim::plan::Plan;
 use paceline_netsim::records::{EventObserver, EventRecord, HostStats, Percentiles};
 use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_units::{DataSize, Ecn, FlowId, TimeDelta};
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The receiver of sessions, and what this host needs to reach it.
-pub struct Peer {
-    /// The socket of this host.
-    pub socket: Socket,
-    /// The address of the receiver.
-    pub address: SocketAddr,
-    /// The secret, if sessions are sealed.
-    pub secret: Option<Secret>,
-    /// The accuracy with which packets leave.
-    pub timing: Timing,
-    /// Set to end a session.
-    pub stop: Arc<AtomicBool>,
-}
 
 /// Receives the state of a session twice per second.
 pub type OnProgress = Box<dyn Fn(&Progress) + Send + Sync>;
@@ -40,7 +22,6 @@ pub type OnProgress = Box<dyn Fn(&Progress) + Send + Sync>;
 pub struct TwoHosts {
     peer: Arc<Peer>,
     terms: Terms,
-    back: Vec<FlowPlan>,
     on_progress: OnProgress,
     report: Mutex<Option<SendReport>>,
 }
@@ -49,15 +30,15 @@ impl TwoHosts {
     /// The name in results.
     pub const NAME: &str = "hosts";
 
-    /// Creates a world of sessions with these terms. `back` are the plans of the flows that the receiver sends.
-    pub fn new(peer: Arc<Peer>, terms: Terms, back: Vec<FlowPlan>, on_progress: OnProgress) -> Self {
-        Self { peer, terms, back, on_progress, report: Mutex::default() }
+    /// Creates a world of sessions with these terms.
+    pub fn new(peer: Arc<Peer>, terms: Terms, on_progress: OnProgress) -> Self {
+        Self { peer, terms, on_progress, report: Mutex::default() }
     }
 
     /// Returns the duration of the latest session; zero before the first one.
     pub fn lasted(&self) -> TimeDelta {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        report.as_ref().map_or(TimeDelta::ZERO, |report| report.lasted)
+        report.as_ref().map_or(TimeDelta::ZERO, |report| TimeDelta::from_secs_f64(report.lasted_s))
     }
 
     /// Returns the report of the latest session; `None` if none was made.
@@ -75,7 +56,7 @@ impl World for TwoHosts {
         true
     }
 
-    /// Makes a session. The flows of `plan` are those that the terms have forward.
+    /// Makes a session. The flows of `plan` are those that the terms have forward ([`crate::hosts::session_plan::sent_plan`]).
     fn run(
         &self,
         plan: &Plan,
@@ -87,17 +68,14 @@ impl World for TwoHosts {
         getrandom::fill(&mut id)
             .map_err(|error| WorldError::Broken { cause: format!("the system has no random numbers: {error}") })?;
         let (id, terms) = (SessionId(id), Terms { seed, ..self.terms.clone() });
-        let flows = Flows::build(id, &terms, [&plan.flows, &self.back], [observer.wants_signals(), false], registry)?;
-        let Peer { socket, address, secret, timing, stop } = &*self.peer;
-        let secret = secret.as_ref();
-        let sender = Sender { socket, peer: *address, terms: &terms, id, secret, timing: *timing, stop };
+        let flows = Flows::build(id, &terms, true, (&plan.flows, observer.wants_signals()), registry)?;
+        let sender = Sender { peer: &self.peer, terms: &terms, plan, id };
         let (monitor, mut trace) = (HostMonitor::start(), Trace::default());
-        let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now));
-        let report = report.map_err(|error| error.in_run(plan, seed))?;
+        let report = sender.run(flows, &mut (&mut trace, observer), &mut |now| (self.on_progress)(now))?;
         let outcome = Outcome {
             trace_hash: trace.hash.finish(),
             events: trace.events,
-            delivered: report.received.packets,
+            delivered: report.measured.received_packets,
             machine: Some(host_stats(&monitor, &report)),
             programs: Vec::new(),
         };
@@ -110,7 +88,7 @@ impl World for TwoHosts {
 fn host_stats(monitor: &HostMonitor, report: &SendReport) -> HostStats {
     let (idle, others) = monitor.shares();
     let wake_us = lateness::percentiles(&report.lateness);
-    let disturbed = match report.send_failures {
+    let disturbed = match report.evidence.send_failures {
         0 => lateness::disturbance(&wake_us),
         failures => Some(format!("the system did not accept {failures} packets")),
     };

@@ -2,16 +2,15 @@
 
 use super::changes::Limits;
 use super::mtu::path_mtu;
-use super::{Checked, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
+use super::{Checked, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
 use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
-use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
+use paceline::{ConfigError, FecScheme, Protection, ResendRule, Setup};
 use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, MediaUse, StreamPlan,
     with_headers,
 };
-use paceline_netsim::records::HalfName;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 
 /// The longest interval of which no drawn one, at most 1.5 / 1.218 of it, exceeds the 3 s without a report after which a
@@ -145,7 +144,7 @@ impl Resolver<'_> {
         if floor < least && flow.min_rate.is_some() {
             self.notes.push(format!("{id}: the encoders need at least {least}, but min_rate is {floor}; below {least} the pacer drops frames. Set min_rate to {least} or lower encoder.min"));
         }
-        let rtcp_interval = self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?;
+        let rtcp_interval = self.positive(&flow.rtcp_interval, MediaPlan::RTCP_INTERVAL)?;
         if rtcp_interval > RTCP_INTERVAL_CALM {
             self.notes.push(format!(
                 "{id}: RFC 3550 draws intervals around {rtcp_interval}, so that more than 3 s may pass without a report; a \
@@ -176,7 +175,7 @@ impl Resolver<'_> {
             packet_size,
             rtcp_interval,
             feedback_interval: self.feedback_interval(&flow.feedback_interval)?,
-            pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
+            pacer_limit: self.positive(&flow.pacer_limit, MediaPlan::PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
             protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
         })
@@ -266,18 +265,6 @@ impl Resolver<'_> {
             self.error(&text_span, error.to_string()).help(help)
         })?;
         let couples = built.send.is_some_and(|half| half.calculated_rate().is_some());
-        Ok((ControllerPlan { name: name.clone(), config, overuse: overuse(entry), limits: Vec::new() }, couples))
+        Ok((ControllerPlan::new(entry, config), couples))
     }
-}
-
-/// Returns the signal by which a controller reports over-use, the state called `usage` in either half: the half, the index
-/// of the signal, and the value of the state.
-fn overuse(entry: &Entry) -> Option<(HalfName, u8, f64)> {
-    let (send, receive) = entry.signals();
-    [(HalfName::Send, send), (HalfName::Receive, receive)].into_iter().find_map(|(half, signals)| {
-        let index = signals.iter().position(|s| s.name == "usage")?;
-        let SignalShape::State(states) = signals[index].shape else { return None };
-        let over = states.iter().position(|state| *state == "overuse")?;
-        Some((half, index as u8, over as f64))
-    })
 }

@@ -1,5 +1,6 @@
 //! The bounds of a scenario that a sender can measure.
 
+use paceline_live::hosts::session_plan::sent_flows;
 use paceline_netsim::plan::Plan;
 use paceline_scenario::{Assert, Each, EachOf, Quantity, QueueMeasure, Reference, Scenario};
 use serde::Serialize;
@@ -81,13 +82,18 @@ impl Unmeasured {
 
 /// What a sender knows of the quantities of a scenario.
 pub(super) struct Known<'a> {
-    pub(super) scenario: &'a Scenario,
+    scenario: &'a Scenario,
     /// The flows that it sends, in order.
-    pub(super) sent: &'a [usize],
-    pub(super) tcp: bool,
+    sent: Vec<usize>,
+    tcp: bool,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// Returns what the sender of a session of this scenario knows, with a TCP flow or not.
+    pub(super) fn new(scenario: &'a Scenario, tcp: bool) -> Self {
+        Self { scenario, sent: sent_flows(&scenario.plan).collect(), tcp }
+    }
+
     /// Returns the bound with the flows of the session; `None` if it cannot be measured.
     pub(super) fn bound(&self, assert: &Assert) -> Option<Assert> {
         let relative_to = match &assert.relative_to {

@@ -2,9 +2,10 @@
 
 use paceline::MediaKind;
 use paceline_lab::metrics::Freezes;
+use paceline_live::hosts::report::SendReport;
 use paceline_netsim::plan::{FlowChange, Plan};
 use paceline_netsim::records::{EventObserver, EventRecord};
-use paceline_units::{FlowId, StreamId, Time};
+use paceline_units::{FlowId, StreamId, Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,8 +49,13 @@ impl FrozenStreams {
         self.streams().values().map(|stream| stream.freezes.count).sum()
     }
 
+    /// Returns the largest share of freezes of a stream in a session; `None` if there is none, or if its frames are not known.
+    pub(super) fn ratio_of(&self, report: &SendReport) -> Option<f64> {
+        self.ratio(Time::ZERO + TimeDelta::from_secs_f64(report.lasted_s)).filter(|_| report.knows_frames)
+    }
+
     /// Returns the largest share of freezes of a stream, if the session ended at this time; `None` without a stream.
-    pub(super) fn ratio(&self, end: Time) -> Option<f64> {
+    fn ratio(&self, end: Time) -> Option<f64> {
         let ratio = |Stream { start, stop, freezes }: &Stream| {
             let (mut freezes, stop) = (freezes.clone(), (*stop).min(end));
             freezes.finish(*start, stop);

@@ -8,17 +8,16 @@ mod scenario;
 mod survey;
 
 use super::host_recording::forget_frames;
-use super::host_session::{self, PORT, SOURCES};
+use super::host_session::{self, PORT};
 use super::metrics_server::{Metric, MetricsServer, gauge};
 use super::release::Release;
-use super::{Variation, reject_external, user};
-use crate::environment::environment;
+use super::{Variation, check_controllers, reject_external, user};
 use crate::errors::world_error;
 use crate::output;
 use crate::progress::StatusLine;
 use bounds::{Unmeasured, is_of_frames};
 use clap::ValueEnum;
-use document::{Judged, describe, document};
+use document::{Document, Judged, describe};
 use frozen::FrozenStreams;
 use live::{ControllerState, live_text};
 use miette::{IntoDiagnostic, Result, miette};
@@ -27,20 +26,19 @@ use paceline_lab::capture::Capture;
 use paceline_lab::results::{Store, Verdict};
 use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_lab::run_identity::whole_values;
-use paceline_lab::storage::Inputs;
-use paceline_live::hosts::sender::{End, Progress, SendReport};
-use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
-use paceline_live::hosts::world::{OnProgress, Peer, TwoHosts};
+use paceline_live::hosts::report::{End, SendReport};
+use paceline_live::hosts::sender::{Peer, Progress};
+use paceline_live::hosts::session_plan::SOURCES;
+use paceline_live::hosts::world::TwoHosts;
 use paceline_live::testbed::socket::Socket;
 use paceline_live::testbed::timing::Timing;
 use paceline_live::watch::{LiveObserver, WatchServer, WatchedRun};
-use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::{EventObserver, EventRecord, RunHeader};
 use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Assert, Scenario};
-use paceline_units::{Rate, Time, TimeDelta};
-use std::collections::BTreeMap;
+use paceline_units::{Rate, TimeDelta};
+use scenario::{Planned, plan};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -151,10 +149,6 @@ const CONTROLLER: &str = "googcc";
 /// `--timing precise`: a virtual machine may need more than 100 µs to wake up.
 const PRECISE: Timing = Timing::Polls(TimeDelta::from_micros(200));
 
-/// Duration of a session, and of a turn of a comparison.
-const DURATION: TimeDelta = TimeDelta::from_secs(20);
-const TURN: TimeDelta = TimeDelta::from_secs(10);
-
 /// Sends media and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let named: Vec<String> = arguments.controller.iter().chain(&arguments.compare).cloned().collect();
@@ -162,6 +156,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
         "`paceline run SCENARIO --world testbed --controllers NAME` sends its packets through the kernel of this host";
     reject_external(&named, NAMED, hint)?;
     let registry = Registry::standard();
+    check_controllers(&named, &registry)?;
     let turns = survey::turns(arguments, &registry)?;
     let controller = arguments.compare.first().or(arguments.controller.as_ref());
     let planned = plan(arguments, controller.map(String::as_str), arguments.seed, &registry)?;
@@ -195,7 +190,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             server.set(&metrics(now));
         }
     };
-    let hosts = two_hosts(&planned, &peer, &registry, Box::new(show))?;
+    let hosts = TwoHosts::new(peer.clone(), terms.clone(), Box::new(show));
     let page = arguments.watch.then(|| serve_page(scenario, &header, &registry)).transpose()?;
     let mut watching = page.as_ref().map(|page| InOrder(page.observer()));
     let observers = &mut ((&*state, &*frozen), ((&mut events, &mut capture), &mut watching));
@@ -218,7 +213,9 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     let report = hosts.into_report().expect("the session was made");
     let judged = judge(arguments.scenario.is_some(), &planned, &report, run.as_ref());
     let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
-    let document = document(&report, peer.address, terms, &scenario.plan, (&header.flows, &frozen), judged);
+    let freeze_ratio = frozen.ratio_of(&report);
+    let (world, report) = (TwoHosts::NAME, &report);
+    let document = Document { world, peer: peer.address, terms, report, freeze_ratio, judged };
     if let (Some(events), Some(mut run)) = (events, run) {
         if !report.knows_frames {
             forget_frames(&mut run.whole);
@@ -235,8 +232,8 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(dir) = &arguments.out {
         eprintln!("events and results are in {}", dir.display());
     }
-    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", document.verdict.name(), document.why)));
-    let lacks_tcp = document.tcp.as_ref().is_some_and(|tcp| tcp.problem.is_some());
+    page.into_iter().for_each(|page| page.finish(&format!("{}: {}", report.verdict.name(), report.why)));
+    let lacks_tcp = report.tcp.as_ref().is_some_and(|tcp| tcp.sent.problem.is_some());
     // Bounds of a session that ends early are not judged, and so they do not hold.
     let is_judged = report.end == End::Complete || planned.scenario.asserts.is_empty();
     output::exit_code(report.end != End::Silence && !lacks_tcp && none_fails && is_judged)
@@ -266,38 +263,6 @@ impl EventObserver for InOrder {
     fn wants_signals(&self) -> bool {
         self.0.wants_signals()
     }
-}
-
-/// What a session sends, and how its result is judged.
-struct Planned {
-    terms: Terms,
-    /// The flows that this host sends, over a path of which nothing is known, and the bounds that it can measure.
-    scenario: Scenario,
-    inputs: Inputs,
-    /// Bounds that it cannot measure.
-    unmeasured: Vec<Unmeasured>,
-    /// What the user should know about the scenario.
-    notes: Vec<String>,
-}
-
-/// Returns what a session under a controller sends; under those of the scenario, or the default, if `None`.
-fn plan(arguments: &Arguments, controller: Option<&str>, seed: u64, registry: &Registry) -> Result<Planned> {
-    let Arguments { scenario, variation, duration, with, compare, .. } = arguments;
-    let mut changes = variation.changes(controller);
-    if let Some(name) = scenario {
-        let duration =
-            duration.map(|duration| format!("duration={duration}").parse().expect("it is a key and a value"));
-        changes.settings.extend(duration);
-        return scenario::load(name, changes, (seed, with.is_some()), registry);
-    }
-    if !changes.settings.is_empty() || !changes.case.is_empty() {
-        return Err(miette!(help = "add --scenario", "--set and --case change a scenario, and there is none"));
-    }
-    let default = if compare.is_empty() { DURATION } else { TURN };
-    let terms = terms(arguments, controller.unwrap_or(CONTROLLER), (duration.unwrap_or(default), seed), registry)?;
-    let (scenario, scenario_text) = host_session::scenario(&terms, false, registry)?;
-    let inputs = Inputs { environment: environment().clone(), scenario_text, ..Inputs::default() };
-    Ok(Planned { terms, scenario, inputs, unmeasured: Vec::new(), notes: Vec::new() })
 }
 
 /// Judges the bounds of a session, if there are any and it was measured.
@@ -344,74 +309,6 @@ fn metrics(now: &Progress) -> Vec<Metric> {
         gauge("rtt_seconds", "Latest round-trip time.", seconds(now.rtt)),
         gauge("fraction_lost", "Fraction lost of the last receiver reports.", now.loss),
     ]
-}
-
-/// Returns the mean of the highest rate of all active flows on the network over the second half, headers included.
-fn highest(plan: &Plan) -> Rate {
-    let half = plan.duration.scale(0.5);
-    let highest = |flow: &FlowPlan| {
-        let (from, to) = (flow.start.max(Time::ZERO + half), flow.stop.min(Time::ZERO + plan.duration));
-        let share = (to - from).max(TimeDelta::ZERO).as_secs_f64() / half.as_secs_f64();
-        Some(flow.media()?.mean_max_rate(from, to.max(from)).scale(share))
-    };
-    plan.flows.iter().filter_map(highest).sum()
-}
-
-/// Returns this host and the receiver as a world that makes a planned session.
-fn two_hosts(
-    Planned { terms, .. }: &Planned,
-    peer: &Arc<Peer>,
-    registry: &Registry,
-    on_progress: OnProgress,
-) -> Result<TwoHosts> {
-    let back = host_session::back_plans(terms, registry)?;
-    Ok(TwoHosts::new(peer.clone(), terms.clone(), back, on_progress))
-}
-
-fn terms(
-    arguments: &Arguments,
-    controller: &str,
-    (duration, seed): (TimeDelta, u64),
-    registry: &Registry,
-) -> Result<Terms> {
-    let Arguments { source, max_rate, start_rate, min_rate, flows, both, with, .. } = arguments;
-    if registry.get(controller).is_none() {
-        let names: Vec<&str> = registry.iter().map(|entry| entry.name()).collect();
-        return Err(miette!(help = paceline_scenario::suggestion(controller, &names), "no controller `{controller}`"));
-    }
-    if !SOURCES.contains(&source.as_str()) {
-        return Err(miette!(
-            help = paceline_scenario::suggestion(source, &SOURCES),
-            "no source `{source}` for two hosts"
-        ));
-    }
-    let flow = FlowTerms {
-        controller: controller.to_owned(),
-        config: BTreeMap::new(),
-        streams: vec![StreamTerms::new(source, max_rate.as_bps())],
-        retransmit: true,
-        fec: None,
-        resend_budget: None,
-        start_bps: (*start_rate).min(*max_rate).as_bps(),
-        min_bps: (*min_rate).as_bps(),
-        start_ms: 0,
-        stop_ms: None,
-        count: *flows,
-        back: false,
-    };
-    let back = both.then(|| FlowTerms { back: true, ..flow.clone() });
-    let terms = Terms {
-        flows: [flow].into_iter().chain(back).collect(),
-        duration_ms: (duration.as_nanos() / 1_000_000).max(0) as u64,
-        seed,
-        tcp: *with == Some(Beside::Tcp),
-    };
-    match terms.problem() {
-        None => Ok(terms),
-        Some(problem) => {
-            Err(miette!(help = "see --max-rate, --start-rate, --min-rate, --flows and --duration", "{problem}"))
-        }
-    }
 }
 
 /// Returns the first address of a host, with the port if it names one.

@@ -4,10 +4,10 @@
 //! taken within rounds. Their spread over the rounds is what the path itself varies; a difference counts if its interval, which is
 //! corrected for the number of comparisons, excludes zero.
 
-use super::document::{Document, Judged, document};
 use super::frozen::FrozenStreams;
 use super::live::live_text;
-use super::{Arguments, Planned, case, plan, session_error, two_hosts};
+use super::scenario::{Planned, plan};
+use super::{Arguments, case, session_error};
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -15,8 +15,9 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::compare::difference;
 use paceline_lab::results::{Check, ComparedDifference};
-use paceline_live::hosts::sender::{End, Progress};
-use paceline_live::hosts::world::{Peer, TwoHosts};
+use paceline_live::hosts::report::{End, SendReport};
+use paceline_live::hosts::sender::{Peer, Progress};
+use paceline_live::hosts::world::TwoHosts;
 use paceline_netsim::records::{Better, MetricKind, Summary};
 use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
@@ -27,59 +28,38 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A quantity that is compared.
+/// A quantity that is compared: its name, its label, and its value in a session of this ratio of freezes.
 struct Quantity {
     name: &'static str,
     label: &'static str,
     kind: MetricKind,
     better: Better,
-    value: fn(&Document<'_>) -> Option<f64>,
+    value: fn(&SendReport, Option<f64>) -> Option<f64>,
 }
 
-const QUANTITIES: [Quantity; 6] = [
-    Quantity {
-        name: "received_bps",
-        label: "received",
-        kind: MetricKind::Rate,
-        better: Better::Higher,
-        value: |turn| Some(turn.received_bps),
-    },
-    Quantity {
-        name: "delay_variation_p95_ms",
-        label: "delay var. p95",
-        kind: MetricKind::Delay,
-        better: Better::Lower,
-        value: |turn| turn.delay_variation_ms.p95,
-    },
-    Quantity {
-        name: "rtt_p50_ms",
-        label: "round trip, median",
-        kind: MetricKind::Delay,
-        better: Better::Lower,
-        value: |turn| turn.rtt_ms.p50,
-    },
-    Quantity {
-        name: "loss_ratio",
-        label: "lost",
-        kind: MetricKind::Loss,
-        better: Better::Lower,
-        value: |turn| Some(turn.loss_ratio),
-    },
-    Quantity {
-        name: "freeze_ratio",
-        label: "frozen",
-        kind: MetricKind::Share,
-        better: Better::Lower,
-        value: |turn| turn.freeze_ratio,
-    },
-    Quantity {
-        name: TCP,
-        label: "TCP received",
-        kind: MetricKind::Rate,
-        better: Better::Neither,
-        value: |turn| turn.evidence.tcp_bps,
-    },
-];
+const fn quantity(
+    (name, label): (&'static str, &'static str),
+    kind: MetricKind,
+    better: Better,
+    value: fn(&SendReport, Option<f64>) -> Option<f64>,
+) -> Quantity {
+    Quantity { name, label, kind, better, value }
+}
+
+const QUANTITIES: [Quantity; 6] = {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::{Delay, Loss, Rate, Share};
+    [
+        quantity(("received_bps", "received"), Rate, Higher, |turn, _| Some(turn.measured.received_bps)),
+        quantity(("delay_variation_p95_ms", "delay var. p95"), Delay, Lower, |turn, _| {
+            turn.measured.delay_variation_ms.p95
+        }),
+        quantity(("rtt_p50_ms", "round trip, median"), Delay, Lower, |turn, _| turn.measured.rtt_ms.p50),
+        quantity(("loss_ratio", "lost"), Loss, Lower, |turn, _| Some(turn.measured.loss_ratio)),
+        quantity(("freeze_ratio", "frozen"), Share, Lower, |_, freeze_ratio| freeze_ratio),
+        quantity((TCP, "TCP received"), Rate, Neither, |turn, _| turn.evidence.tcp_bps),
+    ]
+};
 
 /// The quantity that only sessions beside a TCP flow have.
 const TCP: &str = "tcp_received_bps";
@@ -136,8 +116,7 @@ pub(super) struct PlannedTurn {
 /// Plans every turn, in random order within each round: all errors come before the first turn. Empty without a comparison.
 pub(super) fn turns(arguments: &Arguments, registry: &Registry) -> Result<Vec<PlannedTurn>> {
     let controllers = &arguments.compare;
-    let duplicate = controllers.iter().enumerate().find(|(index, name)| controllers[..*index].contains(name));
-    if controllers.len() == 1 || duplicate.is_some() {
+    if controllers.len() == 1 {
         return Err(miette!(help = "for example --compare googcc,scream-v2", "--compare needs different controllers"));
     }
     let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
@@ -169,35 +148,34 @@ pub(super) fn survey(
         let Planned { terms, scenario: Scenario { plan, .. }, .. } = planned;
         let (number, shown) = (turns.len() + 1, line.clone());
         let show = move |now: &Progress| shown.show(&format!("{number}/{count} {}", live_text(now, 0, "")));
-        let hosts = two_hosts(planned, peer, registry, Box::new(show))?;
+        let hosts = TwoHosts::new(peer.clone(), terms.clone(), Box::new(show));
         let frozen = FrozenStreams::new(plan);
         let made = hosts.run(plan, registry, terms.seed, &mut &frozen);
         line.clear();
         let report = match made.map_err(session_error) {
-            Ok(_) => hosts.into_report().expect("the session was made"),
+            Ok(_) => Ok(hosts.into_report().expect("the session was made")),
             Err(error) if turns.is_empty() => return Err(error),
-            Err(error) => {
-                eprintln!("turn {number} of {count}, {controller}: {error}; the comparison ends here");
-                break;
-            }
+            Err(error) => Err(format!("failed: {error}")),
         };
         if peer.stop.load(Ordering::Relaxed) {
             break;
         }
-        if report.end != End::Complete {
-            eprintln!("turn {number} of {count}, {controller}, ended early; the comparison ends here");
-            break;
-        }
-        let turn = document(&report, peer.address, terms, plan, (&[], &frozen), Judged::default());
-        if let Some(problem) = turn.tcp.as_ref().and_then(|tcp| tcp.problem.as_ref()) {
-            eprintln!(
-                "turn {number} of {count}, {controller}, lacks its TCP flow: {problem}; the comparison ends here"
-            );
-            break;
-        }
-        let rate = MetricKind::Rate.show(turn.received_bps);
+        let report = report.and_then(|report| match report.tcp.as_ref().and_then(|tcp| tcp.sent.problem.as_ref()) {
+            _ if report.end != End::Complete => Err("ended early".to_owned()),
+            Some(problem) => Err(format!("lacks its TCP flow: {problem}")),
+            None => Ok(report),
+        });
+        let report = match report {
+            Ok(report) => report,
+            Err(problem) => {
+                eprintln!("turn {number} of {count}, {controller}, {problem}; the comparison ends here");
+                break;
+            }
+        };
+        let rate = MetricKind::Rate.show(report.measured.received_bps);
         eprintln!("turn {number} of {count}: {controller}, {rate}");
-        let values = compared.iter().map(|quantity| (quantity.value)(&turn)).collect();
+        let freezes = frozen.ratio_of(&report);
+        let values = compared.iter().map(|quantity| (quantity.value)(&report, freezes)).collect();
         turns.push(Turn { round: *round, controller: controller.clone(), values });
     }
     let rounds = turns.len() / controllers.len();
@@ -223,18 +201,10 @@ fn shuffled<'a>(names: &'a [String], unit: &mut dyn FnMut() -> f64) -> Vec<&'a S
 
 fn row(compared: &[&Quantity], index: usize, controllers: &[String], turns: &[&Turn]) -> Row {
     let Quantity { name, better, .. } = *compared[index];
-    // A controller with a turn that lacks the value has none.
-    let values: Vec<Option<Vec<f64>>> = controllers
-        .iter()
-        .map(|controller| {
-            let mut of_controller: Vec<(usize, Option<f64>)> = Vec::new();
-            for turn in turns.iter().filter(|turn| turn.controller == *controller) {
-                of_controller.push((turn.round, turn.values[index]));
-            }
-            of_controller.sort_by_key(|(round, _)| *round);
-            of_controller.into_iter().map(|(_, value)| value).collect()
-        })
-        .collect();
+    // In the order of rounds. A controller with a turn that lacks the value has none.
+    let of_controller =
+        |name: &String| turns.iter().filter(|turn| turn.controller == *name).map(|turn| turn.values[index]).collect();
+    let values: Vec<Option<Vec<f64>>> = controllers.iter().map(of_controller).collect();
     let judged = compared.len() * (controllers.len() - 1);
     let differences = (0..controllers.len()).map(|other| {
         let (first, second) = (values[0].as_ref()?, values[other].as_ref().filter(|_| other > 0)?);

@@ -6,17 +6,16 @@ use paceline_live::hosts::caller::Caller;
 use paceline_live::hosts::flow_number::Ssrcs;
 use paceline_live::hosts::listener::{Action, Listener};
 use paceline_live::hosts::message::{self, Message, SessionId};
-use paceline_live::hosts::receive_side::{Output, ReceiveSide};
+use paceline_live::hosts::receive_side::ReceiveSide;
 use paceline_live::hosts::seal::Secret;
 use paceline_live::hosts::send_side::SendSide;
-use paceline_live::hosts::session_flow::SessionFlow;
+use paceline_live::hosts::session_flow::{Flows, SessionFlow};
 use paceline_live::hosts::summary::Closing;
 use paceline_live::hosts::terms::{FlowTerms, StreamTerms, Terms};
-use paceline_netsim::media_flow::{self, PreparedFlow};
-use paceline_netsim::world::EPOCH;
-use paceline_scenario::{Changes, Origin, Registries, Scenario};
-use paceline_units::{Ecn, RandomStreams, Rate, Time, TimeDelta};
-use paceline_wire::{ExtensionIds, is_rtcp};
+use paceline_netsim::flow::PACKET_SIZE_DEFAULT;
+use paceline_netsim::plan::with_headers;
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use paceline_wire::is_rtcp;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::LazyLock;
 
@@ -31,53 +30,25 @@ const MAX_BPS: u64 = 1_000_000;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::standard);
 
-static SCENARIOS: LazyLock<[Scenario; 3]> = LazyLock::new(|| {
-    CONTROLLERS.map(|controller| {
-        let text = format!(
-            "id = \"hosts\"\ntitle = \"Hosts\"\nduration = \"60 s\"\n[path]\n[[flow]]\nid = \"media\"\n\
-             controller = \"{controller}\"\nstart_rate = \"500 kbps\"\nmax_rate = \"1 Mbps\"\nencoder = {{ source = \"encoder\", max = \"1 Mbps\" }}\n"
-        );
-        let registries = Registries { controllers: &REGISTRY, metrics: None };
-        paceline_scenario::load(&Origin::from_text("hosts", text), &Changes::default(), registries).expect("it is valid")
-    })
-});
-
 /// The SSRCs of its one flow.
 fn ssrcs() -> Ssrcs {
     Ssrcs::new(ID, [1])
 }
 
-/// Returns one end of the flow.
-fn flow(scenario: &Scenario) -> SessionFlow {
-    let plan = &scenario.plan.flows[0];
-    let media = plan.media().expect("it is a media flow");
-    let entry = media_flow::controller(plan, media, &REGISTRY).expect("the controller exists");
-    let prepared = PreparedFlow::new(0, plan, media, entry, &RandomStreams::new(1), false).expect("the flow is valid");
-    let mut streams = prepared.stream_infos().to_vec();
-    let ssrcs = ssrcs();
-    let receiver_ssrc = ssrcs.of(0).receiver;
-    [streams[0].ssrc, streams[0].rtx_ssrc] = ssrcs.of(0).streams[0];
-    let extensions = ExtensionIds::default();
-    let terms = media_flow::Terms { extensions, streams, source: None, wall_clock: EPOCH, receiver_ssrc };
-    let flow = prepared.begin(Time::ZERO, terms).expect("the flow is valid");
-    SessionFlow { flow, start: TimeDelta::ZERO, stop: TimeDelta::from_secs(3600) }
+/// Returns one end of the flow of a session.
+fn flow(terms: &Terms) -> SessionFlow {
+    let plans = terms.plans(false, true, &REGISTRY).expect("the controller is known");
+    Flows::build(ID, terms, true, (&plans, false), &REGISTRY).expect("the flow is valid").sent.remove(0)
 }
 
-/// The terms that a caller proposes.
-fn terms() -> Terms {
+/// The terms of a session under a controller.
+fn terms(controller: &str) -> Terms {
     let flow = FlowTerms {
-        controller: CONTROLLERS[0].to_owned(),
-        config: Default::default(),
+        controller: controller.to_owned(),
         streams: vec![StreamTerms::new("encoder", MAX_BPS)],
-        retransmit: true,
-        fec: None,
-        resend_budget: None,
         start_bps: 500_000,
         min_bps: 30_000,
-        start_ms: 0,
-        stop_ms: None,
-        count: 1,
-        back: false,
+        ..FlowTerms::default()
     };
     Terms { flows: vec![flow], duration_ms: 60_000, seed: 1, tcp: false }
 }
@@ -99,9 +70,12 @@ impl Ends {
         self.now += time;
         let Self { now, sender, receiver, media, rtcp, reports, .. } = self;
         sender.handle_timeout(*now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
-        let answer = &mut |output: Output<'_>| match output {
-            Output::Rtcp(bytes, _) => rtcp.push(bytes.to_vec()),
-            Output::Arrivals(bytes) => reports.push(bytes.to_vec()),
+        let answer = &mut |bytes: &[u8], _| {
+            match arrivals(bytes) {
+                Some(body) => reports.push(body.to_vec()),
+                None => rtcp.push(bytes.to_vec()),
+            }
+            true
         };
         for packet in media.drain(..) {
             assert!(receiver.handle_packet(*now, *now, &packet, Ecn::NotEct, answer), "a packet of the session");
@@ -112,6 +86,14 @@ impl Ends {
         }
         reports.drain(..).for_each(|bytes| sender.handle_report(*now, &bytes));
         while self.sender.log.poll_event(self.now).is_some() {}
+    }
+}
+
+/// Returns the body of a report of arrivals; `None` of other datagrams.
+fn arrivals(bytes: &[u8]) -> Option<&[u8]> {
+    match message::read(bytes) {
+        Ok((ID, Message::Arrivals(body))) => Some(body),
+        _ => None,
     }
 }
 
@@ -126,12 +108,13 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 /// of datagrams.
 pub fn check(bytes: &[u8]) -> usize {
     let Some((controller, mut rest)) = bytes.split_first() else { return 0 };
-    let scenario = &SCENARIOS[usize::from(*controller) % CONTROLLERS.len()];
+    let proposed = terms(CONTROLLERS[usize::from(*controller) % CONTROLLERS.len()]);
     let length = TimeDelta::from_secs(60);
+    let highest = with_headers(Rate::from_bps(MAX_BPS), PACKET_SIZE_DEFAULT);
     let mut ends = Ends {
         now: Time::ZERO,
-        sender: SendSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
-        receiver: ReceiveSide::new(ssrcs(), vec![flow(scenario)], 0, Time::ZERO),
+        sender: SendSide::new(ssrcs(), vec![flow(&proposed)], 0, Time::ZERO, length, TimeDelta::from_millis(20)),
+        receiver: ReceiveSide::new(ssrcs(), vec![flow(&proposed)], 0, Time::ZERO),
         listener: Listener::new([3; 32], None),
         media: Vec::new(),
         rtcp: Vec::new(),
@@ -157,16 +140,15 @@ pub fn check(bytes: &[u8]) -> usize {
                     assert!(reply.len() <= datagram.len(), "an answer is no longer than the question")
                 }
                 Action::Drop => {}
-                Action::Decide(..) | Action::Leave => panic!("a forged token"),
+                Action::Decide(..) | Action::Repeat | Action::Leave => panic!("a forged token"),
             },
             2 => {
                 let place = if is_rtcp(&datagram) { 4 } else { 8 };
                 put(&mut datagram, place, &media_ssrc);
                 let Ends { now, receiver, rtcp, .. } = &mut ends;
-                receiver.handle_packet(*now, *now, &datagram, Ecn::Ce, &mut |output| {
-                    if let Output::Rtcp(bytes, _) = output {
-                        rtcp.push(bytes.to_vec());
-                    }
+                receiver.handle_packet(*now, *now, &datagram, Ecn::Ce, &mut |bytes, _| {
+                    rtcp.extend(is_rtcp(bytes).then(|| bytes.to_vec()));
+                    true
                 });
             }
             3 => {
@@ -175,8 +157,8 @@ pub fn check(bytes: &[u8]) -> usize {
             }
             4 => ends.sender.handle_report(ends.now, &datagram),
             5 => {
-                let (terms, key) = (terms(), (*words % 2 > 0).then_some(&secret));
-                let mut caller = Caller::new(ends.now, ID, &terms, key);
+                let key = (*words % 2 > 0).then_some(&secret);
+                let mut caller = Caller::new(ends.now, ID, &proposed, key);
                 put(&mut datagram, 6, &ID.0);
                 caller.handle(ends.now, &datagram);
                 drop(caller.poll_transmit(ends.now));
@@ -194,9 +176,9 @@ pub fn check(bytes: &[u8]) -> usize {
                 let Ends { now, receiver, sender, .. } = &mut ends;
                 let mut answers: Vec<(Vec<u8>, bool)> = Vec::new();
                 *now += TimeDelta::from_millis(100);
-                receiver.handle_timeout(*now, &mut |output| match output {
-                    Output::Rtcp(bytes, _) => answers.push((bytes.to_vec(), true)),
-                    Output::Arrivals(bytes) => answers.push((bytes.to_vec(), false)),
+                receiver.handle_timeout(*now, &mut |bytes, _| {
+                    answers.push((arrivals(bytes).unwrap_or(bytes).to_vec(), is_rtcp(bytes)));
+                    true
                 });
                 for (mut bytes, is_rtcp) in answers {
                     let skipped = if is_rtcp { 8 } else { 0 };
@@ -208,8 +190,8 @@ pub fn check(bytes: &[u8]) -> usize {
                 }
             }
         }
-        assert!(ends.sender.target() <= Rate::from_bps(MAX_BPS), "{:?}", ends.sender.target());
-        let (sent, received) = (*ends.sender.log.sent(), *ends.sender.log.received());
+        assert!(ends.sender.target() <= highest, "{:?}", ends.sender.target());
+        let (sent, received) = (ends.sender.log.sent, ends.sender.log.received);
         assert!(received.packets <= sent.packets && received.bytes <= sent.bytes, "{received:?} of {sent:?}");
     }
     ends.pass(TimeDelta::from_millis(100));
