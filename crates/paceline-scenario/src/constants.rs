@@ -10,10 +10,12 @@ use super::evaluation::Constant;
 use super::file::AnyValue;
 use super::overrides::{KeyPath, Override, key_path, set};
 use super::reader::read;
-use super::resolve::{source_implied_by, source_reads};
+use super::resolve::default_source;
 use super::text_span::{HasTextSpan, Sources, Spanned, TextSpan};
 use super::tree::{Entries, Node, Value};
 use paceline::Registry;
+use paceline_netsim::flow::source::SourceEntry;
+use paceline_netsim::parameter::RegistryEntry;
 use serde::Deserialize;
 use toml::Value as Toml;
 
@@ -242,10 +244,12 @@ fn keys_of_flow(
     if reads { vec![under(rest)] } else { Vec::new() }
 }
 
-/// Returns whether the source that is written in `table` reads `field`.
-fn reads(table: Option<&Node>, default: &str, field: &str) -> bool {
-    let implied = source_implied_by(|key| table.is_some_and(|t| t.get(key).is_some())).unwrap_or(default);
-    source_reads(table.and_then(|t| t.text_of("source")).unwrap_or(implied), field)
+/// Returns whether the source that is written in the table under `key` reads `field`.
+fn reads(table: Option<&Node>, key: &str, field: &str) -> bool {
+    let named = table.and_then(|t| t.text_of("source")).map(SourceEntry::find);
+    let implied = || SourceEntry::implied(|key| table.is_some_and(|t| t.get(key).is_some()));
+    let source = named.unwrap_or_else(|| Some(implied().unwrap_or(default_source(key))));
+    field == "source" || source.is_some_and(|source| source.has(field))
 }
 
 /// Returns whether a key may be set: neither it nor another spelling of it is written, and its elements of lists exist.

@@ -3,7 +3,7 @@
 //! A field called `$part` of a struct is a struct that reads its keys from the same table.
 
 use super::error::{ScenarioError, suggestion};
-use super::parameters::{Entries as _, Servers, keys_of_entry};
+use super::parameters::{keys_of_entry, server_of};
 use super::text_span::{Sources, TextSpan};
 use super::tree::{Node, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
@@ -80,10 +80,10 @@ impl Error {
 
     fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
-        let of_server = Servers::entries().find(|(_, parameter)| parameter.name == name && known.contains(&"server"));
+        let of_server = server_of(name).filter(|_| known.contains(&"server"));
         let hint = match (renamed, of_server) {
             (Some((old, new)), _) => format!("`{old}` is called `{new}` now"),
-            (None, Some((kind, _))) => format!("it is a key of `server`: server = {{ kind = \"{kind}\", {name} = … }}"),
+            (None, Some(kind)) => format!("it is a key of `server`: server = {{ kind = \"{kind}\", {name} = … }}"),
             _ if known.is_empty() => "no key is allowed here".to_owned(),
             _ => suggestion(name, known),
         };
