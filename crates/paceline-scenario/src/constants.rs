@@ -4,7 +4,7 @@
 //! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.`
 //! or `tcp.` stands for all flows of that kind.
 
-use super::catalogue::Origin;
+use super::catalogue::{CONSTANTS, Origin};
 use super::error::ScenarioError;
 use super::evaluation::Constant;
 use super::file::AnyValue;
@@ -18,9 +18,6 @@ use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::parameter::RegistryEntry;
 use serde::Deserialize;
 use toml::Value as Toml;
-
-/// The name of files of constants.
-const FILE: &str = "constants.toml";
 
 /// A file of constants.
 #[derive(Deserialize)]
@@ -62,7 +59,7 @@ pub(crate) fn apply(
     let Some(node) = root.get("constants") else { return Ok(Default::default()) };
     let Value::Text(name) = &node.value else { return Ok(Default::default()) };
     // Errors quote the file. Under another name it may hold secrets.
-    if name.rsplit(['/', '\\']).next() != Some(FILE) && !name.ends_with(&format!(".{FILE}")) {
+    if name.rsplit(['/', '\\']).next() != Some(CONSTANTS) && !name.ends_with(&format!(".{CONSTANTS}")) {
         let error = sources.error(node, format!("`{name}` is no name of a file of constants"));
         return Err(error.help("call it constants.toml, or let its name end in .constants.toml"));
     }

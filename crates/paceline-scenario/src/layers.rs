@@ -10,7 +10,7 @@ use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
-use super::{Registries, case, constants, edit, path_preset, source_preset};
+use super::{Registries, case, constants, edit, preset};
 use paceline::Registry;
 use paceline_netsim::records::Label;
 
@@ -106,8 +106,8 @@ fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> R
             }
         }
     }
-    background.preset_note = path_preset::apply(&mut root, &mut sources)?;
-    source_preset::apply(&mut root, &mut sources)?;
+    background.preset_note = preset::apply_to_path(&mut root, &mut sources)?;
+    preset::apply_to_sources(&mut root, &mut sources)?;
     (background.constants, background.constants_note) =
         constants::apply(&mut root, origin, controller, (&changes.constants, &unset), registry, &mut sources)?;
     if let Some(controller) = controller {
@@ -159,8 +159,7 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
 /// Puts every media flow that is no cross traffic under `controller`. A flow that was under another keeps only the numbers of `config` that an
 /// override or a constant set: those of sources from `first_override` on.
 fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, first_override: u32) {
-    let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(text_span).get_mut("flow") else { return };
-    for flow in flows {
+    for flow in root.get_mut("flow").map_or(&mut [][..], Node::elements_mut) {
         let is_cross_traffic = flow.get("cross_traffic").is_some_and(|node| matches!(node.value, Value::Boolean(true)));
         if is_cross_traffic || flow.text_of("controller").is_none_or(|own| own == controller) {
             continue;

@@ -4,7 +4,7 @@ use super::{Checked, FILES, Resolver, get};
 use crate::error::suggestion;
 use crate::file::{Flow, SourceTable, Stream};
 use crate::forms::Timed;
-use crate::source_preset::source_presets;
+use crate::preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
 use paceline_netsim::flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
 use paceline_netsim::link::Schedule;
@@ -72,7 +72,7 @@ impl Resolver<'_> {
     fn stream(&mut self, (flow, id): (&str, &str), spanned: &Table<SourceTable>, key: &str) -> Checked<StreamPlan> {
         let table = spanned.get();
         let presets = source_presets();
-        let presets: Vec<&str> = presets.iter().map(|preset| preset.name).collect();
+        let presets: Vec<&str> = presets.iter().map(|preset| preset.name.as_str()).collect();
         let chosen = self.choose(table.source.as_ref(), &table.parameters, default_source(key), &presets)?;
         let values = self.values(&chosen, &table.parameters, &format!("flow `{flow}`"), |_, _, _, level| Ok(level))?;
         let entry = chosen.entry;
