@@ -17,7 +17,7 @@ use paceline_netsim::link::server::ServerEntry;
 use paceline_netsim::parameter::{self, RegistryEntry};
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{Better, Label};
-use paceline_scenario::trace::Format;
+use paceline_scenario::trace::FORMATS;
 use paceline_scenario::{Catalogue, Changes, Preset, load, path_presets, source_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ const KINDS: [(&str, Entries); 15] = [
     ("tcp", |_, _| tcp()),
     ("sources", |_, _| [of_registry::<SourceEntry>(), source_presets().into_iter().map(preset).collect()].concat()),
     ("losses", |_, _| of_registry::<LossEntry>()),
-    ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
+    ("traces", |_, _| named(FORMATS.iter().map(|f| (f.name, f.description)))),
 ];
 
 /// The kind whose entries are congestion controllers.
