@@ -1,9 +1,10 @@
 //! The scenarios that Paceline ships, and the search for the text of a name.
 
 use super::edit;
-use super::error::{ScenarioError, nearest};
+use super::error::{ScenarioError, nearest, suggestion};
 use super::fresh;
 use super::text_file;
+use super::text_span::Spanned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -275,6 +276,26 @@ impl Origin {
 
     pub(super) fn has_expectations(&self) -> bool {
         self.has_expectations
+    }
+
+    /// Returns an error about the text, with a hint.
+    pub fn error(&self, message: impl Into<String>, help: impl Into<String>) -> ScenarioError {
+        ScenarioError::of(&self.name, &self.text, message).help(help)
+    }
+
+    /// Returns an error about a value of the text, with a hint.
+    pub fn error_at<T>(
+        &self,
+        value: &Spanned<T>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ScenarioError {
+        ScenarioError::at(&self.name, &self.text, value.span(), message).help(help)
+    }
+
+    /// Returns an error about a name of the text that is not in `known`.
+    pub fn unknown(&self, name: &Spanned<String>, what: &str, known: &[&str]) -> ScenarioError {
+        self.error_at(name, format!("no {what} `{}`", name.get()), suggestion(name.get(), known))
     }
 
     /// Returns the same origin with another text.
