@@ -58,31 +58,22 @@ pub(super) fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Res
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-impl Forms<'_> for TimeDelta {
-    fn expected() -> String {
-        "a time like \"300 ms\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
+macro_rules! quantities {
+    ($($name:ident $expected:literal,)*) => { $(
+        impl Forms<'_> for $name {
+            fn expected() -> String {
+                $expected.to_owned()
+            }
+            fn from_text(text: &str) -> Result<Self, String> {
+                parsed(text)
+            }
+        }
+    )* };
 }
-
-impl Forms<'_> for DataSize {
-    fn expected() -> String {
-        "a size like \"1500 B\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
-}
-
-impl Forms<'_> for Rate {
-    fn expected() -> String {
-        "a rate like \"1 Mbps\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
+quantities! {
+    TimeDelta "a time like \"300 ms\"",
+    DataSize "a size like \"1500 B\"",
+    Rate "a rate like \"1 Mbps\"",
 }
 
 /// A value, or a list of `[time, value]`, each from its time on.

@@ -94,9 +94,7 @@ fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> R
     for change in &changes.settings {
         background.shortened |= change.key() == "duration";
         made.push(format!("--set {change}"));
-        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let text_span = TextSpan::new(source, 0..change.key().len());
-        let value = Node::value(&sources, source, change.key().len() + 1);
+        let (text_span, value) = change.add_to(&mut sources);
         for path in constants::of_each_flow(change, text_span, &root, controller, registry, &sources)? {
             if change.is_unset() {
                 overrides::unset(&mut root, &path);
@@ -146,8 +144,7 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
         // One after the other: which flows read a key of `media.` may depend on earlier overrides.
         let mut sources = Sources::of_file(&origin.name, &text);
         let root = Node::document(&sources, 0)?;
-        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let text_span = TextSpan::new(source, 0..change.key().len());
+        let (text_span, _) = change.add_to(&mut sources);
         let paths = constants::of_each_flow(change, text_span, &root, None, registry, &sources)?;
         let each: Vec<Override> = paths.iter().map(|path| change.with_path(path)).collect();
         text = edit::edit_text(&origin.name, &text, &each)?;
