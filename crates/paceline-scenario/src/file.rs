@@ -7,6 +7,7 @@ use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Loss, Server};
 use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::link::queue::QueueEntry;
+use paceline_netsim::plan::Direction;
 use paceline_netsim::records::Label;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
@@ -159,7 +160,7 @@ pub struct Flow {
     /// The number of flows like this; 1 if absent. Several have the ids `<id>-1`, `<id>-2`, …
     pub count: Option<Spanned<u32>>,
     /// The way that its data takes; `forward` if absent.
-    pub direction: Option<FlowDirection>,
+    pub direction: Option<Direction>,
     /// The time at which it starts; at 0 if absent.
     pub start: Option<Spanned<Time>>,
     /// The seed draws its start uniformly from this span after `start`; exactly at `start` if absent.
@@ -318,16 +319,6 @@ pub struct WorkloadTable {
     pub pause: Option<Spanned<TimeDelta>>,
     /// `short`: whether it begins with a pause, as a source in the OFF state of RFC 8867, section 5.7; `false` if absent.
     pub begins_off: Option<Spanned<bool>>,
-}
-
-/// The way that a flow's data takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlowDirection {
-    /// Along `path.forward`.
-    Forward,
-    /// Along `path.reverse`.
-    Reverse,
 }
 
 /// A stream of a flow.

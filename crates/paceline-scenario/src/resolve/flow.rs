@@ -4,7 +4,7 @@ use super::changes::Limits;
 use super::mtu::path_mtu;
 use super::{Checked, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
-use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
+use crate::file::{Flow, HostTable, ProtectionTable};
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_netsim::plan::{
@@ -77,10 +77,8 @@ impl Resolver<'_> {
             let help = format!("it lasts {}; the spread must be shorter", latest - start);
             return self.fail(spanned, format!("flow `{}` might start after it stops", flow.id.get()), help);
         }
-        let (direction, forward) = match flow.direction {
-            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
-            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
-        };
+        let direction = flow.direction.unwrap_or_default();
+        let forward = direction == Direction::Forward;
         let ways = [0..forward_hops, forward_hops..hops.len()];
         let route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
         let stop = stop.min(end);

@@ -119,10 +119,13 @@ impl Resolver<'_> {
         known: &[(&'static str, T)],
     ) -> Checked<T> {
         let Some(spanned) = spanned else { return Ok(T::default()) };
-        match known.iter().find(|(name, _)| name == spanned.get()) {
-            Some((_, value)) => Ok(*value),
-            None => self.unknown(spanned, what, &names(known)),
-        }
+        self.position(spanned, what, &names(known)).map(|index| known[index].1)
+    }
+
+    /// Returns the index of a name in `known`.
+    fn position(&self, spanned: &Spanned<String>, what: &str, known: &[&str]) -> Checked<usize> {
+        let found = known.iter().position(|name| name == spanned.get());
+        found.map_or_else(|| self.unknown(spanned, what, known), Ok)
     }
 
     /// Returns an error if a table has a key that its kind does not allow; `kind` is the key of the kind.

@@ -303,23 +303,14 @@ impl Resolver<'_> {
         match timed {
             Timed::Constant(value) => convert(self, value).map(Schedule::constant),
             Timed::Schedule(points) => {
-                let first = points.first().map(|(t, _)| *t);
                 let points = points.iter().map(|(t, v)| Ok((*t, convert(self, v)?))).collect::<Checked<Vec<_>>>()?;
-                let back = points.windows(2).find(|pair| pair[1].0 <= pair[0].0).map(|pair| (pair[0].0, pair[1].0));
-                let out_of_order = || {
-                    let message = match back {
-                        Some((before, after)) => format!("times must increase, and {after} comes after {before}"),
-                        None => "times must start at 0s".to_owned(),
-                    };
-                    self.error(spanned, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
-                };
-                if first != Some(Time::ZERO) {
-                    return Err(out_of_order());
+                let help = "[[\"0s\", …], [\"50s\", …]]";
+                self.check_increasing(spanned, points.iter().map(|(at, _)| *at), false, help)?;
+                self.last_step = self.last_step.max(points.last().map_or(Time::ZERO, |(at, _)| *at));
+                if points.first().is_none_or(|(at, _)| *at != Time::ZERO) {
+                    return self.fail(spanned, "times must start at 0s", format!("write it like {help}"));
                 }
-                let last = points.last().map_or(Time::ZERO, |(at, _)| *at);
-                let schedule = Schedule::new(points).ok_or_else(out_of_order)?;
-                self.last_step = self.last_step.max(last);
-                Ok(schedule)
+                Ok(Schedule::new(points).expect("the times increase"))
             }
         }
     }
