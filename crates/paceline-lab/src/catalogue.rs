@@ -9,15 +9,16 @@ use crate::suite::Suite;
 use crate::sweep::Sweep;
 use crate::yardsticks;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
-use paceline_netsim::flow::source::SOURCES;
+use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
-use paceline_netsim::link::loss::LOSS_MODELS;
-use paceline_netsim::link::queue::{DISCIPLINES, QueueEntry};
-use paceline_netsim::link::server::SERVERS;
+use paceline_netsim::link::loss::LossEntry;
+use paceline_netsim::link::queue::DISCIPLINES;
+use paceline_netsim::link::server::ServerEntry;
+use paceline_netsim::parameter::{self, RegistryEntry};
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{Better, Label};
-use paceline_scenario::trace::Format;
-use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
+use paceline_scenario::trace::FORMATS;
+use paceline_scenario::{Catalogue, Changes, Preset, load, path_presets, source_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,15 +35,15 @@ const KINDS: [(&str, Entries); 15] = [
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("suites", |_, _| Catalogue.suites().map(suite).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
-    ("paths", |_, _| paths()),
-    ("servers", |_, _| SERVERS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
-    ("queues", |_, _| DISCIPLINES.iter().map(queue).collect()),
+    ("paths", |_, _| path_presets().into_iter().map(preset).collect()),
+    ("servers", |_, _| of_registry::<ServerEntry>()),
+    ("queues", |_, _| DISCIPLINES.iter().map(|of| with_keys(of, Some(&of.limit))).collect()),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
-    ("sources", |_, _| sources()),
-    ("losses", |_, _| LOSS_MODELS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
-    ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
+    ("sources", |_, _| [of_registry::<SourceEntry>(), source_presets().into_iter().map(preset).collect()].concat()),
+    ("losses", |_, _| of_registry::<LossEntry>()),
+    ("traces", |_, _| named(FORMATS.iter().map(|f| (f.name, f.description)))),
 ];
 
 /// The kind whose entries are congestion controllers.
@@ -242,19 +243,24 @@ fn named<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Entry> {
     entries.map(|(name, summary)| entry(name, summary, Details::None {})).collect()
 }
 
-fn queue(of: &QueueEntry) -> Entry {
-    let parameters: Vec<_> = std::iter::once(&of.limit).chain(of.parameters).copied().collect();
-    with_keys(of.name, of.summary, &parameters)
+fn of_registry<E: RegistryEntry>() -> Vec<Entry> {
+    E::all().iter().map(|of| with_keys(of, None)).collect()
 }
 
-fn with_keys(name: &str, summary: &str, parameters: &[paceline_netsim::flow::parameter::Parameter]) -> Entry {
-    let key = |p: &paceline_netsim::flow::parameter::Parameter| Key {
+/// Returns an entry with its keys, after one that all entries have.
+fn with_keys(of: &impl RegistryEntry, first: Option<&parameter::Parameter>) -> Entry {
+    let key = |p: &parameter::Parameter| Key {
         name: p.name,
         default: p.if_absent,
         range: p.kind.range_text(),
         description: p.description,
     };
-    entry(name, summary, Details::Keys { keys: parameters.iter().map(key).collect() })
+    let keys = first.into_iter().chain(of.parameters()).map(key).collect();
+    entry(of.name(), of.summary(), Details::Keys { keys })
+}
+
+fn preset(Preset { name, title, source, keys }: Preset) -> Entry {
+    entry(name, title, Details::Preset { source, hop: keys.into_iter().collect() })
 }
 
 fn controller_entry(of: &paceline::Entry) -> Entry {
@@ -315,27 +321,6 @@ fn tcp() -> Vec<Entry> {
         of("workload", Workload::NAMES.to_vec()),
     ]
     .concat()
-}
-
-/// The sources, then the presets of their parameters.
-fn sources() -> Vec<Entry> {
-    let preset = |preset: paceline_scenario::SourcePreset| Entry {
-        name: preset.name.to_owned(),
-        summary: preset.title,
-        details: Details::Preset { source: preset.origin, hop: BTreeMap::new() },
-    };
-    let mut sources: Vec<Entry> = SOURCES.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect();
-    sources.extend(source_presets().into_iter().map(preset));
-    sources
-}
-
-fn paths() -> Vec<Entry> {
-    let entry = |preset: paceline_scenario::PathPreset| Entry {
-        name: preset.name,
-        summary: preset.title,
-        details: Details::Preset { source: preset.source, hop: preset.keys.into_iter().collect() },
-    };
-    path_presets().into_iter().map(entry).collect()
 }
 
 fn scenario(id: &str, registry: &Registry) -> Entry {

@@ -36,12 +36,15 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
 }
 
-/// The direction of a flow's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The way that a flow's data takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(rename = "FlowDirection"))]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Along the forward path.
+    /// Along `path.forward`.
+    #[default]
     Forward,
-    /// Along the reverse path.
+    /// Along `path.reverse`.
     Reverse,
 }
 

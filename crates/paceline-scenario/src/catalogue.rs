@@ -1,9 +1,10 @@
 //! The scenarios that Paceline ships, and the search for the text of a name.
 
 use super::edit;
-use super::error::{ScenarioError, nearest};
+use super::error::{ScenarioError, nearest, suggestion};
 use super::fresh;
 use super::text_file;
+use super::text_span::Spanned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,29 +35,29 @@ impl Catalogue {
 
     /// Returns the ids of all sweeps, in order.
     pub fn sweeps(self) -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter_map(|(name, _)| name.strip_suffix(SWEEP))
+        shipped(SWEEP).map(|(id, ..)| id)
     }
 
     /// Returns the ids of all suites, in order.
     pub fn suites(self) -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter_map(|(name, _)| name.strip_suffix(SUITE))
+        shipped(SUITE).map(|(id, ..)| id)
+    }
+
+    /// Returns the ids of all tables of formulas, in order.
+    pub fn formula_tables(self) -> impl Iterator<Item = &'static str> {
+        shipped(FORMULA).map(|(id, ..)| id)
     }
 
     /// Returns the suite with this id, or in this file.
     pub fn find_suite(self, name: &str) -> Result<Origin, ScenarioError> {
         if name.ends_with(".toml") && !name.ends_with(SUITE) {
-            let error = ScenarioError::of(name, "", format!("{name} is no manifest of a suite"));
-            return Err(error.help(format!("its name must end in {SUITE}; `paceline run {name}` runs a scenario")));
+            let help = format!("its name must end in {SUITE}; `paceline run {name}` runs a scenario");
+            return Err(error(name, format!("{name} is no manifest of a suite"), help));
         }
         match fresh::manifest(name) {
             Some(text) => Ok(Origin::made(format!("{name}{SUITE}"), text)),
             None => self.shipped(name, SUITE, "suite", self.suites()),
         }
-    }
-
-    /// Returns the ids of all tables of formulas, in order.
-    pub fn formula_tables(self) -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter_map(|(name, _)| name.strip_suffix(FORMULA))
     }
 
     /// Returns the scenario with this id, or in this file; `-` is standard input.
@@ -68,36 +69,38 @@ impl Catalogue {
         if let Some(text) = fresh::scenario(name) {
             return Ok(Origin::made(format!("{name}.toml"), text));
         }
-        if name.ends_with(SWEEP) || self.sweeps().any(|id| id == name) && !self.ids().any(|id| id == name) {
-            let error = ScenarioError::of(name, "", format!("{name} is a sweep, not a scenario"));
-            return Err(error.help(format!("`paceline sweep {name}` runs it")));
-        }
-        if name.ends_with(SUITE) || self.suites().any(|id| id == name) {
-            let error = ScenarioError::of(name, "", format!("{name} is a suite, not a scenario"));
-            return Err(error.help(format!("`paceline suite {name}` runs it")));
+        for (ending, kind) in [(SWEEP, "sweep"), (SUITE, "suite")] {
+            if name.ends_with(ending) || shipped(ending).any(|(id, ..)| id == name) && !self.is_scenario_id(name) {
+                let help = format!("`paceline {kind} {name}` runs it");
+                return Err(error(name, format!("{name} is a {kind}, not a scenario"), help));
+            }
         }
         if name.ends_with(".toml") || Path::new(name).is_file() {
             let origin = Self::file(name, "scenario")?;
             if !name.ends_with(".toml") && is_trace(&origin.text) {
-                let error = ScenarioError::of(name, "", format!("{name} is a capacity trace, not a scenario"));
                 let set = format!("--set 'path.forward.capacity={{ trace = \"{name}\" }}'");
-                return Err(error.help(format!("`paceline new call.toml` writes a scenario, and `paceline run call.toml {set}` runs it over the trace")));
+                let help = format!(
+                    "`paceline new call.toml` writes a scenario, and `paceline run call.toml {set}` runs it over the trace"
+                );
+                return Err(error(name, format!("{name} is a capacity trace, not a scenario"), help));
             }
             return Ok(origin);
         }
         let of_paper = |id: &&str| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
         let experiments: Vec<String> = self.ids().filter(of_paper).map(|id| format!("`{id}`")).collect();
         if !experiments.is_empty() {
-            let error = ScenarioError::of(name, "", format!("`{name}` is a group of scenarios, not a scenario"));
             let list = experiments.join(", ");
-            return Err(error
-                .help(format!("name one: {list}; `paceline reproduce {name}` judges all by their published values")));
+            let help = format!("name one: {list}; `paceline reproduce {name}` judges all by their published values");
+            return Err(error(name, format!("`{name}` is a group of scenarios, not a scenario"), help));
         }
         if self.formula_tables().any(|id| id == name) {
-            let error = ScenarioError::of(name, "", format!("there is no scenario `{name}`"));
-            return Err(error.help(without_a_run(name)));
+            return Err(error(name, format!("there is no scenario `{name}`"), without_a_run(name)));
         }
         self.shipped(name, ".toml", "scenario", self.ids())
+    }
+
+    fn is_scenario_id(self, name: &str) -> bool {
+        self.ids().any(|id| id == name)
     }
 
     /// Returns the sweep with this id, or in this file.
@@ -106,14 +109,14 @@ impl Catalogue {
             let table = text.parse::<toml::Table>().unwrap_or_default();
             !table.contains_key("measure") && (table.contains_key("flow") || table.contains_key("path"))
         };
-        let is_shipped_scenario = self.ids().any(|id| id == name) && !self.sweeps().any(|id| id == name);
+        let is_shipped_scenario = self.is_scenario_id(name) && !self.sweeps().any(|id| id == name);
         let found = match is_shipped_scenario {
             true => self.find(name)?,
             false => self.shipped(name, SWEEP, "sweep", self.sweeps())?,
         };
         if is_shipped_scenario || is_scenario(&found.text) {
-            let error = ScenarioError::of(name, "", format!("{name} is a scenario, not a sweep"));
-            return Err(error.help(format!("`paceline run {name}` runs it; a sweep names scenarios in its measures")));
+            let help = format!("`paceline run {name}` runs it; a sweep names scenarios in its measures");
+            return Err(error(name, format!("{name} is a scenario, not a sweep"), help));
         }
         Ok(found)
     }
@@ -126,10 +129,8 @@ impl Catalogue {
     /// Reads a file of the user.
     fn file(name: &str, kind: &str) -> Result<Origin, ScenarioError> {
         let path = Path::new(name);
-        let complain = |message: String| {
-            let error = ScenarioError::of(name, "", message);
-            error.help(format!("`paceline list {kind}s` shows the ids of the {kind}s that Paceline ships"))
-        };
+        let help = format!("`paceline list {kind}s` shows the ids of the {kind}s that Paceline ships");
+        let complain = |message: String| error(name, message, help.clone());
         let text = text_file::read(path).map_err(complain)?;
         if text.trim().is_empty() {
             return Err(complain(format!("{name} is empty")));
@@ -162,8 +163,7 @@ impl Catalogue {
             false => Some(format!("did you mean {same}? ")),
         };
         let list = format!("`paceline list {kind}s` shows all; a file's name must end in {ending}");
-        let error = ScenarioError::of(name, "", format!("there is no {kind} `{name}`"));
-        Err(error.help(format!("{}{list}", near.unwrap_or_default())))
+        Err(error(name, format!("there is no {kind} `{name}`"), format!("{}{list}", near.unwrap_or_default())))
     }
 }
 
@@ -175,6 +175,9 @@ const SWEEP: &str = ".sweep.toml";
 
 /// The ending of the manifests of suites.
 pub const SUITE: &str = ".suite.toml";
+
+/// The name of files of constants.
+pub(super) const CONSTANTS: &str = "constants.toml";
 
 /// The ending of files of path presets.
 pub(super) const PATH_PRESET: &str = ".path.toml";
@@ -188,33 +191,28 @@ const SHIPPED: &str = "shipped:";
 /// The keys whose values are names of files or folders.
 const FILE_KEYS: [&str; 3] = ["constants", "trace", "frames"];
 
-/// Returns the files of path presets: name and text.
-pub(super) fn path_preset_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().filter(|(name, _)| name.ends_with(PATH_PRESET)).copied()
-}
-
 /// The ending of files of source presets.
 pub(super) const SOURCE_PRESET: &str = ".source.toml";
-
-/// Returns the files of source presets: name and text.
-pub(super) fn source_preset_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().filter(|(name, _)| name.ends_with(SOURCE_PRESET)).copied()
-}
 
 /// The ending of files whose values a formula gives.
 const FORMULA: &str = ".formula.toml";
 
+/// Returns the files with this ending: their names without it, with it, and their texts.
+pub(super) fn shipped(ending: &str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    FILES.iter().filter_map(move |(file, text)| Some((file.strip_suffix(ending)?, *file, *text)))
+}
+
+/// Returns an error about a name.
+fn error(name: &str, message: String, help: String) -> ScenarioError {
+    ScenarioError::of(name, "", message).help(help)
+}
+
 /// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, presets,
 /// and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
-    let other = file.ends_with(SWEEP)
-        || file.ends_with(SUITE)
-        || file.ends_with(EXPECTED)
-        || file.ends_with(PATH_PRESET)
-        || file.ends_with(SOURCE_PRESET)
-        || is_formula_table(file)
-        || file.rsplit('/').next() == Some("constants.toml");
-    file.ends_with(".toml") && !other
+    let others = [SWEEP, SUITE, EXPECTED, PATH_PRESET, SOURCE_PRESET, FORMULA];
+    let is_other = others.iter().any(|ending| file.ends_with(ending)) || file.rsplit('/').next() == Some(CONSTANTS);
+    file.ends_with(".toml") && !is_other
 }
 
 /// Returns whether a text is that of a mahimahi trace: a time in milliseconds in each line.
@@ -280,6 +278,26 @@ impl Origin {
         self.has_expectations
     }
 
+    /// Returns an error about the text, with a hint.
+    pub fn error(&self, message: impl Into<String>, help: impl Into<String>) -> ScenarioError {
+        ScenarioError::of(&self.name, &self.text, message).help(help)
+    }
+
+    /// Returns an error about a value of the text, with a hint.
+    pub fn error_at<T>(
+        &self,
+        value: &Spanned<T>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ScenarioError {
+        ScenarioError::at(&self.name, &self.text, value.span(), message).help(help)
+    }
+
+    /// Returns an error about a name of the text that is not in `known`.
+    pub fn unknown(&self, name: &Spanned<String>, what: &str, known: &[&str]) -> ScenarioError {
+        self.error_at(name, format!("no {what} `{}`", name.get()), suggestion(name.get(), known))
+    }
+
     /// Returns the same origin with another text.
     pub fn with_text(&self, text: String) -> Self {
         Self { text, ..self.clone() }
@@ -301,10 +319,7 @@ impl Origin {
     pub(super) fn must_be_run(&self) -> Result<(), ScenarioError> {
         match is_formula_table(&self.name) {
             false => Ok(()),
-            true => {
-                let error = ScenarioError::of(&self.name, "", format!("{} is no scenario", self.name));
-                Err(error.help(without_a_run(&self.name)))
-            }
+            true => Err(error(&self.name, format!("{} is no scenario", self.name), without_a_run(&self.name))),
         }
     }
 

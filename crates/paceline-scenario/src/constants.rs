@@ -4,21 +4,20 @@
 //! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.`
 //! or `tcp.` stands for all flows of that kind.
 
-use super::catalogue::Origin;
+use super::catalogue::{CONSTANTS, Origin};
 use super::error::ScenarioError;
 use super::evaluation::Constant;
 use super::file::AnyValue;
 use super::overrides::{KeyPath, Override, key_path, set};
 use super::reader::read;
-use super::resolve::{source_implied_by, source_reads};
+use super::resolve::default_source;
 use super::text_span::{HasTextSpan, Sources, Spanned, TextSpan};
 use super::tree::{Entries, Node, Value};
 use paceline::Registry;
+use paceline_netsim::flow::source::SourceEntry;
+use paceline_netsim::parameter::RegistryEntry;
 use serde::Deserialize;
 use toml::Value as Toml;
-
-/// The name of files of constants.
-const FILE: &str = "constants.toml";
 
 /// A file of constants.
 #[derive(Deserialize)]
@@ -60,7 +59,7 @@ pub(crate) fn apply(
     let Some(node) = root.get("constants") else { return Ok(Default::default()) };
     let Value::Text(name) = &node.value else { return Ok(Default::default()) };
     // Errors quote the file. Under another name it may hold secrets.
-    if name.rsplit(['/', '\\']).next() != Some(FILE) && !name.ends_with(&format!(".{FILE}")) {
+    if name.rsplit(['/', '\\']).next() != Some(CONSTANTS) && !name.ends_with(&format!(".{CONSTANTS}")) {
         let error = sources.error(node, format!("`{name}` is no name of a file of constants"));
         return Err(error.help("call it constants.toml, or let its name end in .constants.toml"));
     }
@@ -242,10 +241,12 @@ fn keys_of_flow(
     if reads { vec![under(rest)] } else { Vec::new() }
 }
 
-/// Returns whether the source that is written in `table` reads `field`.
-fn reads(table: Option<&Node>, default: &str, field: &str) -> bool {
-    let implied = source_implied_by(|key| table.is_some_and(|t| t.get(key).is_some())).unwrap_or(default);
-    source_reads(table.and_then(|t| t.text_of("source")).unwrap_or(implied), field)
+/// Returns whether the source that is written in the table under `key` reads `field`.
+fn reads(table: Option<&Node>, key: &str, field: &str) -> bool {
+    let named = table.and_then(|t| t.text_of("source")).map(SourceEntry::find);
+    let implied = || SourceEntry::implied(|key| table.is_some_and(|t| t.get(key).is_some()));
+    let source = named.unwrap_or_else(|| Some(implied().unwrap_or(default_source(key))));
+    field == "source" || source.is_some_and(|source| source.has(field))
 }
 
 /// Returns whether a key may be set: neither it nor another spelling of it is written, and its elements of lists exist.

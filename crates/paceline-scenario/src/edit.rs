@@ -1,7 +1,9 @@
 //! Overrides written into a TOML text, with its comments kept: for sweeps and the Python package, which store the text.
 
-use super::error::{ScenarioError, suggestion};
-use super::overrides::Override;
+use super::error::ScenarioError;
+use super::overrides::{self, Override, key_path};
+use super::text_span::Sources;
+use super::tree::Node;
 use toml_edit::visit_mut::{self, VisitMut};
 use toml_edit::{DocumentMut, Formatted, Item, KeyMut, Table, TableLike, TomlError, Value};
 
@@ -10,19 +12,25 @@ use toml_edit::{DocumentMut, Formatted, Item, KeyMut, Table, TableLike, TomlErro
 /// # Errors
 /// The text is not TOML, or a key leads to an element of a list that is not there.
 pub fn edit_text(name: &str, text: &str, overrides: &[Override]) -> Result<String, ScenarioError> {
+    let mut sources = Sources::of_file(name, text);
+    let mut root = Node::document(&sources, 0)?;
     let mut document: DocumentMut = text.parse().map_err(|error: TomlError| {
         ScenarioError::at(name, text, error.span().unwrap_or(0..0), error.message().to_owned())
     })?;
     for change in overrides {
-        set(document.as_table_mut(), change).map_err(|(message, help)| {
-            ScenarioError::of(name, text, format!("--set {change}: {message}")).help(help)
-        })?;
+        let (text_span, value) = change.add_to(&mut sources);
+        let path = key_path(change.key(), text_span);
+        overrides::set(&mut root, &path, value, &sources)?;
+        if change.is_unset() {
+            overrides::unset(&mut root, &path);
+        }
+        set(document.as_table_mut(), change);
     }
     Ok(document.to_string())
 }
 
-/// Sets a key as [`overrides::set`](super::overrides::set) does; an error is a message and a hint.
-fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
+/// Sets a key as [`overrides::set`] did, which found every element.
+fn set(root: &mut Table, change: &Override) {
     let parts: Vec<&str> = change.key().split('.').map(str::trim).collect();
     let (last, way) = parts.split_last().expect("split yields at least one part");
     let mut table: &mut dyn TableLike = root;
@@ -36,24 +44,13 @@ fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
             table = next.as_table_like_mut().expect("it was made one");
             continue;
         }
-        let mut elements = elements(next).expect("it is a list");
-        let id = |(n, e): (usize, &&mut dyn TableLike)| {
-            e.get("id").and_then(Item::as_str).map_or(n.to_string(), str::to_owned)
-        };
-        let ids: Vec<String> = elements.iter().enumerate().map(id).collect();
-        let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let Some(which) = way.next() else {
-            return Err((format!("`{part}.{last}` names a whole element"), format!("elements: {}", ids.join(", "))));
-        };
-        let found = ids.iter().position(|id| id == which).or_else(|| which.parse().ok());
-        table = match found.filter(|n| *n < ids.len()) {
-            Some(n) => elements.swap_remove(n),
-            None => return Err((format!("`{part}` has no element `{which}`"), suggestion(which, &names))),
-        };
+        let (mut elements, which) = (elements(next).expect("it is a list"), way.next().expect("an element is named"));
+        let named = elements.iter().position(|e| e.get("id").and_then(Item::as_str) == Some(*which));
+        table = elements.swap_remove(named.or_else(|| which.parse().ok()).expect("the element was found"));
     }
     if change.is_unset() {
         table.remove(last);
-        return Ok(());
+        return;
     }
     let mut value = change.value().parse::<Value>().unwrap_or_else(|_| Value::from(change.value()));
     if let Some(replaced) = table.get(last).and_then(Item::as_value) {
@@ -61,7 +58,6 @@ fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
         *value.decor_mut() = replaced.decor().clone();
     }
     table.insert(last, Item::Value(value));
-    Ok(())
 }
 
 /// Returns the elements of a list of tables, written as [[...]] or in line.

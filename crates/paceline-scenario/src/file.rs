@@ -2,9 +2,12 @@
 //! default.
 
 use super::forms::{Limit, Timed};
-use super::parameters::{Parameters, Queues, Sources};
+use super::parameters::Parameters;
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Loss, Server};
+use paceline_netsim::flow::source::SourceEntry;
+use paceline_netsim::link::queue::QueueEntry;
+use paceline_netsim::plan::Direction;
 use paceline_netsim::records::Label;
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
@@ -12,7 +15,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A scenario.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Its id, such as `mmsys16/table1`.
@@ -48,7 +51,7 @@ pub struct ScenarioFile {
 }
 
 /// The network: a chain of hops each way.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// A typical access network, of which `paceline list paths` shows all. Keys beside it replace its values, and assumed
@@ -63,7 +66,7 @@ pub struct Path {
 }
 
 /// One way of the path: the keys of one hop, or `hops`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
     /// The hops, in order, without any other key; one hop of the other keys if absent.
@@ -74,7 +77,7 @@ pub struct Way {
 }
 
 /// One hop.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
     /// Its name; `forward/0`, `forward/1`, … or `reverse/0`, … if absent.
@@ -85,7 +88,7 @@ pub struct Hop {
 }
 
 /// The keys of a hop besides its name.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct HopKeys {
     /// The rate at which it sends packets on; unlimited if absent.
@@ -108,7 +111,7 @@ pub struct HopKeys {
 }
 
 /// A queue. Which of the keys make sense depends on `discipline`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Its discipline, of which `paceline list queues` shows all; `drop-tail` if absent.
@@ -121,11 +124,11 @@ pub struct Queue {
     pub follows_capacity: Option<bool>,
     #[serde(rename = "$parameters")]
     #[schemars(flatten)]
-    pub parameters: Table<Parameters<Queues>>,
+    pub parameters: Table<Parameters<QueueEntry>>,
 }
 
 /// Truncated Gaussian jitter (RFC 8868, section 4.5.3).
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JitterTable {
     /// Standard deviation.
@@ -147,7 +150,7 @@ pub enum Order {
 }
 
 /// A flow.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Its name.
@@ -157,7 +160,7 @@ pub struct Flow {
     /// The number of flows like this; 1 if absent. Several have the ids `<id>-1`, `<id>-2`, …
     pub count: Option<Spanned<u32>>,
     /// The way that its data takes; `forward` if absent.
-    pub direction: Option<FlowDirection>,
+    pub direction: Option<Direction>,
     /// The time at which it starts; at 0 if absent.
     pub start: Option<Spanned<Time>>,
     /// The seed draws its start uniformly from this span after `start`; exactly at `start` if absent.
@@ -183,7 +186,7 @@ pub struct Flow {
 }
 
 /// The keys of media flows.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct MediaKeys {
     /// Media: its controller; an error if absent.
@@ -242,7 +245,7 @@ pub struct MediaKeys {
 }
 
 /// The membership of a media flow in a group of coupled flows (RFC 8699). The flows of a group share the sum of their rates.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CouplingTable {
     /// The name of its group: flows with the same direction that share a bottleneck.
@@ -255,7 +258,7 @@ pub struct CouplingTable {
 }
 
 /// The keys of TCP flows.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct TcpKeys {
     /// TCP: its congestion control; `cubic` if absent.
@@ -274,7 +277,7 @@ pub struct TcpKeys {
 }
 
 /// The host at each end of a flow: how long it delays packets that leave and packets that arrive, in order.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
     /// Mean delay of each packet, exponentially distributed; none if absent.
@@ -287,7 +290,7 @@ pub struct HostTable {
 }
 
 /// The protection of the video of a media flow.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProtectionTable {
     /// Forward error correction: `none`, or `ulpfec` (RFC 5109), switched by the reported losses, at most half of the
@@ -299,7 +302,7 @@ pub struct ProtectionTable {
 }
 
 /// The data that a TCP flow sends, and when. Which keys make sense depends on `kind`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
     /// `bulk`, `on-off`, `short` or `bursts`.
@@ -318,18 +321,8 @@ pub struct WorkloadTable {
     pub begins_off: Option<Spanned<bool>>,
 }
 
-/// The way that a flow's data takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlowDirection {
-    /// Along `path.forward`.
-    Forward,
-    /// Along `path.reverse`.
-    Reverse,
-}
-
 /// A stream of a flow.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
     /// Its name.
@@ -352,7 +345,7 @@ pub struct Stream {
 }
 
 /// A source. Which keys make sense depends on `source`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceTable {
     /// Its name, of which `paceline list sources` shows all; `audio` in `audio`, else `frames` where that is given, else
@@ -360,11 +353,11 @@ pub struct SourceTable {
     pub source: Option<Spanned<String>>,
     #[serde(rename = "$parameters")]
     #[schemars(flatten)]
-    pub parameters: Table<Parameters<Sources>>,
+    pub parameters: Table<Parameters<SourceEntry>>,
 }
 
 /// The receiver's clock, relative to that of the run.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockTable {
     /// Its reading at time zero; drawn from the seed if absent.
@@ -374,7 +367,7 @@ pub struct ClockTable {
 }
 
 /// The definitions with which metrics are computed.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureTable {
     /// The delay that `queue_*` metrics measure: `packet`, waiting at the bottleneck, `rtcp`, round-trip time over its
@@ -390,7 +383,7 @@ pub struct MeasureTable {
 
 /// The condition under which a run counts, where a paper leaves the others out: a metric is large enough. Of a ratio
 /// between cases both runs of a seed must count.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IncludeIfTable {
     /// Metric id.
@@ -404,7 +397,7 @@ pub struct IncludeIfTable {
 }
 
 /// A variant of the experiment.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaseTable {
     /// Its label in results, such as { threshold = "static" }.
@@ -415,7 +408,7 @@ pub struct CaseTable {
 }
 
 /// Any value.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct AnyValue(pub toml::Value);
 
@@ -429,7 +422,7 @@ impl JsonSchema for AnyValue {
 }
 
 /// A published value.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectTable {
     /// The published value, in the metric's unit.
@@ -449,7 +442,7 @@ pub struct ExpectTable {
 }
 
 /// A bound.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssertTable {
     /// Its name; several bounds with one name pass or fail together.
@@ -472,7 +465,7 @@ pub struct AssertTable {
 }
 
 /// The measured quantity of a published value or a bound.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct QuantityKeys {
     /// Metric id.
@@ -495,7 +488,7 @@ pub struct QuantityKeys {
 }
 
 /// The reference of a ratio: the same quantity, except for these keys.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceTable {
     /// The pairs in which the label of its case differs; the same case if absent.

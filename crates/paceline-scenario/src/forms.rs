@@ -1,5 +1,6 @@
 //! Values with several forms: text, a list or a table; and those of them that need no other part of this crate.
 
+use paceline_netsim::parameter::QueueLimit;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
@@ -57,31 +58,22 @@ pub(super) fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Res
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-impl Forms<'_> for TimeDelta {
-    fn expected() -> String {
-        "a time like \"300 ms\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
+macro_rules! quantities {
+    ($($name:ident $expected:literal,)*) => { $(
+        impl Forms<'_> for $name {
+            fn expected() -> String {
+                $expected.to_owned()
+            }
+            fn from_text(text: &str) -> Result<Self, String> {
+                parsed(text)
+            }
+        }
+    )* };
 }
-
-impl Forms<'_> for DataSize {
-    fn expected() -> String {
-        "a size like \"1500 B\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
-}
-
-impl Forms<'_> for Rate {
-    fn expected() -> String {
-        "a rate like \"1 Mbps\"".to_owned()
-    }
-    fn from_text(text: &str) -> Result<Self, String> {
-        parsed(text)
-    }
+quantities! {
+    TimeDelta "a time like \"300 ms\"",
+    DataSize "a size like \"1500 B\"",
+    Rate "a rate like \"1 Mbps\"",
 }
 
 /// A value, or a list of `[time, value]`, each from its time on.
@@ -112,14 +104,7 @@ impl<'de, T: Forms<'de> + Deserialize<'de>> Forms<'de> for Timed<T> {
 /// A queue's limit: a drain time, a size, or a number of packets, by its unit.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String", extend("examples" = ["300 ms", "60 KB", "50 packets"]))]
-pub enum Limit {
-    /// `"300 ms"`.
-    Time(TimeDelta),
-    /// `"60 KB"`.
-    Bytes(DataSize),
-    /// `"50 packets"`.
-    Packets(u32),
-}
+pub struct Limit(pub QueueLimit);
 
 impl Forms<'_> for Limit {
     fn expected() -> String {
@@ -128,10 +113,10 @@ impl Forms<'_> for Limit {
     fn from_text(text: &str) -> Result<Self, String> {
         let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
         let limit = match packets {
-            Some(number) => number.trim().parse().map(Limit::Packets).ok(),
-            None => text.parse().map(Limit::Time).or_else(|_| text.parse().map(Limit::Bytes)).ok(),
+            Some(number) => number.trim().parse().map(QueueLimit::Packets).ok(),
+            None => text.parse().map(QueueLimit::DrainTime).or_else(|_| text.parse().map(QueueLimit::Bytes)).ok(),
         };
-        limit.ok_or_else(|| {
+        limit.map(Limit).ok_or_else(|| {
             format!("`{text}` is not a queue limit; write a time \"300 ms\", a size \"60 KB\" or \"50 packets\"")
         })
     }

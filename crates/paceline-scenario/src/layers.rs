@@ -10,7 +10,7 @@ use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
-use super::{Registries, case, constants, edit, path_preset, source_preset};
+use super::{Registries, case, constants, edit, preset};
 use paceline::Registry;
 use paceline_netsim::records::Label;
 
@@ -94,9 +94,7 @@ fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> R
     for change in &changes.settings {
         background.shortened |= change.key() == "duration";
         made.push(format!("--set {change}"));
-        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let text_span = TextSpan::new(source, 0..change.key().len());
-        let value = Node::value(&sources, source, change.key().len() + 1);
+        let (text_span, value) = change.add_to(&mut sources);
         for path in constants::of_each_flow(change, text_span, &root, controller, registry, &sources)? {
             if change.is_unset() {
                 overrides::unset(&mut root, &path);
@@ -106,8 +104,8 @@ fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> R
             }
         }
     }
-    background.preset_note = path_preset::apply(&mut root, &mut sources)?;
-    source_preset::apply(&mut root, &mut sources)?;
+    background.preset_note = preset::apply_to_path(&mut root, &mut sources)?;
+    preset::apply_to_sources(&mut root, &mut sources)?;
     (background.constants, background.constants_note) =
         constants::apply(&mut root, origin, controller, (&changes.constants, &unset), registry, &mut sources)?;
     if let Some(controller) = controller {
@@ -146,8 +144,7 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
         // One after the other: which flows read a key of `media.` may depend on earlier overrides.
         let mut sources = Sources::of_file(&origin.name, &text);
         let root = Node::document(&sources, 0)?;
-        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let text_span = TextSpan::new(source, 0..change.key().len());
+        let (text_span, _) = change.add_to(&mut sources);
         let paths = constants::of_each_flow(change, text_span, &root, None, registry, &sources)?;
         let each: Vec<Override> = paths.iter().map(|path| change.with_path(path)).collect();
         text = edit::edit_text(&origin.name, &text, &each)?;
@@ -159,8 +156,7 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
 /// Puts every media flow that is no cross traffic under `controller`. A flow that was under another keeps only the numbers of `config` that an
 /// override or a constant set: those of sources from `first_override` on.
 fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, first_override: u32) {
-    let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(text_span).get_mut("flow") else { return };
-    for flow in flows {
+    for flow in root.get_mut("flow").map_or(&mut [][..], Node::elements_mut) {
         let is_cross_traffic = flow.get("cross_traffic").is_some_and(|node| matches!(node.value, Value::Boolean(true)));
         if is_cross_traffic || flow.text_of("controller").is_none_or(|own| own == controller) {
             continue;

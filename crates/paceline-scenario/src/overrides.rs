@@ -36,6 +36,13 @@ impl Override {
         self.value.is_empty()
     }
 
+    /// Adds it to the sources. Returns the location of its key, and its value.
+    pub(crate) fn add_to(&self, sources: &mut Sources<'_>) -> (TextSpan, Node) {
+        let source = sources.add("--set", self.to_string(), format!("set by --set {self}"));
+        let end = self.key.len();
+        (TextSpan::new(source, 0..end), Node::value(sources, source, end + 1))
+    }
+
     /// Returns the value as text.
     pub(crate) fn value(&self) -> &str {
         &self.value

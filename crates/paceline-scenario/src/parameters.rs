@@ -4,107 +4,58 @@
 use super::forms::Limit;
 use super::text_span::{HasTextSpan, Spanned, TextSpan};
 
-use paceline_netsim::flow::source::SOURCES;
-use paceline_netsim::link::loss::LOSS_MODELS;
-use paceline_netsim::link::queue::DISCIPLINES;
-use paceline_netsim::link::server::SERVERS;
-use paceline_netsim::parameter::{Parameter, ParameterKind};
+use paceline_netsim::flow::source::SourceEntry;
+use paceline_netsim::link::loss::LossEntry;
+use paceline_netsim::link::queue::QueueEntry;
+use paceline_netsim::link::server::ServerEntry;
+use paceline_netsim::parameter::{Parameter, ParameterKind, RegistryEntry, Value};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
 
-/// A registry whose entries declare parameters.
-pub trait Entries {
-    /// The key that names an entry.
-    const TAG: &'static str;
-    /// Returns the name of each entry, and its parameters.
-    fn entries() -> impl Iterator<Item = (&'static str, &'static Parameter)>;
-    /// Returns the names of all parameters.
-    fn keys() -> &'static [&'static str];
+/// Returns the parameters of this name of all entries of a registry.
+fn named<E: RegistryEntry>(name: &str) -> impl Iterator<Item = (&'static str, &'static Parameter)> {
+    let of_entry = move |entry: &'static E| Some((entry.name(), entry.parameters().iter().find(|p| p.name == name)?));
+    E::all().iter().filter_map(of_entry)
 }
 
-/// Implements [`Entries`] for a registry.
-macro_rules! entries {
-    ($($(#[$doc:meta])* $name:ident $registry:ident $tag:literal,)*) => {
-        /// Returns the keys of an entry: the one of this name in the registry whose entries are named under `tag`.
-        pub(crate) fn keys_of_entry(tag: &str, name: &str) -> Option<Vec<&'static str>> {
-            match tag {
-                $($tag => $registry.iter().find(|entry| entry.name == name).map(|entry| {
-                    entry.parameters.iter().map(|parameter| parameter.name).collect()
-                }),)*
-                _ => None,
-            }
-        }
-    $(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
-        impl Entries for $name {
-            const TAG: &'static str = $tag;
-            fn entries() -> impl Iterator<Item = (&'static str, &'static Parameter)> {
-                $registry.iter().flat_map(|entry| entry.parameters.iter().map(|p| (entry.name, p)))
-            }
-            fn keys() -> &'static [&'static str] {
-                static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-                    let mut keys: Vec<&str> = $name::entries().map(|(_, parameter)| parameter.name).collect();
-                    keys.sort_unstable();
-                    keys.dedup();
-                    keys
-                });
-                &KEYS
-            }
-        }
-    )* };
+/// Returns the keys of an entry: the one of this name in the registry whose entries are named under `key`.
+pub(crate) fn keys_of_entry(key: &str, name: &str) -> Option<Vec<&'static str>> {
+    fn keys<E: RegistryEntry>(key: &str, name: &str) -> Option<Vec<&'static str>> {
+        let entry = E::find(name).filter(|_| E::KEY == key)?;
+        Some(entry.parameters().iter().map(|parameter| parameter.name).collect())
+    }
+    let of_path = keys::<QueueEntry>(key, name).or_else(|| keys::<LossEntry>(key, name));
+    of_path.or_else(|| keys::<ServerEntry>(key, name)).or_else(|| keys::<SourceEntry>(key, name))
 }
-entries! {
-    /// The queue disciplines.
-    Queues DISCIPLINES "discipline",
-    /// The loss models.
-    Losses LOSS_MODELS "model",
-    /// The sources.
-    Sources SOURCES "source",
-    /// The link servers.
-    Servers SERVERS "kind",
+
+/// Returns the first server that has this key.
+pub(crate) fn server_of(key: &str) -> Option<&'static str> {
+    named::<ServerEntry>(key).map(|(server, _)| server).next()
 }
 
 /// A value as a scenario gives it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Given {
-    Time(Spanned<TimeDelta>),
-    Fraction(Spanned<Fraction>),
-    Number(Spanned<f64>),
-    Count(Spanned<u32>),
-    Size(Spanned<DataSize>),
-    Rate(Spanned<Rate>),
+    Value(Spanned<Value>),
     Text(Spanned<String>),
-    Flag(Spanned<bool>),
-    Level(Spanned<Limit>),
 }
 
 impl HasTextSpan for Given {
     fn text_span(&self) -> TextSpan {
         match self {
-            Self::Time(spanned) => spanned.text_span(),
-            Self::Fraction(spanned) => spanned.text_span(),
-            Self::Number(spanned) => spanned.text_span(),
-            Self::Count(spanned) => spanned.text_span(),
-            Self::Size(spanned) => spanned.text_span(),
-            Self::Rate(spanned) => spanned.text_span(),
+            Self::Value(spanned) => spanned.text_span(),
             Self::Text(spanned) => spanned.text_span(),
-            Self::Flag(spanned) => spanned.text_span(),
-            Self::Level(spanned) => spanned.text_span(),
         }
     }
 }
 
 /// The parameters that a table gives: names and values, in order of the text.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Parameters<E>(Vec<(String, Given)>, PhantomData<E>);
 
 impl<E> Default for Parameters<E> {
@@ -120,42 +71,47 @@ impl<E> Parameters<E> {
     }
 }
 
-impl<'de, E: Entries> Deserialize<'de> for Parameters<E> {
+impl<'de, E: RegistryEntry> Deserialize<'de> for Parameters<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct(E::TAG, E::keys(), ParametersVisitor(PhantomData))
+        deserializer.deserialize_struct(E::KEY, E::keys(), ParametersVisitor(PhantomData))
     }
 }
 
 struct ParametersVisitor<E>(PhantomData<E>);
 
-impl<'de, E: Entries> Visitor<'de> for ParametersVisitor<E> {
+impl<'de, E: RegistryEntry> Visitor<'de> for ParametersVisitor<E> {
     type Value = Parameters<E>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a table")
     }
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Self::Value, A::Error> {
+        fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+            table: &mut A,
+            value: impl Fn(T) -> Value,
+        ) -> Result<Given, A::Error> {
+            table.next_value::<Spanned<T>>().map(|spanned| Given::Value(spanned.map(value)))
+        }
         let mut given = Vec::new();
         while let Some(key) = table.next_key::<String>()? {
             // The reader passes only keys of the list.
-            let Some((_, parameter)) = E::entries().find(|(_, parameter)| parameter.name == key) else { continue };
+            let Some((_, parameter)) = named::<E>(&key).next() else { continue };
             let value = match parameter.kind {
-                ParameterKind::Time(..) => Given::Time(table.next_value()?),
-                ParameterKind::Fraction => Given::Fraction(table.next_value()?),
-                ParameterKind::Number(..) => Given::Number(table.next_value()?),
-                ParameterKind::Count(..) => Given::Count(table.next_value()?),
-                ParameterKind::Size(..) => Given::Size(table.next_value()?),
-                ParameterKind::Rate => Given::Rate(table.next_value()?),
+                ParameterKind::Time(..) => value(&mut table, Value::Time)?,
+                ParameterKind::Fraction => value(&mut table, Value::Fraction)?,
+                ParameterKind::Number(..) => value(&mut table, Value::Number)?,
+                ParameterKind::Count(..) => value(&mut table, Value::Count)?,
+                ParameterKind::Size(..) => value(&mut table, Value::Size)?,
+                ParameterKind::Rate => value(&mut table, Value::Rate)?,
                 ParameterKind::Text => Given::Text(table.next_value()?),
-                ParameterKind::Flag => Given::Flag(table.next_value()?),
-                ParameterKind::Level => Given::Level(table.next_value()?),
+                ParameterKind::Flag => value(&mut table, Value::Flag)?,
+                ParameterKind::Level => value(&mut table, |Limit(level)| Value::Level(level))?,
             };
             given.push((key, value));
         }
         Ok(Parameters(given, PhantomData))
     }
 }
-
-impl<E: Entries> JsonSchema for Parameters<E> {
+impl<E: RegistryEntry> JsonSchema for Parameters<E> {
     fn schema_name() -> Cow<'static, str> {
         "Parameters".into()
     }
@@ -165,7 +121,7 @@ impl<E: Entries> JsonSchema for Parameters<E> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut properties = serde_json::Map::new();
         for key in E::keys() {
-            let of_key: Vec<(&str, &Parameter)> = E::entries().filter(|(_, p)| p.name == *key).collect();
+            let of_key: Vec<(&str, &Parameter)> = named::<E>(key).collect();
             let mut schema = match of_key[0].1.kind {
                 ParameterKind::Time(..) => generator.subschema_for::<Option<TimeDelta>>(),
                 ParameterKind::Fraction => generator.subschema_for::<Option<Fraction>>(),
@@ -213,21 +169,16 @@ mod tests {
 
     #[test]
     fn a_key_of_several_entries_has_one_type() {
-        fn check<E: Entries>() {
-            for (entry, parameter) in E::entries() {
-                let (_, first) = E::entries().find(|(_, other)| other.name == parameter.name).unwrap();
-                assert_eq!(
-                    core::mem::discriminant(&first.kind),
-                    core::mem::discriminant(&parameter.kind),
-                    "{entry}: {}",
-                    parameter.name
-                );
+        fn check<E: RegistryEntry>() {
+            for key in E::keys() {
+                let kinds: Vec<_> = named::<E>(key).map(|(_, p)| core::mem::discriminant(&p.kind)).collect();
+                assert!(kinds.iter().all(|kind| *kind == kinds[0]), "{}: {key}", E::WHAT);
             }
         }
-        check::<Queues>();
-        check::<Losses>();
-        check::<Sources>();
-        check::<Servers>();
-        assert_eq!(Losses::keys(), ["bad", "good", "probability", "to_bad", "to_good"]);
+        check::<QueueEntry>();
+        check::<LossEntry>();
+        check::<SourceEntry>();
+        check::<ServerEntry>();
+        assert_eq!(LossEntry::keys(), ["bad", "good", "probability", "to_bad", "to_good"]);
     }
 }

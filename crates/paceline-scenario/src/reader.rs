@@ -3,7 +3,7 @@
 //! A field called `$part` of a struct is a struct that reads its keys from the same table.
 
 use super::error::{ScenarioError, suggestion};
-use super::parameters::{Entries as _, Servers, keys_of_entry};
+use super::parameters::{keys_of_entry, server_of};
 use super::text_span::{Sources, TextSpan};
 use super::tree::{Node, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
@@ -40,10 +40,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 
 const NUMBER: &str = "a number";
 const WHOLE: &str = "a whole number";
-const NOT_NEGATIVE: &str = "a whole number that is not negative";
 const TRUTH: &str = "true or false";
 const TEXT: &str = "text in quotes";
 const PAIR: &str = "a pair of values";
+const LIST: &str = "a list";
+const TABLE: &str = "a table";
 
 /// Reads a value of the tree.
 pub(crate) fn read<T: DeserializeOwned>(sources: &Sources<'_>, node: &Node) -> Result<T, ScenarioError> {
@@ -74,16 +75,27 @@ impl Error {
         Self { text_span: None, message: message.into(), hint: hint.into(), expected: None, is_missing: false }
     }
 
+    /// Returns the error about a value of another type. The types of the standard library have names of their own in serde.
     fn expected(expected: &dyn fmt::Display) -> Self {
-        Self { expected: Some(expected.to_string()), ..Self::new("", None) }
+        let expected = match expected.to_string().as_str() {
+            "a boolean" => TRUTH.to_owned(),
+            "f64" => NUMBER.to_owned(),
+            "a string" => TEXT.to_owned(),
+            "a sequence" => LIST.to_owned(),
+            "a map" => TABLE.to_owned(),
+            "u32" => format!("{WHOLE} up to {} that is not negative", u32::MAX),
+            "u64" => format!("{WHOLE} that is not negative"),
+            other => other.to_owned(),
+        };
+        Self { expected: Some(expected), ..Self::new("", None) }
     }
 
     fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
-        let of_server = Servers::entries().find(|(_, parameter)| parameter.name == name && known.contains(&"server"));
+        let of_server = server_of(name).filter(|_| known.contains(&"server"));
         let hint = match (renamed, of_server) {
             (Some((old, new)), _) => format!("`{old}` is called `{new}` now"),
-            (None, Some((kind, _))) => format!("it is a key of `server`: server = {{ kind = \"{kind}\", {name} = … }}"),
+            (None, Some(kind)) => format!("it is a key of `server`: server = {{ kind = \"{kind}\", {name} = … }}"),
             _ if known.is_empty() => "no key is allowed here".to_owned(),
             _ => suggestion(name, known),
         };
@@ -164,12 +176,12 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
                 "write the number without quotes and unit; bounds are in the unit of the metric, rates in bit/s: 300e3";
             return Some(hint.to_owned());
         }
-        WHOLE | NOT_NEGATIVE => return Some("write it like 10, without quotes".to_owned()),
-        _ if expected == "a list" && matches!(node.value, Value::Table(_)) => {
+        _ if expected.starts_with(WHOLE) => return Some("write it like 10, without quotes".to_owned()),
+        LIST if matches!(node.value, Value::Table(_)) => {
             return Some("a list of tables is written with two brackets: [[flow]] in place of [flow]".to_owned());
         }
         TRUTH => return Some("write true or false, without quotes".to_owned()),
-        _ if expected == "a table" => {
+        TABLE => {
             let hint = "a table is written in braces or set key by key: queue = { limit = \"200 ms\" }, or \
                         queue.limit=200ms; `paceline schema` prints its keys";
             return Some(hint.to_owned());
@@ -221,35 +233,6 @@ impl<'de> Reader<'de> {
     fn error<T>(&self, expected: &dyn fmt::Display) -> Result<T, Error> {
         Err(Error::expected(expected).about(self.node))
     }
-
-    fn integer<V: Visitor<'de>>(&self, visitor: V, least: i64, most: i64) -> Result<V::Value, Error> {
-        match self.node.value {
-            Value::Integer(n) if (least..=most).contains(&n) => visitor.visit_i64(n),
-            Value::Integer(n) if n > most => self.error(&format_args!("{WHOLE} up to {most}")),
-            _ => self.error(if least < 0 { &WHOLE } else { &NOT_NEGATIVE }),
-        }
-    }
-}
-
-/// Methods that read a value of one type.
-macro_rules! of_type {
-    ($($method:ident $expected:tt $pattern:pat,)*) => { $(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            match self.node.value {
-                $pattern => self.deserialize_any(visitor),
-                _ => self.error(&$expected),
-            }
-        }
-    )* };
-}
-
-/// Methods that read a whole number in the range of its type.
-macro_rules! integers {
-    ($($method:ident $type:ident)*) => { $(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            self.integer(visitor, $type::MIN as i64, i64::try_from($type::MAX).unwrap_or(i64::MAX))
-        }
-    )* };
 }
 
 impl<'de> Deserializer<'de> for Reader<'de> {
@@ -270,25 +253,16 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         value.map_err(|error: Error| error.about(self.node))
     }
 
-    of_type! {
-        deserialize_bool TRUTH Value::Boolean(_),
-        deserialize_f64 NUMBER Value::Float(_) | Value::Integer(_),
-        deserialize_string TEXT Value::Text(_),
-        deserialize_seq "a list" Value::List(_),
-        deserialize_map "a table" Value::Table(_),
-    }
-
-    integers! {
-        deserialize_i8 i8 deserialize_i16 i16 deserialize_i32 i32 deserialize_i64 i64
-        deserialize_u8 u8 deserialize_u16 u16 deserialize_u32 u32 deserialize_u64 u64
-    }
-
-    /// Quantities read text, and name themselves where something else stands.
+    /// Reads text. A date is none.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match &self.node.value {
             Value::Text(text) => visitor.visit_str(text).map_err(|error: Error| error.about(self.node)),
-            _ => self.error(&(&visitor as &dyn Expected).to_string()),
+            _ => self.error(&(&visitor as &dyn Expected)),
         }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -316,7 +290,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     /// tuple.
     fn deserialize_tuple_struct<V: Visitor<'de>>(self, name: &str, len: usize, visitor: V) -> Result<V::Value, Error> {
         match name {
-            "$spanned" | "$table" => visitor.visit_seq(SpannedAccess { reader: self, read: 0, keys: None }),
+            "$spanned" | "$table" => visitor.visit_seq(SpannedAccess { reader: self, read: 0, before: 0 }),
             _ => self.deserialize_tuple(len, visitor),
         }
     }
@@ -327,7 +301,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let Some(entries) = self.node.entries() else { return self.error(&"a table") };
+        let Some(entries) = self.node.entries() else { return self.error(&TABLE) };
         let own = entries.iter().filter(|(key, _)| fields.contains(&key.as_str()));
         let own = own.map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
         let of_parts: Rc<RefCell<Keys>> = Rc::default();
@@ -371,7 +345,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    serde::forward_to_deserialize_any! { f32 i128 u128 char bytes byte_buf unit unit_struct identifier ignored_any }
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf seq map unit unit_struct identifier ignored_any
+    }
 }
 
 impl<'de> IntoDeserializer<'de, Error> for &'de Node {
@@ -406,8 +382,8 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 struct SpannedAccess<'de> {
     reader: Reader<'de>,
     read: u32,
-    /// The keys of the part, if the value is a part of a table.
-    keys: Option<Rc<RefCell<Keys>>>,
+    /// The number of keys that parts before this one announced, if the value is a part of a table.
+    before: usize,
 }
 
 impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
@@ -416,20 +392,16 @@ impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         self.read += 1;
         let node = self.reader.node;
+        let part = self.reader.part.as_ref();
         let element = match self.read {
             1 => {
-                self.keys = self.reader.part.as_ref().map(|_| Rc::default());
-                let value = seed.deserialize(Reader { node, part: self.keys.clone() });
-                if let (Some(part), Some(own)) = (&self.reader.part, &self.keys) {
-                    part.borrow_mut().read.extend(&own.borrow().read);
-                    part.borrow_mut().listed.extend(&own.borrow().listed);
-                }
-                value
+                self.before = part.map_or(0, |keys| keys.borrow().read.len());
+                seed.deserialize(self.reader.clone())
             }
             2 => seed.deserialize(SeqDeserializer::new(node.text_span.numbers().into_iter())),
             _ => {
                 let entries = node.entries().into_iter().flatten();
-                let own = |key: &str| self.keys.as_ref().is_none_or(|keys| keys.borrow().read.contains(&key));
+                let own = |key: &str| part.is_none_or(|keys| keys.borrow().read[self.before..].contains(&key));
                 let written = entries.filter(|(key, _)| own(key));
                 seed.deserialize(MapDeserializer::new(
                     written.map(|(key, (at, value))| (key.as_str(), vec![at.numbers(), value.text_span.numbers()])),

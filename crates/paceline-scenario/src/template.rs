@@ -1,7 +1,6 @@
 //! New scenarios: commented files for people who write their first one.
 
-use super::path_preset::path_presets;
-use super::source_preset::source_presets;
+use super::preset::{path_presets, source_presets};
 use paceline_netsim::flow::MediaKind;
 use paceline_netsim::flow::source::SOURCES;
 use std::fmt::Write;
@@ -46,12 +45,12 @@ impl Traffic {
 }
 
 /// Returns the names that [`Template::source`] and [`Template::audio`] may have: presets, then sources that need no files.
-pub fn template_sources(kind: MediaKind) -> Vec<&'static str> {
+pub fn template_sources(kind: MediaKind) -> Vec<String> {
     let is_audio = |name: &str| name.starts_with("audio");
     let presets = source_presets().into_iter().map(|preset| preset.name);
     let presets = presets.filter(|name| is_audio(name) == (kind == MediaKind::Audio));
     let entries = SOURCES.iter().filter(|entry| entry.kind == kind && entry.implied_by.is_none());
-    presets.chain(entries.map(|entry| entry.name)).collect()
+    presets.chain(entries.map(|entry| entry.name.to_owned())).collect()
 }
 
 impl Template {
@@ -153,7 +152,7 @@ mod tests {
         let videos = template_sources(MediaKind::Video);
         for (index, preset) in path_presets().iter().enumerate() {
             let traffic = Traffic::NAMES[index % 3].1;
-            let text = template(&preset.name, videos[index % videos.len()], traffic).text();
+            let text = template(&preset.name, &videos[index % videos.len()], traffic).text();
             assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
             let scenario = load(&Origin::from_text("call.toml", &text), &Changes::default(), &registry).unwrap();
             let flows = &scenario.plan.flows;

@@ -61,6 +61,10 @@ impl<T> Spanned<T> {
     pub fn get(&self) -> &T {
         &self.0
     }
+    /// Returns another value at the same location.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Spanned<U> {
+        Spanned(convert(self.0), self.1)
+    }
     /// Returns the bytes of the text that hold the value.
     pub fn span(&self) -> Range<usize> {
         self.1.span()

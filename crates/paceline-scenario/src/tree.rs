@@ -136,12 +136,25 @@ impl Node {
         self.get(key).and_then(Self::tables).unwrap_or_default()
     }
 
-    /// Returns the text under a key.
-    pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
-        match &self.get(key)?.value {
+    /// Returns the elements, if it is a list, for changes.
+    pub(crate) fn elements_mut(&mut self) -> &mut [Self] {
+        match &mut self.value {
+            Value::List(list) => list,
+            _ => &mut [],
+        }
+    }
+
+    /// Returns the text, if it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
             Value::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Returns the text under a key.
+    pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
+        self.get(key)?.text()
     }
 
     /// Returns the index of the element with this `id`, or with this number from 0.

@@ -1,9 +1,11 @@
 //! The loss, the server and the capacity of a hop, each with several forms.
 
 use super::forms::{Forms, FormsVisitor, Timed, deserialize_forms, parsed};
-use super::parameters::{Losses, Parameters, Servers};
+use super::parameters::Parameters;
 use super::text_span::{Spanned, Table};
 use super::trace::Direction;
+use paceline_netsim::link::loss::LossEntry;
+use paceline_netsim::link::server::ServerEntry;
 use paceline_units::{Fraction, Rate};
 use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, SeqAccess};
@@ -12,7 +14,7 @@ use std::marker::PhantomData;
 deserialize_forms!(Loss Server CapacityValue Timed<Loss>);
 
 /// Random loss: a fraction, or a model with its numbers.
-#[derive(Clone, Debug, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum Loss {
     /// Each packet independently: `"1 %"`.
@@ -22,14 +24,14 @@ pub enum Loss {
 }
 
 /// A loss model with its numbers. Which of them make sense depends on `model`.
-#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossTable {
     /// Its name; `paceline list losses` shows all.
     pub model: Spanned<String>,
     #[serde(rename = "$parameters")]
     #[schemars(flatten)]
-    pub parameters: Table<Parameters<Losses>>,
+    pub parameters: Table<Parameters<LossEntry>>,
 }
 
 impl<'de> Forms<'de> for Loss {
@@ -45,18 +47,18 @@ impl<'de> Forms<'de> for Loss {
 }
 
 /// A link server.
-#[derive(Clone, Debug, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 pub struct Server(pub Table<ServerTable>);
 
 /// A link server. Which of the keys make sense depends on `kind`.
-#[derive(Clone, Debug, Default, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTable {
     /// Its kind, of which `paceline list servers` shows all; the one that `burst` or `medium` implies, else `line` if absent.
     pub kind: Option<Spanned<String>>,
     #[serde(rename = "$parameters")]
     #[schemars(flatten)]
-    pub parameters: Table<Parameters<Servers>>,
+    pub parameters: Table<Parameters<ServerEntry>>,
 }
 
 impl<'de> Forms<'de> for Server {
@@ -74,7 +76,7 @@ impl<'de> Forms<'de> for Server {
 }
 
 /// A rate, a list of [time, rate], or a recorded trace.
-#[derive(Clone, Debug, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(untagged, rename = "Capacity")]
 pub enum CapacityValue {
     /// Constant or stepped.
@@ -101,7 +103,7 @@ impl<'de> Forms<'de> for CapacityValue {
 }
 
 /// A recorded capacity.
-#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceTable {
     /// The file: mahimahi, HSDPA, Ghent 4G, AlphaRTC JSON or `time,rate` CSV, recognised by its content.

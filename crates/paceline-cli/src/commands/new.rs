@@ -45,16 +45,16 @@ fn paths() -> Vec<String> {
 
 const NO_AUDIO: &str = "none";
 
-fn audio() -> Vec<&'static str> {
-    template_sources(MediaKind::Audio).into_iter().chain([NO_AUDIO]).collect()
+fn audio() -> Vec<String> {
+    template_sources(MediaKind::Audio).into_iter().chain([NO_AUDIO.to_owned()]).collect()
 }
 
 fn controllers() -> Vec<String> {
     Registry::standard().iter().map(|entry| entry.name().to_owned()).collect()
 }
 
-fn traffic() -> Vec<&'static str> {
-    Traffic::NAMES.iter().map(|(name, _)| *name).collect()
+fn traffic() -> Vec<String> {
+    Traffic::NAMES.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// Writes the scenario.
@@ -69,10 +69,10 @@ pub fn new(arguments: &Arguments) -> Result<ExitCode> {
     let asks = options.iter().all(|option| option.is_none()) && io::stdin().is_terminal() && io::stderr().is_terminal();
     let choices: [(&str, Vec<String>, &str); 6] = [
         ("path", paths(), "lte-drive-up"),
-        ("video", owned(template_sources(MediaKind::Video)), "720p30"),
-        ("audio", owned(self::audio()), "audio-32k"),
+        ("video", template_sources(MediaKind::Video), "720p30"),
+        ("audio", self::audio(), "audio-32k"),
         ("controller", controllers(), "gcc-tfb"),
-        ("TCP flow beside the call", owned(self::traffic()), "none"),
+        ("TCP flow beside the call", self::traffic(), "none"),
         ("length of a run", Vec::new(), "60 s"),
     ];
     if asks {
@@ -113,10 +113,6 @@ pub fn new(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn owned(names: Vec<&str>) -> Vec<String> {
-    names.into_iter().map(str::to_owned).collect()
-}
-
 /// Asks until the answer is known. An empty answer, or the end of the input, is the default.
 fn ask(input: &mut impl BufRead, what: &str, known: &[String], default: &str) -> Result<String> {
     if !known.is_empty() {
@@ -152,7 +148,7 @@ mod tests {
 
     #[test]
     fn questions_are_repeated_until_the_answer_is_known() {
-        let known = owned(vec!["a", "b"]);
+        let known = ["a", "b"].map(str::to_owned);
         let asked = |text: &str| ask(&mut text.as_bytes(), "letter", &known, "a").unwrap();
         let time = |text: &str| ask_duration(&mut text.as_bytes(), "length", "60 s").unwrap();
         assert_eq!([time("90\n1 minute\n90 s\n"), time("0 s\n\n"), time("")], ["90 s", "60 s", "60 s"]);

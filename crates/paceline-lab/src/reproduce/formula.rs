@@ -7,7 +7,7 @@
 use crate::results::{CaseRuns, Cell, CellVerdict, Check, ExperimentReport, Verdict};
 use paceline::internals::gcc::{AlphaBranch, dynamic_alpha};
 use paceline_netsim::records::Label;
-use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
+use paceline_scenario::{Origin, ScenarioError, Spanned, parse};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -74,10 +74,10 @@ impl FormulaTable {
         let file: TableFile = parse(&origin.name, &origin.text)?;
         let names: Vec<&str> = FORMULAS.iter().map(|f| f.name).collect();
         let known = FORMULAS.iter().find(|f| f.name == file.formula.get());
-        let formula = known.ok_or_else(|| unknown(origin, &file.formula, "formula", &names))?;
+        let formula = known.ok_or_else(|| origin.unknown(&file.formula, "formula", &names))?;
         if *file.digits.get() > 9 {
-            let problem = at(origin, &file.digits, "`digits` must be at most 9");
-            return Err(problem.help("write the number of printed decimals"));
+            let help = "write the number of printed decimals";
+            return Err(origin.error_at(&file.digits, "`digits` must be at most 9", help));
         }
         let judge = |(place, value)| cell(origin, formula, *file.digits.get(), value, place);
         let cells = file.value.iter().enumerate().map(|(place, v)| judge((place, v))).collect::<Result<Vec<_>, _>>()?;
@@ -99,19 +99,19 @@ fn cell(
     let inputs = formula.inputs.iter().map(|name| given.get(*name)).collect::<Option<Vec<&Spanned<f64>>>>();
     let Some(inputs) = inputs.filter(|_| given.len() == formula.inputs.len()) else {
         let message = format!("`{}` takes {}", formula.name, formula.inputs.join(" and "));
-        return Err(at(origin, &value.at, message).help("write each of them once, as a number"));
+        return Err(origin.error_at(&value.at, message, "write each of them once, as a number"));
     };
     let inputs = inputs.into_iter().map(|input| finite(origin, input)).collect::<Result<Vec<f64>, _>>()?;
     let published = finite(origin, &value.published)?;
     let names: Vec<&str> = formula.lines.iter().map(|(name, _)| *name).collect();
     let known = formula.lines.iter().find(|(name, _)| name == value.line.get());
-    let own = known.ok_or_else(|| unknown(origin, &value.line, "line of the formula", &names))?;
+    let own = known.ok_or_else(|| origin.unknown(&value.line, "line of the formula", &names))?;
     let tolerance = 0.5 * libm::pow(10.0, -f64::from(digits));
     let agrees = |of: f64| Check::Published { value: published, tolerance }.contains(of);
     let measured = own.1(&inputs);
     if !measured.is_finite() {
         let message = format!("the line `{}` of `{}` has no value here: {measured}", own.0, formula.name);
-        return Err(at(origin, &value.at, message).help("write the inputs that the paper's own table has"));
+        return Err(origin.error_at(&value.at, message, "write the inputs that the paper's own table has"));
     }
     let label = formula.inputs.iter().zip(&inputs).map(|(name, input)| ((*name).to_owned(), input.to_string()));
     Ok(Cell {
@@ -146,20 +146,9 @@ fn nearest(formula: &Formula, own: &Line, inputs: &[f64], published: f64, agrees
 /// Returns a published number, which must be finite.
 fn finite(origin: &Origin, place: &Spanned<f64>) -> Result<f64, ScenarioError> {
     let number = *place.get();
-    match number.is_finite() {
-        true => Ok(number),
-        false => {
-            Err(at(origin, place, format!("`{number}` is not finite")).help("write the number that the paper prints"))
-        }
-    }
-}
-
-fn at<T>(origin: &Origin, place: &Spanned<T>, message: impl Into<String>) -> ScenarioError {
-    ScenarioError::at(&origin.name, &origin.text, place.span(), message)
-}
-
-fn unknown(origin: &Origin, place: &Spanned<String>, what: &str, known: &[&str]) -> ScenarioError {
-    at(origin, place, format!("no {what} `{}`", place.get())).help(suggestion(place.get(), known))
+    let help = "write the number that the paper prints";
+    let error = || origin.error_at(place, format!("`{number}` is not finite"), help);
+    number.is_finite().then_some(number).ok_or_else(error)
 }
 
 #[cfg(test)]

@@ -182,44 +182,40 @@ impl Suite {
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
         let SuiteFile { id, title, source, family, developed, repeats, scenarios, short } =
             parse(&origin.name, &origin.text)?;
-        let problem = |span: core::ops::Range<usize>, message: String, help: String| {
-            ScenarioError::at(&origin.name, &origin.text, span, message).help(help)
-        };
         let stem = origin.name.rsplit(['/', '\\']).next().and_then(|file| file.strip_suffix(SUITE));
         if let Some(stem) = stem.filter(|stem| stem != id.get()) {
             let help = format!("write id = \"{stem}\", or rename the file to {}{SUITE}", id.get());
-            return Err(problem(id.span(), format!("the id `{}` differs from the name of the file", id.get()), help));
+            return Err(origin.error_at(&id, format!("the id `{}` differs from the name of the file", id.get()), help));
         }
         if let Some(repeats) = repeats.as_ref().filter(|repeats| !REPEATS.contains(repeats.get())) {
             let message = format!("repeats must be from {} to {}", REPEATS.start(), REPEATS.end());
-            let help = "it is the highest number of runs of a test; `suite --repeats` makes a fixed number".to_owned();
-            return Err(problem(repeats.span(), message, help));
+            let help = "it is the highest number of runs of a test; `suite --repeats` makes a fixed number";
+            return Err(origin.error_at(repeats, message, help));
         }
         let mut origins: Vec<Origin> = Vec::new();
         for name in &scenarios {
             let found = origin.scenario(name.get()).map_err(|error| {
                 let help = error.hint().unwrap_or_default().to_owned();
-                problem(name.span(), error.to_string(), help)
+                origin.error_at(name, error.to_string(), help)
             })?;
             if origins.iter().any(|other| other.argument() == found.argument()) {
                 let message = format!("the scenario `{}` is listed twice", name.get());
-                return Err(problem(name.span(), message, "list each scenario once".to_owned()));
+                return Err(origin.error_at(name, message, "list each scenario once"));
             }
             origins.push(found);
         }
         if origins.is_empty() {
             let help = "list ids of the catalogue or files beside the manifest: scenarios = [\"rfc8867/5.1\"]";
-            let error = ScenarioError::of(&origin.name, &origin.text, "a suite needs scenarios");
-            return Err(error.help(help));
+            return Err(origin.error("a suite needs scenarios", help));
         }
         let place = |name: &Spanned<String>| scenarios.iter().position(|scenario| scenario.get() == name.get());
         if let Some(name) = short.iter().flatten().find(|name| place(name).is_none()) {
             let message = format!("`{}` is not one of the scenarios", name.get());
-            return Err(problem(name.span(), message, "short lists a part of them".to_owned()));
+            return Err(origin.error_at(name, message, "short lists a part of them"));
         }
         if short.as_ref().is_some_and(Vec::is_empty) {
-            let error = ScenarioError::of(&origin.name, &origin.text, "the short form of a suite needs scenarios");
-            return Err(error.help("list some of its scenarios, or leave short out"));
+            let help = "list some of its scenarios, or leave short out";
+            return Err(origin.error("the short form of a suite needs scenarios", help));
         }
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();

@@ -1,7 +1,7 @@
 //! Reads an axis of a sweep: its keys and their values. The values are computed when they are needed, so memory does not grow
 //! with the number of values.
 
-use super::file::{AxisTable, ConstantTable, Numbers, SamplesTable, StepsTable, problem_at};
+use super::file::{AxisTable, ConstantTable, Numbers, SamplesTable, StepsTable};
 use crate::results::{Axis, AxisValues};
 use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 
@@ -25,8 +25,8 @@ pub(super) fn read(origin: &Origin, table: &AxisTable) -> Result<Axis, ScenarioE
         (None, Some(log), None, None) => {
             let (from, to, steps, unit) = steps(origin, log, &keys, "log")?;
             if from <= 0.0 {
-                let problem = problem_at(origin, log, "a log grid goes from above 0 up");
-                return Err(problem.help("write it like { from = 1e-5, to = 0.1, steps = 8 }"));
+                let help = "write it like { from = 1e-5, to = 0.1, steps = 8 }";
+                return Err(origin.error_at(log, "a log grid goes from above 0 up", help));
             }
             in_unit(&keys, AxisValues::Log { from, to, steps }, unit)
         }
@@ -73,12 +73,9 @@ fn keys(origin: &Origin, table: &AxisTable) -> Result<Vec<String>, ScenarioError
         (Some(key), None) => Ok(vec![key.get().clone()]),
         (None, Some(keys)) if !keys.get().is_empty() => Ok(keys.get().clone()),
         (_, Some(keys)) => {
-            Err(problem_at(origin, keys, "an axis has either `key` or `keys`").help("write keys = [\"a\", \"b\"]"))
+            Err(origin.error_at(keys, "an axis has either `key` or `keys`", "write keys = [\"a\", \"b\"]"))
         }
-        (None, None) => {
-            let problem = ScenarioError::of(&origin.name, &origin.text, "an axis without a key");
-            Err(problem.help("write key = \"media.config.k_u\""))
-        }
+        (None, None) => Err(origin.error("an axis without a key", "write key = \"media.config.k_u\"")),
     }
 }
 
@@ -88,16 +85,16 @@ fn list(
     keys: &[String],
 ) -> Result<Vec<Vec<toml::Value>>, ScenarioError> {
     if values.get().is_empty() {
-        return Err(problem_at(origin, values, "an axis without values").help("write values = [1, 2]"));
+        return Err(origin.error_at(values, "an axis without values", "write values = [1, 2]"));
     }
     let each = values.get().iter().map(|value| match (&value.0, keys.len()) {
         (value, 1) => Ok(vec![value.clone()]),
         (toml::Value::Array(several), n) if several.len() == n => Ok(several.clone()),
-        _ => {
-            let problem =
-                problem_at(origin, values, "a value of an axis with several keys is a list, a value for each");
-            Err(problem.help(format!("write values = [[1, 2]] with {} in each", keys.len())))
-        }
+        _ => Err(origin.error_at(
+            values,
+            "a value of an axis with several keys is a list, a value for each",
+            format!("write values = [[1, 2]] with {} in each", keys.len()),
+        )),
     });
     each.collect()
 }
@@ -123,12 +120,12 @@ fn steps<'a>(
 ) -> Result<(f64, f64, u64, &'a str), ScenarioError> {
     let StepsTable { from, to, steps } = place.get();
     let (Some((from, unit)), Some((to, other))) = (from.parts(), to.parts()) else {
-        let problem = problem_at(origin, place, "an end of the grid is not a number or a number with a unit");
-        return Err(problem.help("write it like { from = \"10 ms\", to = \"100 ms\", steps = 4 }"));
+        let help = "write it like { from = \"10 ms\", to = \"100 ms\", steps = 4 }";
+        return Err(origin.error_at(place, "an end of the grid is not a number or a number with a unit", help));
     };
     if unit != other {
-        let problem = problem_at(origin, place, "both ends of a grid need the same unit");
-        return Err(problem.help("write it like { from = \"10 ms\", to = \"1000 ms\", steps = 4 }"));
+        let help = "write it like { from = \"10 ms\", to = \"1000 ms\", steps = 4 }";
+        return Err(origin.error_at(place, "both ends of a grid need the same unit", help));
     }
     // Values with units are kept in memory.
     let most = if unit.is_empty() { MOST } else { UNIT_MOST };
@@ -138,8 +135,7 @@ fn steps<'a>(
         false => {
             let above = if name == "log" { "above 0 " } else { "" };
             let message = format!("a {name} grid goes from {above}up, in 2 steps or more, for one key");
-            let problem = problem_at(origin, place, &message);
-            Err(problem.help("write it like { from = 1e-5, to = 0.1, steps = 8 }"))
+            Err(origin.error_at(place, message, "write it like { from = 1e-5, to = 0.1, steps = 8 }"))
         }
     }
 }
@@ -153,9 +149,12 @@ fn draws(origin: &Origin, place: &Spanned<SamplesTable>, keys: &[String]) -> Res
     let (from, to) = (each(&table.from), each(&table.to));
     let fits = from.len() == keys.len() && to.len() == keys.len() && (1..=MOST).contains(&table.count);
     if !fits || from.iter().zip(&to).any(|(from, to)| !(*from > 0.0 && from < to && to.is_finite())) {
-        let problem =
-            problem_at(origin, place, "samples are drawn from above 0 up, from one range or one for each key");
-        return Err(problem.help("write it like { from = 1e-5, to = 0.1, count = 1000 }"));
+        let help = "write it like { from = 1e-5, to = 0.1, count = 1000 }";
+        return Err(origin.error_at(
+            place,
+            "samples are drawn from above 0 up, from one range or one for each key",
+            help,
+        ));
     }
     Ok(AxisValues::Samples { from, to, count: table.count, seed: table.seed.unwrap_or(1) })
 }
@@ -170,17 +169,15 @@ fn one_at_a_time(
     let alone = without_keys && log.is_none() && linear.is_none() && samples.is_none();
     let constants = place.get();
     if !alone || constants.is_empty() {
-        let problem = problem_at(origin, place, "an axis with `one_at_a_time` has no other keys");
-        return Err(problem.help("write only one_at_a_time = [{ key = \"media.config.k_u\", base = 0.01 }]"));
+        let help = "write only one_at_a_time = [{ key = \"media.config.k_u\", base = 0.01 }]";
+        return Err(origin.error_at(place, "an axis with `one_at_a_time` has no other keys", help));
     }
     let low: Vec<f64> = constants.iter().map(|c| c.low.unwrap_or(c.base / 2.0)).collect();
     let high: Vec<f64> = constants.iter().map(|c| c.high.unwrap_or(c.base * 2.0)).collect();
     for (constant, (low, high)) in constants.iter().zip(low.iter().zip(&high)) {
         if !(*low < constant.base && constant.base < *high) {
             let message = format!("`{}` needs a low value below and a high value above its base", constant.key);
-            return Err(
-                problem_at(origin, place, &message).help("write low and high if half and double are not suitable")
-            );
+            return Err(origin.error_at(place, message, "write low and high if half and double are not suitable"));
         }
     }
     let keys = constants.iter().map(|c| c.key.clone()).collect();

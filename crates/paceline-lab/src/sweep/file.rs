@@ -1,7 +1,7 @@
 //! The format of a sweep file, `NAME.sweep.toml`.
 
 use paceline_netsim::records::Label;
-use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
+use paceline_scenario::{AnyValue, Spanned};
 use paceline_units::Time;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -161,8 +161,4 @@ pub(super) struct RefineTable {
     pub best: u64,
     /// Seeds of each.
     pub repeats: u64,
-}
-
-pub(super) fn problem_at<T>(origin: &Origin, place: &Spanned<T>, message: &str) -> ScenarioError {
-    ScenarioError::at(&origin.name, &origin.text, place.span(), message)
 }

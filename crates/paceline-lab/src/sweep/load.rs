@@ -1,6 +1,6 @@
 //! Loads a sweep from the text of its file.
 
-use super::file::{MeasureTable, SweepFile, problem_at};
+use super::file::{MeasureTable, SweepFile};
 use super::{CONTROLLER, REPEATS, Subject, Sum, Sweep, Target, axis};
 use crate::metrics::{self, METRICS};
 use crate::results::{Axis, Measure};
@@ -22,20 +22,19 @@ impl Sweep {
     /// The text is not a sweep, or the first or last value of an axis is not valid. Other values are checked in their jobs.
     pub fn load(origin: &Origin, registry: &Registry) -> Result<Self, ScenarioError> {
         let file: SweepFile = parse(&origin.name, &origin.text)?;
-        let complain = |message: &str| ScenarioError::of(&origin.name, &origin.text, message);
         if file.measure.is_empty() {
-            return Err(complain("a sweep needs a measure").help("write [[measure]] with name, scenario and metric"));
+            return Err(origin.error("a sweep needs a measure", "write [[measure]] with name, scenario and metric"));
         }
         for (index, measure) in file.measure.iter().enumerate() {
             let before = file.measure[..index].iter().map(|other| other.name.as_str());
             if before.chain(RESERVED).any(|taken| taken == measure.name) {
-                let problem = complain(&format!("`{}` is already the name of a column", measure.name));
-                return Err(problem.help("give each measure a name of its own"));
+                let help = "give each measure a name of its own";
+                return Err(origin.error(format!("`{}` is already the name of a column", measure.name), help));
             }
         }
         let repeats = file.repeats.as_ref().map_or(1, |r| *r.get());
         if let Some(place) = file.repeats.as_ref().filter(|r| !REPEATS.contains(r.get())) {
-            return Err(problem_at(origin, place, "repeats are 1 to 10000").help("leave the key out for one"));
+            return Err(origin.error_at(place, "repeats are 1 to 10000", "leave the key out for one"));
         }
         let controllers = file.controllers.as_ref().filter(|names| !names.get().is_empty());
         let mut axes: Vec<Axis> = controllers.iter().map(|names| axis::controllers(names.get())).collect();
@@ -43,22 +42,22 @@ impl Sweep {
             axes.push(axis::read(origin, table)?);
         }
         if axes.is_empty() {
-            return Err(complain("a sweep needs an axis").help("write [[axis]] with a key and its values"));
+            return Err(origin.error("a sweep needs an axis", "write [[axis]] with a key and its values"));
         }
         let misplaced = |(n, axis): (usize, &Axis)| {
             axis.constants().is_some() && !(n + 1 == axes.len() && axes[..n].iter().all(|a| a.keys == [CONTROLLER]))
         };
         if axes.iter().enumerate().any(misplaced) {
-            let problem = complain("constants varied one at a time have no axis beside them but controllers'");
-            return Err(problem.help("put that axis last, and other changes into `set` of a [[measure]]"));
+            let help = "put that axis last, and other changes into `set` of a [[measure]]";
+            return Err(origin.error("constants varied one at a time have no axis beside them but controllers'", help));
         }
         let keys: Vec<&str> = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect();
         if let Some((_, twice)) = keys.iter().enumerate().find(|(n, key)| keys[..*n].contains(key)) {
-            return Err(complain(&format!("`{twice}` is on two axes")).help("a key can only be on one axis"));
+            return Err(origin.error(format!("`{twice}` is on two axes"), "a key can only be on one axis"));
         }
         let points = axes.iter().try_fold(1_u64, |points, axis| points.checked_mul(axis.count()));
         if points.and_then(|p| p.checked_mul(repeats * file.measure.len() as u64)).is_none() {
-            return Err(complain("the sweep has too many jobs").help("remove an axis"));
+            return Err(origin.error("the sweep has too many jobs", "remove an axis"));
         }
         let published = file.published.as_ref().map(|place| published(origin, place, &keys)).transpose()?;
         let sum = file.sum.as_ref().map(|sum| {
@@ -66,16 +65,19 @@ impl Sweep {
             let larger_where = sum.larger_where.as_ref().map(|place| {
                 let (first, second) = place.get();
                 number(first).zip(number(second)).ok_or_else(|| {
-                    problem_at(origin, place, "`larger_where` names a key of no axis")
-                        .help(format!("keys: {}", keys.join(", ")))
+                    origin.error_at(
+                        place,
+                        "`larger_where` names a key of no axis",
+                        format!("keys: {}", keys.join(", ")),
+                    )
                 })
             });
             Ok::<_, ScenarioError>(Sum { normalised: sum.normalised, larger_where: larger_where.transpose()? })
         });
         let sum = sum.transpose()?;
         if let Some(place) = file.refine.as_ref().filter(|r| sum.is_none() || !REPEATS.contains(&r.get().repeats)) {
-            let problem = problem_at(origin, place, "`refine` needs [sum], and is run on 1 to 10000 seeds");
-            return Err(problem.help("write [sum] normalised = true, and refine = { best = 10, repeats = 5 }"));
+            let help = "write [sum] normalised = true, and refine = { best = 10, repeats = 5 }";
+            return Err(origin.error_at(place, "`refine` needs [sum], and is run on 1 to 10000 seeds", help));
         }
         let refine = file.refine.as_ref().map(|place| *place.get()).filter(|refine| refine.best > 0);
 
@@ -137,9 +139,8 @@ impl Sweep {
         for axis in self.axes.iter().filter(|axis| axis.keys == [CONTROLLER]) {
             for name in (0..axis.count()).flat_map(|place| axis.at(place)) {
                 if name.as_str().and_then(|name| registry.get(name)).is_none() {
-                    let problem =
-                        ScenarioError::of(&self.origin.name, &self.origin.text, format!("no controller {name}"));
-                    return Err(problem.help(suggestion(name.as_str().unwrap_or_default(), &known)));
+                    let help = suggestion(name.as_str().unwrap_or_default(), &known);
+                    return Err(self.origin.error(format!("no controller {name}"), help));
                 }
             }
         }
@@ -156,7 +157,7 @@ fn same_runs(a: &MeasureTable, b: &MeasureTable) -> bool {
 fn subject(origin: &Origin, measure: &MeasureTable) -> Result<Subject, ScenarioError> {
     let scenario = Catalogue.find(measure.scenario.get()).map_err(|problem| {
         let hint = problem.hint().unwrap_or_default().to_owned();
-        problem_at(origin, &measure.scenario, &problem.to_string()).help(hint)
+        origin.error_at(&measure.scenario, problem.to_string(), hint)
     })?;
     let case = measure.case.as_ref().map_or_else(Label::default, |c| c.get().clone());
     let set = measure.set.iter().map(|(key, value)| Override::new(key, &value.0)).collect();
@@ -170,9 +171,11 @@ fn published(
 ) -> Result<Vec<f64>, ScenarioError> {
     let at_keys: Option<Vec<f64>> = keys.iter().map(|key| place.get().get(*key).copied()).collect();
     at_keys.filter(|values| values.len() == place.get().len()).ok_or_else(|| {
-        let problem =
-            problem_at(origin, place, "the published point has a value for each key of the axes, and no others");
-        problem.help(format!("keys: {}", keys.join(", ")))
+        origin.error_at(
+            place,
+            "the published point has a value for each key of the axes, and no others",
+            format!("keys: {}", keys.join(", ")),
+        )
     })
 }
 
@@ -184,34 +187,30 @@ fn measure(
 ) -> Result<(Measure, Target), ScenarioError> {
     if metrics::find(table.metric.get()).is_none() {
         let known: Vec<&str> = METRICS.iter().map(|m| m.id).collect();
-        let problem = problem_at(origin, &table.metric, &format!("no metric `{}`", table.metric.get()));
-        return Err(problem.help(suggestion(table.metric.get(), &known)));
+        return Err(origin.unknown(&table.metric, "metric", &known));
     }
     let names: Vec<&str> = scenario.plan.flows.iter().map(|f| f.id.as_str()).collect();
     let find = |place: &Spanned<String>| {
-        names.iter().position(|name| name == place.get()).ok_or_else(|| {
-            let problem = problem_at(origin, place, &format!("no flow `{}`", place.get()));
-            problem.help(suggestion(place.get(), &names))
-        })
+        names.iter().position(|name| name == place.get()).ok_or_else(|| origin.unknown(place, "flow", &names))
     };
     let flow = table.flow.as_ref().map(find).transpose()?;
     let whole = (Time::ZERO, Time::ZERO + scenario.plan.duration);
     let (from, to) = table.window.as_ref().map_or(whole, |w| *w.get());
     if let Some(place) = table.window.as_ref().filter(|_| from >= to || to > whole.1) {
-        let problem = problem_at(origin, place, "a window is [from, to] within the run");
-        return Err(problem.help(format!("the run lasts {}", scenario.plan.duration)));
+        let help = format!("the run lasts {}", scenario.plan.duration);
+        return Err(origin.error_at(place, "a window is [from, to] within the run", help));
     }
     let range = table.range.as_ref().map(|place| *place.get());
     // Equal ends occur in a refined sweep, for a measure with the same value at all points.
     if let Some(place) =
         table.range.as_ref().filter(|_| !range.is_some_and(|(low, high)| low <= high && (high - low).is_finite()))
     {
-        let problem = problem_at(
-            origin,
+        let help = "write range = [0, 1]";
+        return Err(origin.error_at(
             place,
             "a range goes from its lower end, which becomes 0, to its upper end, which becomes 1",
-        );
-        return Err(problem.help("write range = [0, 1]"));
+            help,
+        ));
     }
     let target = Target {
         subject,

@@ -1,5 +1,6 @@
 //! Errors of bad input: the line, the underlined text, the message, and the hint.
 
+use crate::fixtures::check_errors;
 use paceline::Registry;
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
@@ -255,24 +256,12 @@ fn read(text: &str, settings: &[&str]) -> Result<Scenario, ScenarioError> {
 }
 
 fn check(table: &str) {
-    let mut wrong = String::new();
-    for case in table.trim().lines() {
-        let columns: Vec<String> = case.split('|').map(|column| column.trim().replace('⏎', "\n")).collect();
-        let [name, line, text, at, underlined, message, hint] = columns.as_slice() else { panic!("{case}") };
-        let Err(error) = read(&broken(line.parse().unwrap(), text), &[]) else {
-            wrong += &format!("{name}: was accepted\n");
-            continue;
-        };
-        let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
-        let place =
-            error.line() == at.parse().ok() && error.offending().unwrap_or_default().trim() == underlined.trim();
-        if !place || !got.contains(message) || !help.contains(hint) || help.is_empty() || got.contains('\n') {
-            let (line, offending) = (error.line(), error.offending());
-            wrong +=
-                &format!("{case}\n  line {line:?}, underlined {offending:?}\n  message {got:?}\n  hint {help:?}\n");
-        }
-    }
-    assert!(wrong.is_empty(), "\n{wrong}");
+    check_errors(table, |given| {
+        let [name, line, text, at] = given else { panic!("{given:?}") };
+        let error = read(&broken(line.parse().unwrap(), text), &[]).err()?;
+        assert_eq!(error.line(), at.parse().ok(), "{name}: {error}");
+        Some(error)
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Cases of an experiment and assumed constants: which layer holds, and the errors of wrong ones.
 
+use crate::fixtures::check_errors;
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_netsim::plan::SourcePlan;
@@ -328,15 +329,11 @@ wrong unit | value = "25ms" | value = "25 msec" | "25 msec" | is not a time | na
 
 /// Checks the error of each case of a table; `error_of` returns the error of a changed text.
 fn check(table: &str, text: &str, error_of: impl Fn(&str) -> ScenarioError) {
-    for case in table.trim().lines() {
-        let columns: Vec<String> = case.split('|').map(|column| column.trim().replace('⏎', "\n")).collect();
-        let [name, written, instead, underlined, message, hint] = columns.as_slice() else { panic!("{case}") };
+    check_errors(table, |given| {
+        let [name, written, instead] = given else { panic!("{given:?}") };
         assert!(text.contains(written), "{name}: {written}");
-        let error = error_of(&text.replacen(written, instead, 1));
-        let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
-        assert!(got.contains(message) && help.contains(hint), "{name}: {got} / {help}");
-        assert_eq!(error.offending().unwrap_or_default(), underlined, "{name}");
-    }
+        Some(error_of(&text.replacen(written, instead, 1)))
+    });
 }
 
 #[test]

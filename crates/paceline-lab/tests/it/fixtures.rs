@@ -4,7 +4,7 @@ use paceline::Registry;
 use paceline_lab::metrics::{WindowResult, find};
 use paceline_lab::run::{RunResult, Runner};
 use paceline_netsim::records::{EventObserver, EventRecord};
-use paceline_scenario::{Changes, Origin, Scenario, load};
+use paceline_scenario::{Changes, Origin, Scenario, ScenarioError, load};
 
 /// Loads a scenario under these controllers, with `--controller` and `--set`.
 pub fn load_from(origin: &Origin, controller: Option<&str>, settings: &[&str], registry: &Registry) -> Scenario {
@@ -17,6 +17,26 @@ pub fn load_from(origin: &Origin, controller: Option<&str>, settings: &[&str], r
 /// Loads a scenario from its text, with `--set`.
 pub fn scenario(text: &str, settings: &[&str]) -> Scenario {
     load_from(&Origin::from_text("test.toml", text), None, settings, &Registry::standard())
+}
+
+/// Checks the errors of bad input. Each line of the table is a case: its name and the columns from which `error_of` makes an error
+/// (`⏎` starts a new line), the underlined text, a part of the message, and a part of the hint.
+pub fn check_errors(table: &str, error_of: impl Fn(&[String]) -> Option<ScenarioError>) {
+    let mut wrong = String::new();
+    for case in table.trim().lines() {
+        let columns: Vec<String> = case.split('|').map(|column| column.trim().replace('⏎', "\n")).collect();
+        let [given @ .., underlined, message, hint] = columns.as_slice() else { panic!("{case}") };
+        let Some(error) = error_of(given) else {
+            wrong += &format!("{case}\n  was accepted\n");
+            continue;
+        };
+        let (got, help, offending) = (error.to_string(), error.hint().unwrap_or_default(), error.offending());
+        let place = offending.unwrap_or_default().trim() == underlined.trim();
+        if !place || !got.contains(message) || !help.contains(hint) || help.is_empty() || got.contains('\n') {
+            wrong += &format!("{case}\n  underlined {offending:?}\n  message {got:?}\n  hint {help:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
 }
 
 /// Calls a function with each event of a run.

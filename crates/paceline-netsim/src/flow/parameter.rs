@@ -1,6 +1,5 @@
-//! The parameters that the entries of a registry declare: sources, queue disciplines, link servers, loss
-//! models. Scenario keys, their
-//! checks, the JSON schema and the reference pages are derived from them.
+//! The parameters that the entries of a registry declare: sources, queue disciplines, link servers, loss models. Scenario keys,
+//! their checks, the JSON schema and the reference pages are derived from them.
 
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
@@ -127,22 +126,86 @@ impl Parameter {
             _ => false,
         }
     }
+}
 
-    /// Describes the range; `None` if every value of the type is allowed.
-    pub fn range(&self) -> Option<String> {
-        match self.kind {
-            ParameterKind::Time(least, most) => Some(format!("{least} to {most}")),
-            ParameterKind::Number(least, most) => Some(format!("{least} to {most}")),
-            ParameterKind::Count(least, most) => Some(format!("{least} to {most}")),
-            ParameterKind::Size(least, most) => Some(format!("{least} to {most}")),
-            ParameterKind::Fraction
-            | ParameterKind::Rate
-            | ParameterKind::Text
-            | ParameterKind::Flag
-            | ParameterKind::Level => None,
-        }
+/// An entry of a registry, which a scenario chooses by name.
+pub trait RegistryEntry: Sized + 'static {
+    /// What it is, for messages.
+    const WHAT: &'static str;
+    /// The key that names it in scenarios.
+    const KEY: &'static str;
+    /// Returns every entry; the first is the default.
+    fn all() -> &'static [Self];
+    /// Returns the names of the parameters of all entries, in order.
+    fn keys() -> &'static [&'static str];
+    /// Returns its name.
+    fn name(&self) -> &'static str;
+    /// Describes it in one line.
+    fn summary(&self) -> &'static str;
+    /// Returns its parameters.
+    fn parameters(&self) -> &'static [Parameter];
+    /// Returns the parameter by which a scenario may choose it without its name.
+    fn implied_by(&self) -> Option<&'static str> {
+        None
+    }
+    /// Returns whether a value outside of the range of its parameter is an error. If not, the entry checks its values itself.
+    fn checks_ranges(&self) -> bool {
+        true
+    }
+
+    /// Returns the entry of this name.
+    fn find(name: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|entry| entry.name() == name)
+    }
+
+    /// Returns the entry that one of the given keys implies.
+    fn implied(is_given: impl Fn(&str) -> bool) -> Option<&'static Self> {
+        Self::all().iter().find(|entry| entry.implied_by().is_some_and(&is_given))
+    }
+
+    /// Returns whether it has a parameter of this name.
+    fn has(&self, key: &str) -> bool {
+        self.parameters().iter().any(|parameter| parameter.name == key)
     }
 }
+
+/// Implements [`RegistryEntry`], and `Debug` with the name alone: the text of a plan identifies its runs, and an address of a
+/// function differs in each process.
+macro_rules! registry_entry {
+    ($entry:ident, $all:ident, $key:literal, $what:literal $(, $more:item)*) => {
+        impl $crate::parameter::RegistryEntry for $entry {
+            const WHAT: &'static str = $what;
+            const KEY: &'static str = $key;
+            fn all() -> &'static [Self] {
+                $all
+            }
+            fn keys() -> &'static [&'static str] {
+                static KEYS: std::sync::LazyLock<Vec<&'static str>> = std::sync::LazyLock::new(|| {
+                    let all = $all.iter().flat_map(|entry| entry.parameters).map(|parameter| parameter.name);
+                    all.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+                });
+                &KEYS
+            }
+            fn name(&self) -> &'static str {
+                self.name
+            }
+            fn summary(&self) -> &'static str {
+                self.summary
+            }
+            fn parameters(&self) -> &'static [Parameter] {
+                self.parameters
+            }
+            $($more)*
+        }
+
+        impl std::fmt::Debug for $entry {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name)
+            }
+        }
+    };
+}
+pub(crate) use registry_entry;
 
 /// The values of an entry's parameters: those that a scenario gives, or else the defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,5 +278,19 @@ impl Values {
         size Size DataSize,
         rate Rate Rate,
         flag Flag bool,
+    }
+}
+
+/// Checks the names of the entries of a registry, and the names, defaults and keys of their parameters.
+#[cfg(test)]
+pub(crate) fn check_registry<E: RegistryEntry>() {
+    for (index, entry) in E::all().iter().enumerate() {
+        let name = entry.name();
+        assert!(E::all()[..index].iter().all(|other| other.name() != name), "{name}");
+        for parameter in entry.parameters() {
+            assert_ne!(parameter.name, E::KEY, "{name}");
+            assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{name}: {}", parameter.name);
+        }
+        assert!(entry.implied_by().is_none_or(|key| entry.has(key)), "{name}");
     }
 }

@@ -3,7 +3,7 @@
 use super::{Checked, MIN_RATE, Resolver};
 use crate::file::MediaKeys;
 use crate::forms::Timed;
-use crate::text_span::{HasTextSpan, Spanned};
+use crate::text_span::HasTextSpan;
 use paceline::{Bounds, Setup};
 use paceline_netsim::link::Schedule;
 use paceline_netsim::plan::FlowChange;
@@ -65,7 +65,7 @@ impl Resolver<'_> {
         let mut changes: Vec<(Time, FlowChange)> = Vec::new();
         changes.extend(limits.changes().iter().map(|at| (*at, FlowChange::Bounds(limits.at(*at, setup.max)))));
         if let Some(spanned) = &flow.route_change_at {
-            self.check_route_changes(spanned)?;
+            self.check_increasing(spanned, spanned.get().iter().copied(), true, "[\"20s\", \"40s\"]")?;
             changes.extend(spanned.get().iter().map(|at| {
                 let Bounds { min, max, .. } = limits.at(*at, setup.max);
                 (*at, FlowChange::Route(Setup::new(setup.start.max(min), min, max).with_packet_size(setup.packet_size)))
@@ -76,11 +76,8 @@ impl Resolver<'_> {
             changes.extend(schedule.points().iter().map(|(at, is)| (*at, FlowChange::Availability(*is))));
         }
         if let Some(spanned) = &flow.remb {
-            self.check_increasing(
-                spanned,
-                spanned.get().iter().map(|(at, _)| *at),
-                "[[\"20s\", \"500 kbps\"], [\"40s\", \"100 Mbps\"]]",
-            )?;
+            let help = "[[\"20s\", \"500 kbps\"], [\"40s\", \"100 Mbps\"]]";
+            self.check_increasing(spanned, spanned.get().iter().map(|(at, _)| *at), false, help)?;
             let mut points = spanned.get().iter().peekable();
             while let Some((from, rate)) = points.next() {
                 let to = points.peek().map_or(stop, |(next, _)| *next);
@@ -93,33 +90,22 @@ impl Resolver<'_> {
         Ok(changes)
     }
 
-    /// Checks that the times of a list increase.
-    fn check_increasing(
+    /// Checks that the times of a list increase, from above 0 s if they are `after_start`.
+    pub(super) fn check_increasing(
         &self,
         spanned: &impl HasTextSpan,
         times: impl Iterator<Item = Time>,
+        after_start: bool,
         help: &str,
     ) -> Checked<()> {
-        let mut last: Option<Time> = None;
+        let mut last = after_start.then_some(Time::ZERO);
         for at in times {
             if let Some(before) = last.filter(|before| at <= *before) {
-                let message = format!("times must increase, and {at} comes after {before}");
+                let from = if after_start { " from above 0s" } else { "" };
+                let message = format!("times must increase{from}, and {at} comes after {before}");
                 return self.fail(spanned, message, format!("write it like {help}"));
             }
             last = Some(at);
-        }
-        Ok(())
-    }
-
-    fn check_route_changes(&self, spanned: &Spanned<Vec<Time>>) -> Checked<()> {
-        let mut before = Time::ZERO;
-        for at in spanned.get() {
-            if *at <= before {
-                let message =
-                    format!("times of a route change must increase from above 0s, and {at} comes after {before}");
-                return self.fail(spanned, message, "write them like [\"20s\", \"40s\"]");
-            }
-            before = *at;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Groups of coupled flows (RFC 8699).
 
-use super::{Checked, Resolver, get};
+use super::{Checked, Resolver};
 use crate::file::{Flow, MediaKeys};
 use paceline::Coupling;
 use paceline_netsim::plan::{CouplingPlan, FlowPlan};
@@ -11,10 +11,7 @@ impl Resolver<'_> {
         let (Some(spanned), Some(controller)) = (&media.coupling, &media.controller) else { return Ok(None) };
         let table = spanned.get();
         self.name(&table.group)?;
-        let priority = get(&table.priority, 1.0);
-        if let Some(spanned) = table.priority.as_ref().filter(|_| !(priority.is_finite() && priority > 0.0)) {
-            return self.fail(spanned, "priority must be above 0", "1 is the usual weight");
-        }
+        let priority = self.priority(&table.priority)?;
         if !couples {
             let known: Vec<_> =
                 self.registry.iter().filter(|entry| entry.couples()).map(|entry| entry.name()).collect();

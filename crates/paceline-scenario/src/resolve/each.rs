@@ -16,11 +16,8 @@ const HELP: &str = "write a duration such as \"1 s\", or \"change\" for the wind
 impl Resolver<'_> {
     /// Returns the lowest allowed share of windows.
     pub(super) fn share_of_windows(&self, share: &Option<Spanned<f64>>) -> Checked<f64> {
-        match share {
-            None => Ok(1.0),
-            Some(spanned) if (0.0..=1.0).contains(spanned.get()) => Ok(*spanned.get()),
-            Some(spanned) => self.fail(spanned, "a share must be from 0 to 1", "write it like 0.95"),
-        }
+        let error = ("a share must be from 0 to 1", "write it like 0.95");
+        Ok(self.valid(share, |share| (0.0..=1.0).contains(share), error)?.unwrap_or(1.0))
     }
 
     /// Returns the quantity by which the metric is divided in each window.

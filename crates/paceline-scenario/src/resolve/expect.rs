@@ -267,9 +267,7 @@ impl Resolver<'_> {
             };
         };
         let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
-        let Some(flow) = names.iter().position(|n| n == spanned.get()) else {
-            return self.unknown(spanned, "flow", &names);
-        };
+        let flow = self.position(spanned, "flow", &names)?;
         let stream = of.stream.as_ref().map(|stream| self.stream_index(stream, of.metric, &flows[flow])).transpose()?;
         Ok(Quantity { stream, ..Quantity::new(metric, Some(flow), window) })
     }
@@ -283,10 +281,7 @@ impl Resolver<'_> {
         }
         let streams = flow.media().map_or(&[][..], |media| &media.streams);
         let names: Vec<&str> = streams.iter().map(|stream| stream.id.as_str()).collect();
-        match names.iter().position(|name| name == spanned.get()) {
-            Some(index) => Ok(index),
-            None => self.unknown(spanned, "stream", &names),
-        }
+        self.position(spanned, "stream", &names)
     }
 
     fn metric(&self, spanned: &Spanned<String>) -> Checked<String> {

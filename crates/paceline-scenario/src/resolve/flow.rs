@@ -4,7 +4,7 @@ use super::changes::Limits;
 use super::mtu::path_mtu;
 use super::{Checked, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
-use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
+use crate::file::{Flow, HostTable, ProtectionTable};
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use paceline::{ConfigError, FecScheme, Protection, ResendRule, Setup};
 use paceline_netsim::plan::{
@@ -30,15 +30,14 @@ impl Resolver<'_> {
         forward_hops: usize,
         end: Time,
     ) -> Checked<Vec<FlowPlan>> {
-        if let Some(spanned) = table.count.as_ref().filter(|c| !(1..=COUNT_MAX).contains(c.get())) {
-            return self.fail(spanned, format!("count must be 1 to {COUNT_MAX}"), "leave the key out for one flow");
-        }
+        let error = (&*format!("count must be 1 to {COUNT_MAX}"), "leave the key out for one flow");
+        let count = self.valid(&table.count, |count| (1..=COUNT_MAX).contains(count), error)?;
         let flow = self.flow(table, hops, forward_hops, end)?;
-        Ok(match &table.count {
+        Ok(match count {
             None => vec![flow],
             Some(count) => {
                 let nth = |n| FlowPlan { id: format!("{}-{n}", flow.id), group: Some(flow.id.clone()), ..flow.clone() };
-                (1..=*count.get()).map(nth).collect()
+                (1..=count).map(nth).collect()
             }
         })
     }
@@ -77,10 +76,8 @@ impl Resolver<'_> {
             let help = format!("it lasts {}; the spread must be shorter", latest - start);
             return self.fail(spanned, format!("flow `{}` might start after it stops", flow.id.get()), help);
         }
-        let (direction, forward) = match flow.direction {
-            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
-            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
-        };
+        let direction = flow.direction.unwrap_or_default();
+        let forward = direction == Direction::Forward;
         let ways = [0..forward_hops, forward_hops..hops.len()];
         let route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
         let stop = stop.min(end);
@@ -152,11 +149,9 @@ impl Resolver<'_> {
             ));
         }
         let clock = flow.clock.as_ref().map(Spanned::get);
-        let drift = clock.and_then(|c| c.drift_ppm.as_ref());
-        if let Some(spanned) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
-            let help = "crystals are within 100 ppm of each other";
-            return self.fail(spanned, "a clock drifts by at most 100000 ppm", help);
-        }
+        let error = ("a clock drifts by at most 100000 ppm", "crystals are within 100 ppm of each other");
+        let drift = clock.map_or(&None, |clock| &clock.drift_ppm);
+        let drift_ppm = self.valid(drift, |drift| (-100_000.0..=100_000.0).contains(drift), error)?;
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
         let setup = Setup::new(get(&flow.start_rate, START_RATE), floor, max).with_packet_size(packet_size);
         Ok(MediaPlan {
@@ -169,23 +164,20 @@ impl Resolver<'_> {
             min_rate: floor,
             clock: ClockPlan {
                 offset: clock.and_then(|c| c.offset),
-                drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
+                drift_ppb: drift_ppm.map_or(0, |drift| (drift * 1000.0) as i64),
             },
             streams,
             packet_size,
             rtcp_interval,
-            feedback_interval: self.feedback_interval(&flow.feedback_interval)?,
+            feedback_interval: self.valid(
+                &flow.feedback_interval,
+                |interval| interval.is_positive(),
+                ("this time must be > 0", "leave the key out for the controller's own"),
+            )?,
             pacer_limit: self.positive(&flow.pacer_limit, MediaPlan::PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
             protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
         })
-    }
-
-    fn feedback_interval(&self, spanned: &Option<Spanned<TimeDelta>>) -> Checked<Option<TimeDelta>> {
-        match spanned.as_ref().filter(|interval| !interval.get().is_positive()) {
-            Some(spanned) => self.fail(spanned, "this time must be > 0", "leave the key out for the controller's own"),
-            None => Ok(spanned.as_ref().map(|spanned| *spanned.get())),
-        }
     }
 
     fn protection(&self, table: &ProtectionTable) -> Checked<Protection> {

@@ -11,7 +11,7 @@ mod path;
 mod source;
 mod tcp;
 
-pub(crate) use source::{implied_by as source_implied_by, reads as source_reads};
+pub(crate) use source::default_source;
 
 use super::catalogue::Origin;
 use super::error::{ScenarioError, suggestion};
@@ -117,10 +117,13 @@ impl Resolver<'_> {
         known: &[(&'static str, T)],
     ) -> Checked<T> {
         let Some(spanned) = spanned else { return Ok(T::default()) };
-        match known.iter().find(|(name, _)| name == spanned.get()) {
-            Some((_, value)) => Ok(*value),
-            None => self.unknown(spanned, what, &names(known)),
-        }
+        self.position(spanned, what, &names(known)).map(|index| known[index].1)
+    }
+
+    /// Returns the index of a name in `known`.
+    fn position(&self, spanned: &Spanned<String>, what: &str, known: &[&str]) -> Checked<usize> {
+        let found = known.iter().position(|name| name == spanned.get());
+        found.map_or_else(|| self.unknown(spanned, what, known), Ok)
     }
 
     /// Returns an error if a table has a key that its kind does not allow; `kind` is the key of the kind.
@@ -143,20 +146,35 @@ impl Resolver<'_> {
         self.fail(kind, message, format!("add `{key} = {example}`"))
     }
 
+    /// Returns the value of a key; an error with this message and hint if it is not valid.
+    fn valid<T: Copy>(
+        &self,
+        spanned: &Option<Spanned<T>>,
+        is_valid: impl Fn(&T) -> bool,
+        (message, help): (&str, &str),
+    ) -> Checked<Option<T>> {
+        match spanned {
+            Some(spanned) if !is_valid(spanned.get()) => self.fail(spanned, message, help),
+            spanned => Ok(spanned.as_ref().map(|spanned| *spanned.get())),
+        }
+    }
+
     /// Returns a delay that is not negative; absent is 0.
     fn not_negative(&self, spanned: &Option<Spanned<TimeDelta>>) -> Checked<TimeDelta> {
-        match spanned.as_ref().filter(|delay| *delay.get() < TimeDelta::ZERO) {
-            Some(spanned) => self.fail(spanned, "a delay must not be negative", "0 ms is the least"),
-            None => Ok(get(spanned, TimeDelta::ZERO)),
-        }
+        let error = ("a delay must not be negative", "0 ms is the least");
+        Ok(self.valid(spanned, |delay| *delay >= TimeDelta::ZERO, error)?.unwrap_or_default())
     }
 
     /// Returns a time above 0, or its default.
     fn positive(&self, spanned: &Option<Spanned<TimeDelta>>, default: TimeDelta) -> Checked<TimeDelta> {
-        match spanned.as_ref().filter(|time| !time.get().is_positive()) {
-            Some(spanned) => self.fail(spanned, "this time must be > 0", format!("leave the key out for {default}")),
-            None => Ok(get(spanned, default)),
-        }
+        let help = format!("leave the key out for {default}");
+        Ok(self.valid(spanned, |time| time.is_positive(), ("this time must be > 0", &help))?.unwrap_or(default))
+    }
+
+    /// Returns a weight; absent is 1.
+    fn priority(&self, spanned: &Option<Spanned<f64>>) -> Checked<f64> {
+        let error = ("priority must be above 0", "1 is the usual weight");
+        Ok(self.valid(spanned, |priority| priority.is_finite() && *priority > 0.0, error)?.unwrap_or(1.0))
     }
 
     fn scenario(mut self, file: ScenarioFile, background: Background) -> Checked<Scenario> {
@@ -165,11 +183,8 @@ impl Resolver<'_> {
         if !duration.is_positive() || duration > DURATION_MAX {
             return self.fail(&file.duration, "duration must be > 0 and at most a week", "write it like \"60 s\"");
         }
-        let repeats = get(&file.repeats, 1);
-        if let Some(spanned) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
-            let help = "leave the key out for one; `run --repeats` takes a number too";
-            return self.fail(spanned, "repeats must be 1 to 10000", help);
-        }
+        let error = ("repeats must be 1 to 10000", "leave the key out for one; `run --repeats` takes a number too");
+        let repeats = self.valid(&file.repeats, |repeats| (1..=10_000).contains(repeats), error)?.unwrap_or(1);
         if file.id.get().is_empty() || file.id.get().contains(char::is_whitespace) {
             let word = file.id.get().split_whitespace().collect::<Vec<_>>().join("-");
             let word = if word.is_empty() { "my-scenario" } else { &word };
@@ -235,10 +250,8 @@ impl Resolver<'_> {
             queue: self.named(&file.measure.queue, "queue measure", &QueueMeasure::NAMES)?,
             loss: self.named(&file.measure.loss, "loss measure", &LossMeasure::NAMES)?,
         };
-        let oracle_rate = file.measure.oracle_rate.as_ref().map(|rate| *rate.get());
-        if let Some(spanned) = file.measure.oracle_rate.as_ref().filter(|rate| rate.get().is_zero()) {
-            return self.fail(spanned, "`oracle_rate` must be above zero", "leave it out for a path without an oracle");
-        }
+        let error = ("`oracle_rate` must be above zero", "leave it out for a path without an oracle");
+        let oracle_rate = self.valid(&file.measure.oracle_rate, |rate| !rate.is_zero(), error)?;
         if oracle_rate.is_some() && hops[bottleneck].server.service.medium.is_none() {
             self.notes.push("oracle_rate has no effect: the bottleneck shares no medium".to_owned());
         }

@@ -24,16 +24,12 @@ impl Resolver<'_> {
     }
 
     pub(super) fn packet_size(&self, spanned: &Option<Spanned<DataSize>>) -> Checked<DataSize> {
-        let Some(spanned) = spanned else { return Ok(PACKET_SIZE_DEFAULT) };
-        if !PACKET_SIZE_RANGE.contains(spanned.get()) {
-            let (least, most) = (PACKET_SIZE_RANGE.start().as_bytes(), PACKET_SIZE_RANGE.end().as_bytes());
-            let help = format!(
-                "leave the key out for {}; IP and UDP headers are not part of it",
-                in_bytes(PACKET_SIZE_DEFAULT)
-            );
-            return self.fail(spanned, format!("a packet size must be {least} to {most} bytes"), help);
-        }
-        Ok(*spanned.get())
+        let (least, most) = (PACKET_SIZE_RANGE.start().as_bytes(), PACKET_SIZE_RANGE.end().as_bytes());
+        let message = format!("a packet size must be {least} to {most} bytes");
+        let default = in_bytes(PACKET_SIZE_DEFAULT);
+        let help = format!("leave the key out for {default}; IP and UDP headers are not part of it");
+        let size = self.valid(spanned, |size| PACKET_SIZE_RANGE.contains(size), (&message, &help))?;
+        Ok(size.unwrap_or(PACKET_SIZE_DEFAULT))
     }
 
     /// Checks that the largest packets of a flow fit each hop of its data. A hop that never carries them is an error; one

@@ -1,13 +1,13 @@
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
-use super::parameters::Owner;
-use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, Traced, get};
+use super::parameters::Chosen;
+use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, Traced};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
-use crate::forms::{Limit, Timed};
+use crate::forms::Timed;
 use crate::parameters::Given;
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use crate::trace::{Conditions, Shape, Trace};
-use crate::values::{CapacityValue, Loss, Server, TraceEnd, TraceTable};
+use crate::values::{CapacityValue, Loss, Server, ServerTable, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
 use paceline_netsim::link::server::{CapacityNeed, SERVERS, ServerPlan};
@@ -83,24 +83,12 @@ impl Resolver<'_> {
 
     fn server(&mut self, hop: &HopKeys, capacity: Option<&Capacity>, id: &str) -> Checked<ServerPlan> {
         let Some(Server(table)) = &hop.server else { return Ok(ServerPlan::default()) };
-        let (kind, given) = (&table.get().kind, |key: &str| table.value(key));
-        let implied = SERVERS.iter().find(|entry| entry.implied_by.and_then(given).is_some()).unwrap_or(&SERVERS[0]);
-        let name = kind.as_ref().map_or(implied.name, |spanned| spanned.get());
-        let Some(entry) = SERVERS.iter().find(|entry| entry.name == name) else {
-            let known: Vec<&str> = SERVERS.iter().map(|entry| entry.name).collect();
-            let spanned = kind.as_ref().expect("the default is known");
-            return self.unknown(spanned, "link server", &known);
-        };
-        let at = kind.as_ref().map(HasTextSpan::text_span).unwrap_or(table.text_span());
-        let parameters_given = &table.get().parameters;
-        let place = format!("hop `{id}`");
-        let parameters = entry.parameters;
-        let checks_ranges = entry.implied_by.is_none();
-        let of = Owner { what: "link server", name: entry.name, parameters, at, place, checks_ranges };
-        let values = self.parameters(&of, parameters_given, |resolver, name, spanned| {
-            resolver.fail(spanned, format!("`{name}` is a level of a queue, which a server has not"), "leave it out")
-        })?;
-        for (_, given) in parameters_given.get().iter() {
+        let ServerTable { kind, parameters } = table.get();
+        let given = |key: &str| table.value(key);
+        let chosen = self.choose(kind.as_ref(), parameters, &SERVERS[0], &[])?;
+        let values = self.values(&chosen, parameters, &format!("hop `{id}`"), |_, _, _, level| Ok(level))?;
+        let Chosen { entry, at } = chosen;
+        for (_, given) in parameters.get().iter() {
             if let Given::Text(spanned) = given {
                 self.name(spanned)?;
             }
@@ -208,15 +196,10 @@ impl Resolver<'_> {
         id: &str,
     ) -> Checked<QueuePlan> {
         let Some(queue) = queue else { return Ok(QueuePlan::drop_tail(QueueLimit::DrainTime(QUEUE_LIMIT))) };
-        let name = queue.discipline.as_ref().map_or(DISCIPLINES[0].name, |spanned| spanned.get());
-        let entry = DISCIPLINES.iter().find(|entry| entry.name == name);
-        let Some(discipline) = entry else {
-            let known: Vec<&str> = DISCIPLINES.iter().map(|entry| entry.name).collect();
-            let spanned = queue.discipline.as_ref().expect("the default is known");
-            return self.unknown(spanned, "queue discipline", &known);
-        };
+        let chosen = self.choose(queue.discipline.as_ref(), &queue.parameters, &DISCIPLINES[0], &[])?;
+        let discipline = chosen.entry;
         let limit = match &queue.limit {
-            Some(spanned) => self.level(spanned, queue, nominal, id, "limit")?,
+            Some(spanned) => self.level(spanned, spanned.get().0, queue, nominal, (id, "limit"))?,
             None => match (discipline.default_limit(), nominal) {
                 (QueueLimit::DrainTime(time), Some(rate)) if queue.follows_capacity == Some(false) => {
                     QueueLimit::Bytes(rate * time)
@@ -240,57 +223,49 @@ impl Resolver<'_> {
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
-        let at = queue.discipline.as_ref().map_or(queue.parameters.text_span(), HasTextSpan::text_span);
-        let of = Owner {
-            what: "queue discipline",
-            name: discipline.name,
-            parameters: discipline.parameters,
-            at,
-            place: format!("hop `{id}`"),
-            checks_ranges: true,
-        };
-        let values = self.parameters(&of, &queue.parameters, |resolver, name, spanned| {
-            let level = resolver.level(spanned, queue, nominal, id, name)?;
-            let never = match (level, limit) {
-                (QueueLimit::Bytes(level), QueueLimit::Bytes(limit)) => level >= limit,
-                (QueueLimit::Packets(level), QueueLimit::Packets(limit)) => level >= limit,
-                (QueueLimit::DrainTime(level), QueueLimit::DrainTime(limit)) => level >= limit,
-                _ => false,
-            };
-            if never {
-                let message = format!("the level `{name}` has no effect: the queue drops packets before they reach it");
-                return resolver.fail(spanned, message, format!("write a `{name}` below the limit, or leave it out"));
-            }
-            Ok(level)
-        })?;
+        let values =
+            self.values(&chosen, &queue.parameters, &format!("hop `{id}`"), |resolver, name, spanned, level| {
+                let level = resolver.level(spanned, level, queue, nominal, (id, name))?;
+                let never = match (level, limit) {
+                    (QueueLimit::Bytes(level), QueueLimit::Bytes(limit)) => level >= limit,
+                    (QueueLimit::Packets(level), QueueLimit::Packets(limit)) => level >= limit,
+                    (QueueLimit::DrainTime(level), QueueLimit::DrainTime(limit)) => level >= limit,
+                    _ => false,
+                };
+                if never {
+                    let message =
+                        format!("the level `{name}` has no effect: the queue drops packets before they reach it");
+                    return resolver.fail(
+                        spanned,
+                        message,
+                        format!("write a `{name}` below the limit, or leave it out"),
+                    );
+                }
+                Ok(level)
+            })?;
         Ok(QueuePlan { discipline, limit, values })
     }
 
-    /// Returns a queue's `limit` or `mark`; `what` is its key.
+    /// Returns a level of the queue of a hop, its `limit` or another key, in bytes if it does not follow the capacity.
     fn level(
         &mut self,
-        spanned: &Spanned<Limit>,
+        spanned: &impl HasTextSpan,
+        level: QueueLimit,
         queue: &Queue,
         nominal: Option<Rate>,
-        id: &str,
-        what: &str,
+        (id, key): (&str, &str),
     ) -> Checked<QueueLimit> {
-        Ok(match *spanned.get() {
-            Limit::Bytes(bytes) => QueueLimit::Bytes(bytes),
-            Limit::Packets(packets) => QueueLimit::Packets(packets),
-            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => QueueLimit::DrainTime(time),
-            Limit::Time(time) => {
-                let Some(rate) = nominal else {
-                    let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
-                    return self.fail(spanned, format!("a `{what}` in drain time needs a capacity"), help);
-                };
-                let level = rate * time;
-                let bytes = level.as_bytes();
-                self.notes
-                    .push(format!("{id}: the queue's {what} of {time} is {bytes} bytes, at {rate}, and stays so"));
-                QueueLimit::Bytes(level)
-            }
-        })
+        let QueueLimit::DrainTime(time) = level else { return Ok(level) };
+        if queue.follows_capacity.unwrap_or(true) {
+            return Ok(level);
+        }
+        let Some(rate) = nominal else {
+            let help = format!("give the hop a `capacity`, or write the {key} like \"60 KB\"");
+            return self.fail(spanned, format!("a `{key}` in drain time needs a capacity"), help);
+        };
+        let (level, bytes) = (rate * time, (rate * time).as_bytes());
+        self.notes.push(format!("{id}: the queue's {key} of {time} is {bytes} bytes, at {rate}, and stays so"));
+        Ok(QueueLimit::Bytes(level))
     }
 
     /// Returns the jitter of a hop; a standard deviation of 0 is none, so that a sweep may begin there.
@@ -299,46 +274,24 @@ impl Resolver<'_> {
         if std < TimeDelta::ZERO {
             return self.fail(&table.std, "std must not be negative", "0 ms is no jitter");
         }
-        if let Some(spanned) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
-            let help = "leave `limit` out for three standard deviations";
-            return self.fail(spanned, "the largest jitter must be > 0", help);
-        }
+        let error = ("the largest jitter must be > 0", "leave `limit` out for three standard deviations");
+        let limit = self.valid(&table.limit, |limit| limit.is_positive(), error)?.unwrap_or(std * 3);
         let order = match table.order {
             Some(Order::Reorder) => JitterOrder::Reorder,
             Some(Order::Keep) | None => JitterOrder::Keep,
         };
-        let jitter = Jitter { std, limit: get(&table.limit, std * 3), order };
+        let jitter = Jitter { std, limit, order };
         Ok(Some(jitter).filter(|jitter| jitter.std.is_positive()))
     }
 
     fn loss(&mut self, loss: &Loss, hop: &str) -> Checked<LossModel> {
-        let spanned = match loss {
+        let table = match loss {
             Loss::Fraction(probability) => return Ok(LossModel::bernoulli(*probability)),
-            Loss::Model(table) => table,
+            Loss::Model(table) => table.get(),
         };
-        let table = spanned.get();
-        let name = table.model.get();
-        let Some(entry) = LOSS_MODELS.iter().find(|entry| entry.name == name) else {
-            let known: Vec<&str> = LOSS_MODELS.iter().map(|entry| entry.name).collect();
-            return self.unknown(&table.model, "loss model", &known);
-        };
-        let at = table.model.text_span();
-        let of = Owner {
-            what: "loss model",
-            name: entry.name,
-            parameters: entry.parameters,
-            at,
-            place: format!("hop `{hop}`"),
-            checks_ranges: true,
-        };
-        let values = self.parameters(&of, &table.parameters, |resolver, name, spanned| {
-            resolver.fail(
-                spanned,
-                format!("`{name}` is a level of a queue, which a loss model has not"),
-                "leave it out",
-            )
-        })?;
-        Ok((entry.build)(&values))
+        let chosen = self.choose(Some(&table.model), &table.parameters, &LOSS_MODELS[0], &[])?;
+        let values = self.values(&chosen, &table.parameters, &format!("hop `{hop}`"), |_, _, _, level| Ok(level))?;
+        Ok((chosen.entry.build)(&values))
     }
 
     pub(super) fn schedule<P: HasTextSpan, T, U>(
@@ -350,23 +303,14 @@ impl Resolver<'_> {
         match timed {
             Timed::Constant(value) => convert(self, value).map(Schedule::constant),
             Timed::Schedule(points) => {
-                let first = points.first().map(|(t, _)| *t);
                 let points = points.iter().map(|(t, v)| Ok((*t, convert(self, v)?))).collect::<Checked<Vec<_>>>()?;
-                let back = points.windows(2).find(|pair| pair[1].0 <= pair[0].0).map(|pair| (pair[0].0, pair[1].0));
-                let out_of_order = || {
-                    let message = match back {
-                        Some((before, after)) => format!("times must increase, and {after} comes after {before}"),
-                        None => "times must start at 0s".to_owned(),
-                    };
-                    self.error(spanned, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
-                };
-                if first != Some(Time::ZERO) {
-                    return Err(out_of_order());
+                let help = "[[\"0s\", …], [\"50s\", …]]";
+                self.check_increasing(spanned, points.iter().map(|(at, _)| *at), false, help)?;
+                self.last_step = self.last_step.max(points.last().map_or(Time::ZERO, |(at, _)| *at));
+                if points.first().is_none_or(|(at, _)| *at != Time::ZERO) {
+                    return self.fail(spanned, "times must start at 0s", format!("write it like {help}"));
                 }
-                let last = points.last().map_or(Time::ZERO, |(at, _)| *at);
-                let schedule = Schedule::new(points).ok_or_else(out_of_order)?;
-                self.last_step = self.last_step.max(last);
-                Ok(schedule)
+                Ok(Schedule::new(points).expect("the times increase"))
             }
         }
     }

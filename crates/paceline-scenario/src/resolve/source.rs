@@ -1,14 +1,14 @@
 //! Streams and their sources.
 
-use super::parameters::Owner;
 use super::{Checked, FILES, Resolver, get};
 use crate::error::suggestion;
 use crate::file::{Flow, SourceTable, Stream};
 use crate::forms::Timed;
-use crate::source_preset::source_presets;
+use crate::preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
 use paceline_netsim::flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
 use paceline_netsim::link::Schedule;
+use paceline_netsim::parameter::RegistryEntry;
 use paceline_netsim::plan::{SourcePlan, StreamPlan};
 use paceline_units::{RandomStreams, Rate, Time};
 
@@ -27,10 +27,7 @@ impl Resolver<'_> {
             return self.fail(short, message, "move it into a [[flow.stream]]");
         }
         for s in &media.stream {
-            let priority = get(&s.priority, 1.0);
-            if let Some(spanned) = s.priority.as_ref().filter(|_| !(priority.is_finite() && priority > 0.0)) {
-                return self.fail(spanned, "priority must be above 0", "1 is the usual weight");
-            }
+            let priority = self.priority(&s.priority)?;
             self.name(&s.id)?;
             if streams.iter().any(|other| other.id == *s.id.get()) {
                 let message = format!("two streams have the id `{}`", s.id.get());
@@ -71,29 +68,14 @@ impl Resolver<'_> {
         Ok(StreamPlan { max, muted, stop, suspends, ..plan })
     }
 
-    /// Returns a stream of weight 1 that lives as long as its flow.
-    fn stream(&mut self, (flow, id): (&str, &str), spanned: &Table<SourceTable>, default: &str) -> Checked<StreamPlan> {
+    /// Returns a stream of weight 1 that lives as long as its flow. `key` is that of its table.
+    fn stream(&mut self, (flow, id): (&str, &str), spanned: &Table<SourceTable>, key: &str) -> Checked<StreamPlan> {
         let table = spanned.get();
-        let implied = implied_by(|key| table.parameters.key(key).is_some()).unwrap_or(default);
-        let name = table.source.as_ref().map_or(implied, |s| s.get().as_str());
-        let Some(entry) = find(name) else {
-            let spanned = table.source.as_ref().expect("every default is known");
-            let presets = source_presets();
-            let known = SOURCES.iter().map(|entry| entry.name).chain(presets.iter().map(|preset| preset.name));
-            return self.unknown(spanned, "source", &known.collect::<Vec<_>>());
-        };
-        if let Some((key, text_span)) = table.parameters.first_key(|key| !reads(name, key)) {
-            let readers = SOURCES.iter().filter(|entry| reads(entry.name, key));
-            let list = readers.map(|entry| format!("`{}`", entry.name)).collect::<Vec<_>>().join(", ");
-            let help = format!("leave it out, or write source = one of {list}");
-            return self.fail(&text_span, format!("a source of `{name}` does not read `{key}`"), help);
-        }
-        let at = table.source.as_ref().map_or(spanned.text_span(), HasTextSpan::text_span);
-        let place = format!("flow `{flow}`");
-        let of = Owner { what: "source", name, parameters: entry.parameters, at, place, checks_ranges: false };
-        let values = self.parameters(&of, &table.parameters, |resolver, name, spanned| {
-            resolver.fail(spanned, format!("`{name}` is a level of a queue, which a source has not"), "leave it out")
-        })?;
+        let presets = source_presets();
+        let presets: Vec<&str> = presets.iter().map(|preset| preset.name.as_str()).collect();
+        let chosen = self.choose(table.source.as_ref(), &table.parameters, default_source(key), &presets)?;
+        let values = self.values(&chosen, &table.parameters, &format!("flow `{flow}`"), |_, _, _, level| Ok(level))?;
+        let entry = chosen.entry;
         let origin = self.origin;
         let read_folder = |folder: &str| origin.read_folder(folder);
         let mut setup = SourceSetup { values: &values, read_folder: &read_folder, notes: &mut self.notes };
@@ -132,18 +114,9 @@ impl Resolver<'_> {
     }
 }
 
-fn find(name: &str) -> Option<&'static SourceEntry> {
-    SOURCES.iter().find(|entry| entry.name == name)
-}
-
-/// Returns the source that one of the given keys implies in a table without `source`.
-pub(crate) fn implied_by(is_given: impl Fn(&str) -> bool) -> Option<&'static str> {
-    SOURCES.iter().find(|entry| entry.implied_by.is_some_and(&is_given)).map(|entry| entry.name)
-}
-
-/// Returns whether a source reads a key. A key that it does not read is an error.
-pub(crate) fn reads(source: &str, key: &str) -> bool {
-    key == "source" || find(source).is_some_and(|entry| entry.parameters.iter().any(|p| p.name == key))
+/// Returns the source of a table without `source`, by the key of the table.
+pub(crate) fn default_source(key: &str) -> &'static SourceEntry {
+    SourceEntry::find(if key == "audio" { key } else { SOURCES[0].name }).expect("every default is a source")
 }
 
 /// Returns the scenario's key of a source's error, and the message with that key.

@@ -16,9 +16,8 @@ impl Resolver<'_> {
         let mut config = TcpConfig { segment: TcpConfig::segment_for(mtu), ..TcpConfig::default() };
         if let Some(spanned) = &flow.congestion {
             let known: Vec<&str> = CONGESTION.iter().map(|(name, ..)| *name).collect();
-            let found =
-                find_congestion(spanned.get()).map_or_else(|| self.unknown(spanned, "congestion control", &known), Ok);
-            config.congestion = found?;
+            let unknown = || self.unknown(spanned, "congestion control", &known);
+            config.congestion = find_congestion(spanned.get()).map_or_else(unknown, Ok)?;
         }
         config.ecn = TcpEcn::default_of(config.congestion);
         if let Some(spanned) = &flow.ecn {
@@ -36,20 +35,16 @@ impl Resolver<'_> {
             let unknown = || self.unknown(spanned, "TCP profile", &names(Profile::NAMES));
             config.profile = Profile::named(spanned.get()).map_or_else(unknown, Ok)?;
         }
-        if let Some(spanned) = &flow.segment {
-            if !SEGMENTS.contains(&spanned.get().as_bytes()) {
-                let help = "1448 bytes fill an Ethernet frame, with TCP timestamps";
-                return self.fail(spanned, "a full segment must have 100 to 1460 bytes", help);
-            }
-            config.segment = *spanned.get();
-        }
-        if let Some(spanned) = &flow.receive_window {
-            if *spanned.get() < config.segment + config.segment {
-                let help = "leave the key out for a window that no usual path fills";
-                return self.fail(spanned, "a receive window must hold at least two segments", help);
-            }
-            config.receive_window = Some(*spanned.get());
-        }
+        let error =
+            ("a full segment must have 100 to 1460 bytes", "1448 bytes fill an Ethernet frame, with TCP timestamps");
+        let segment = self.valid(&flow.segment, |segment| SEGMENTS.contains(&segment.as_bytes()), error)?;
+        config.segment = segment.unwrap_or(config.segment);
+        let error = (
+            "a receive window must hold at least two segments",
+            "leave the key out for a window that no usual path fills",
+        );
+        let least = config.segment + config.segment;
+        config.receive_window = self.valid(&flow.receive_window, |window| *window >= least, error)?;
         let workload = flow.workload.as_ref().map_or(Ok(Workload::Bulk), |w| self.workload(w))?;
         Ok(TcpPlan { config, workload })
     }

@@ -14,26 +14,28 @@
 //! outage.
 
 use super::lines::{Line, lines, too_fast, too_long};
-use super::{Conditions, Direction, FASTEST, Format, Headers, Info, LONGEST, Shape, Trace, TraceError};
+use super::{Conditions, Direction, FASTEST, Format, Headers, LONGEST, Shape, Trace, TraceError};
 use core::fmt;
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Fraction, Rate, TimeDelta};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 
-pub(super) const INFO: Info = Info {
+pub(super) static FORMAT: Format = Format {
     name: "alphartc",
     description: "JSON with a pattern of duration (ms), capacity (kbps), loss and rtt (ms) each way (AlphaRTC, OpenNetLab gym)",
     example: r#"{"uplink": {"trace_pattern": [{"duration": 200, "capacity": 291.8}]}}"#,
     headers: Headers::IpAndLink,
+    recognises: |head| head.starts_with('{'),
+    read,
 };
 
-pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
+fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     let head = lines(text).next().unwrap_or(Line { number: 1, text: "" });
     let comments = head.number - 1;
     let json = &text[text.split_inclusive('\n').take(comments).map(str::len).sum()..];
     let file: File = serde_json::from_str(json).map_err(|e| {
         let line = comments + e.line().max(1);
-        let (cause, hint) = (e.to_string(), format!("a file looks like `{}`", INFO.example));
+        let (cause, hint) = (e.to_string(), format!("a file looks like `{}`", FORMAT.example));
         let cause = cause.split(" at line ").next().unwrap_or_default();
         Line { number: line, text: text.lines().nth(line - 1).unwrap_or_default().trim() }.error(cause, hint)
     })?;
@@ -64,14 +66,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         return Err(head.error("the pattern of this direction is missing or has duration 0", hint));
     }
     let note = note(&pattern, borrowed);
-    Ok(Trace {
-        format: Format::AlphaRtc,
-        shape: Shape::Rates(steps),
-        end: CapacityEnd::Loop(end),
-        duration: end,
-        conditions,
-        note,
-    })
+    Ok(Trace { conditions, note, ..Trace::new(&FORMAT, Shape::Rates(steps), CapacityEnd::Loop(end), end) })
 }
 
 /// Returns the note: which pattern replaces a missing one, and which fields are ignored.
@@ -122,30 +117,27 @@ struct Share(Fraction);
 /// From kilobits per second.
 struct Capacity(Rate);
 
-impl<'de> Deserialize<'de> for Duration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_f64(Number("a duration in milliseconds, not negative", |ms| {
-            let span = TimeDelta::from_millis_f64(ms);
-            if span <= LONGEST { Ok(Self(span)) } else { Err(too_long()) }
-        }))
-    }
+macro_rules! from_number {
+    ($($name:ident $what:literal $convert:expr,)*) => { $(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_f64(Number($what, $convert))
+            }
+        }
+    )* };
 }
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_f64(Number("a share of lost packets, not negative", |share| {
-            Fraction::new(share).map(Self).ok_or_else(|| format!("the loss {share} is above 1; 5 % is 0.05"))
-        }))
-    }
-}
-
-impl<'de> Deserialize<'de> for Capacity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_f64(Number("a capacity in kbit/s, not negative", |kbps| {
-            let rate = Rate::from_bps_f64(kbps * 1e3);
-            if rate <= FASTEST { Ok(Self(rate)) } else { Err(too_fast()) }
-        }))
-    }
+from_number! {
+    Duration "a duration in milliseconds, not negative" |ms| {
+        let span = TimeDelta::from_millis_f64(ms);
+        if span <= LONGEST { Ok(Self(span)) } else { Err(too_long()) }
+    },
+    Share "a share of lost packets, not negative" |share| {
+        Fraction::new(share).map(Self).ok_or_else(|| format!("the loss {share} is above 1; 5 % is 0.05"))
+    },
+    Capacity "a capacity in kbit/s, not negative" |kbps| {
+        let rate = Rate::from_bps_f64(kbps * 1e3);
+        if rate <= FASTEST { Ok(Self(rate)) } else { Err(too_fast()) }
+    },
 }
 
 /// Visits a number, so that an error about its value carries the number's own line.
@@ -198,7 +190,7 @@ mod tests {
         // (291760 * 0.2 + 100000 * 0.0005) bits / 0.5005 s = 116687.3.
         assert_eq!(trace.mean_rate(), Rate::from_bps(116_687));
         assert_eq!(trace.note.as_deref(), Some("time is ignored"));
-        assert_eq!(trace.format.headers(), Headers::IpAndLink);
+        assert_eq!(trace.format.headers, Headers::IpAndLink);
     }
 
     #[test]

@@ -18,27 +18,37 @@
 //! most users loop them, as this reader does: if the last rate were held, the last second, perhaps an outage, would
 //! decide the rest of a run.
 
-use super::lines::{Line, lines};
-use super::{Conditions, Format, Headers, Info, Shape, Trace, TraceError};
+use super::lines::{Line, is_numbers, lines};
+use super::{Format, Headers, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
-pub(super) const HSDPA: Info = Info {
+pub(super) static HSDPA: Format = Format {
     name: "hsdpa",
     description: "Norwegian 3G drive logs: unix s, clock ms, latitude, longitude, bytes, ms (Simula, UMass)",
     example: "1289406399 549692 59.851754 10.781778 248069 1008",
     headers: Headers::Payload,
+    recognises: |head| columns(head) == Some(false),
+    read: |text, _| read(text, &HSDPA),
 };
 
-pub(super) const GHENT: Info = Info {
+pub(super) static GHENT: Format = Format {
     name: "ghent-4g",
     description: "Ghent 4G drive logs: unix ms, ms since start, latitude, longitude, bytes, ms (Ghent University)",
     example: "1453121790686 39287 51.0386528885778 3.73220785642186 2493100 1000",
     headers: Headers::Payload,
+    recognises: |head| columns(head) == Some(true),
+    read: |text, _| read(text, &GHENT),
 };
 
-/// Reads either log; `format` is the name of the trace.
-pub(super) fn read(text: &str, format: Format) -> Result<Trace, TraceError> {
+/// Returns whether a line has the six columns, and whether its wall clock can only be one in milliseconds.
+fn columns(head: &str) -> Option<bool> {
+    let wall_clock = head.split_whitespace().next().and_then(|field| field.parse::<f64>().ok());
+    is_numbers(head, 6).then(|| wall_clock.is_some_and(|clock| clock >= 1e11))
+}
+
+/// Reads either log.
+fn read(text: &str, format: &'static Format) -> Result<Trace, TraceError> {
     let mut spans: Option<Spans> = None;
     let mut last = None;
     for line in lines(text) {
@@ -122,20 +132,13 @@ impl Spans {
         self.end = now;
     }
 
-    fn into_trace(self, format: Format) -> Trace {
+    fn into_trace(self, format: &'static Format) -> Trace {
         let period = self.end - self.origin;
         let note = (self.gaps > 0).then(|| {
             let times = if self.gaps == 1 { "time" } else { "times" };
             format!("the log is silent {} {times}, {} in all, taken as outage", self.gaps, self.silent)
         });
-        Trace {
-            format,
-            shape: Shape::Rates(self.steps),
-            end: CapacityEnd::Loop(period),
-            duration: period,
-            conditions: Conditions::default(),
-            note,
-        }
+        Trace { note, ..Trace::new(format, Shape::Rates(self.steps), CapacityEnd::Loop(period), period) }
     }
 }
 
@@ -158,7 +161,7 @@ mod tests {
              1289406401 551773 59.851964 10.781901 280579 1001\n\
              1289406402 552893 59.85206  10.781969 248971 1120\n",
         );
-        assert_eq!((trace.format, trace.format.headers()), (Format::Hsdpa, Headers::Payload));
+        assert_eq!((trace.format, trace.format.headers), (&HSDPA, Headers::Payload));
         // 248069 * 8 / 1.008 s = 1968801.6; 191698 * 8 / 1.08 = 1419985.2; 280579 * 8 / 1.001 = 2242389.6;
         // 248971 * 8 / 1.12 = 1778364.3. Starts: 0, 1008, + 1080, + 1001.
         assert_eq!(trace.shape, steps(&[(0, 1_968_802), (1008, 1_419_985), (2088, 2_242_390), (3089, 1_778_364)]));
@@ -175,7 +178,7 @@ mod tests {
             "1453121791687 40288 51.0386532820580 3.73222847166054 2763504 1001\n\
              1453121792686 41287 51.0386553301824 3.73225142858955 2728896 0999\n",
         );
-        assert_eq!(trace.format, Format::Ghent4g);
+        assert_eq!(trace.format, &GHENT);
         // 2763504 * 8 / 1.001 = 22085946.1; 2728896 * 8 / 0.999 = 21853021.0.
         assert_eq!(trace.shape, steps(&[(0, 22_085_946), (1001, 21_853_021)]));
         assert_eq!(trace.duration, TimeDelta::from_millis(2000));

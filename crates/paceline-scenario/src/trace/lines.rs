@@ -20,6 +20,11 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         .filter(|line| !line.text.is_empty() && !line.text.starts_with('#'))
 }
 
+/// Returns whether a text consists of this many numbers between white space.
+pub(super) fn is_numbers(text: &str, count: usize) -> bool {
+    text.split_whitespace().count() == count && text.split_whitespace().all(|field| field.parse::<f64>().is_ok())
+}
+
 impl Line<'_> {
     pub(super) fn error(&self, cause: impl Into<String>, hint: impl Into<String>) -> TraceError {
         TraceError { line: self.number, text: shortened(self.text), cause: cause.into(), hint: hint.into() }

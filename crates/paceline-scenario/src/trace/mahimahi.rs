@@ -5,22 +5,24 @@
 //! because its packets carry the 4 bytes that a TUN device puts before the IP header. The code decides, so a file
 //! with the single line `1` is 12.032 Mbps, of which 12 are IP. The file loops with the last line as its period.
 
-use super::lines::lines;
-use super::{Conditions, Format, Headers, Info, Shape, Trace, TraceError};
+use super::lines::{is_numbers, lines};
+use super::{Direction, Format, Headers, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, TimeDelta};
 
-pub(super) const INFO: Info = Info {
+pub(super) static FORMAT: Format = Format {
     name: "mahimahi",
     description: "a millisecond a line, each an opportunity to deliver 1504 bytes (mahimahi, Pantheon, Sprout)",
     example: "12",
     headers: Headers::IpAndLink,
+    recognises: |head| is_numbers(head, 1),
+    read,
 };
 
 const TUN_HEADER: DataSize = DataSize::from_bytes(4);
 const OPPORTUNITY: DataSize = DataSize::from_bytes(1500 + TUN_HEADER.as_bytes());
 
-pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+fn read(text: &str, _: Direction) -> Result<Trace, TraceError> {
     let mut at: Vec<TimeDelta> = Vec::with_capacity(text.len() / 5);
     let mut last = None;
     for line in lines(text) {
@@ -40,14 +42,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         )),
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
-            Ok(Trace {
-                format: Format::Mahimahi,
-                shape,
-                end: CapacityEnd::Loop(period),
-                duration: period,
-                conditions: Conditions::default(),
-                note: None,
-            })
+            Ok(Trace::new(&FORMAT, shape, CapacityEnd::Loop(period), period))
         }
     }
 }
@@ -55,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Direction, tests::assert_errors};
+    use crate::trace::tests::assert_errors;
     use paceline_units::Rate;
 
     #[test]

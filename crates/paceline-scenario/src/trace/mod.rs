@@ -32,23 +32,41 @@ use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// A trace format that Paceline reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// Mahimahi's packet delivery opportunities.
-    Mahimahi,
-    /// The Norwegian HSDPA (3G) drive logs.
-    Hsdpa,
-    /// The Ghent 4G drive logs.
-    Ghent4g,
-    /// The JSON of the AlphaRTC challenge and the OpenNetLab gym.
-    AlphaRtc,
-    /// Drive logs of G-NetTrack with named columns, as the Irish 4G and 5G traces.
-    GNetTrack,
-    /// The traces of Pensieve.
-    Pensieve,
-    /// Steps of time and rate as comma-separated values.
-    RateCsv,
+pub struct Format {
+    /// Its name, such as `mahimahi`.
+    pub name: &'static str,
+    /// A description, in one line.
+    pub description: &'static str,
+    /// The start of such a file.
+    pub example: &'static str,
+    /// The headers that its bytes include.
+    pub headers: Headers,
+    /// Returns whether a text is in this format, by its first line that is neither blank nor a comment.
+    recognises: fn(&str) -> bool,
+    read: fn(&str, Direction) -> Result<Trace, TraceError>,
+}
+
+/// Every format, in the order of the documentation. Of several that recognise a text, the first reads it.
+pub static FORMATS: [&Format; 7] = [
+    &mahimahi::FORMAT,
+    &drive_log::HSDPA,
+    &drive_log::GHENT,
+    &named_csv::FORMAT,
+    &pensieve::FORMAT,
+    &alphartc::FORMAT,
+    &rate_csv::FORMAT,
+];
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// The link of a file with two links. Only AlphaRTC files have two; the others are read the same for both.
@@ -67,7 +85,7 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The format that the text was in.
-    pub format: Format,
+    pub format: &'static Format,
     /// The capacity itself.
     pub shape: Shape,
     /// The capacity after the end of the recording. Where it loops, an opportunity at 0 of the next round coincides with
@@ -132,17 +150,15 @@ pub struct TraceError {
 }
 
 impl Trace {
-    /// Reads a trace in any of the [formats](Format), recognised by content.
+    /// Reads a trace in any of the [formats](FORMATS), recognised by content.
     pub fn read(text: &str, direction: Direction) -> Result<Self, TraceError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match recognise(text)? {
-            Format::Mahimahi => mahimahi::read(text),
-            format @ (Format::Hsdpa | Format::Ghent4g) => drive_log::read(text, format),
-            Format::AlphaRtc => alphartc::read(text, direction),
-            Format::GNetTrack => named_csv::read(text, direction),
-            Format::Pensieve => pensieve::read(text),
-            Format::RateCsv => rate_csv::read(text),
-        }
+        (recognise(text)?.read)(text, direction)
+    }
+
+    /// Returns a trace without conditions and remark.
+    fn new(format: &'static Format, shape: Shape, end: CapacityEnd, duration: TimeDelta) -> Self {
+        Self { format, shape, end, duration, conditions: Conditions::default(), note: None }
     }
 
     /// Returns the mean rate over the duration; the only rate of a trace without duration.
@@ -180,46 +196,11 @@ impl Trace {
         let note = self.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         format!(
             "{} trace, {shape}, mean {}, {}; sizes {}{note}",
-            self.format.name(),
+            self.format.name,
             rounded(self.mean_rate()),
             self.duration,
-            self.format.headers(),
+            self.format.headers,
         )
-    }
-}
-
-impl Format {
-    /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 7] =
-        [Self::Mahimahi, Self::Hsdpa, Self::Ghent4g, Self::GNetTrack, Self::Pensieve, Self::AlphaRtc, Self::RateCsv];
-
-    /// Returns the format's name, such as `mahimahi`.
-    pub const fn name(self) -> &'static str {
-        self.info().name
-    }
-    /// Describes the format in one line.
-    pub const fn description(self) -> &'static str {
-        self.info().description
-    }
-    /// Returns a line of such a file.
-    pub const fn example(self) -> &'static str {
-        self.info().example
-    }
-    /// Returns which headers the format's bytes include.
-    pub const fn headers(self) -> Headers {
-        self.info().headers
-    }
-
-    const fn info(self) -> &'static Info {
-        match self {
-            Self::Mahimahi => &mahimahi::INFO,
-            Self::Hsdpa => &drive_log::HSDPA,
-            Self::Ghent4g => &drive_log::GHENT,
-            Self::AlphaRtc => &alphartc::INFO,
-            Self::GNetTrack => &named_csv::INFO,
-            Self::Pensieve => &pensieve::INFO,
-            Self::RateCsv => &rate_csv::INFO,
-        }
     }
 }
 
@@ -234,50 +215,22 @@ impl fmt::Display for Headers {
     }
 }
 
-/// The description of a format, from the file of its reader.
-struct Info {
-    name: &'static str,
-    description: &'static str,
-    example: &'static str,
-    headers: Headers,
-}
-
 /// The largest plausible rate; a larger number has a wrong unit.
 const FASTEST: Rate = Rate::from_kbps(1_000_000_000);
 /// The longest plausible recording; a larger number has a wrong unit.
 const LONGEST: TimeDelta = TimeDelta::from_secs(366 * 86_400);
 
 /// Recognises the format of a text by the rules of the module's documentation.
-fn recognise(text: &str) -> Result<Format, TraceError> {
+fn recognise(text: &str) -> Result<&'static Format, TraceError> {
     let Some(head) = lines(text).next() else {
         return Err(Line { number: 1, text: "" }.error("the trace is empty", known_formats()));
     };
-    let is_number = |field: &str| field.trim().parse::<f64>().is_ok();
-    if head.text.starts_with('{') {
-        return Ok(Format::AlphaRtc);
-    }
-    if let Some((first, _)) = head.text.split_once(',') {
-        if named_csv::is_header(head.text) {
-            return Ok(Format::GNetTrack);
-        }
-        if is_number(first) || rate_csv::is_header(first) {
-            return Ok(Format::RateCsv);
-        }
-    } else if head.text.split_whitespace().all(is_number) {
-        let mut fields = head.text.split_whitespace();
-        match (fields.next().and_then(|f| f.parse::<f64>().ok()), fields.count()) {
-            (Some(_), 0) => return Ok(Format::Mahimahi),
-            (Some(_), 1) => return Ok(Format::Pensieve),
-            (Some(wall_clock), 5) if wall_clock >= 1e11 => return Ok(Format::Ghent4g),
-            (Some(_), 5) => return Ok(Format::Hsdpa),
-            _ => {}
-        }
-    }
-    Err(head.error("this is the start of no trace format that Paceline reads", known_formats()))
+    let found = FORMATS.into_iter().find(|format| (format.recognises)(head.text));
+    found.ok_or_else(|| head.error("this is the start of no trace format that Paceline reads", known_formats()))
 }
 
 fn known_formats() -> String {
-    let lines = Format::ALL.map(|f| format!("{} (`{}`)", f.name(), f.example()));
+    let lines = FORMATS.map(|f| format!("{} (`{}`)", f.name, f.example));
     format!("known formats, with a line of each: {}", lines.join(", "))
 }
 
@@ -327,25 +280,25 @@ mod tests {
         let (link, payload) = ("; sizes include IP and link headers", "; sizes are application data without headers");
         let ignored = "; sizes include IP and link headers; jitter is ignored";
         for (file, format, duration_ms, end) in [
-            ("lte-like.mahimahi", Format::Mahimahi, 40_000, link),
-            ("traces/hsdpa.log", Format::Hsdpa, 39_947, payload),
-            ("traces/ghent4g.log", Format::Ghent4g, 39_985, payload),
-            ("traces/alphartc.json", Format::AlphaRtc, 20_000, ignored),
-            ("traces/steps.csv", Format::RateCsv, 60_000, "60 s; sizes include IP headers"),
+            ("lte-like.mahimahi", &mahimahi::FORMAT, 40_000, link),
+            ("traces/hsdpa.log", &drive_log::HSDPA, 39_947, payload),
+            ("traces/ghent4g.log", &drive_log::GHENT, 39_985, payload),
+            ("traces/alphartc.json", &alphartc::FORMAT, 20_000, ignored),
+            ("traces/steps.csv", &rate_csv::FORMAT, 60_000, "60 s; sizes include IP headers"),
         ] {
             let trace = Trace::read(&example(file), Direction::Downlink).unwrap();
             assert_eq!((trace.format, trace.duration), (format, TimeDelta::from_millis(duration_ms)));
             let description = trace.describe();
-            assert!(description.starts_with(&format!("{} trace, ", format.name())), "{description}");
+            assert!(description.starts_with(&format!("{} trace, ", format.name)), "{description}");
             assert!(description.ends_with(end), "{description}");
         }
     }
 
     #[test]
     fn recognises_the_example_of_each_format() {
-        for format in Format::ALL {
-            assert_eq!(recognise(format.example()).unwrap(), format);
-            assert_eq!(Trace::read(format.example(), Direction::Uplink).unwrap().format, format);
+        for format in FORMATS {
+            assert_eq!(recognise(format.example).unwrap(), format);
+            assert_eq!(Trace::read(format.example, Direction::Uplink).unwrap().format, format);
         }
     }
 
@@ -386,8 +339,8 @@ mod tests {
     /// 10^11 is the first wall clock read as milliseconds.
     #[test]
     fn recognises_drive_logs_by_their_wall_clock() {
-        assert_eq!(recognise("99999999999 1 0 0 1 1").unwrap(), Format::Hsdpa);
-        assert_eq!(recognise("100000000000 1 0 0 1 1").unwrap(), Format::Ghent4g);
+        assert_eq!(recognise("99999999999 1 0 0 1 1").unwrap(), &drive_log::HSDPA);
+        assert_eq!(recognise("100000000000 1 0 0 1 1").unwrap(), &drive_log::GHENT);
     }
 
     #[test]
@@ -402,8 +355,8 @@ mod tests {
         ] {
             let error = error(text);
             assert_eq!((error.line, error.text.as_str()), (line, shown));
-            for format in Format::ALL {
-                assert!(error.hint.contains(format.name()) && error.hint.contains(format.example()), "{error}");
+            for format in FORMATS {
+                assert!(error.hint.contains(format.name) && error.hint.contains(format.example), "{error}");
             }
         }
         let long = "é".repeat(500);

@@ -7,19 +7,16 @@
 
 use super::lines::{Line, lines};
 use super::rate_csv::Steps;
-use super::{Direction, Format, Headers, Info, Trace, TraceError};
+use super::{Direction, Format, Headers, Trace, TraceError};
 
-pub(super) const INFO: Info = Info {
+pub(super) static FORMAT: Format = Format {
     name: "g-nettrack",
     description: "CSV with the columns Timestamp and DL_bitrate or UL_bitrate in kbit/s (Irish 4G and 5G, UCC)",
     example: "Timestamp,State,DL_bitrate,UL_bitrate\n2020.01.01_10.00.59,D,4488,448",
     headers: Headers::Payload,
+    recognises: |head| [Direction::Downlink, Direction::Uplink].iter().any(|of| Columns::find(head, *of).is_some()),
+    read,
 };
-
-/// Returns whether a line is the header of such a file.
-pub(super) fn is_header(line: &str) -> bool {
-    Columns::find(line, Direction::Downlink).or(Columns::find(line, Direction::Uplink)).is_some()
-}
 
 struct Columns {
     time: usize,
@@ -39,7 +36,7 @@ fn unquoted(cell: &str) -> &str {
     cell.trim().trim_matches('"')
 }
 
-pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
+fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     let mut all = lines(text);
     let head = all.next().unwrap_or(Line { number: 1, text: "" });
     let Some(columns) = Columns::find(head.text, direction) else {
@@ -72,7 +69,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         }
     }
     second.map_or(Ok(()), |second| second.add_to(&mut steps))?;
-    let Some(mut trace) = steps.finish(Format::GNetTrack, true) else {
+    let Some(mut trace) = steps.finish(&FORMAT, true) else {
         return Err(head.error("no line has a rate", "a line needs a number in the column of the bitrate"));
     };
     trace.note = (left_out > 0).then(|| format!("{left_out} lines without a download are left out"));
@@ -126,7 +123,7 @@ mod tests {
         for text in [LOG.to_owned(), LOG.replace('.', "-").replace("State", "\"state\"")] {
             let trace = Trace::read(&text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 1_000_000), (1000, 3_000_000), (4000, 0)]));
-            assert_eq!((trace.format, trace.end), (Format::GNetTrack, CapacityEnd::Loop(TimeDelta::from_secs(7))));
+            assert_eq!((trace.format, trace.end), (&FORMAT, CapacityEnd::Loop(TimeDelta::from_secs(7))));
             assert_eq!(trace.note.as_deref(), Some("2 lines without a download are left out"));
             let trace = Trace::read(&text, Direction::Uplink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 100_000), (1000, 400_000), (4000, 50_000)]));

@@ -3,18 +3,20 @@
 //!
 //! Times count from the first. A rate holds until the next; Pensieve loops its traces, so does this reader.
 
-use super::lines::{Line, lines};
+use super::lines::{Line, is_numbers, lines};
 use super::rate_csv::Steps;
-use super::{Format, Headers, Info, Trace, TraceError};
+use super::{Direction, Format, Headers, Trace, TraceError};
 
-pub(super) const INFO: Info = Info {
+pub(super) static FORMAT: Format = Format {
     name: "pensieve",
     description: "seconds and Mbit/s, separated by white space (Pensieve, FCC and Oboe traces)",
     example: "0.53 2.35",
     headers: Headers::Payload,
+    recognises: |head| is_numbers(head, 2),
+    read,
 };
 
-pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+fn read(text: &str, _: Direction) -> Result<Trace, TraceError> {
     let mut steps = Steps::default();
     for line in lines(text) {
         let mut fields = line.text.split_whitespace();
@@ -27,13 +29,12 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         steps.add(&line, seconds * 1e9, line.number(rate, "a rate in Mbit/s, not negative")? * 1e6)?;
     }
     let empty = Line { number: 1, text: "" };
-    steps.finish(Format::Pensieve, true).ok_or_else(|| empty.error("the trace is empty", INFO.example))
+    steps.finish(&FORMAT, true).ok_or_else(|| empty.error("the trace is empty", FORMAT.example))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Direction;
     use crate::trace::tests::{assert_errors, steps};
     use paceline_netsim::link::CapacityEnd;
     use paceline_units::TimeDelta;
@@ -43,7 +44,7 @@ mod tests {
         for text in ["0.5 1.25\n1.5\t0\n3.5   2\n", "# a comment\r\n100.0 1.25\r\n101 0\r\n\r\n103 2e0\r\n"] {
             let trace = Trace::read(text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 1_250_000), (1000, 0), (3000, 2_000_000)]));
-            assert_eq!((trace.format, trace.end), (Format::Pensieve, CapacityEnd::Loop(TimeDelta::from_secs(5))));
+            assert_eq!((trace.format, trace.end), (&FORMAT, CapacityEnd::Loop(TimeDelta::from_secs(5))));
         }
     }
 

@@ -15,16 +15,18 @@
 //! Rates are of whole IP packets. The last one holds, as in a scenario's own list of capacities. If such a trace is looped,
 //! and for its mean, the last step is as long as the one before it.
 
-use super::lines::{Line, lines};
-use super::{Conditions, FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
+use super::lines::{Line, is_numbers, lines};
+use super::{Direction, FASTEST, Format, Headers, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Rate, TimeDelta, round_to_i64};
 
-pub(super) const INFO: Info = Info {
+pub(super) static FORMAT: Format = Format {
     name: "rate-csv",
     description: "CSV of time and rate, in seconds and bit/s unless the header names units (time_ms,rate_kbps); looped, its last step lasts as long as the one before",
     example: "0,2500000",
     headers: Headers::Ip,
+    recognises: |head| head.split_once(',').is_some_and(|(time, _)| is_header(time) || is_numbers(time, 1)),
+    read,
 };
 
 /// Nanoseconds in each unit of time.
@@ -33,11 +35,11 @@ const TIME_UNITS: [(&str, f64); 4] = [("", 1e9), ("s", 1e9), ("ms", 1e6), ("us",
 const RATE_UNITS: [(&str, f64); 5] = [("", 1.0), ("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9)];
 
 /// Returns whether a line that starts with this cell is a header.
-pub(super) fn is_header(cell: &str) -> bool {
+fn is_header(cell: &str) -> bool {
     cell.trim_start().get(..4).is_some_and(|start| start.eq_ignore_ascii_case("time"))
 }
 
-pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+fn read(text: &str, _: Direction) -> Result<Trace, TraceError> {
     let (mut to_ns, mut to_bps) = (1e9, 1.0);
     let mut has_unit = false;
     let mut steps = Steps::default();
@@ -60,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         return Err(last.error("every rate is below 1 kbit/s", hint));
     }
     let hint = if has_unit { "add lines such as `0,2.5`" } else { "add lines such as `0,2500000`" };
-    steps.finish(Format::RateCsv, false).ok_or_else(|| last.error("the trace has a header and nothing else", hint))
+    steps.finish(&FORMAT, false).ok_or_else(|| last.error("the trace has a header and nothing else", hint))
 }
 
 /// Steps of rates whose times increase and count from the first.
@@ -89,13 +91,13 @@ impl Steps {
     }
 
     /// Returns the trace, `None` without steps. The last step is as long as the one before it.
-    pub(super) fn finish(self, format: Format, loops: bool) -> Option<Trace> {
+    pub(super) fn finish(self, format: &'static Format, loops: bool) -> Option<Trace> {
         let (end, _) = *self.steps.last()?;
         let duration = self.steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
         let origin = self.origin.unwrap_or_default();
         let note = origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start"));
         let end = if loops && duration.is_positive() { CapacityEnd::Loop(duration) } else { CapacityEnd::Hold };
-        Some(Trace { format, shape: Shape::Rates(self.steps), end, duration, conditions: Conditions::default(), note })
+        Some(Trace { note, ..Trace::new(format, Shape::Rates(self.steps), end, duration) })
     }
 }
 
@@ -127,7 +129,6 @@ fn unit(line: &Line<'_>, cell: &str, name: &str, units: &[(&str, f64)]) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Direction;
     use crate::trace::tests::{assert_errors, steps};
 
     #[test]
@@ -142,7 +143,7 @@ mod tests {
         ] {
             let trace = Trace::read(text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 2_500_000), (10_000, 0), (12_500, 1_000_000)]), "{text}");
-            assert_eq!((trace.end, trace.format.headers(), &trace.note), (CapacityEnd::Hold, Headers::Ip, &None));
+            assert_eq!((trace.end, trace.format.headers, &trace.note), (CapacityEnd::Hold, Headers::Ip, &None));
             // 2.5 Mbps for 10 s, nothing for 2.5 s, and 1 Mbps for 2.5 s too: 27.5 Mbit in 15 s.
             assert_eq!((trace.duration, trace.mean_rate().as_bps()), (TimeDelta::from_secs(15), 1_833_333));
         }

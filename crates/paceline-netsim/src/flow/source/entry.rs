@@ -1,7 +1,7 @@
 //! What a source declares: its parameters and how to configure it; and the parameters that video sources share.
 
-use super::{AUDIO_CLOCK, Source, SourceError, VIDEO_CLOCK};
-use crate::flow::parameter::{Parameter, ParameterKind, Value, Values};
+use super::{AUDIO_CLOCK, SOURCES, Source, SourceError, VIDEO_CLOCK};
+use crate::flow::parameter::{Parameter, ParameterKind, Value, Values, registry_entry};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{RandomStream, Rate, Time, TimeDelta};
 use std::fmt;
@@ -35,12 +35,18 @@ impl SourceEntry {
     }
 }
 
-/// The name alone, because an address of a function differs in each process.
-impl fmt::Debug for SourceEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+registry_entry!(
+    SourceEntry,
+    SOURCES,
+    "source",
+    "source",
+    fn implied_by(&self) -> Option<&'static str> {
+        self.implied_by
+    },
+    fn checks_ranges(&self) -> bool {
+        false
     }
-}
+);
 
 /// The files of a folder: names and texts.
 pub type FolderFiles = Vec<(String, String)>;

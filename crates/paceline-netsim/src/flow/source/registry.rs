@@ -10,7 +10,7 @@ pub static SOURCES: &[SourceEntry] = &[encoder::ENTRY, ideal::ENTRY, frame_trace
 mod tests {
     use super::super::entry::{SourceConfig, SourceSetup};
     use super::*;
-    use crate::flow::parameter::Values;
+    use crate::flow::parameter::{RegistryEntry, Values, check_registry};
     use crate::flow::stream_info::MediaKind;
     use paceline_units::{RandomStreams, Time, TimeDelta};
     use std::sync::Arc;
@@ -26,15 +26,9 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_defaults_are_allowed() {
-        for (index, entry) in SOURCES.iter().enumerate() {
-            assert!(SOURCES[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
-            for parameter in entry.parameters {
-                assert_ne!(parameter.name, "source");
-                assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{}", parameter.name);
-            }
-            let known = |key: &str| entry.parameters.iter().any(|parameter| parameter.name == key);
-            assert!(entry.implied_by.is_none_or(known));
-            assert!(entry.renamed.iter().all(|(_, parameter)| known(parameter)), "{}", entry.name);
+        check_registry::<SourceEntry>();
+        for entry in SOURCES {
+            assert!(entry.renamed.iter().all(|(_, parameter)| entry.has(parameter)), "{}", entry.name);
         }
         assert_eq!((SOURCES[0].name, SOURCES[0].kind), ("encoder", MediaKind::Video));
     }

@@ -2,9 +2,8 @@
 //! [`LossProcess`], and a line in [`loss_models!`](self).
 
 use super::{Bernoulli, GilbertElliott, LossProcess, bernoulli, gilbert_elliott};
-use crate::parameter::{Parameter, Values};
+use crate::parameter::{Parameter, Values, registry_entry};
 use paceline_units::{Fraction, RandomStream};
-use std::fmt;
 
 /// A model: its name, its parameters, and how to create it.
 pub struct LossEntry {
@@ -18,11 +17,7 @@ pub struct LossEntry {
     pub build: fn(&Values) -> LossModel,
 }
 
-impl fmt::Debug for LossEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+registry_entry!(LossEntry, LOSS_MODELS, "model", "loss model");
 
 /// Declares the registry and the type of all models, which the link calls without a virtual call.
 macro_rules! loss_models {
@@ -71,7 +66,7 @@ impl LossModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameter::{ParameterKind, Value};
+    use crate::parameter::{ParameterKind, Value, check_registry};
     use paceline_units::RandomStreams;
 
     /// A model built from the defaults, and 10 % for each required fraction.
@@ -88,13 +83,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_defaults_are_allowed() {
-        for (index, entry) in LOSS_MODELS.iter().enumerate() {
-            assert!(LOSS_MODELS[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
-            for parameter in entry.parameters {
-                assert_ne!(parameter.name, "model");
-                assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{}", parameter.name);
-            }
-        }
+        check_registry::<LossEntry>();
     }
 
     #[test]

@@ -4,9 +4,8 @@
 use super::{
     Discipline, QueueLimit, codel, drop_tail, drr, dual_pi2, fq_codel, pie, priority, red, srtcm, step, trtcm,
 };
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter::{Parameter, ParameterKind, Value, Values, registry_entry};
 use paceline_units::{DataSize, RandomStream, RandomStreams};
-use std::fmt;
 
 /// Every discipline; the first is the default.
 pub static DISCIPLINES: &[QueueEntry] = &[
@@ -52,12 +51,7 @@ impl QueueEntry {
     }
 }
 
-/// The name alone: the text of a plan identifies its runs, and an address of a function differs in each process.
-impl fmt::Debug for QueueEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+registry_entry!(QueueEntry, DISCIPLINES, "discipline", "queue discipline");
 
 /// The configuration of one queue.
 #[derive(Debug)]
@@ -114,16 +108,16 @@ impl QueuePlan {
 mod tests {
     use super::*;
     use crate::link::MTU;
+    use crate::parameter::check_registry;
 
     #[test]
     fn names_are_unique_and_defaults_are_allowed() {
-        for (index, entry) in DISCIPLINES.iter().enumerate() {
-            assert!(DISCIPLINES[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+        check_registry::<QueueEntry>();
+        for entry in DISCIPLINES {
             assert_eq!((entry.limit.name, entry.limit.kind), ("limit", ParameterKind::Level));
             assert!(entry.limit.allows(Value::Level(entry.default_limit())));
             for parameter in entry.parameters {
-                assert!(!["discipline", "limit", "follows_capacity"].contains(&parameter.name));
-                assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{}", parameter.name);
+                assert!(!["limit", "follows_capacity"].contains(&parameter.name));
                 assert!(!parameter.is_required, "a queue of a limit only must be valid");
             }
         }

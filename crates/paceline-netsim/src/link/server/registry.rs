@@ -3,9 +3,8 @@
 use super::{line, shared, token_bucket, wifi};
 use crate::link::medium_plan::{Batch, MediumPlan};
 use crate::link::rate_step::RateStep;
-use crate::parameter::{Parameter, Values};
+use crate::parameter::{Parameter, Values, registry_entry};
 use paceline_units::DataSize;
-use std::fmt;
 
 /// Every server; the first is the default.
 pub static SERVERS: &[ServerEntry] = &[line::ENTRY, token_bucket::ENTRY, shared::ENTRY, wifi::ENTRY];
@@ -27,12 +26,18 @@ pub struct ServerEntry {
     pub build: fn(&Values) -> Result<Service, ServerError>,
 }
 
-/// The name alone: the text of a plan identifies its runs, and an address of a function differs in each process.
-impl fmt::Debug for ServerEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+registry_entry!(
+    ServerEntry,
+    SERVERS,
+    "kind",
+    "link server",
+    fn implied_by(&self) -> Option<&'static str> {
+        self.implied_by
+    },
+    fn checks_ranges(&self) -> bool {
+        self.implied_by.is_none()
     }
-}
+);
 
 /// A requirement on the capacity of a hop, with the message if it is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,20 +93,16 @@ impl Default for ServerPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameter::{ParameterKind, Value};
+    use crate::parameter::{ParameterKind, RegistryEntry, Value, check_registry};
 
     #[test]
     fn names_are_unique_and_each_server_describes_its_service() {
-        for (index, entry) in SERVERS.iter().enumerate() {
-            assert!(SERVERS[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
-            assert!(entry.implied_by.is_none() || index > 0, "the default needs no key");
-            let known = |key| entry.parameters.iter().any(|parameter| parameter.name == key);
-            assert!(entry.implied_by.is_none_or(known), "{}", entry.name);
-        }
+        check_registry::<ServerEntry>();
+        assert_eq!(SERVERS[0].implied_by, None, "the default needs no key");
     }
 
     fn service(name: &str, burst: u64) -> Result<Service, ServerError> {
-        let entry = SERVERS.iter().find(|entry| entry.name == name).unwrap();
+        let entry = ServerEntry::find(name).unwrap();
         let sizes = entry.parameters.iter().filter(|p| matches!(p.kind, ParameterKind::Size(..)));
         let given: Vec<(&str, Value)> = sizes.map(|p| (p.name, Value::Size(DataSize::from_bytes(burst)))).collect();
         let values = Values::new(entry.parameters, &given).with_texts(vec![("medium", "air".to_owned())]);
