@@ -101,7 +101,7 @@ def suite(
 ) -> SuiteResult:
     """Runs suites and returns which bounds hold: `suite("l4s", "wifi", controllers=["googcc", mine])`.
 
-    `names` are suites of the package, `all`, `short` for three runs of each test (of `rfc8867` and `wifi` a part), or manifests of
+    `names` are suites of the package, `all`, `short` for three runs of each test (one in `rfc8867` and `wifi`), or manifests of
     your own. `controllers` are controllers of your own, and names of controllers and of the oracles `ideal` and `causal`, or `all` (default: googcc, scream-v2 and nada). `seeds` is the number of runs
     of each test, on the seeds from 1, or the seeds themselves (default: as many as the verdicts of the test need, up to the number in
     the manifest); `repeats` is another name of it.

@@ -113,7 +113,7 @@ fn described(report: &SuiteReport) -> Suite {
         developed,
         repeats,
         scenarios: Vec::new(),
-        short: None,
+        short_repeats: 3,
         settings: Vec::new(),
         expected: None,
         expected_file: None,

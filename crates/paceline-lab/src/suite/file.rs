@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The name that stands for the short suites: a part of each suite of the catalogue, whose mean score is about that of the whole suite.
+/// The name that stands for the short suites: those of the catalogue with few runs of each test, whose mean scores are about those of all runs.
 pub const SHORT: &str = "short";
 /// What follows the id of one of them.
 const SHORT_SUFFIX: &str = ":short";
-/// The number of runs of each case in a short suite.
+/// The number of runs of each case in a short suite, if its manifest gives none.
 const SHORT_REPEATS: u64 = 3;
 
 /// The highest number of runs of each case.
@@ -37,9 +37,9 @@ struct SuiteFile {
     repeats: Option<Spanned<u64>>,
     /// The scenarios: files beside the manifest, or ids of the catalogue.
     scenarios: Vec<Spanned<String>>,
-    /// Those of them that stand for all in the [short suites](SHORT); all if absent.
+    /// The number of runs of each case in the [short suite](SHORT).
     #[serde(default)]
-    short: Option<Vec<Spanned<String>>>,
+    short_repeats: Option<Spanned<u64>>,
 }
 
 /// A suite: scenarios whose bounds judge controllers.
@@ -59,8 +59,8 @@ pub struct Suite {
     pub repeats: u64,
     /// The scenarios, each with bounds.
     pub scenarios: Vec<Origin>,
-    /// The places of those that are in its short form; `None`: all.
-    pub short: Option<Vec<usize>>,
+    /// The number of runs of each case in its short form.
+    pub short_repeats: u64,
     /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
@@ -139,12 +139,8 @@ impl Suite {
 
     /// Returns the short form. It expects no verdicts, and keeps the scale of scores.
     fn shortened(mut self) -> Self {
-        if let Some(short) = &self.short {
-            let mut place = 0..;
-            self.scenarios.retain(|_| place.next().is_some_and(|place| short.contains(&place)));
-        }
-        self.title += if self.short.is_some() { " [short: a part]" } else { " [short]" };
-        self.repeats = SHORT_REPEATS;
+        self.title += " [short]";
+        self.repeats = self.short_repeats;
         self.expected_file = None;
         if let Some(expected) = &mut self.expected {
             (expected.repeats, expected.sequential) = (self.repeats, true);
@@ -180,17 +176,19 @@ impl Suite {
     /// # Errors
     /// As of [`find`](Self::find).
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
-        let SuiteFile { id, title, source, family, developed, repeats, scenarios, short } =
+        let SuiteFile { id, title, source, family, developed, repeats, scenarios, short_repeats } =
             parse(&origin.name, &origin.text)?;
         let stem = origin.name.rsplit(['/', '\\']).next().and_then(|file| file.strip_suffix(SUITE));
         if let Some(stem) = stem.filter(|stem| stem != id.get()) {
             let help = format!("write id = \"{stem}\", or rename the file to {}{SUITE}", id.get());
             return Err(origin.error_at(&id, format!("the id `{}` differs from the name of the file", id.get()), help));
         }
-        if let Some(repeats) = repeats.as_ref().filter(|repeats| !REPEATS.contains(repeats.get())) {
-            let message = format!("repeats must be from {} to {}", REPEATS.start(), REPEATS.end());
-            let help = "it is the highest number of runs of a test; `suite --repeats` makes a fixed number";
-            return Err(origin.error_at(repeats, message, help));
+        for (key, repeats) in [("repeats", &repeats), ("short_repeats", &short_repeats)] {
+            if let Some(repeats) = repeats.as_ref().filter(|repeats| !REPEATS.contains(repeats.get())) {
+                let message = format!("{key} must be from {} to {}", REPEATS.start(), REPEATS.end());
+                let help = "it is the highest number of runs of a test; `suite --repeats` makes a fixed number";
+                return Err(origin.error_at(repeats, message, help));
+            }
         }
         let mut origins: Vec<Origin> = Vec::new();
         for name in &scenarios {
@@ -208,15 +206,6 @@ impl Suite {
             let help = "list ids of the catalogue or files beside the manifest: scenarios = [\"rfc8867/5.1\"]";
             return Err(origin.error("a suite needs scenarios", help));
         }
-        let place = |name: &Spanned<String>| scenarios.iter().position(|scenario| scenario.get() == name.get());
-        if let Some(name) = short.iter().flatten().find(|name| place(name).is_none()) {
-            let message = format!("`{}` is not one of the scenarios", name.get());
-            return Err(origin.error_at(name, message, "short lists a part of them"));
-        }
-        if short.as_ref().is_some_and(Vec::is_empty) {
-            let help = "list some of its scenarios, or leave short out";
-            return Err(origin.error("the short form of a suite needs scenarios", help));
-        }
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();
         let expected = text.map(|text| parse::<Expected>(&expected_name, &text)).transpose()?;
@@ -229,7 +218,7 @@ impl Suite {
             developed,
             repeats: repeats.map_or(Looks::MOST, |repeats| *repeats.get()),
             scenarios: origins,
-            short: short.map(|names| names.iter().filter_map(place).collect()),
+            short_repeats: short_repeats.map_or(SHORT_REPEATS, |repeats| *repeats.get()),
             settings: Vec::new(),
             expected,
         })
