@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}: {}", fault.name, fault.text);
         let mut found = false;
         for suite in &report.suites {
-            let fails = |n: usize| suite.unmet(&suite.rows[n]).collect::<BTreeSet<String>>();
+            let fails = |n: usize| suite.failed(&suite.rows[n]).collect::<BTreeSet<String>>();
             let (before, after) = (fails(0), fails(n + 1));
             after.difference(&before).for_each(|bound| println!("  lost    {bound}"));
             before.difference(&after).for_each(|bound| println!("  gained  {bound}"));

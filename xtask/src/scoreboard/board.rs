@@ -93,10 +93,14 @@ fn document(name: &str, table: &str) -> Value {
     let mut rows: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for row in table.lines().filter_map(Row::read) {
         let results = rows.entry(row.controller).or_insert_with(|| vec![json!({}); tests.len()]);
-        let verdict = if row.failed.is_empty() { "holds" } else { "fails" };
+        let verdict = match (row.passes, row.failed.is_empty()) {
+            (true, _) => "holds",
+            (false, true) => "undecided",
+            (false, false) => "fails",
+        };
         let scores: Vec<f64> = row.score.into_iter().collect();
         if let Ok(at) = tests.binary_search(&row.test) {
-            results[at] = json!({"scores": scores, "others_keep": row.others_keep, "bounds": [{"verdict": verdict, "pass": row.failed.is_empty()}]});
+            results[at] = json!({"scores": scores, "others_keep": row.others_keep, "bounds": [{"verdict": verdict, "pass": row.passes}]});
         }
     }
     let test = |name: &&str| {

@@ -371,9 +371,9 @@ impl SuiteReport {
         self.rows.iter().map(of_row).sum()
     }
 
-    /// Returns the name of every bound that does not hold under a controller.
-    pub fn unmet(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
-        self.verdicts(row).filter(|(_, verdict)| *verdict != Verdict::Holds).map(|(name, _)| name)
+    /// Returns the name of every bound that fails under a controller.
+    pub fn failed(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
+        self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Fails).map(|(name, _)| name)
     }
 
     /// Returns the mean over the tests of a result.

@@ -78,7 +78,7 @@ pub struct Expected {
     /// Whether it is the highest number, and each case has as many as its verdicts need.
     #[serde(default)]
     pub sequential: bool,
-    /// The bounds that do not hold, by controller. All other bounds of these controllers do.
+    /// The bounds that fail, by controller. The others of these controllers hold or are undecided.
     pub fails: BTreeMap<String, BTreeSet<String>>,
     /// The mean score of each test under a constant rate and under the oracle: the ends of its scale.
     #[serde(default)]
@@ -89,7 +89,7 @@ impl Expected {
     /// Returns the text of the file.
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
-            "# The bounds that do not hold under each controller; all others do. `paceline suite {id}.suite.toml --accept` writes this file.\n\
+            "# The bounds that fail under each controller; the others hold or are undecided. `paceline suite {id}.suite.toml --accept` writes this file.\n\
              repeats = {}\n{}\n[fails]\n",
             self.repeats,
             if self.sequential { "sequential = true\n" } else { "" }

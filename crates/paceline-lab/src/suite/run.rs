@@ -324,7 +324,7 @@ impl Expected {
     pub fn of(report: &SuiteReport, before: Option<&Self>) -> Self {
         let kept = before.filter(|before| before.is_of(report)).map(|before| before.fails.clone());
         let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
-        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.unmet(row).collect())));
+        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.failed(row).collect())));
         let scale = |(n, test): (usize, &SuiteTest)| {
             let Scale { zero, hundred } = report.scale_of_rows(n).or(test.scale)?;
             Some((test.name(), (zero, hundred)))
@@ -338,7 +338,8 @@ impl Expected {
         (self.repeats, self.sequential) == (report.repeats, report.sequential) && report.seeds.is_empty()
     }
 
-    /// Returns the verdicts of a report that differ from these. Controllers without expected verdicts are left out.
+    /// Returns the verdicts of a report that differ from these: bounds that fail now, and bounds that hold now or are gone. One that is
+    /// undecided does not differ. Controllers without expected verdicts are left out.
     pub fn changes(&self, report: &SuiteReport) -> Vec<ChangedVerdict> {
         let mut changed = Vec::new();
         for row in &report.rows {
@@ -349,8 +350,8 @@ impl Expected {
                 bound: bound.clone(),
                 verdict,
             };
-            let unmet = now.iter().filter(|(bound, verdict)| **verdict != Verdict::Holds && !expected.contains(*bound));
-            changed.extend(unmet.map(|(bound, verdict)| one((bound, Some(*verdict)))));
+            let failed = now.iter().filter(|(bound, verdict)| **verdict == Verdict::Fails && !expected.contains(*bound));
+            changed.extend(failed.map(|(bound, verdict)| one((bound, Some(*verdict)))));
             let met = expected.iter().map(|bound| (bound, now.get(bound).copied()));
             changed.extend(met.filter(|(_, verdict)| verdict.is_none_or(|v| v == Verdict::Holds)).map(one));
         }
