@@ -113,7 +113,7 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// Explains why the rate of a call fell, from a capture, a dump or a log of it.
     Explain(commands::explain::Arguments),
-    /// Prints the path of a stored run, as far as its ends saw it, as a scenario.
+    /// Prints the path of a stored run, a capture or a dump, as far as its ends saw it, as a scenario.
     Fit(commands::fit::Arguments),
     /// Draws a folder of results as one HTML page.
     Report(commands::report::Arguments),

@@ -42,11 +42,18 @@ impl<'a> Row<'a> {
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
         let failed = failed.split(' ').filter(|name| *name != "-").collect();
         let passes = held.split_once('/').is_some_and(|(held, all)| held == all);
-        Some(Self { controller, test, passes, failed, score: score.parse().ok(), others_keep: others_keep.parse().ok() })
+        Some(Self {
+            controller,
+            test,
+            passes,
+            failed,
+            score: score.parse().ok(),
+            others_keep: others_keep.parse().ok(),
+        })
     }
 }
 
-/// Writes or compares the tables of these suites, or without names of all suites. All suites take an hour; `--from DIR` takes the results
+/// Writes or compares the tables of these suites, or without names of all suites. All suites take half an hour; `--from DIR` takes the results
 /// in a folder of `paceline suite all --controllers all --out DIR`, which can be interrupted, and of `cargo xtask others`. With names the
 /// controllers of other libraries are not run, and their committed lines stay as they are.
 pub(super) fn write(check: bool, names: &[&str]) -> Result<(), String> {

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Gives the media flows of the scenario another controller.
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
-    /// Runs the scenario in the simulator, too, and compares both on stderr. For folders.
+    /// Runs the scenario in the simulator, too, and compares both on stderr. Only for folders of --out.
     #[arg(long)]
     simulate: bool,
 }
@@ -56,7 +56,7 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
     let registry = external::add(worlds::registry("sim"), arguments.controller.as_slice(), &[], "")?;
     check_controllers(arguments.controller.as_slice(), &registry)?;
     let failed = |error: ReadError| miette!(help = error.help(), "{}: {error}", arguments.input.display());
-    if arguments.input.is_file() {
+    if arguments.input.exists() && !arguments.input.is_dir() {
         let call = readers::read(&arguments.input, None).map_err(failed)?;
         return fit_call(&call, arguments, &registry);
     }
@@ -81,12 +81,15 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
 /// Prints the path of the fastest flow of a call that one end recorded.
 fn fit_call(call: &Call, arguments: &Arguments, registry: &Registry) -> Result<ExitCode> {
     let name = arguments.input.display();
+    if arguments.run.is_some() {
+        return Err(miette!(help = "leave --run out", "{name} is no folder of --out, so it has no runs"));
+    }
     if arguments.simulate {
         let help = format!("`paceline explain {name} --what-if googcc` runs a controller on the path");
         return Err(miette!(help = help, "--simulate compares packets, which only folders of --out have"));
     }
     let paths = call.flows.iter().filter_map(|flow| Some((flow, observe(flow, Unknown::AsCarried)?)));
-    // The program knows more of a flow that it sent.
+    // More is known of a flow at the end that sent it.
     let order = |(flow, path): &(&Flow, path::Path)| (flow.is_sent, path.highest_bps.round() as u64);
     let help = "`paceline explain` shows what is known of the call";
     let (flow, path) = paths

@@ -172,13 +172,17 @@ impl Experiment {
         }
     }
 
-    /// Returns the judgement of a quantity. If too few runs are included, it has no value.
+    /// Returns the judgement of a quantity. If too few runs are included, it has no value. An extreme of several runs that holds may fail in
+    /// one of those that are left, so it is undecided before the last look.
     fn judgement(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, check: &Check) -> Judgement {
         let value = self.value(runs, spec, false).filter(|_| !self.includes_too_few(runs, spec));
-        match runs.looks {
-            Some(looks) => looks.judge(check, value.as_ref()),
-            None => check.judge(value.as_ref()),
+        let Some(looks) = runs.looks else { return check.judge(value.as_ref()) };
+        let judgement = looks.judge(check, value.as_ref());
+        let has_runs_left = || looks.after(runs.of(false)[spec.case].len() as u64).is_some();
+        if spec.runs != Statistic::Mean && judgement.verdict == Verdict::Holds && has_runs_left() {
+            return Judgement::default();
         }
+        judgement
     }
 
     /// Returns whether more runs may decide a case: a bound is open, and none fails. Extremes are judged after all runs.
@@ -205,7 +209,7 @@ impl Experiment {
     }
 
     /// Returns the cases to which bounds of a case refer. They need the same seeds.
-    pub(crate) fn cases_beside(&self, case: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn referenced_cases(&self, case: usize) -> impl Iterator<Item = usize> {
         self.cases[case].asserts.iter().filter_map(|a| match &a.relative_to {
             Some(Reference::OtherCase { case, .. }) => Some(self.index(case)),
             _ => None,

@@ -40,7 +40,7 @@ pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
 pub use metric::{MetricSpec, Tolerance};
 pub use oscillation::Oscillations;
-pub(crate) use others::is_other;
+pub(crate) use others::is_competing;
 
 use accumulators::Delays;
 use metric::Accumulator;

@@ -20,13 +20,13 @@ pub(super) const OTHERS_KEEP: MetricSpec = MetricSpec::new(
 /// Returns the part of their fair share that flows which are not under test receive, mean over them; `None` without any. A TCP flow
 /// with breaks does not count: what it receives depends on when it sends.
 pub(super) fn kept(run: &WindowResult, plan: &Plan) -> Option<f64> {
-    let others = (0..plan.flows.len()).filter(|flow| is_other(&plan.flows[*flow]));
+    let others = (0..plan.flows.len()).filter(|flow| is_competing(&plan.flows[*flow]));
     let parts: Vec<f64> = others.filter_map(|flow| part_of_fair_share(run, plan, flow)).collect();
     (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64)
 }
 
-/// Returns whether a flow is one that a controller under test may harm.
-pub(crate) fn is_other(flow: &FlowPlan) -> bool {
+/// Returns whether a flow competes with those under test, which may harm it.
+pub(crate) fn is_competing(flow: &FlowPlan) -> bool {
     flow.media().map_or(!is_intermittent(flow), |media| media.is_cross_traffic)
 }
 

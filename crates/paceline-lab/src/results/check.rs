@@ -3,8 +3,8 @@
 //!
 //! The 95 % interval of the mean decides. If all of it is allowed, the check holds; if none of it is, the check fails; otherwise
 //! the runs are too few, and the check is undecided. Where only the least or the highest possible value is allowed, one other value
-//! fails it. A value without an interval, such as that of a single run, is judged as it
-//! is; published values and differences need an interval.
+//! fails it. A value without an interval, such as that of a single run, is judged as it is; published values and differences need an
+//! interval.
 
 use paceline_netsim::records::{MetricKind, Summary, t_quantile};
 use serde::{Deserialize, Serialize};
@@ -160,7 +160,7 @@ impl Check {
     }
 
     /// Returns whether only the least or the highest possible value is allowed. A mean is there only if every value is, so one other
-    /// value decides.
+    /// value decides. No metric with bounds is negative.
     fn is_extreme(&self) -> bool {
         matches!(*self, Self::Bound { low, high, most } if low >= most || low == 0.0 && high == 0.0)
     }

@@ -365,9 +365,14 @@ impl SuiteReport {
         self.tests.iter().zip(&row.results).flat_map(of_test)
     }
 
-    /// Returns the number of undecided verdicts.
+    /// Returns the number of undecided verdicts, without those of tests that fail: no more runs are made for them.
     pub fn undecided(&self) -> usize {
-        let of_row = |row: &SuiteRow| self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Undecided).count();
+        let of_test = |(test, result): (&SuiteTest, &TestResult)| {
+            let verdicts: Vec<Verdict> = test.bound_ids().map(|id| test.verdict(id, result)).collect();
+            let is_decided = result.bounds.is_empty() || verdicts.contains(&Verdict::Fails);
+            if is_decided { 0 } else { verdicts.iter().filter(|verdict| **verdict == Verdict::Undecided).count() }
+        };
+        let of_row = |row: &SuiteRow| self.tests.iter().zip(&row.results).map(of_test).sum::<usize>();
         self.rows.iter().map(of_row).sum()
     }
 

@@ -4,7 +4,7 @@ use super::file::{Expected, Suite};
 use super::runs::SuiteRuns;
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
-use crate::metrics::is_other;
+use crate::metrics::is_competing;
 use crate::results::{
     BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, Scale, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
     SuitesReport, TestResult, ValueFormat, Verdict,
@@ -141,12 +141,12 @@ impl Loaded {
 }
 
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
-/// own, so they say nothing of it; and a call may be alone.
+/// own, so they say nothing of it, and without competing flows there is nothing that others keep.
 fn add_summary(scenario: &mut Scenario) {
     let metrics = if yardsticks::shares_a_medium(&scenario.plan) { &SUMMARY[..1] } else { &SUMMARY[..] };
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
-    let has_others = scenario.plan.flows.iter().any(is_other);
-    for (n, metric) in metrics.iter().enumerate().filter(|(_, metric)| has_others || **metric != "others_keep") {
+    let has_competing = scenario.plan.flows.iter().any(is_competing);
+    for (n, metric) in metrics.iter().enumerate().filter(|(_, metric)| has_competing || **metric != "others_keep") {
         scenario.references.insert(usize::MAX - n, Quantity::new(*metric, None, whole));
     }
 }
@@ -350,7 +350,8 @@ impl Expected {
                 bound: bound.clone(),
                 verdict,
             };
-            let failed = now.iter().filter(|(bound, verdict)| **verdict == Verdict::Fails && !expected.contains(*bound));
+            let failed =
+                now.iter().filter(|(bound, verdict)| **verdict == Verdict::Fails && !expected.contains(*bound));
             changed.extend(failed.map(|(bound, verdict)| one((bound, Some(*verdict)))));
             let met = expected.iter().map(|bound| (bound, now.get(bound).copied()));
             changed.extend(met.filter(|(_, verdict)| verdict.is_none_or(|v| v == Verdict::Holds)).map(one));

@@ -284,11 +284,13 @@ impl SuiteRuns {
             looks.after(done).filter(|_| needs_more).unwrap_or(done)
         };
         let mut seeds: Vec<u64> = all.clone().map(wanted).collect();
-        // Cases to which others refer may refer to others in turn.
-        for _ in all.clone() {
+        // A case to which others refer has their seeds, and may refer to another one.
+        let mut is_changed = true;
+        while core::mem::take(&mut is_changed) {
             for case in all.clone() {
-                for beside in experiment.cases_beside(case) {
-                    seeds[beside] = seeds[beside].max(seeds[case]);
+                for referenced in experiment.referenced_cases(case) {
+                    is_changed |= seeds[referenced] < seeds[case];
+                    seeds[referenced] = seeds[referenced].max(seeds[case]);
                 }
             }
         }

@@ -98,7 +98,7 @@ impl Sender<'_> {
         let Peer { socket, address, .. } = self.peer;
         let link = Link { socket, peer: *address, id: self.id, keys: caller.into_keys() };
         let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(address.ip(), port), self.id, proofs));
-        let tcp = tcp.transpose().map_err(broken)?;
+        let tcp = tcp.transpose().map_err(socket_failed)?;
         enter_realtime(Role::Endpoint);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let endpoint = Endpoint::new(link, self.terms, flows, true, rtt.unwrap_or(TimeDelta::ZERO));
@@ -111,11 +111,11 @@ impl Sender<'_> {
             session.endpoint.send.enable_taps();
         }
         early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), *address, bytes, *ecn, true));
-        let end = session.send_media(&clock, &mut buffers, observer, progress).map_err(broken)?;
+        let end = session.send_media(&clock, &mut buffers, observer, progress).map_err(socket_failed)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
         // The bye must not wait for a connection attempt.
         tcp.iter().for_each(TcpSender::stop);
-        session.leave(&clock, &mut buffers, end).map_err(broken)?;
+        session.leave(&clock, &mut buffers, end).map_err(socket_failed)?;
         let tcp = tcp.map(TcpSender::finish).map(|sent| {
             let received = session.closing.as_ref().and_then(|closing| closing.tcp_bytes);
             let received_bytes = received.map(|bytes| bytes.min(sent.bytes));
@@ -177,6 +177,10 @@ impl Sender<'_> {
 /// Returns the error of a session that did not start, or whose socket failed.
 fn broken(cause: impl ToString) -> WorldError {
     WorldError::Broken { cause: cause.to_string() }
+}
+
+fn socket_failed(error: io::Error) -> WorldError {
+    broken(format!("the socket failed: {error}"))
 }
 
 /// A session that has started.

@@ -2,7 +2,7 @@
 //!
 //! The real path, hosts and clocks take the place of those of the plan. Anything else that a session cannot have is an error.
 
-use crate::hosts::terms::{FlowTerms, StreamTerms, Terms};
+use crate::hosts::terms::{FLOWS_MAX, FlowTerms, StreamTerms, Terms};
 use paceline::{FecScheme, Protection, Registry, ResendRule};
 use paceline_netsim::flow::PACKET_SIZE_DEFAULT;
 use paceline_netsim::flow::source::{SOURCES as ALL_SOURCES, SourceSetup};
@@ -135,7 +135,9 @@ impl Terms {
                     return unsuitable(index, keys, format!("`{}`: {rule}", flow.id), help);
                 }
                 match flows.last_mut() {
-                    Some(last) if FlowTerms { count: 1, ..last.clone() } == terms => last.count += 1,
+                    Some(last) if last.count < FLOWS_MAX && FlowTerms { count: 1, ..last.clone() } == terms => {
+                        last.count += 1
+                    }
                     _ => flows.push(terms),
                 }
             }

@@ -169,6 +169,8 @@ impl Terms {
         let rates = "the highest rates of all flows of a direction must be at most 10 Gbit/s together";
         let gaps = "in each direction that has flows, at most 5 s may be without an active flow";
         let size = "too many different flows or parameters for one datagram";
+        let is_late = |flow: &FlowTerms| flow.start_ms.max(flow.stop_ms.map_or(0, |stop| stop - 1)) >= self.duration_ms;
+        let late = "a flow must start before the session ends, and stop by then";
         let rules = || {
             first_problem([
                 (self.count(false) == 0, "the sender must send at least one flow", "direction"),
@@ -176,6 +178,7 @@ impl Terms {
                 (any(&|back| self.stream_count(back) > most), counts, "stream"),
                 (!DURATION_MS.contains(&self.duration_ms), "the duration must be from 1 s to 1 h", "duration"),
                 (any(&|back| self.highest_bps(back) > RATE_MAX.into()), rates, "encoder.max"),
+                (self.flows.iter().any(is_late), late, "start"),
                 (any(&|back| self.longest_gap_ms(back) > GAP_MAX_MS), gaps, "start"),
                 (self.to_bytes().len() > TERMS_MAX, size, "id"),
             ])
@@ -339,7 +342,7 @@ pub(crate) mod tests {
 
     #[test]
     fn terms_outside_the_bounds_are_refused() {
-        let changes: [fn(&mut Terms); 32] = [
+        let changes: [fn(&mut Terms); 36] = [
             |t| t.flows.clear(),
             |t| t.flows[0].back = true,
             |t| t.flows[0].count = 0,
@@ -373,6 +376,15 @@ pub(crate) mod tests {
             },
             |t| (t.flows[0].start_ms, t.flows[0].stop_ms) = (100, Some(100)),
             |t| t.flows[0].start_ms = GAP_MAX_MS + 1,
+            |t| t.flows.push(FlowTerms { start_ms: t.duration_ms, ..flow() }),
+            |t| t.flows[0].stop_ms = Some(t.duration_ms + 1),
+            |t| t.flows[0].stop_ms = Some(u64::MAX),
+            |t| {
+                t.flows = vec![
+                    FlowTerms { stop_ms: Some(u64::MAX), ..flow() },
+                    FlowTerms { start_ms: u64::MAX - 1, ..flow() },
+                ]
+            },
             |t| t.flows[0].stop_ms = Some(t.duration_ms - GAP_MAX_MS - 1),
             |t| t.flows = vec![flow(), FlowTerms { start_ms: GAP_MAX_MS + 1, back: true, ..flow() }],
             |t| t.flows.push(FlowTerms { stop_ms: Some(t.duration_ms - GAP_MAX_MS - 1), back: true, ..flow() }),

@@ -80,7 +80,7 @@ pub struct Arguments {
     #[arg(long, default_value = "30kbps", value_name = "RATE")]
     min_rate: Rate,
     /// Number of flows, up to 256, each with these rates.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     flows: u16,
     /// Lets the receiver send as many flows, too.
     #[arg(long)]

@@ -7,7 +7,8 @@ use paceline_lab::metrics;
 use paceline_lab::report::check_text::BoundText;
 use paceline_lab::report::suites::{advice, others_text};
 use paceline_lab::results::{
-    Agreement, Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, mean_score, repeats_text,
+    Agreement, BoundResult, Passed, Possible, RankedRow, Rankings, SuiteReport, SuiteRow, SuitesReport, Verdict,
+    mean_score, repeats_text,
 };
 use paceline_lab::suite::Suite;
 use paceline_netsim::records::MetricKind;
@@ -188,10 +189,12 @@ fn passed_text(passed: Passed) -> String {
     if passed.made > 0 && passed.is_all() { output::good(&text) } else { text }
 }
 
-/// Adds a line for each bound that does not hold under a controller.
+/// Adds a line for each bound that fails under a controller, and for each one that leaves its test undecided.
 fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
     let failed = report.tests.iter().zip(&row.results).flat_map(|(test, result)| {
-        let failed = test.bounds.iter().zip(&result.bounds).filter(|(_, result)| !result.pass);
+        let worst = Verdict::all(result.bounds.iter().map(|bound| bound.judgement.verdict));
+        let is_listed = move |of: &BoundResult| worst != Verdict::Holds && of.judgement.verdict == worst;
+        let failed = test.bounds.iter().zip(&result.bounds).filter(move |(_, result)| is_listed(result));
         failed.map(move |(bound, result)| (test, bound, result))
     });
     let failed: Vec<_> = failed.collect();
