@@ -99,8 +99,8 @@ fn fit_call(call: &Call, arguments: &Arguments, registry: &Registry) -> Result<E
     let text = path.scenario(controller);
     paceline_lab::load(&Origin::from_text("path.toml", text.clone()), &Changes::default(), registry)?;
     output::print(&format!(
-        "# The path of the flow {} of a call ({}), in steps of a second. The capacity is known where a queue stood or nothing\n\
-         # arrived, in {:.0} % of the call; elsewhere it is what arrived, a lower bound.\n{}",
+        "# The path of `{}` in a call ({}), in steps of a second. The capacity is known where a\n\
+         # queue stood or nothing arrived: in {:.0} % of the call. Elsewhere it is what arrived, a lower bound.\n{}",
         flow.name,
         call.format,
         100.0 * path.known,

@@ -59,7 +59,7 @@ fn the_path_of_a_capture_is_a_scenario() {
     stdout(&paceline(&folder, &["run", "path.toml", "--pcap", "call.pcapng"]), 0);
     let output = paceline(&folder, &["fit", "call.pcapng", "--controller", "nada"]);
     let text = stdout(&output, 0);
-    assert!(text.starts_with("# The path of the flow "), "{text}");
+    assert!(text.starts_with("# The path of `"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     fs::write(folder.join("fitted.toml"), text).unwrap();
     let run = document(&paceline(&folder, &["run", "fitted.toml", "--json"]), 0);

@@ -115,7 +115,7 @@ pub enum Message<'a> {
     Accept(u16),
     /// A receiver refuses the session.
     Refuse(Refusal),
-    /// A receiver reports arrivals ([`crate::hosts::arrivals`]).
+    /// A receiver reports arrivals (`arrivals.rs`).
     Arrivals(&'a [u8]),
     /// An end leaves the session.
     Bye,

@@ -1,8 +1,8 @@
 //! Media flows between two hosts: the endpoints of the simulator over UDP, with RTP and RTCP of all flows on one port.
 //!
 //! A session starts with a handshake that proves the sender's address ([`listener::Listener`], [`caller::Caller`]). The receiver then
-//! reports the arrival of every packet and each rendered frame ([`arrivals`]), and the sender derives its view of the path from those reports
-//! ([`path_log::PathLog`]). A TCP flow may run beside the media ([`tcp_sender`], [`tcp_receiver`]). State machines have no sockets and no
+//! reports the arrival of every packet and each rendered frame (`arrivals.rs`), and the sender derives its view of the path from those reports
+//! (`path_log.rs`). A TCP flow may run beside the media (`tcp_sender.rs`, `tcp_receiver.rs`). State machines have no sockets and no
 //! clock; [`sender`] and [`receiver`] drive them (Linux), and [`world::TwoHosts`] is the sender as a world.
 
 mod arrivals;
