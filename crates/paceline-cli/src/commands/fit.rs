@@ -56,7 +56,11 @@ pub fn fit(arguments: &Arguments) -> Result<ExitCode> {
     let registry = external::add(worlds::registry("sim"), arguments.controller.as_slice(), &[], "")?;
     check_controllers(arguments.controller.as_slice(), &registry)?;
     let failed = |error: ReadError| miette!(help = error.help(), "{}: {error}", arguments.input.display());
-    if arguments.input.exists() && !arguments.input.is_dir() {
+    if !arguments.input.exists() {
+        let help = "name a folder that --out wrote, or a capture, a dump or statistics of a call";
+        return Err(miette!(help = help, "there is no {}", arguments.input.display()));
+    }
+    if !arguments.input.is_dir() {
         let call = readers::read(&arguments.input, None).map_err(failed)?;
         return fit_call(&call, arguments, &registry);
     }
@@ -98,9 +102,10 @@ fn fit_call(call: &Call, arguments: &Arguments, registry: &Registry) -> Result<E
     let controller = arguments.controller.as_deref().unwrap_or("googcc");
     let text = path.scenario(controller);
     paceline_lab::load(&Origin::from_text("path.toml", text.clone()), &Changes::default(), registry)?;
+    let rtt = if path.rtt_s.is_none() { "# The round-trip time is not known; this one is assumed.\n" } else { "" };
     output::print(&format!(
         "# The path of `{}` in a call ({}), in steps of a second. The capacity is known where a\n\
-         # queue stood or nothing arrived: in {:.0} % of the call. Elsewhere it is what arrived, a lower bound.\n{}",
+         # queue stood or nothing arrived: in {:.0} % of the call. Elsewhere it is what arrived, a lower bound.\n{rtt}{}",
         flow.name,
         call.format,
         100.0 * path.known,
