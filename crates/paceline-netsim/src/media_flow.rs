@@ -398,6 +398,7 @@ impl PreparedFlow {
             streams: configs,
             start,
             packet_size: media.packet_size,
+            packet_time: plan.host.map_or(TimeDelta::ZERO, |host| host.packet_time),
             rtcp,
             pacer_limit: media.pacer_limit,
             retransmit: media.retransmit,

@@ -69,7 +69,7 @@ pub struct FlowPlan {
     pub return_route: Vec<usize>,
     /// Additional one-way delay before the first hop, in each direction.
     pub access_delay: TimeDelta,
-    /// Model of the hosts of its ends; `None` adds no delay.
+    /// Model of the hosts of its ends; `None`: they take no time, or they are real.
     pub host: Option<HostPlan>,
     /// Differentiated Services codepoint of the packets of both ends.
     pub dscp: Dscp,
@@ -77,15 +77,24 @@ pub struct FlowPlan {
     pub kind: FlowKind,
 }
 
-/// The delay that a host adds to departing and arriving packets.
+/// The time that a host takes to send packets, and the delay that it adds to departing and arriving ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPlan {
+    /// The time between two packets of a burst of media.
+    pub packet_time: TimeDelta,
     /// Mean delay of a packet.
     pub jitter: TimeDelta,
     /// Mean pause between stalls; `None` means no stalls.
     pub stall_every: Option<TimeDelta>,
     /// Mean length of a stall.
     pub stall: TimeDelta,
+}
+
+impl HostPlan {
+    /// Returns whether packets are delayed between the endpoint and the network.
+    pub fn delays_packets(&self) -> bool {
+        self.jitter != TimeDelta::ZERO || self.stall_every.is_some()
+    }
 }
 
 /// The kind of a flow, with its parameters.

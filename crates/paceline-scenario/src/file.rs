@@ -175,7 +175,7 @@ pub struct Flow {
     pub access_delay: Option<Spanned<TimeDelta>>,
     /// The Differentiated Services codepoint of its packets, both ways, by name (`EF`, `AF41`) or number; `DF` (0) if absent.
     pub dscp: Option<Spanned<Dscp>>,
-    /// The hosts at its ends; hosts that delay no packet if absent.
+    /// The hosts at its ends; hosts that take no time and delay no packet if absent.
     pub host: Option<Spanned<HostTable>>,
     #[serde(rename = "$media")]
     #[schemars(flatten)]
@@ -276,10 +276,14 @@ pub struct TcpKeys {
     pub workload: Option<Table<WorkloadTable>>,
 }
 
-/// The host at each end of a flow: how long it delays packets that leave and packets that arrive, in order.
+/// The host at each end of a flow: how long it takes for a packet, and how long it delays packets that leave and packets that
+/// arrive, in order.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
+    /// Media: the time that the sender's host takes to send a packet, so that a burst lasts longer; 75 µs were measured in
+    /// Chromium; none if absent.
+    pub packet_time: Option<Spanned<TimeDelta>>,
     /// Mean delay of each packet, exponentially distributed; none if absent.
     pub jitter: Option<Spanned<TimeDelta>>,
     /// Mean time between stalls, exponentially distributed; none if absent.

@@ -166,6 +166,31 @@ fn host_jitter_and_stalls_apply_at_both_ends() {
     assert_eq!((flow(&stalled).lost_bytes, flow(&stalled).sent_bytes), (0, flow(&near).sent_bytes));
 }
 
+#[test]
+fn bursts_last_as_long_as_the_host_takes_for_their_packets() {
+    let text = ONE.replace("\"fixed\"", "\"googcc\"").replace("config = { rate_bps = 500000 }\n", "");
+    let of = |settings: &[&str]| {
+        let (mut last, mut gaps_us) = (None, Vec::new());
+        let result = observe(&scenario(&text, settings), 1, |event| {
+            if let EventRecord::Sent { at, packet } = event
+                && !packet.class.is_from_receiver()
+            {
+                gaps_us.extend(last.map(|last| (*at - last).as_nanos() / 1000));
+                last = Some(*at);
+            }
+        });
+        (gaps_us, flow(&result).sent_bytes as f64)
+    };
+    let share = |gaps: &[i64], range: std::ops::Range<i64>| {
+        gaps.iter().filter(|gap| range.contains(gap)).count() as f64 / gaps.len() as f64
+    };
+    let ((at_once, sent), (spread, spread_sent)) = (of(&[]), of(&["flow.video.host.packet_time=75 us"]));
+    within("packets with the send time of another", share(&at_once, 0..1), 0.4, 0.9);
+    assert_eq!(share(&spread, 0..75), 0.0);
+    within("packets one packet time after another", share(&spread, 75..76), 0.4, 0.9);
+    within("bytes sent", spread_sent / sent, 0.8, 1.25);
+}
+
 /// The reference is counted from events of the detector's signal.
 #[test]
 fn overuse_is_counted_only_if_the_scenario_uses_it() {

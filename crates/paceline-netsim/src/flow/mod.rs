@@ -50,6 +50,7 @@
 //!     streams: vec![stream],
 //!     start: Time::ZERO,
 //!     packet_size: PACKET_SIZE_DEFAULT,
+//!     packet_time: TimeDelta::ZERO,
 //!     rtcp,
 //!     pacer_limit: TimeDelta::from_secs(2),
 //!     retransmit: true,

@@ -84,7 +84,8 @@ struct LineDelays {
 impl Line {
     /// Creates the line of a flow, and adds its routes to `routes` if they are not there.
     fn new(flow: &FlowPlan, streams: &RandomStreams, routes: &mut Routes) -> Self {
-        let is_delayed = flow.host.is_some() || flow.access_delay != TimeDelta::ZERO;
+        let host_plan = flow.host.filter(HostPlan::delays_packets);
+        let is_delayed = host_plan.is_some() || flow.access_delay != TimeDelta::ZERO;
         let both = [&flow.route, &flow.return_route];
         let is_direct = both.map(|route| !is_delayed && !route.is_empty());
         let routes = both.map(|route| routes.add(route));
@@ -94,7 +95,7 @@ impl Line {
         };
         let delays = || LineDelays {
             access_delay: flow.access_delay,
-            hosts: flow.host.map(host),
+            hosts: host_plan.map(host),
             access: [VecDeque::new(), VecDeque::new()],
             inbox: [VecDeque::new(), VecDeque::new()],
         };

@@ -96,7 +96,7 @@ impl Resolver<'_> {
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: self.not_negative(&flow.access_delay)?,
             dscp: get(&flow.dscp, Dscp::DEFAULT),
-            host: flow.host.as_ref().map(|spanned| self.host(spanned)).transpose()?,
+            host: self.host(&flow.host, matches!(kind, FlowKind::Media(_)))?,
             kind,
         };
         self.check_mtu(flow, &plan, hops)?;
@@ -114,18 +114,26 @@ impl Resolver<'_> {
         self.fail(spanned, "a name must be one line of text", help)
     }
 
-    fn host(&self, spanned: &Spanned<HostTable>) -> Checked<HostPlan> {
+    fn host(&self, spanned: &Option<Spanned<HostTable>>, is_media: bool) -> Checked<Option<HostPlan>> {
+        let Some(spanned) = spanned else { return Ok(None) };
         let host = spanned.get();
+        if let Some(packet_time) = host.packet_time.as_ref().filter(|_| !is_media) {
+            let help = "leave it out: TCP sends its bursts at once";
+            return self.fail(packet_time, "only hosts of media flows take time for a packet", help);
+        }
         if host.stall_every.is_some() != host.stall.is_some() {
             let help = "write both, like { stall_every = \"10 s\", stall = \"80 ms\" }, or neither";
             return self.fail(spanned, "stalls need a length and a time between them", help);
         }
         let stall_every = host.stall_every.as_ref().map(|_| self.positive(&host.stall_every, TimeDelta::ZERO));
-        Ok(HostPlan {
+        let is_short = |time: &TimeDelta| (TimeDelta::ZERO..=TimeDelta::from_millis(10)).contains(time);
+        let error = ("a host takes at most 10 ms for a packet", "write a time such as \"80 us\"");
+        Ok(Some(HostPlan {
+            packet_time: self.valid(&host.packet_time, is_short, error)?.unwrap_or(TimeDelta::ZERO),
             jitter: self.not_negative(&host.jitter)?,
             stall_every: stall_every.transpose()?,
             stall: self.not_negative(&host.stall)?,
-        })
+        }))
     }
 
     fn media(&mut self, flow: &Flow, stop: Time) -> Checked<MediaPlan> {

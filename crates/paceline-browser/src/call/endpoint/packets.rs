@@ -120,6 +120,7 @@ mod tests {
             }],
             start: Time::ZERO,
             packet_size: PACKET_SIZE_DEFAULT,
+            packet_time: TimeDelta::ZERO,
             rtcp: RtcpTiming { min_interval: TimeDelta::from_secs(1), session: rate },
             pacer_limit: TimeDelta::from_secs(2),
             retransmit: true,

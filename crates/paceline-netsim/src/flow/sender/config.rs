@@ -35,6 +35,8 @@ pub struct SenderConfig {
     /// Size of the largest RTP packet, in [`PACKET_SIZE_RANGE`](crate::flow::PACKET_SIZE_RANGE): RTP header and extensions, RTX,
     /// RED and FEC headers included, IP and UDP headers not. Media, retransmissions, FEC, padding and probes keep to it.
     pub packet_size: DataSize,
+    /// The time that the host takes to send a packet; the next one leaves no earlier. Zero in real time.
+    pub packet_time: TimeDelta,
     /// Timing of sender reports.
     pub rtcp: RtcpTiming,
     /// The longest time that the pacer queue may need to drain, at the pacing rate and at the rate at which packets leave.

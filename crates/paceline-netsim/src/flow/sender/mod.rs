@@ -23,7 +23,7 @@ use crate::flow::datagram::{Datagram, PACKET_SIZE_RANGE};
 use crate::flow::retransmission_store::MediaPacket;
 use crate::flow::rtcp_timer::RtcpTimer;
 use paceline::{Controller, Decision, Failure, Sender, Setup, Signals};
-use paceline_units::{DataSize, RandomStream, Rate, Time};
+use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, WireError};
 use repair::Repair;
 use sender_reports::SenderReports;
@@ -63,6 +63,9 @@ pub struct MediaSender {
     allocated_for: Option<[Rate; 3]>,
     /// The earliest time at which a call does something.
     wake: Time,
+    packet_time: TimeDelta,
+    /// The time at which the host has sent the last packet.
+    host_idle: Time,
 }
 
 impl MediaSender {
@@ -93,6 +96,8 @@ impl MediaSender {
             repair,
             allocated_for: None,
             wake: start,
+            packet_time: config.packet_time,
+            host_idle: Time::ZERO,
         };
         for stream in config.streams {
             sender.add_to_core(SenderStream::new(stream, fec, config.packet_size));
@@ -131,7 +136,10 @@ impl MediaSender {
         if now < self.wake {
             return None;
         }
-        let sent = self.write_next(now, out);
+        let sent = if now < self.host_idle { None } else { self.write_next(now, out) };
+        if sent.is_some() {
+            self.host_idle = now + self.packet_time;
+        }
         self.update_wake();
         sent
     }
@@ -184,7 +192,8 @@ impl MediaSender {
     }
 
     fn update_wake(&mut self) {
-        let mut wake = self.reports.due().min(self.core.poll_timeout().unwrap_or(Time::MAX));
+        let due = self.reports.due().min(self.core.poll_timeout().unwrap_or(Time::MAX));
+        let mut wake = due.max(self.host_idle);
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }

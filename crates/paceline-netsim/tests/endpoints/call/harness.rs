@@ -95,6 +95,7 @@ impl CallConfig {
             streams,
             start: Time::ZERO,
             packet_size: self.packet_size,
+            packet_time: TimeDelta::ZERO,
             rtcp,
             pacer_limit: self.pacer_limit,
             retransmit: self.retransmit,
