@@ -41,6 +41,30 @@ const QUEUE: (f64, f64) = (0.6, 30_000.0);
 const FORMATS: &str = "`paceline list traces` shows the formats of recorded traces";
 
 impl CallPath {
+    /// Returns the calls over these traces, then those over the other paths, each with a name of its own.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find); there is no path, or two have one name.
+    pub fn find_all(traces: &[String], others: &[String], call: &Call) -> Result<Vec<Self>, ScenarioError> {
+        let mut paths: Vec<Self> = Vec::new();
+        let others = others.iter().map(|path| Self::find(path, call));
+        for path in traces.iter().map(|trace| Self::of_trace(trace, call)).chain(others) {
+            let path = path?;
+            if paths.iter().any(|other| other.name == path.name) {
+                let help = "name each path once; a trace has another name as `NAME=FILE`";
+                return Err(error(&path.name, format!("two paths have the name `{}`", path.name), help));
+            }
+            paths.push(path);
+        }
+        match paths.is_empty() {
+            false => Ok(paths),
+            true => {
+                let help = "name a preset such as `dsl`, a scenario, or a trace: `--trace FILE`";
+                Err(error("", "there is no path to choose for".to_owned(), help))
+            }
+        }
+    }
+
     /// Returns the call over a preset (`adsl` is `adsl-up`), in a scenario, or over the trace of a file.
     ///
     /// # Errors
@@ -58,8 +82,10 @@ impl CallPath {
             return Self::of_trace(text, call);
         }
         if !is_scenario {
-            let known: Vec<&str> = presets.iter().map(|p| p.name.as_str()).chain(Catalogue.ids()).collect();
-            let near = nearest(text, known).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+            let names = presets.into_iter().map(|preset| preset.name);
+            let known: Vec<String> = names.chain(Catalogue.ids().map(str::to_owned)).collect();
+            let near = nearest(text, known.iter().map(String::as_str))
+                .map_or(String::new(), |near| format!("did you mean `{near}`? "));
             let help = format!("{near}`paceline list paths` shows presets, `paceline list scenarios` scenarios");
             return Err(error(text, format!("there is no preset, scenario or file `{text}`"), help));
         }
@@ -197,7 +223,13 @@ mod tests {
     fn wrong_paths_are_errors_with_hints() {
         let (trace, no_trace) = (real("lte-like.mahimahi"), real("lte.toml"));
         let of = |video: &str| Call { video: Some(video.to_owned()), ..Call::default() };
-        let checks: [(Result<_, _>, &str, &str); 7] = [
+        let all = |paths: &[&str]| {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            CallPath::find_all(&[], &paths, &of("720p")).map(|mut paths| paths.remove(0))
+        };
+        let checks: [(Result<_, _>, &str, &str); 9] = [
+            (all(&[]), "no path", "--trace FILE"),
+            (all(&["dsl", "adsl", "dsl"]), "two paths", "NAME=FILE"),
             (CallPath::find("adls", &of("720p")), "no preset, scenario or file", "did you mean `adsl"),
             (CallPath::of_trace("none.up", &of("720p")), "cannot read none.up", "paceline list traces"),
             (CallPath::of_trace(&format!("{trace},"), &of("720p")), "a part of it is empty", "FILE,BACK"),

@@ -79,6 +79,11 @@ impl Candidates {
         Ok(Self { path, names, scenarios })
     }
 
+    /// Returns the name of the path, and each candidate with its scenario.
+    pub fn scenarios(&self) -> (&str, impl Iterator<Item = (&String, &Scenario)>) {
+        (&self.path.name, self.names.iter().zip(&self.scenarios))
+    }
+
     /// Returns the simulated seconds of one run of each.
     pub fn seconds(&self) -> f64 {
         self.scenarios.iter().map(|scenario| scenario.plan.duration.as_secs_f64()).sum()
