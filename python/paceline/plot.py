@@ -17,6 +17,7 @@ from .errors import ArgumentError, PackageMissing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .choices import Choice
     from .runs import ComparisonTable, Reproduction, Run
     from .suites import SuiteResult
     from .sweeps import SweepResult

@@ -62,10 +62,12 @@ pub(super) fn sentences(
     }
     let causal =
         ranking.iter().find(|entry| entry.kind == RowKind::Oracle && entry.controller == Oracle::Causal.name());
-    let allowed = causal.map(|oracle| oracle.score.mean).filter(|allowed| *allowed > score);
     sentences.extend(gaps.filter(|_| is_poor));
     let allow = if paths == 1 { "The path itself allows" } else { "The paths themselves allow" };
-    sentences.extend(allowed.map(|allowed| format!("{allow} {allowed:.1}.")));
+    sentences.extend(causal.map(|oracle| oracle.score.mean).and_then(|allowed| match allowed > score {
+        true => Some(format!("{allow} {allowed:.1}.")),
+        false => is_poor.then(|| format!("The oracle `causal` has no more: {allowed:.1}.")),
+    }));
     let kept = best.others_keep.filter(|kept| has_pick && *kept < HARM);
     let describe = |kept| format!("With {who}, other flows keep {:.0} % of their fair share.", 100.0 * kept);
     sentences.extend(kept.map(describe));
@@ -250,7 +252,8 @@ mod tests {
         let y = of("y", RowKind::Controller, &[20.0, 21.0, 22.0], [&[20.0; 3], &[9.0; 3], &[50.0; 3]]);
         let poor = "All are poor: the best, `x`, has 28.0 of 100 and loses 50.0 to freezes.";
         let ahead = "It is 7.0 ± 2.5 points before `y`, which loses 20.0 to rate.";
-        check(vec![x.clone(), y, causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
+        check(vec![x.clone(), y.clone(), causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
+        check(vec![x.clone(), y, causal(28.0)], &[poor, ahead, "The oracle `causal` has no more: 28.0."]);
         let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
         let tie = "It is not distinguishable from `y`.";
         check(vec![x.clone(), near], &[poor, tie, "More runs would hardly distinguish them."]);
