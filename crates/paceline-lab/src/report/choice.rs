@@ -22,6 +22,10 @@ const OWN_STYLE: &str = concat!(include_str!("page/dot_plot.css"), include_str!(
 const QUANTITIES: [(&str, &str); 3] =
     [("throughput_bps", "rate"), ("frame_delay_p95_ms", "frame delay p95"), ("freeze_ratio", "frozen")];
 
+/// Gap between the axes of the picture, and the width of a character of its headings.
+const GAP: f64 = 32.0;
+const CHARACTER: f64 = 6.6;
+
 /// Writes the page to a file.
 ///
 /// # Errors
@@ -116,7 +120,7 @@ impl PathView {
         Self {
             name: path.name.clone(),
             title: table.title.clone(),
-            facts: format!("{runs} of {:.0} s each; {gaps} of the path", path.seconds),
+            facts: format!("{runs} of {:.0} s; the path has {gaps}", path.seconds),
             verdict,
             headings,
             rows,
@@ -132,10 +136,12 @@ fn picture(choice: &Choice) -> String {
     // One without a score on some path is in no mean.
     let all = columns.iter().max_by_key(|(_, ranking)| ranking.len()).map_or(&choice.ranking, |(_, ranking)| ranking);
     let others = all.iter().filter(|entry| choice.ranking.iter().all(|known| known.controller != entry.controller));
+    let longest = columns.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let plot = DotPlot {
         label: "Score of each controller on each path",
         ends: (0.0, 100.0),
-        axis: (520.0 / columns.len() as f64 - 16.0).max(80.0).round(),
+        axis: (520.0 / columns.len() as f64 - GAP).max(longest as f64 * CHARACTER).round(),
+        gap: GAP,
         columns: columns.iter().map(|(name, _)| *name).collect(),
         rows: choice.ranking.iter().chain(others).map(|entry| row(entry, &columns)).collect(),
     };
@@ -149,4 +155,40 @@ fn row<'a>(entry: &'a RankedController, columns: &[(&str, &Vec<RankedController>
         Some(Dot { value: score.mean, interval, title: summary_text(&score, |points| format!("{points:.1}")) })
     };
     DotRow { name: &entry.controller, kind: entry.kind, dots: columns.iter().map(dot).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Candidates, choose};
+    use crate::metrics;
+    use crate::run::Runner;
+    use crate::suite::Subject;
+    use crate::yardsticks::Oracle;
+    use paceline::Registry;
+    use paceline_scenario::{Call, CallPath};
+
+    #[test]
+    fn page_has_verdict_picture_tables_limits_and_command() {
+        let registry = Oracle::add_all(Registry::standard());
+        let subjects = Subject::named(&["nada".to_owned(), "drc".to_owned()], &registry);
+        let call = Call { duration: Some("12 s".to_owned()), ..Call::default() };
+        let paths = CallPath::find_all(&[], &["dsl".to_owned(), "lte-drive".to_owned()], &call).unwrap();
+        let run = |path| {
+            let of = Candidates::load(path, &subjects, &[], &registry).unwrap();
+            let results = of.run(&Runner::simulator(&registry), &[1, 2]).unwrap();
+            (of, results)
+        };
+        let runs: Vec<_> = paths.into_iter().map(run).collect();
+        let choice = Choice { command: "paceline choose <x>".to_owned(), ..choose(&runs, &[], &registry) };
+        let page = render(&choice, metrics::catalogue()).unwrap();
+        let count = |part: &str| page.matches(part).count();
+        assert_eq!((count("<h1>"), count("<svg "), count("<table>"), count("<script")), (1, 1, 2, 0));
+        // Three controllers, in the mean and on two paths.
+        assert_eq!((count("<circle "), count("<th scope=\"row\">nada")), (9, 2));
+        assert!(page.contains("paceline choose &#60;x&#62;") && !page.contains('`'), "{page}");
+        for part in ["frame delay p95, ms", "12 s; the path has ", "dsl is a preset", "of these paths alone"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
 }

@@ -4,9 +4,8 @@ use crate::report::escaped;
 use crate::results::RowKind;
 use std::fmt::Write as _;
 
-/// Width of the names, and of the gap between columns.
+/// Width of the names.
 const NAMES: f64 = 180.0;
-const GAP: f64 = 16.0;
 /// Height of the headings and of a row.
 const HEADING: f64 = 34.0;
 const ROW: f64 = 20.0;
@@ -19,8 +18,9 @@ pub(crate) struct DotPlot<'a> {
     pub(crate) label: &'static str,
     /// The values at the ends of an axis. Lower ones are drawn as an arrow.
     pub(crate) ends: (f64, f64),
-    /// Width of an axis.
+    /// Width of an axis, and of the gap to the next.
     pub(crate) axis: f64,
+    pub(crate) gap: f64,
     pub(crate) columns: Vec<&'a str>,
     pub(crate) rows: Vec<DotRow<'a>>,
 }
@@ -48,7 +48,7 @@ impl DotPlot<'_> {
 
     /// Returns the picture, whose colours are those of the page.
     pub(crate) fn draw(&self) -> String {
-        let column = self.axis + GAP;
+        let column = self.axis + self.gap;
         let (width, bottom) = (NAMES + column * self.columns.len() as f64, HEADING + ROW * self.rows.len() as f64);
         let height = bottom + 20.0;
         let size = if self.columns.len() > FEW { "scores many" } else { "scores" };
@@ -115,7 +115,8 @@ mod tests {
     /// 0 and 100 are at 50/160 and 150/160 of the axis, and its ends hold what is beyond.
     #[test]
     fn values_are_on_the_axis_of_their_column() {
-        let plot = DotPlot { label: "", ends: (-50.0, 110.0), axis: 80.0, columns: Vec::new(), rows: Vec::new() };
+        let plot =
+            DotPlot { label: "", ends: (-50.0, 110.0), axis: 80.0, gap: 16.0, columns: Vec::new(), rows: Vec::new() };
         assert_eq!([-50.0, 0.0, 100.0, 110.0].map(|points| plot.place(10.0, points)), [10.0, 35.0, 85.0, 90.0]);
         assert_eq!([-300.0, 400.0].map(|points| plot.place(10.0, points)), [10.0, 90.0]);
     }

@@ -22,7 +22,7 @@ pub(super) fn draw(board: &Board) -> String {
         dots: all.map(|_| &row.all).into_iter().chain(&row.families).map(dot).collect(),
     });
     let label = "Score of the possible by family";
-    DotPlot { label, ends: (-50.0, 110.0), axis: 80.0, columns, rows: rows.collect() }.draw()
+    DotPlot { label, ends: (-50.0, 110.0), axis: 80.0, gap: 16.0, columns, rows: rows.collect() }.draw()
 }
 
 /// The style of a picture that is a file of its own.
