@@ -1,6 +1,6 @@
 //! `paceline choose`: one answer for several paths, on a page; hints for wrong input.
 
-use super::{document, folder, paceline, stderr, stdout};
+use super::{document, folder, paceline, rejects, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 
@@ -51,10 +51,7 @@ fn wrong_input_has_a_hint() {
         (&["dsl", "--controllers", "nada,"], "empty", "nada"),
         (&["dsl", "--use", "talk"], "talk", "conversation"),
     ] {
-        let output = paceline(&folder, &[&["choose"], arguments].concat());
-        let error = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(message) && error.contains(hint), "{arguments:?}: {error}");
+        rejects(&paceline(&folder, &[&["choose"], arguments].concat()), &[message, hint]);
         assert!(!folder.join("choice.html").exists());
     }
 }
