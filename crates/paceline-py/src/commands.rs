@@ -11,12 +11,13 @@ use crate::suite::subjects;
 use crate::world::{Repeat, with_runner};
 use paceline::Registry;
 use paceline_cli::Cited;
-use paceline_lab::compare::{self, Candidates, Choice};
+use paceline_lab::compare::{Candidates, Choice, choose as choice_of, usual};
 use paceline_lab::judge::Experiment;
 use paceline_lab::metrics;
 use paceline_lab::report::choice::render;
 use paceline_lab::reproduce::{Seeds, Targets, reproduce as reproduce_experiments};
 use paceline_lab::results::Store;
+use paceline_lab::results::database::code;
 use paceline_lab::run_identity::whole_runs;
 use paceline_lab::yardsticks::Oracle;
 use paceline_scenario::{self, Call, CallPath, Catalogue, Changes, Override, Scenario};
@@ -141,7 +142,7 @@ pub fn choose(
     let (choice, runs) = interruptible_with(py, progress, |stop| {
         let parsed: Result<Vec<Override>, String> = settings.iter().map(|text| text.parse()).collect();
         let parsed = parsed.map_err(Failure::Argument)?;
-        let names = if names.is_empty() { compare::usual(&registry) } else { names.clone() };
+        let names = if names.is_empty() { usual(&registry) } else { names.clone() };
         let subjects = subjects(&names, &registry)?;
         let paths = CallPath::find_all(&traces, &paths, &Call { video, media_use, duration })?;
         let load = |path| Candidates::load(path, &subjects, &parsed, &registry);
@@ -151,14 +152,15 @@ pub fn choose(
             let run = |of: Candidates| Ok(of.run(runner, &seeds).map(|results| (of, results))?);
             candidates.into_iter().map(run).collect::<Result<Vec<_>, Failure>>()
         })?;
-        let choice = Choice { command, ..compare::choose(&runs, &parsed, &registry) };
+        let choice = Choice { command, ..choice_of(&runs, &parsed, &registry) };
         Ok((choice, runs))
     })?;
+    let code = code(env!("CARGO_PKG_VERSION"), paceline_cli::environment().commit.as_deref());
     let mut rows = Rows::new(&["path", "controller"]);
     for (candidates, results) in &runs {
         let (path, scenarios) = candidates.scenarios();
         for ((name, scenario), result) in scenarios.zip(results) {
-            let found = whole_runs(scenario, (&settings, &code()), &result.runs);
+            let found = whole_runs(scenario, (&settings, &code), &result.runs);
             found.for_each(|run| rows.add(&[path, name], &run));
         }
     }
