@@ -23,6 +23,7 @@ from ._paceline import (
     Setup,
     StreamState,
 )
+from .choices import Choice, choose
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
 from .errors import (
     ArgumentError,
@@ -47,6 +48,7 @@ __all__ = [
     "ArgumentError",
     "Arrivals",
     "Bounds",
+    "Choice",
     "Comparison",
     "ComparisonTable",
     "Controller",
@@ -82,6 +84,7 @@ __all__ = [
     "Table",
     "WorldUnavailable",
     "__version__",
+    "choose",
     "compare",
     "controllers",
     "load",

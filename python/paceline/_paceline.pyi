@@ -32,6 +32,7 @@ __all__ = [
     "cases",
     "catalogue",
     "command",
+    "choose",
     "compare",
     "constants",
     "edited",
@@ -371,6 +372,14 @@ _Column: TypeAlias = tuple[str, npt.NDArray[Any], list[str] | None]
 def command(words: list[str], program: list[str]) -> int: ...
 def runs(
     request: Any, controller: str | None, making: Any, controllers: list[Any], progress: _Progress
+) -> dict[str, Any]: ...
+def choose(
+    calls: tuple[list[str], list[str], tuple[str | None, str | None, str | None], list[str]],
+    names: list[str],
+    seeds: list[int],
+    controllers: list[Any],
+    command: str,
+    progress: _Progress,
 ) -> dict[str, Any]: ...
 def compare(
     request: Any, names: list[str], making: Any, controllers: list[Any], command: str, progress: _Progress

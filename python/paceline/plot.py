@@ -17,6 +17,7 @@ from .errors import ArgumentError, PackageMissing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .choices import Choice
     from .runs import ComparisonTable, Reproduction, Run
     from .suites import SuiteResult
     from .sweeps import SweepResult
@@ -214,6 +215,21 @@ def plot_suites(result: SuiteResult) -> Figure:
         axis.set_xticks(range(len(controllers)), controllers, fontsize="small", rotation=30, ha="right")
         axis.set_title(f"{suite['id']}: {suite['title']}", fontsize="medium")
     drawn.colorbar(image, ax=list(axes), label="score")
+    return drawn
+
+
+def plot_choice(choice: Choice) -> Figure:
+    """Draws the score of each controller on each path, with its interval."""
+    names = list(dict.fromkeys(entry["controller"] for path in choice["paths"] for entry in path["table"]["ranking"]))
+    drawn = figure(1.5 + 2.5 * len(choice["paths"]), 1 + 0.3 * len(names))
+    axes = drawn.subplots(1, len(choice["paths"]), squeeze=False, sharey=True).ravel()
+    for axis, path in zip(axes, choice["paths"], strict=True):
+        for entry in path["table"]["ranking"]:
+            score, colour = entry["score"], "k" if entry["place"] is None else "C0"
+            interval = score["ci95"] if score["n"] > 1 else 0.0
+            axis.errorbar(score["mean"], names.index(entry["controller"]), xerr=interval, fmt="o", color=colour, capsize=3)
+        axis.set(title=path["name"], xlabel="score", xlim=(0, 100), ylim=(len(names) - 0.5, -0.5))
+        axis.set_yticks(range(len(names)), names)
     return drawn
 
 

@@ -29,6 +29,7 @@ mod usage;
 pub mod view;
 pub mod worlds;
 
+pub use commands::choose::view as choice_view;
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
 pub use commands::reproduce::text as reproduction_text;
 pub use commands::run::{group_view, view as runs_view};
@@ -55,7 +56,7 @@ const COMPARED: &str = "Controllers for every media flow: names (see `paceline l
 
 /// The commands in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Everyday", &["new", "run", "compare", "report", "list", "play"]),
+    ("Everyday", &["new", "run", "choose", "compare", "report", "list", "play"]),
     ("Real networks", &["link", "call", "send", "recv", "validate", "explain", "fit"]),
     ("Research", &["suite", "reproduce", "sweep", "search", "calibrate", "diff"]),
     ("Tools", &["trace", "schema", "completions", "man", "help"]),
@@ -108,6 +109,8 @@ enum Command {
         mut_arg("scenario", |scenario| scenario.required(false).default_value(commands::call::SCENARIO))
     ))]
     Call(commands::call::Arguments),
+    /// Says which controller to choose for a call on your paths: recorded traces, presets and scenarios. Writes one page.
+    Choose(commands::choose::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     #[command(mut_arg("controllers", |names| names.required(true).help(COMPARED)))]
     Compare(commands::compare::Arguments),
@@ -159,6 +162,7 @@ impl Command {
             Self::Play(arguments) => commands::play::play(&arguments),
             Self::Run(arguments) => commands::run::run(&arguments),
             Self::Call(arguments) => commands::call::call(&arguments),
+            Self::Choose(arguments) => commands::choose::choose(&arguments),
             Self::Compare(arguments) => commands::compare::compare(&arguments),
             Self::Explain(arguments) => commands::explain::explain(&arguments),
             Self::Fit(arguments) => commands::fit::fit(&arguments),

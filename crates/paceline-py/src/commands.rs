@@ -7,13 +7,20 @@ use crate::recording::{Making, RecordedRuns, RunsData, both, json};
 use crate::request::{Request, registry, registry_with};
 use crate::rows::Rows;
 use crate::stop::{Progress, interruptible, interruptible_with};
+use crate::suite::subjects;
 use crate::world::{Repeat, with_runner};
 use paceline::Registry;
 use paceline_cli::Cited;
+use paceline_lab::compare::{Candidates, Choice, choose as choice_of, usual};
 use paceline_lab::judge::Experiment;
+use paceline_lab::metrics;
+use paceline_lab::report::choice::render;
 use paceline_lab::reproduce::{Seeds, Targets, reproduce as reproduce_experiments};
 use paceline_lab::results::Store;
-use paceline_scenario::{self, Catalogue, Changes, Scenario};
+use paceline_lab::results::database::code;
+use paceline_lab::run_identity::whole_runs;
+use paceline_lab::yardsticks::Oracle;
+use paceline_scenario::{self, Call, CallPath, Catalogue, Changes, Override, Scenario};
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -100,6 +107,66 @@ pub fn compare(
     let rows = rows.columns(py);
     let controllers = made.into_iter().map(|runs| runs.into_data(py, &registry)).collect::<PyResult<_>>()?;
     Ok(ComparisonData { document, text, html, controllers, rows })
+}
+
+/// A choice as Python receives it.
+#[derive(IntoPyObject)]
+pub struct ChoiceData {
+    /// The JSON document of `choose --json`.
+    document: String,
+    text: String,
+    html: String,
+    /// The page.
+    page: String,
+    /// The table of results.
+    rows: Vec<Column>,
+}
+
+/// Paths, traces, the call over them (video, use, duration), and settings.
+type Calls = (Vec<String>, Vec<String>, (Option<String>, Option<String>, Option<String>), Vec<String>);
+
+/// Makes runs of a call on each path under each candidate, and ranks them. `command` is the call of the function.
+#[pyfunction]
+#[pyo3(signature = (calls, names, seeds, controllers, command, progress))]
+pub fn choose(
+    py: Python<'_>,
+    calls: Calls,
+    names: Vec<String>,
+    seeds: Vec<u64>,
+    controllers: Vec<Registered>,
+    command: String,
+    progress: Progress,
+) -> PyResult<ChoiceData> {
+    let registry = Oracle::add_all(registry_with(py, controllers, &names)?);
+    let (paths, traces, (video, media_use, duration), settings) = calls;
+    let (choice, runs) = interruptible_with(py, progress, |stop| {
+        let parsed: Result<Vec<Override>, String> = settings.iter().map(|text| text.parse()).collect();
+        let parsed = parsed.map_err(Failure::Argument)?;
+        let names = if names.is_empty() { usual(&registry) } else { names.clone() };
+        let subjects = subjects(&names, &registry)?;
+        let paths = CallPath::find_all(&traces, &paths, &Call { video, media_use, duration })?;
+        let load = |path| Candidates::load(path, &subjects, &parsed, &registry);
+        let candidates = paths.into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        candidates.iter().for_each(|of| stop.expect((of.seconds() * seeds.len() as f64) as u64));
+        let runs = with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
+            let run = |of: Candidates| Ok(of.run(runner, &seeds).map(|results| (of, results))?);
+            candidates.into_iter().map(run).collect::<Result<Vec<_>, Failure>>()
+        })?;
+        let choice = Choice { command, ..choice_of(&runs, &parsed, &registry) };
+        Ok((choice, runs))
+    })?;
+    let code = code(env!("CARGO_PKG_VERSION"), paceline_cli::environment().commit.as_deref());
+    let mut rows = Rows::new(&["path", "controller"]);
+    for (candidates, results) in &runs {
+        let (path, scenarios) = candidates.scenarios();
+        for ((name, scenario), result) in scenarios.zip(results) {
+            let found = whole_runs(scenario, (&settings, &code), &result.runs);
+            found.for_each(|run| rows.add(&[path, name], &run));
+        }
+    }
+    let (text, html) = both(&paceline_cli::choice_view(&choice));
+    let page = render(&choice, metrics::catalogue()).map_err(Failure::from)?;
+    Ok(ChoiceData { document: json(&Cited::new(&choice))?, text, html, page, rows: rows.columns(py) })
 }
 
 /// A reproduction as Python receives it.

@@ -35,7 +35,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _paceline {
     #[pymodule_export]
-    use crate::commands::{cases, catalogue, command, compare, constants, edited, find, reproduce, runs, trial};
+    use crate::commands::{
+        cases, catalogue, choose, command, compare, constants, edited, find, reproduce, runs, trial,
+    };
     #[pymodule_export]
     use crate::gym::{Gym, Observer, evaluate, quantities};
     #[pymodule_export]

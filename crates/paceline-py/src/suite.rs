@@ -60,7 +60,8 @@ impl FinishedSuites {
     }
 }
 
-fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>, Failure> {
+/// Returns the controllers and oracles of these names, each once.
+pub fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>, Failure> {
     for (n, name) in names.iter().enumerate().filter(|(_, name)| *name != ALL && Oracle::find(name).is_none()) {
         check_controller(name, registry)?;
         if names[..n].contains(name) {

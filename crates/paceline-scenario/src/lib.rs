@@ -4,6 +4,7 @@
 //! `--controller`, `reader` turns the result into the typed [`file`](ScenarioFile), and `resolve` fills in every default and
 //! checks what depends on several keys. Each error is a [`ScenarioError`] with its location and a hint.
 
+mod call_path;
 mod case;
 mod catalogue;
 pub mod cellular;
@@ -27,6 +28,7 @@ pub mod trace;
 mod tree;
 mod values;
 
+pub use call_path::{Call, CallPath};
 pub use catalogue::{Catalogue, EXPECTED, Origin, SUITE, is_formula_table, is_scenario};
 pub use edit::edit_text;
 pub use error::{ScenarioError, no_controller, suggestion};

@@ -14,7 +14,7 @@ use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_lab::report::check_text::summary_text;
 use paceline_lab::report::ranking_text;
-use paceline_lab::results::{ComparisonRow, ComparisonTable, Role, Store, Verdict};
+use paceline_lab::results::{ComparisonRow, ComparisonTable, RankedController, Role, Store, Verdict};
 use paceline_netsim::records::{MetricKind, Paired};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
@@ -123,12 +123,7 @@ pub fn table_view(table: &ComparisonTable) -> View {
         view.line("", table.verdict.join(" "));
         view.gap();
     }
-    if !table.ranking.is_empty() {
-        let mut rows = ranking_text::rows(&table.ranking).into_iter();
-        let mut ranking = Table::new(rows.next().unwrap_or_default(), 2).with_keys(2);
-        rows.for_each(|row| ranking.row(row));
-        view.table_with_note(ranking, Some(ranking_text::legend(&table.ranking)));
-    }
+    add_ranking(&mut view, &table.ranking, true);
     view.parts(blocks(table), block(table, &(0..table.controllers.len()).collect::<Vec<_>>()));
     if table.seeds.len() > 1 {
         view.line(
@@ -140,6 +135,17 @@ pub fn table_view(table: &ComparisonTable) -> View {
         );
     }
     view
+}
+
+/// Adds a ranking, with how to read it.
+pub fn add_ranking(view: &mut View, ranking: &[RankedController], has_legend: bool) {
+    if ranking.is_empty() {
+        return;
+    }
+    let mut rows = ranking_text::rows(ranking).into_iter();
+    let mut text = Table::new(rows.next().unwrap_or_default(), 2).with_keys(2);
+    rows.for_each(|row| text.row(row));
+    view.table_with_note(text, has_legend.then(|| ranking_text::legend(ranking)));
 }
 
 /// Returns the table, with as many controllers side by side as fit the terminal. The baseline is in each block.

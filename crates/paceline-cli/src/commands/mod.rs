@@ -3,6 +3,7 @@
 pub mod calibrate;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod call;
+pub mod choose;
 pub mod compare;
 pub mod diff;
 pub mod explain;

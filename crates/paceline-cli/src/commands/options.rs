@@ -20,7 +20,7 @@ pub struct SeedOptions {
     /// Makes one run, with this seed. With --repeats: the first seed.
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Number of runs, on seeds from 1. If absent: 1 in `run`, 3 in `validate`, as many as the verdicts need in `suite`, else the number
+    /// Number of runs, on seeds from 1. If absent: 1 in `run`, 3 in `validate`, 10 in `choose`, as many as the verdicts need in `suite`, else the number
     /// in the file.
     #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: Option<u32>,

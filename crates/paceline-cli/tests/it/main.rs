@@ -1,5 +1,6 @@
 //! The command in the simulator: documents on stdout, messages on stderr, exit codes.
 
+mod choose;
 mod cli;
 mod diff;
 mod explain;

@@ -1,6 +1,9 @@
 //! Runs of one scenario under several controllers, side by side. `serde_json::to_value` turns the documents into what
 //! `compare --json` and `run --controller A,B --json` print.
 
+#[cfg(feature = "storage")]
+mod choice;
+mod gaps;
 mod ranking;
 mod scores;
 mod table;
@@ -8,6 +11,8 @@ mod table;
 mod tests;
 mod verdict;
 
+#[cfg(feature = "storage")]
+pub use choice::{Candidates, Choice, ChosenPath, RUNS, choose, usual};
 pub use table::difference;
 
 use crate::group::run_metrics;

@@ -1,6 +1,6 @@
 //! The table of a comparison: the ranking, and quantities by controllers with which differences are significant.
 
-use super::{ranking, scores, verdict};
+use super::{gaps, ranking, scores, verdict};
 use crate::metrics::{StreamResult, WindowResult, find};
 use crate::results::{Check, ComparedDifference, ComparisonRow, ComparisonTable, Role, Subject};
 use crate::run_result::RunsResult;
@@ -119,7 +119,7 @@ pub(super) fn table(
         command: String::new(),
         judged,
         rows,
-        verdict: verdict::sentences(&ranking, &scored),
+        verdict: verdict::sentences(&ranking, &scored, 1, gaps::sentence(plan)),
         ranking,
         seeds,
     }

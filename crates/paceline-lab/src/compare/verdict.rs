@@ -14,8 +14,14 @@ const TASTE: (f64, f64) = (1.0, 0.05);
 /// The number of runs that is suggested if one gives no interval.
 const RUNS: usize = 10;
 
-/// Returns the sentences; `scored` has the runs of each entry of the ranking.
-pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<String> {
+/// Returns the sentences; `scored` has the runs of each entry of the ranking, which are means over `paths` paths. `gaps` describes the path,
+/// where that is part of the reason of a poor call.
+pub(super) fn sentences(
+    ranking: &[RankedController],
+    scored: &[Scored],
+    paths: usize,
+    gaps: Option<String>,
+) -> Vec<String> {
     if ranking.is_empty() {
         return vec!["No controller has a score in each run, so there is no ranking.".to_owned()];
     }
@@ -56,8 +62,12 @@ pub(super) fn sentences(ranking: &[RankedController], scored: &[Scored]) -> Vec<
     }
     let causal =
         ranking.iter().find(|entry| entry.kind == RowKind::Oracle && entry.controller == Oracle::Causal.name());
-    let allowed = causal.map(|oracle| oracle.score.mean).filter(|allowed| *allowed > score);
-    sentences.extend(allowed.map(|allowed| format!("The path itself allows {allowed:.1}.")));
+    sentences.extend(gaps.filter(|_| is_poor));
+    let allow = if paths == 1 { "The path itself allows" } else { "The paths themselves allow" };
+    sentences.extend(causal.map(|oracle| oracle.score.mean).and_then(|allowed| match allowed > score {
+        true => Some(format!("{allow} {allowed:.1}.")),
+        false => is_poor.then(|| format!("The oracle `causal` has no more: {allowed:.1}.")),
+    }));
     let kept = best.others_keep.filter(|kept| has_pick && *kept < HARM);
     let describe = |kept| format!("With {who}, other flows keep {:.0} % of their fair share.", 100.0 * kept);
     sentences.extend(kept.map(describe));
@@ -176,7 +186,7 @@ mod tests {
     #[track_caller]
     fn check(mut scored: Vec<Scored>, expected: &[&str]) {
         let ranking = ranking(&mut scored);
-        assert_eq!(sentences(&ranking, &scored), expected);
+        assert_eq!(sentences(&ranking, &scored, 1, None), expected);
     }
 
     /// Controllers with equal scores tie, in one run as well. They say nothing about the runs that the others need: differences -1, 1
@@ -194,7 +204,7 @@ mod tests {
         (twin.name, other.name) = ("twin".to_owned(), "other".to_owned());
         other.scores = vec![72.0, 73.0, 68.0];
         let mut scored = vec![nada(), twin, other];
-        let sentences = sentences(&ranking(&mut scored), &scored);
+        let sentences = sentences(&ranking(&mut scored), &scored, 1, None);
         assert_eq!(sentences[0], "`nada`, `twin` and `other` are not distinguishable: 72.0, 72.0 and 71.0 of 100.");
         assert!(
             sentences[1].starts_with("About ") && sentences[1].contains(" more runs would decide"),
@@ -242,13 +252,27 @@ mod tests {
         let y = of("y", RowKind::Controller, &[20.0, 21.0, 22.0], [&[20.0; 3], &[9.0; 3], &[50.0; 3]]);
         let poor = "All are poor: the best, `x`, has 28.0 of 100 and loses 50.0 to freezes.";
         let ahead = "It is 7.0 ± 2.5 points before `y`, which loses 20.0 to rate.";
-        check(vec![x.clone(), y, causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
+        check(vec![x.clone(), y.clone(), causal(61.0)], &[poor, ahead, "The path itself allows 61.0."]);
+        check(vec![x.clone(), y, causal(28.0)], &[poor, ahead, "The oracle `causal` has no more: 28.0."]);
         let near = of("y", RowKind::Controller, &[27.0, 28.0, 29.0], lost());
         let tie = "It is not distinguishable from `y`.";
         check(vec![x.clone(), near], &[poor, tie, "More runs would hardly distinguish them."]);
         check(vec![x.clone()], &["`x` is poor: it has 28.0 of 100 and loses 50.0 to freezes."]);
         let at = |score: f64| Scored { scores: vec![score; 3], ..x.clone() };
         check(vec![at(50.0)], &["`x` has 50.0 of 100 and loses 50.0 to freezes."]);
+    }
+
+    #[test]
+    fn gaps_are_a_reason_of_poor_calls() {
+        let gaps = || Some("The path has 7 gaps.".to_owned());
+        let poor = of("x", RowKind::Controller, &[28.0; 3], [&[10.0; 3], &[12.0; 3], &[50.0; 3]]);
+        for (scored, paths, is_poor) in [(poor, 2, true), (nada(), 1, false)] {
+            let mut scored = vec![scored, causal(80.0)];
+            let sentences = sentences(&ranking(&mut scored), &scored, paths, gaps());
+            assert_eq!(sentences.contains(&gaps().unwrap()), is_poor, "{sentences:?}");
+            let allow = if paths == 1 { "The path itself allows 80.0." } else { "The paths themselves allow 80.0." };
+            assert_eq!(sentences.last().unwrap(), allow);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! DIR/results.sqlite --------------------------validations---------------'
 //! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
+//! Choice -------------------------ranking_text, dot_plot--choice----------------> choice.html
 //! DIR/suites.json ----------------------check_text---------suites----------------> suites.html
 //! ```
 //!
@@ -14,6 +15,8 @@
 
 pub mod cells;
 pub mod check_text;
+pub mod choice;
+mod dot_plot;
 pub mod error;
 pub mod figure;
 pub mod figure_groups;

@@ -23,7 +23,11 @@ use std::path::Path;
 /// Default name of the page in its folder.
 pub const SUITES_PAGE: &str = "suites.html";
 
-const OWN_STYLE: &str = concat!(include_str!("../page/scoreboard.css"), include_str!("../page/suites.css"));
+const OWN_STYLE: &str = concat!(
+    include_str!("../page/scoreboard.css"),
+    include_str!("../page/dot_plot.css"),
+    include_str!("../page/suites.css")
+);
 
 /// Reads the results of suites in a folder and writes their page.
 ///
