@@ -23,6 +23,20 @@ impl Default for BaseDelay {
 }
 
 impl BaseDelay {
+    /// Creates a base delay without allocations later.
+    pub fn new(config: &ScreamLibwebrtcConfig) -> Self {
+        let mut base = Self::default();
+        base.periods.reserve_exact(config.base_history);
+        base
+    }
+
+    /// Forgets all delays.
+    pub fn reset(&mut self) {
+        (self.current, self.ended) = (TimeDelta::MAX, None);
+        self.periods.clear();
+        self.periods.push_back(TimeDelta::MAX);
+    }
+
     /// Returns how far a one-way delay exceeds the base delay, which it may lower; zero or more.
     pub fn excess(&mut self, delay: TimeDelta) -> TimeDelta {
         self.current = self.current.min(delay);

@@ -41,7 +41,7 @@ impl Core {
             bounds,
             started: false,
             limited: false,
-            delay: QueueDelay::default(),
+            delay: QueueDelay::new(config),
             rtt: VirtualRtt::default(),
             alpha: L4sAlpha::default(),
             loss: LossLevel::default(),

@@ -1,14 +1,23 @@
 //! The packets that were reported lost and did not arrive since (`previously_reported_lost`).
 
 use alloc::collections::VecDeque;
-use paceline_units::{Time, TimeDelta};
+use paceline_units::Time;
 
 /// The number of packets that are kept, as in the history of the flow.
 const CAPACITY: usize = 32_768;
 
 /// Numbers and send times of lost packets, in order of their numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LostPackets(VecDeque<(u64, Time)>);
+
+/// The number of packets for which there is room from the start.
+const FIRST_CAPACITY: usize = 64;
+
+impl Default for LostPackets {
+    fn default() -> Self {
+        Self(VecDeque::with_capacity(FIRST_CAPACITY))
+    }
+}
 
 impl LostPackets {
     /// Adds a packet, in place of the oldest one if there are too many. Returns whether it is new.
@@ -30,9 +39,9 @@ impl LostPackets {
         self.find(sequence).is_ok_and(|index| self.0.remove(index).is_some())
     }
 
-    /// Forgets the packets that left more than `history` ago.
-    pub fn forget(&mut self, now: Time, history: TimeDelta) {
-        while self.0.front().is_some_and(|(_, sent)| now - *sent > history) {
+    /// Forgets the packets that left before this time.
+    pub fn forget(&mut self, oldest: Time) {
+        while self.0.front().is_some_and(|(_, sent)| *sent < oldest) {
             self.0.pop_front();
         }
     }
@@ -58,12 +67,12 @@ mod tests {
 
     #[test]
     fn old_packets_are_forgotten() {
-        let (mut lost, history) = (LostPackets::default(), TimeDelta::from_secs(60));
+        let mut lost = LostPackets::default();
         lost.insert(1, Time::ZERO);
         lost.insert(2, Time::from_secs(1));
-        lost.forget(Time::from_secs(60), history);
+        lost.forget(Time::ZERO);
         assert_eq!(lost.0.len(), 2);
-        lost.forget(Time::from_millis(60_001), history);
+        lost.forget(Time::from_millis(1));
         assert_eq!([lost.remove(1), lost.remove(2)], [false, true]);
         for sequence in 0..CAPACITY as u64 + 5 {
             lost.insert(sequence, Time::ZERO);

@@ -32,10 +32,15 @@ pub fn reduction(load: &Load, config: &ScreamLibwebrtcConfig) -> f64 {
     ratio(time_of(load.queued, load.pacing) - least, most - least).clamp(0.0, 1.0)
 }
 
+/// Returns whether encoders drop frames for this reduction.
+pub fn drops_frames(reduction: f64) -> bool {
+    reduction > LEAST
+}
+
 /// Returns the rate of an encoder that drops every n-th frame for this reduction, at most every second one. It drops none if the
 /// target is not above the least rate.
 pub fn rate_with_drops(target: Rate, least: Rate, reduction: f64) -> Rate {
-    if reduction <= LEAST {
+    if !drops_frames(reduction) {
         return target;
     }
     let reduced = (target.as_bps_f64() * reduction) as u64;

@@ -25,6 +25,11 @@ pub struct QueueDelay {
 }
 
 impl QueueDelay {
+    /// Creates the averages before the first report.
+    pub fn new(config: &ScreamLibwebrtcConfig) -> Self {
+        Self { base: BaseDelay::new(config), ..Self::default() }
+    }
+
     /// Handles the least and the greatest one-way delay of a report.
     pub fn update(&mut self, now: Time, least: TimeDelta, greatest: TimeDelta, config: &ScreamLibwebrtcConfig) {
         let delay = self.base.excess(least);
@@ -47,7 +52,9 @@ impl QueueDelay {
 
     /// Makes the present delay the base delay (`ResetQueueDelay`). The last delay stays.
     pub fn reset(&mut self) {
-        *self = Self { last: self.last, ..Self::default() };
+        self.base.reset();
+        (self.average, self.filled) = (None, None);
+        (self.min_average, self.difference_average) = (TimeDelta::ZERO, TimeDelta::ZERO);
     }
 
     /// Returns the average; `None` before the first report and after a reset.

@@ -39,10 +39,17 @@ struct Arrived {
 
 impl ReportSummary {
     /// Summarises a report; `None` if no packet arrived. Send times are rounded down to `clock`. `lost` is updated in either case.
-    pub fn new(now: Time, feedback: &Feedback<'_>, clock: TimeDelta, lost: &mut LostPackets) -> Option<Self> {
+    /// Packets that left before `oldest` do not count.
+    pub fn new(
+        now: Time,
+        feedback: &Feedback<'_>,
+        oldest: Time,
+        clock: TimeDelta,
+        lost: &mut LostPackets,
+    ) -> Option<Self> {
         let mut summary = Self::empty();
         let mut ends: Option<(Arrived, Arrived)> = None;
-        for packet in feedback.packets {
+        for packet in feedback.packets.iter().filter(|packet| packet.sent >= oldest) {
             let Some(arrival) = packet.arrival else {
                 summary.handle_missing(packet, lost);
                 continue;
@@ -141,7 +148,7 @@ mod tests {
         let rtt = RoundTrip::new(MS(100 - 13 - 9), MS(80));
         let bytes = DataSize::from_bytes;
         let feedback = Feedback::new(&packets, bytes(0), bytes(0)).with_rtt(Some(rtt));
-        let summary = ReportSummary::new(Time::from_millis(100), &feedback, CLOCK, &mut lost).unwrap();
+        let summary = ReportSummary::new(Time::from_millis(100), &feedback, Time::ZERO, CLOCK, &mut lost).unwrap();
         let expected = ReportSummary {
             received: 4,
             marked: 1,
@@ -163,7 +170,8 @@ mod tests {
     fn transport_wide_feedback_has_no_hold_time() {
         let packets = [packet(1, 0, Some(30), Ecn::NotEct), packet(2, 10, Some(45), Ecn::NotEct)];
         let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
-        let summary = ReportSummary::new(Time::from_millis(100), &feedback, CLOCK, &mut LostPackets::default());
+        let summary =
+            ReportSummary::new(Time::from_millis(100), &feedback, Time::ZERO, CLOCK, &mut LostPackets::default());
         assert_eq!(summary.map(|summary| (summary.hold, summary.rtt)), Some((MS(15), MS(90))));
     }
 
@@ -172,7 +180,7 @@ mod tests {
         let mut lost = LostPackets::default();
         let packets = [packet(1, 0, None, Ecn::NotEct)];
         let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
-        assert_eq!(ReportSummary::new(Time::from_millis(9), &feedback, CLOCK, &mut lost), None);
+        assert_eq!(ReportSummary::new(Time::from_millis(9), &feedback, Time::ZERO, CLOCK, &mut lost), None);
         assert!(lost.remove(1));
     }
 
@@ -184,13 +192,29 @@ mod tests {
         let packets = [PacketReport::new(1, sent, DataSize::from_bytes(100), Some(arrival))];
         let rtt = RoundTrip::new(MS(900), MS(0));
         let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO).with_rtt(Some(rtt));
-        let summary = ReportSummary::new(Time::ZERO, &feedback, CLOCK, &mut LostPackets::default()).unwrap();
+        let summary =
+            ReportSummary::new(Time::ZERO, &feedback, Time::ZERO, CLOCK, &mut LostPackets::default()).unwrap();
         assert_eq!((summary.hold, summary.rtt), (MS(0), MS(0)));
         assert_eq!(
             (summary.least_delay, summary.greatest_delay),
             (TimeDelta::from_micros(-1001), TimeDelta::from_micros(-1001))
         );
-        let fine = ReportSummary::new(Time::ZERO, &feedback, TimeDelta::ZERO, &mut LostPackets::default()).unwrap();
+        let fine = ReportSummary::new(Time::ZERO, &feedback, Time::ZERO, TimeDelta::ZERO, &mut LostPackets::default())
+            .unwrap();
         assert_eq!(fine.least_delay, TimeDelta::from_micros(-2001));
+    }
+
+    #[test]
+    fn packets_that_were_forgotten_do_not_count() {
+        let mut lost = LostPackets::default();
+        let packets = [packet(1, 0, Some(30), Ecn::Ce), packet(2, 4, None, Ecn::Ce), packet(3, 5, Some(45), Ecn::Ect1)];
+        let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
+        let mut summary = |oldest| {
+            let summary =
+                ReportSummary::new(Time::from_millis(50), &feedback, Time::from_millis(oldest), CLOCK, &mut lost)?;
+            Some((summary.received, summary.marked, summary.lost))
+        };
+        assert_eq!([summary(5), summary(6)], [Some((1, 0, 0)), None]);
+        assert_eq!(summary(0), Some((2, 1, 1)));
     }
 }

@@ -1,16 +1,19 @@
 //! SCReAM with its input and output (`ScreamNetworkController`): reports and packets in, a decision out.
 
+use super::super::v2::shares::Shares;
 use super::config::{ScreamLibwebrtcConfig, since};
 use super::core::Core;
 use super::flight::Flight;
 use super::lost_packets::LostPackets;
 use super::padding::Padding;
-use super::pushback::{Load, rate_with_drops, reduction};
+use super::pushback::{Load, drops_frames, rate_with_drops, reduction};
 use super::report::ReportSummary;
 use crate::blocks::units::floor_us;
-use crate::{Bounds, Decision, Event, Feedback, Message, ProbeCluster, SentPacket, Setup, Signals, Window};
+use crate::{
+    Bounds, Decision, Event, Feedback, Message, ProbeCluster, SentPacket, Setup, Signals, StreamState, Window,
+};
 use alloc::sync::Arc;
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 
 /// The interval of regular updates (`goog_cc_factory.cc`).
 const PROCESS_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
@@ -45,11 +48,14 @@ pub struct Sender {
     flight: Flight,
     lost: LostPackets,
     padding: Padding,
+    shares: Shares,
     published: Published,
     /// Whether the first call has begun the intervals of padding.
     initialised: bool,
     next_process: Time,
     sent: Time,
+    /// The bytes in the pacer's queue at the last regular update.
+    queued: DataSize,
     /// Whether one packet may leave although the window is full.
     keepalive: bool,
     decision: Decision,
@@ -68,10 +74,12 @@ impl Sender {
             flight: Flight::default(),
             lost: LostPackets::default(),
             padding: Padding::default(),
+            shares: Shares::default(),
             published: Published::default(),
             initialised: false,
             next_process: Time::ZERO,
             sent: Time::ZERO,
+            queued: DataSize::ZERO,
             keepalive: false,
             decision: Decision::new(bounds.clamp(setup.start)),
         };
@@ -92,8 +100,12 @@ impl Sender {
         match *event {
             Event::Sent(packet) => self.handle_sent(now, packet),
             Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
-            Event::Stream(stream) => self.padding.handle_stream(stream),
-            Event::StreamRemoved(stream) => self.padding.remove_stream(stream),
+            Event::Stream(stream) => self.handle_stream(stream),
+            Event::StreamRemoved(stream) => {
+                self.padding.remove_stream(stream);
+                self.shares.remove(stream);
+                self.decide();
+            }
             Event::Message(&Message::Remb(rate)) => {
                 self.remb = Some(rate);
                 self.handle_bounds();
@@ -121,13 +133,22 @@ impl Sender {
         }
     }
 
+    fn handle_stream(&mut self, stream: &StreamState) {
+        self.padding.handle_stream(stream);
+        if self.shares.handle_stream(stream) {
+            self.decide();
+        }
+    }
+
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         if feedback.packets.is_empty() {
             return;
         }
-        self.lost.forget(now, self.config.history);
-        let summary = ReportSummary::new(now, feedback, self.config.clock, &mut self.lost);
-        let arrived = feedback.packets.iter().filter(|packet| packet.arrival.is_some());
+        // A packet that leaves makes the sender forget those before.
+        let oldest = self.sent - self.config.history;
+        self.lost.forget(oldest);
+        let summary = ReportSummary::new(now, feedback, oldest, self.config.clock, &mut self.lost);
+        let arrived = feedback.packets.iter().filter(|packet| packet.arrival.is_some() && packet.sent >= oldest);
         self.flight.handle_report(arrived.map(|packet| packet.sequence).max(), feedback.after_highest);
         if let Some(summary) = summary {
             self.core.handle_report(now, &summary, self.flight.bytes());
@@ -151,6 +172,7 @@ impl Sender {
             return;
         }
         self.next_process = now + PROCESS_INTERVAL;
+        self.queued = self.padding.queued();
         let is_full = self.flight.bytes() >= self.core.send_window();
         self.keepalive = is_full && now - self.sent >= KEEPALIVE_INTERVAL;
         self.update(now);
@@ -161,7 +183,7 @@ impl Sender {
         let load = Load {
             in_flight: self.flight.bytes(),
             send_window: self.core.send_window(),
-            queued: self.padding.queued(),
+            queued: self.queued,
             pacing: self.core.pacing(),
         };
         let reduction = reduction(&load, &self.config);
@@ -191,23 +213,30 @@ impl Sender {
 
     /// Derives the decision from what was published and from the present maximum.
     fn decide(&mut self) {
-        let Published { target, reduction, padding, pacing, burst, window, .. } = self.published;
+        let Published { target, padding, pacing, burst, window, .. } = self.published;
         let target = self.bounds.clamp(target.min(self.core.target()));
-        let reduced = rate_with_drops(target, self.bounds.min, reduction);
+        self.shares.divide(target);
         let window = window.map(|window| self.flight.window_of_flow(window));
         let keepalive = self.flight.of_flow() + DataSize::from_bytes(1);
         self.decision = Decision {
             pacing: pacing.max(target),
             burst: burst.min(BURST_MAX / pacing.max(target)),
-            padding: padding.min(reduced),
+            padding: padding.min(target),
             window: window
                 .map(|window| Window::AfterHighest(if self.keepalive { window.max(keepalive) } else { window })),
-            ..Decision::new(reduced)
+            ..Decision::new(target)
         };
     }
 
     pub fn decision(&self) -> Decision {
         self.decision
+    }
+
+    /// Returns the rate of a stream whose encoder drops frames; `None` if none drops any.
+    pub fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        let reduction = self.published.reduction;
+        let (rate, least) = self.shares.with_min(stream)?;
+        drops_frames(reduction).then(|| rate_with_drops(rate, least, reduction))
     }
 
     /// Returns the time of the next regular update.

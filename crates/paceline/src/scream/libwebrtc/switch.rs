@@ -8,7 +8,7 @@ use crate::googcc::GoogCc;
 use crate::{Decision, Event, Feedback, GoogCcConfig, ProbeCluster, SendHalf, Setup, Signals};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use paceline_units::{Ecn, Rate, Time};
+use paceline_units::{Ecn, Rate, StreamId, Time};
 
 /// The controllers that get the events.
 #[derive(Clone, Debug)]
@@ -128,6 +128,13 @@ impl SendHalf for Switch {
             Controllers::GoogCc(googcc) | Controllers::Both(googcc, _) => googcc.decision(),
         };
         Decision { ecn: self.codepoint(), ..decision }
+    }
+
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        match &self.controllers {
+            Controllers::Scream(scream) => scream.stream_rate(stream),
+            Controllers::GoogCc(_) | Controllers::Both(..) => None,
+        }
     }
 
     /// What SCReAM would probe while GoogCC decides is dropped.
