@@ -26,8 +26,9 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Handles a packet that left. Packets that left too long ago are forgotten.
-    pub fn handle_sent(&mut self, now: Time, sequence: u64, size: DataSize, config: &ScreamLibwebrtcConfig) {
+    /// Handles a packet that left. Packets that left too long ago are forgotten; returns whether there were any.
+    pub fn handle_sent(&mut self, now: Time, sequence: u64, size: DataSize, config: &ScreamLibwebrtcConfig) -> bool {
+        let before = self.forgotten;
         while let Some(oldest) = self.packets.front() {
             if self.packets.len() < CAPACITY && now - oldest.sent <= config.history {
                 break;
@@ -38,6 +39,7 @@ impl Flight {
         }
         self.packets.push_back(Unreported { sequence, sent: now, size });
         self.bytes += size;
+        self.forgotten != before
     }
 
     /// Handles the highest packet of a report that arrived. `after_highest`: the bytes in flight as the flow counts them.
@@ -119,9 +121,9 @@ mod tests {
     fn old_packets_are_forgotten() {
         let mut flight = Flight::default();
         flight.handle_sent(Time::ZERO, 0, SIZE(1000), &CONFIG);
-        flight.handle_sent(Time::from_secs(60), 1, SIZE(100), &CONFIG);
+        assert!(!flight.handle_sent(Time::from_secs(60), 1, SIZE(100), &CONFIG));
         assert_eq!((flight.bytes(), flight.window_of_flow(SIZE(5000))), (SIZE(1100), SIZE(5000)));
-        flight.handle_sent(Time::from_millis(60_001), 2, SIZE(100), &CONFIG);
+        assert!(flight.handle_sent(Time::from_millis(60_001), 2, SIZE(100), &CONFIG));
         assert_eq!((flight.bytes(), flight.of_flow()), (SIZE(200), SIZE(1200)));
         assert_eq!(flight.window_of_flow(SIZE(5000)), SIZE(6000));
         flight.handle_report(Some(1), SIZE(100));

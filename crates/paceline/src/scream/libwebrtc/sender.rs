@@ -122,13 +122,13 @@ impl Sender {
 
     /// Handles a packet that left. It causes an update while there is too much in flight or too long a queue.
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.flight.handle_sent(now, packet.sequence, packet.size, &self.config);
+        let forgot = self.flight.handle_sent(now, packet.sequence, packet.size, &self.config);
         self.core.handle_sent(self.flight.bytes());
         self.sent = now;
-        let was_keepalive = core::mem::take(&mut self.keepalive);
+        let changes_window = core::mem::take(&mut self.keepalive) || forgot;
         if self.flight.bytes() > self.core.send_window() || self.core.is_delayed() {
             self.update(now);
-        } else if was_keepalive {
+        } else if changes_window {
             self.decide();
         }
     }
