@@ -264,3 +264,157 @@ impl Sender {
         self.published.padding
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SETUP, at, kbps};
+    use crate::{PacketReport, SentPacket};
+    use paceline_units::RemoteTime;
+
+    fn sender() -> Sender {
+        Sender::new(&Arc::new(ScreamLibwebrtcConfig::LIBWEBRTC), &SETUP)
+    }
+
+    fn on(sender: &mut Sender, ms: i64, event: Event<'_>) -> Decision {
+        sender.handle_event(at(ms), &event, &mut Signals::disabled());
+        sender.decision()
+    }
+
+    fn sent(sender: &mut Sender, ms: i64, sequence: u64, bytes: u64) -> Decision {
+        on(sender, ms, Event::Sent(&SentPacket::new(sequence, DataSize::from_bytes(bytes))))
+    }
+
+    fn stream(sender: &mut Sender, ms: i64, queued: u64) -> Decision {
+        let state = StreamState::new(StreamId(0), DataSize::from_bytes(queued)).with_max(kbps(2000));
+        on(sender, ms, Event::Stream(&state))
+    }
+
+    /// Reports a packet of 1200 B that was sent at `ms` and took 20 ms; `after` bytes left after it.
+    fn report(sender: &mut Sender, now: i64, sequence: u64, ms: i64, after: u64) -> Decision {
+        let size = DataSize::from_bytes(1200);
+        let packets = [PacketReport::new(sequence, at(ms), size, Some(RemoteTime::from_millis(ms + 20)))];
+        let after = DataSize::from_bytes(after);
+        on(sender, now, Event::Feedback(&Feedback::new(&packets, after, after)))
+    }
+
+    fn window(decision: Decision) -> u64 {
+        let Some(Window::AfterHighest(window)) = decision.window else { panic!("{decision:?}") };
+        window.as_bytes()
+    }
+
+    /// Three least windows, 1.1 times the start rate, large bursts; padding once there is a stream that can use more.
+    #[test]
+    fn first_decision_follows_from_the_start_rate() {
+        let mut sender = sender();
+        let decision = sender.decision();
+        assert_eq!((decision.target, decision.pacing, window(decision)), (kbps(300), kbps(330), 3000));
+        assert_eq!((decision.burst, decision.padding), (TimeDelta::from_millis(40), Rate::ZERO));
+        assert_eq!(stream(&mut sender, 0, 0).padding, Rate::ZERO, "until the next update");
+        assert_eq!(on(&mut sender, 25, Event::Timeout).padding, kbps(300));
+        assert_eq!(sender.poll_timeout(), at(50));
+        assert_eq!(on(&mut sender, 3000, Event::Timeout).padding, Rate::ZERO);
+    }
+
+    /// The reduction counts for a stream; the target stays.
+    #[test]
+    fn full_window_drops_every_second_frame() {
+        let mut sender = sender();
+        stream(&mut sender, 0, 0);
+        sent(&mut sender, 1, 0, 1500);
+        sent(&mut sender, 2, 1, 1500);
+        assert_eq!(sender.stream_rate(StreamId(0)), None);
+        let decision = sent(&mut sender, 3, 2, 1);
+        assert_eq!((decision.target, sender.stream_rate(StreamId(0))), (kbps(300), Some(kbps(150))));
+        assert_eq!(sender.stream_rate(StreamId(1)), None, "no such stream");
+        report(&mut sender, 50, 2, 3, 0);
+        assert_eq!(sender.stream_rate(StreamId(0)), None);
+    }
+
+    /// 330 kbit/s empty 12,375 B in 300 ms. The queue counts with a regular update.
+    #[test]
+    fn long_queue_in_the_pacer_drops_frames() {
+        let mut sender = sender();
+        on(&mut sender, 0, Event::Timeout);
+        stream(&mut sender, 1, 12_375);
+        assert_eq!(sender.stream_rate(StreamId(0)), None);
+        on(&mut sender, 24, Event::Timeout);
+        assert_eq!((sender.reduction(), sender.poll_timeout()), (0.0, at(25)), "not due");
+        on(&mut sender, 25, Event::Timeout);
+        assert_eq!((sender.reduction(), sender.stream_rate(StreamId(0))), (0.5, Some(kbps(150))));
+        // A change by no more than 0.1 is not published: 330 ms would be 0.575.
+        stream(&mut sender, 26, 13_612);
+        on(&mut sender, 50, Event::Timeout);
+        assert_eq!(sender.reduction(), 0.5);
+        stream(&mut sender, 51, 20_000);
+        on(&mut sender, 75, Event::Timeout);
+        assert!((sender.reduction() - 0.962).abs() < 0.001);
+        on(&mut sender, 76, Event::StreamRemoved(StreamId(0)));
+        assert_eq!(sender.stream_rate(StreamId(0)), None);
+        on(&mut sender, 100, Event::Timeout);
+        assert_eq!(sender.reduction(), 0.0);
+    }
+
+    #[test]
+    fn closed_window_opens_for_a_packet_each_half_second() {
+        let mut sender = sender();
+        sent(&mut sender, 0, 0, 2999);
+        assert_eq!(window(on(&mut sender, 500, Event::Timeout)), 3000, "the window is open");
+        sent(&mut sender, 501, 1, 1);
+        let windows = [525, 1000, 1025].map(|ms| window(on(&mut sender, ms, Event::Timeout)));
+        assert_eq!(windows, [3000, 3000, 3001]);
+        assert_eq!(window(sent(&mut sender, 1030, 2, 1000)), 3000);
+        assert_eq!(window(on(&mut sender, 1525, Event::Timeout)), 3000);
+        assert_eq!(window(on(&mut sender, 1550, Event::Timeout)), 4001);
+        assert!(window(report(&mut sender, 1560, 2, 1030, 0)) > 4001, "a report opens it");
+    }
+
+    /// Packets of more than 60 s ago do not fill the window, and reports on them do not count.
+    #[test]
+    fn forgotten_packets_neither_fill_the_window_nor_count() {
+        let mut sender = sender();
+        sent(&mut sender, 0, 0, 3000);
+        assert_eq!(window(sent(&mut sender, 60_001, 1, 100)), 6000);
+        let before = sender.decision();
+        report(&mut sender, 60_010, 0, 0, 100);
+        assert_eq!((sender.core.rtt.smoothed(), sender.decision().target), (TimeDelta::ZERO, before.target));
+        report(&mut sender, 60_050, 1, 60_001, 0);
+        assert_eq!(sender.core.rtt.smoothed(), TimeDelta::from_millis(49));
+        report(&mut sender, 60_060, 1, 1, 0);
+        let late = TimeDelta::from_micros((7 * 49_000 + 60_059_000) / 8);
+        assert_eq!(sender.core.rtt.smoothed(), late, "exactly 60 s count");
+    }
+
+    /// A lower maximum or estimate of the receiver applies at once, a higher one with the next report.
+    #[test]
+    fn limits_apply_to_the_target() {
+        let mut sender = sender();
+        assert_eq!(on(&mut sender, 0, Event::Message(&Message::Remb(kbps(200)))).target, kbps(200));
+        let bounds = Bounds::new(kbps(250), kbps(2000));
+        assert_eq!(on(&mut sender, 1, Event::Bounds(&bounds)).target, kbps(250), "the minimum takes precedence");
+        assert_eq!(on(&mut sender, 2, Event::Message(&Message::Remb(kbps(900)))).target, kbps(300));
+        assert_eq!(on(&mut sender, 3, Event::Bounds(&Bounds::new(kbps(30), kbps(100)))).target, kbps(100));
+        assert_eq!(report(&mut sender, 60, 0, 10, 0).target, kbps(100));
+        assert_eq!(on(&mut sender, 61, Event::Bounds(&SETUP.bounds())).target, kbps(100));
+        // 0.8 of 300 kbit/s: a segment is a large part of the window.
+        assert_eq!(report(&mut sender, 90, 1, 40, 0).target, kbps(240));
+        assert_eq!(on(&mut sender, 91, Event::Bounds(&bounds)).target, kbps(250), "the new minimum");
+    }
+
+    #[test]
+    fn bursts_are_short_after_a_reaction() {
+        let mut sender = sender();
+        report(&mut sender, 60, 0, 10, 0);
+        for n in 1..9 {
+            let (ms, size) = (60 + 50 * n, DataSize::from_bytes(1200));
+            let arrival = Some(RemoteTime::from_millis(ms + 200));
+            let packets = [PacketReport::new(n as u64, at(ms), size, arrival)];
+            on(&mut sender, ms + 250, Event::Feedback(&Feedback::new(&packets, size, size)));
+        }
+        let reacted = sender.core.window.reacted().unwrap();
+        assert_eq!(sender.decision().burst, TimeDelta::from_millis(10));
+        let calm = (reacted - Time::ZERO).as_nanos() / 1_000_000 + 15_000;
+        assert_eq!(on(&mut sender, calm, Event::Timeout).burst, TimeDelta::from_millis(10));
+        assert_eq!(on(&mut sender, calm + 25, Event::Timeout).burst, TimeDelta::from_millis(40));
+    }
+}
