@@ -125,7 +125,7 @@ pub use receiver::RtpArrival;
 pub use receiver::{FeedbackFormat, FeedbackFormats, Receiver};
 pub use registry::Registry;
 pub use report::{PacketArrival, Reception, Report};
-pub use scream::{ScreamConfig, v2::ScreamV2Config};
+pub use scream::{ScreamConfig, libwebrtc::ScreamLibwebrtcConfig, v2::ScreamV2Config};
 #[cfg(feature = "rtp")]
 pub use sender::ReportStatus;
 pub use sender::{

@@ -20,7 +20,7 @@ impl Registry {
             .chain(nada::rfc8698::entries())
             .chain(scream::v1::entries())
             .chain(scream::v2::entries())
-            .chain([drc::entry(), fixed::entry()])
+            .chain([scream::libwebrtc::entry(), drc::entry(), fixed::entry()])
             .for_each(|entry| registry.add(entry));
         registry
     }

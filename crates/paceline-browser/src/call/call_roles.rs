@@ -179,6 +179,7 @@ mod tests {
                 "scream-cpp",
                 "scream-v2",
                 "scream-v2-cpp",
+                "scream-libwebrtc",
                 "drc"
             ]
         );

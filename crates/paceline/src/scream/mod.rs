@@ -1,7 +1,9 @@
-//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`]. Version 2 is in [`v2`].
+//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`]. Version 2 is in [`v2`],
+//! and as libwebrtc has it in [`libwebrtc`].
 
 mod config;
 mod flight;
+pub mod libwebrtc;
 mod media_rate;
 mod missing;
 mod rates;

@@ -75,6 +75,18 @@ const PRINTED: &[(&str, &str)] = &[
         growth 0.05, alpha_start 0.1, reduce_jitter 1, reaction_ms 30.014, reorder_ms 30, divisor 1.1, rtt_extra_ms 1, \
         rtt_max_ms 200, adjust_gain 0.025, adjust_free 0.5, queue_max_ms 100, loss_threshold 0.01",
     ),
+    // libwebrtc f3ae3eb62e, scream_v2_parameters.cc, scream_network_controller.cc, congestion_control_feedback_generator.cc.
+    (
+        "scream-libwebrtc",
+        "mode 0, feedback_ms 25, feedback_longest_ms 250, clock_ms 1, history_ms 60e3, min_ref_wnd 1000, mss 1280, head_room 1.1, \
+        beta_loss 0.7, alpha_up 0.125, alpha_down 0.0078125, virtual_rtt_ms 25, lossy_rtts 3, lossless_rtts 2, rtt_gain 0.125, \
+        rtt_gain_in_alr 0.0078125, hold_gain 0.125, post_rtts 100, growth 0.02, inflection_factor 2, overhead_min 1.5, \
+        overhead_max 3, qdelay_target_ms 60, qdelay_gain 0.25, qdelay_min_ms 10, difference_ms 10, min_gain 0.03125, \
+        base_history 10, base_span_ms 60e3, drain_threshold_ms 5, drain_period_ms 20e3, drain_rtts 5, alr 1, alr_threshold 0.9, \
+        received_ms 100, pacing_factor 1.1, pacing_received 0.8, pacing_burst_ms 40, pacing_burst_after_ms 10, calm_ms 15e3, \
+        pushback_min_ms 100, pushback_max_ms 500, padding 1, padding_pause_ms 3e3, padding_ms 3e3, padding_calm_ms 1e3, \
+        probes_before_media 0, initial_probing_ms 6e3",
+    ),
     ("gcc-remb-2018", Y2018),
     ("gcc-remb-2018", "q_slope 1e-13, q_offset 1e-3, variance_min 1, window_ms 1000, remb_ms 200"),
     ("gcc-tfb", Y2018),

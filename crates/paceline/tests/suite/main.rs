@@ -6,6 +6,7 @@ mod constants;
 mod failures;
 mod network_changes;
 mod over_use;
+mod scream_libwebrtc;
 mod scream_v2_cpp;
 mod sender;
 mod snapshots;

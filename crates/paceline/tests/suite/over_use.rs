@@ -35,7 +35,8 @@ fn growing_queue_lowers_the_rate() {
         let least = growing.iter().map(|(_, rate)| rate.as_bps() / 1000).min().expect("rates");
         // NADA of RFC 8698 reduces the rate down to the minimum while the delay grows. The target of SCReAM version 2 is its
         // window over the round-trip time, and both change.
-        let to_minimum = entry.name().starts_with("scream-v2") || ["nada", "nada-sender"].contains(&entry.name());
+        let to_minimum = entry.name().starts_with("scream-v2")
+            || ["nada", "nada-sender", "scream-libwebrtc"].contains(&entry.name());
         // The queue of a second brings drc to the least part of the delivery rate, 0.3 of 702 kbit/s.
         let lowest = if to_minimum {
             50

@@ -153,7 +153,7 @@ fn controllers_need_what_the_guide_says() {
     for name in ["googcc", "googcc-2024", "gcc-tfb"] {
         assert_eq!(kinds[name], (true, false, None), "{name}");
     }
-    for name in ["drc", "nada-sender", "scream", "scream-cpp", "scream-v2", "scream-v2-cpp"] {
+    for name in ["drc", "nada-sender", "scream", "scream-cpp", "scream-v2", "scream-v2-cpp", "scream-libwebrtc"] {
         assert_eq!(kinds[name], (true, true, None), "{name}");
     }
     for name in ["gcc-2013", "gcc-2015", "gcc-dynamic-alpha", "gcc-draft-2015", "gcc-2016", "gcc-remb-2018"] {

@@ -23,7 +23,7 @@ mod pacing;
 mod reference_window;
 mod rtt;
 mod sender;
-mod shares;
+pub(super) mod shares;
 mod target_rate;
 
 #[cfg(feature = "unstable-internals")]

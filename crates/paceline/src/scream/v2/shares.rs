@@ -40,6 +40,12 @@ impl Shares {
         }
     }
 
+    /// Returns the share of a stream, also of the only one, and its least rate.
+    pub fn with_min(&self, stream: StreamId) -> Option<(Rate, Rate)> {
+        let share = self.streams.iter().find(|share| share.stream == stream)?;
+        Some((Rate::from_bps_f64(share.rate), Rate::from_bps_f64(share.min)))
+    }
+
     /// Removes a stream.
     pub fn remove(&mut self, stream: StreamId) {
         self.streams.retain(|share| share.stream != stream);
