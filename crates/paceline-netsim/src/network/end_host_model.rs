@@ -67,7 +67,12 @@ mod tests {
 
     fn host(jitter: i64, stall_every: Option<i64>, stall: i64) -> EndHost {
         let ms = TimeDelta::from_millis;
-        let plan = HostPlan { jitter: ms(jitter), stall_every: stall_every.map(ms), stall: ms(stall) };
+        let plan = HostPlan {
+            jitter: ms(jitter),
+            stall_every: stall_every.map(ms),
+            stall: ms(stall),
+            packet_time: TimeDelta::ZERO,
+        };
         EndHost::new(plan, RandomStreams::new(1).stream("host"))
     }
 
