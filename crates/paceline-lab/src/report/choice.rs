@@ -43,6 +43,9 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
     let plain = |text: &String| text.replace('`', "");
     let mut verdict = choice.verdict.iter().map(plain);
     let several = choice.paths.len() > 1;
+    // One legend for all tables: ties and other flows may be on one path alone.
+    let rankings = choice.paths.iter().map(|path| &path.table.ranking).chain([&choice.ranking]);
+    let legends = rankings.map(|ranking| ranking_text::legend(ranking));
     let page = Page {
         names: choice.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join(", "),
         version: env!("CARGO_PKG_VERSION"),
@@ -50,7 +53,7 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
         verdict: verdict.collect::<Vec<_>>().join(" "),
         picture: picture(choice),
         paths: choice.paths.iter().map(|path| PathView::of(path, several, metrics)).collect(),
-        legend: ranking_text::legend(&choice.ranking),
+        legend: legends.max_by_key(String::len).unwrap_or_default(),
         limits: choice.limits.iter().map(plain).collect(),
         command: &choice.command,
         size: if choice.paths.len() > 2 { "small" } else { "" },
@@ -182,6 +185,7 @@ mod tests {
         let runs: Vec<_> = paths.into_iter().map(run).collect();
         let choice = Choice { command: "paceline choose <x>".to_owned(), ..choose(&runs, &[], &registry) };
         let page = render(&choice, metrics::catalogue()).unwrap();
+        let (_, page) = page.split_once("<body>").unwrap();
         let count = |part: &str| page.matches(part).count();
         assert_eq!((count("<h1>"), count("<svg "), count("<table>"), count("<script")), (1, 1, 2, 0));
         // Three controllers, in the mean and on two paths.

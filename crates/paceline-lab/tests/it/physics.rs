@@ -6,6 +6,7 @@ use paceline_lab::metrics::FlowResult;
 use paceline_lab::run::RunResult;
 use paceline_netsim::records::{EventRecord, HalfName, PacketClass};
 use paceline_scenario::{Catalogue, Origin, Scenario};
+use paceline_units::Time;
 use std::collections::BTreeMap;
 
 /// One flow at a constant rate over 1 Mbit/s, 50 ms there and back.
@@ -170,7 +171,7 @@ fn host_jitter_and_stalls_apply_at_both_ends() {
 fn bursts_last_as_long_as_the_host_takes_for_their_packets() {
     let text = ONE.replace("\"fixed\"", "\"googcc\"").replace("config = { rate_bps = 500000 }\n", "");
     let of = |settings: &[&str]| {
-        let (mut last, mut gaps_us) = (None, Vec::new());
+        let (mut last, mut gaps_us) = (None::<Time>, Vec::new());
         let result = observe(&scenario(&text, settings), 1, |event| {
             if let EventRecord::Sent { at, packet } = event
                 && !packet.class.is_from_receiver()
