@@ -228,7 +228,7 @@ fn sensitivities_start_from_the_defaults() {
             constants += 1;
         }
     }
-    assert!((140..190).contains(&constants), "{constants}");
+    assert!((157..207).contains(&constants), "{constants}");
     // Every controller has one except for variants and the constant rate.
     let is_variant =
         |name: &str| ["gcc-2016-", "googcc-", "nada-", "scream-", "fixed"].iter().any(|of| name.starts_with(of));
