@@ -19,6 +19,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Series and tables", "tables.py", ["Series", "Table"]),
     ("Stored results", "results.py", ["load", "Results"]),
     ("Scenarios", "scenario.py", ["Scenario", "scenarios"]),
+    ("Choices", "choices.py", ["choose", "Choice"]),
     ("Suites", "suites.py", ["suite", "SuiteResult"]),
     ("Sweeps", "sweeps.py", ["sweep", "SweepFile", "SweepResult", "sweeps"]),
     (
