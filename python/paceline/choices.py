@@ -91,16 +91,17 @@ def choose(
     `paths` are presets, scenarios, or files of recorded traces; `trace` is a trace `[NAME=]FILE[,BACK]`, or a list of them. `video`, `use`
     and `duration` are those of the call over presets and traces. `controllers` are the candidates (default: those of `suite`, and drc). The other
     arguments are those of `compare`."""
-    traces = [trace] if isinstance(trace, str | Path) else list(trace)
+    traces = [str(one) for one in ([trace] if isinstance(trace, str | Path) else trace)]
     if not paths and not traces:
         raise ArgumentError('name a path: choose("dsl") or choose(trace="uplink.up")')
     chosen = [named(c) for c in controllers_of(controllers)] if controllers is not None else []
     names, own = [name for name, _ in chosen], [c for _, more in chosen for c in more]
     settings = [f"{key}={toml(value)}" for key, value in (set or {}).items()]
-    given = {"trace": [str(one) for one in traces], "video": video, "use": use, "duration": duration, "set": set}
-    given |= {"controllers": names, "seeds": seeds_of(seeds)}
+    numbers = seeds_of(seeds)
+    given: dict[str, Any] = {"trace": traces, "video": video, "use": use, "duration": duration, "set": set}
+    given |= {"controllers": names, "seeds": numbers}
     words = [repr(path) for path in paths] + [f"{key}={value!r}" for key, value in given.items() if value]
-    call = (list(paths), given["trace"], (video, use, duration), settings)
+    call = (list(paths), traces, (video, use, duration), settings)
     command = f"paceline.choose({', '.join(words)})"
-    data = _paceline.choose(call, names, given["seeds"], with_registered(own), command, progress_of(progress))
+    data = _paceline.choose(call, names, numbers, with_registered(own), command, progress_of(progress))
     return Choice(data)

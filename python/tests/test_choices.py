@@ -20,10 +20,15 @@ def test_one_path_is_ranked_as_by_compare():
 def test_several_paths(tmp_path):
     trace = tmp_path / "a.csv"
     trace.write_text("time_s,rate_mbps\n0,2\n5,0\n6,2\n20,2\n")
-    choice = paceline.choose("dsl", trace=trace, duration="20 s", controllers=["nada"], seeds=2, progress=lambda *_: None)
+    choice = paceline.choose(
+        "dsl", trace=trace, duration="20 s", controllers=["nada"], seeds=2, progress=lambda *_: None
+    )
     assert [(path["name"], path["gaps"]) for path in choice["paths"]] == [("a.csv", 1), ("dsl", 0)]
     frame = choice.to_pandas()
-    assert list(frame.path) == ["mean", "mean", "a.csv", "a.csv", "dsl", "dsl"] and set(frame.controller) == {"nada", "causal"}
+    assert list(frame.path) == ["mean", "mean", "a.csv", "a.csv", "dsl", "dsl"] and set(frame.controller) == {
+        "nada",
+        "causal",
+    }
     assert set(choice.rows["path"]) == {"a.csv", "dsl"}
     assert choice["command"] == (
         f"paceline.choose('dsl', trace=['{trace}'], duration='20 s', controllers=['nada'], seeds=[1, 2])"
