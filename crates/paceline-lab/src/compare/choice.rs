@@ -20,7 +20,7 @@ pub const RUNS: u32 = 10;
 pub struct Choice {
     /// What follows, in a few sentences.
     pub verdict: Vec<String>,
-    /// The candidates by their mean score over the paths, with the oracle `causal` as the best possible.
+    /// The candidates by their mean score over the paths, with the oracle `causal` for reference.
     pub ranking: Vec<RankedController>,
     /// The comparison on each path.
     pub paths: Vec<ChosenPath>,

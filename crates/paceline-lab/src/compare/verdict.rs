@@ -136,7 +136,10 @@ fn differences(tied: &[&Scored]) -> Option<String> {
     Some(text + ".")
 }
 
-/// States how many runs would tell the tied controllers from the first.
+/// The largest number of further runs that is worth a recommendation.
+const FURTHER_RUNS_MAX: u64 = 1000;
+
+/// States how many runs would distinguish the tied controllers from the first.
 fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     let judgements = || tied.iter().filter_map(|entry| Some(entry.difference?.judgement));
     if judgements().all(|judgement| judgement.verdict == Verdict::Fails) {
@@ -144,7 +147,7 @@ fn further_runs(tied: &[&RankedController], runs: usize) -> Option<String> {
     }
     let undecided = judgements().filter(|judgement| judgement.verdict == Verdict::Undecided);
     let further: Option<Vec<u64>> = undecided.map(|judgement| judgement.further_runs).collect();
-    Some(match further.and_then(|further| further.into_iter().max()) {
+    Some(match further.and_then(|further| further.into_iter().max()).filter(|further| *further <= FURTHER_RUNS_MAX) {
         Some(1) => format!("About 1 more run would decide: `--repeats {}`.", runs + 1),
         Some(further) => format!("About {further} more runs would decide: `--repeats {}`.", runs as u64 + further),
         None => "More runs would hardly distinguish them.".to_owned(),

@@ -160,8 +160,13 @@ fn target_falls_without_feedback_from_the_start() {
         assert_within(at(4000) / at(2900), 0.1, 0.81, name);
         assert_eq!(at(15_000), 50e3, "{name}");
         let sent = call.sent_bps(any_media, Time::from_secs(14), Time::from_secs(20));
-        // At least the source's minimum of 30 kbit/s with headers.
-        assert_within(sent, 30e3, 110e3, name);
+        if name == "scream-libwebrtc" {
+            // Its window stays closed without reports, as in libwebrtc: a packet of at most 1228 B each 500 ms.
+            assert_within(sent, 2e3, 20e3, name);
+        } else {
+            // At least the source's minimum of 30 kbit/s with headers.
+            assert_within(sent, 30e3, 110e3, name);
+        }
     }
 }
 

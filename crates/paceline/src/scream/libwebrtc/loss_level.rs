@@ -122,6 +122,7 @@ mod tests {
     #[test]
     fn late_arrivals_clear_the_level_once_none_is_missing() {
         assert_eq!(levels([(0, 2, 0), (10, 0, 1), (20, 0, 1), (50, 0, 0)]), [0.333_333, 0.333_333, 0.0, 0.0]);
+        assert_eq!(levels([(0, 0, 0), (10, 1, 0), (20, 0, 1), (50, 0, 0)]), [0.0; 4], "nor does its interval count");
         // The loss of the same report counts after the late arrival.
         assert_eq!(levels([(0, 1, 0), (10, 1, 1), (50, 0, 0)]), [0.333_333, 0.0, 0.333_333]);
     }
