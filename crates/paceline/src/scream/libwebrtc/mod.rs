@@ -9,7 +9,7 @@
 //! sent ───── Flight ── FlightMax ───────────────────────┘
 //! ```
 //!
-//! [`core`] has the order of the parts, [`sender`] their input and output, [`switch`] the modes of the field trial.
+//! `core.rs` has the order of the parts, `sender.rs` their input and output, `switch.rs` the modes of the field trial.
 //! `docs/algorithms/scream-libwebrtc.md` lists the differences to libwebrtc and to the draft.
 
 mod alpha;
