@@ -17,14 +17,20 @@ pub(super) fn gaps(plan: &Plan) -> usize {
     steps.iter().zip(ends).filter(|((from, rate), to)| *rate == Rate::ZERO && *to - *from > LEAST).count()
 }
 
+/// Returns a number of gaps as text, such as `7 gaps above 0.5 s`.
+pub(crate) fn count_text(gaps: usize) -> String {
+    match gaps {
+        0 => "no gap above 0.5 s".to_owned(),
+        1 => "1 gap above 0.5 s".to_owned(),
+        gaps => format!("{gaps} gaps above 0.5 s"),
+    }
+}
+
 /// Describes them; `None` if there are none.
 pub(super) fn sentence(plan: &Plan) -> Option<String> {
     let seconds = plan.duration.as_secs_f64();
-    match gaps(plan) {
-        0 => None,
-        1 => Some(format!("The path has 1 gap above 0.5 s in {seconds:.0} s.")),
-        gaps => Some(format!("The path has {gaps} gaps above 0.5 s in {seconds:.0} s.")),
-    }
+    let gaps = gaps(plan);
+    (gaps > 0).then(|| format!("The path has {} in {seconds:.0} s.", count_text(gaps)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 #[cfg(feature = "storage")]
 mod choice;
-mod gaps;
+pub(crate) mod gaps;
 mod ranking;
 mod scores;
 mod table;

@@ -7,6 +7,7 @@ use super::error::ReportError;
 use super::page::{STYLE, write_page};
 use super::policy::policy;
 use super::ranking_text;
+use crate::compare::gaps::count_text;
 use crate::compare::{Choice, ChosenPath};
 use crate::results::{RankedController, Role};
 use askama::Template;
@@ -109,11 +110,7 @@ impl PathView {
                 line.push(value.map_or("–".to_owned(), |value| kind.digits(value.mean)));
             }
         }
-        let gaps = match path.gaps {
-            0 => "no gap above 0.5 s".to_owned(),
-            1 => "1 gap above 0.5 s".to_owned(),
-            gaps => format!("{gaps} gaps above 0.5 s"),
-        };
+        let gaps = count_text(path.gaps);
         let runs = match table.seeds.len() {
             1 => "1 run".to_owned(),
             runs => format!("{runs} runs"),

@@ -133,6 +133,7 @@ count of zero | 17 | count = 0 | 17 | 0 | count must be 1 to | one
 start spread longer than the flow | 17 | start_spread = "61 s" | 17 | "61 s" | after it stops | 60 s
 unknown congestion control | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎congestion = "cubik"⏎[[flow]] | 17 | "cubik" | no congestion control `cubik` | did you mean `cubic`
 unknown profile | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎profile = "bsd"⏎[[flow]] | 17 | "bsd" | no TCP profile `bsd` | `linux`
+packet time of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎host = { packet_time = "80 us" }⏎[[flow]] | 17 | "80 us" | only hosts of media flows | leave it out
 segment of zero | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "0 B"⏎[[flow]] | 17 | "0 B" | 100 to 1460 bytes | 1448
 segment above the MTU | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "1460 B"⏎[[flow]] | 17 | "1460 B" | `t` has packets of 1512 B, but the MTU of its hop `forward` is 1500 B | segment = "1448 B"
 window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window = "1448 B"⏎[[flow]] | 17 | "1448 B" | two segments | leave the key out
@@ -177,6 +178,7 @@ availability that begins late | 18 | available = [["5s", false]] | 18 | [["5s", 
 availability of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎available = [["0s", true]]⏎[[flow]] | 17 | available | has no `available` | media
 REMBs out of order | 18 | remb = [["5s", "1Mbps"], ["5s", "2Mbps"]] | 18 | [["5s", "1Mbps"], ["5s", "2Mbps"]] | times must increase | ["40s", "100 Mbps"]
 feedback interval of zero | 18 | feedback_interval = "0s" | 18 | "0s" | must be > 0 | leave
+host that is too slow | 18 | host = { packet_time = "20 ms" } | 18 | "20 ms" | at most 10 ms | such as "80 us"
 RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | leave
 "#;
 

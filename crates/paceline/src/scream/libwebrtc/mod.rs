@@ -1,7 +1,7 @@
 //! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`), one part in each file.
 //!
 //! ```text
-//! feedback ── ReportSummary ─┬─ QueueDelay (BaseDelay) ─┬─▶ ReferenceWindow ─┬─▶ send window ─┬─▶ push-back ─▶ target
+//! feedback ── ReportSummary ─┬─ QueueDelay (BaseDelay) ─┬─▶ ReferenceWindow ─┬─▶ send window ─┬─▶ push-back ─▶ streams
 //!                            ├─ L4sAlpha ───────────────┤     (growth)       │                │
 //!                            ├─ LossLevel ──────────────┤                    └─▶ TargetRate ──┴─▶ pacing, Padding
 //!                            ├─ VirtualRtt ─────────────┤                         (drain)

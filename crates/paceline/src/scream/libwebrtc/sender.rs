@@ -24,7 +24,7 @@ const KEEPALIVE_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 /// The largest burst (`kMaxBurstSize`, `pacing_controller.cc`).
 const BURST_MAX: DataSize = DataSize::from_bytes(63_000);
 
-/// What the encoder was told last, and what the pacer was.
+/// The values that encoder and pacer received last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Published {
     target: Rate,
@@ -162,9 +162,13 @@ impl Sender {
 
     /// A lower maximum applies at once, other limits with the next report. The decision stays within the flow's limits.
     fn handle_bounds(&mut self) {
-        let max = self.remb.map_or(self.bounds.max, |remb| remb.min(self.bounds.max));
-        self.core.set_bounds(Bounds::new(self.bounds.min, max), self.start);
+        self.core.set_bounds(Bounds::new(self.bounds.min, self.max()), self.start);
         self.decide();
+    }
+
+    /// Returns the largest target: that of the bounds, or a lower REMB.
+    fn max(&self) -> Rate {
+        self.remb.map_or(self.bounds.max, |remb| remb.min(self.bounds.max))
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -192,9 +196,8 @@ impl Sender {
         if is_changed || (reduction - before).abs() > REDUCTION_STEP {
             self.publish_target(reduction);
         }
-        let max = self.remb.map_or(self.bounds.max, |remb| remb.min(self.bounds.max));
         let decreased = self.core.window.decreased();
-        let padding = self.padding.rate(now, self.core.target(), max, decreased, &self.config);
+        let padding = self.padding.rate(now, self.core.target(), self.max(), decreased, &self.config);
         self.publish_pacing(now, padding);
         self.decide();
     }
