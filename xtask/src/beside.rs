@@ -1,4 +1,5 @@
-//! `cargo xtask beside`: calls with Chromium's own controller and with `googcc` on the same links, and their comparison.
+//! `cargo xtask beside`: the same links with Chromium's own controller, with `googcc` over UDP, and with `googcc` in the
+//! simulator.
 
 use crate::steps::{Problem, command, need, program, root, run, shown, target};
 use std::fs;
@@ -7,7 +8,8 @@ use std::process::Stdio;
 
 /// The cases of `real/chromium` by their label, and the scenario with a CUBIC flow.
 const CASES: [&str; 8] = ["1Mbps", "2.5Mbps", "5Mbps", "step", "loss", "rtt-20ms", "rtt-200ms", "cubic"];
-const CONTROLLERS: [&str; 2] = ["chromium", "googcc"];
+/// The senders as their folders name them; those before the simulator are controllers of calls.
+const SENDERS: [&str; 3] = ["chromium", "googcc", "simulator"];
 const SEEDS: u64 = 3;
 
 /// Makes every call that the folder lacks, one after the other, and writes the table and the figures.
@@ -21,32 +23,35 @@ pub fn beside(arguments: &[String]) -> Result<(), Problem> {
     run(command("cargo build --release -p paceline-cli --features browser"))?;
     for seed in 1..=SEEDS {
         for case in CASES {
-            for controller in CONTROLLERS {
-                call(&runs.join(case).join(format!("{controller}-{seed}")), case, controller, seed)?;
+            for sender in SENDERS {
+                call(&runs.join(case).join(format!("{sender}-{seed}")), case, sender, seed)?;
             }
         }
     }
     let figures = root().join("docs/figures/googcc-chromium");
     fs::create_dir_all(&figures).map_err(|error| format!("{}: {error}", figures.display()))?;
     let mut table = command("cargo run --release -p paceline-lab --example beside --");
-    table.arg(&runs).arg(&figures).args(CONTROLLERS);
+    table.arg(&runs).arg(&figures).args(SENDERS);
     Ok(run(table)?)
 }
 
 /// Makes a call into this folder, unless it is there. A folder without results is from an interrupted run.
-fn call(folder: &Path, case: &str, controller: &str, seed: u64) -> Result<(), String> {
+fn call(folder: &Path, case: &str, sender: &str, seed: u64) -> Result<(), String> {
     if folder.join("results").is_dir() {
         return Ok(());
     }
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let which = match case {
-        "cubic" => "call real/chromium-cubic".to_owned(),
-        case => format!("call real/chromium --case link={case}"),
+    let scenario = match case {
+        "cubic" => "real/chromium-cubic".to_owned(),
+        case => format!("real/chromium --case link={case}"),
     };
-    let mut call =
-        program(target().join("release/paceline"), &format!("{which} --controllers {controller} --seed {seed}"));
+    let arguments = match sender {
+        "simulator" => format!("run {scenario} --repeats 1 --seed {seed}"),
+        controller => format!("call {scenario} --controllers {controller} --seed {seed}"),
+    };
+    let mut call = program(target().join("release/paceline"), &arguments);
     call.arg("--out").arg(folder).stdout(Stdio::null());
     eprintln!("\n==> {}", shown(&call));
     let status = call.status().map_err(|error| format!("`{}` did not start: {error}", shown(&call)))?;

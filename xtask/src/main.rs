@@ -59,7 +59,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "beside",
-        help: "calls of Chromium and of googcc on the same links into [folder], their table and figures; resumes (needs root and chromium)",
+        help: "the same links with Chromium, googcc over UDP and googcc in the simulator into [folder]: table and figures; resumes (needs root and chromium)",
         run: beside::beside,
     },
     Task {
@@ -144,7 +144,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "docs",
-        help: "check the links of the docs, run their commands and compare the output",
+        help: "check the links of the docs, run their commands and compare the output (--accept: write the output into the pages)",
         run: docs::docs,
     },
     Task {

@@ -1,10 +1,10 @@
-//! Two controllers on the same links: a table of their calls, and a page for each case with the rates of both.
+//! Several senders on the same links: a table of their calls, and a figure for each case with the rates of all.
 //!
 //! ```console
-//! cargo run --release -p paceline-lab --example beside -- RUNS FIGURES chromium googcc
+//! cargo run --release -p paceline-lab --example beside -- RUNS FIGURES chromium googcc simulator
 //! ```
 //!
-//! `RUNS` contains `CASE/CONTROLLER-SEED`, as `cargo xtask beside` writes it. The first controller is the reference.
+//! `RUNS` contains `CASE/SENDER-SEED`, as `cargo xtask beside` writes it. The first sender is the reference.
 
 use paceline_lab::report::read::{Event, Results, Run};
 use std::error::Error;
@@ -14,22 +14,24 @@ use std::path::Path;
 
 /// Length of a bin of a figure, s.
 const BIN_S: f64 = 0.5;
+/// Utilisation and queue are those from this time on, s; the start has a column of its own.
+const FROM_S: f64 = 10.0;
 /// Utilisations agree within this many points.
-const WITHIN_POINTS: f64 = 5.0;
-/// The 95th percentiles of the queue agree within this time, ms, or within this share of the reference.
-const WITHIN_MS: f64 = 30.0;
-const WITHIN_SHARE: f64 = 0.25;
+const WITHIN_POINTS: f64 = 3.0;
+/// The 95th percentiles of the queue agree within this time, ms.
+const WITHIN_MS: f64 = 20.0;
 
 /// A start is over when the packets of one second fill this share of the link; in steps of this time, s.
 const START_SHARE: f64 = 0.9;
 const STEP_S: f64 = 0.1;
 
-const COLORS: [&str; 2] = ["#3b6fb6", "#d1622b"];
+const COLORS: [&str; 3] = ["#3b6fb6", "#d1622b", "#4a8f3c"];
 
 /// The figures of a call.
 struct Call {
-    /// Received share of the capacity, %.
+    /// Received share of the capacity from [`FROM_S`] on, %.
     used: f64,
+    /// 95th percentile of the waits in the queue from then on, ms.
     queue_p95_ms: f64,
     /// The time at which the start is over, s; `None` for never.
     start_s: Option<f64>,
@@ -41,39 +43,42 @@ struct Call {
     duration_s: f64,
 }
 
+const USAGE: &str = "takes RUNS FIGURES REFERENCE OTHER [OTHER]";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [runs, figures, first, second] = args.as_slice() else {
-        return Err("takes RUNS FIGURES REFERENCE OTHER".into());
-    };
-    let controllers = [first.as_str(), second.as_str()];
+    let [runs, figures, senders @ ..] = args.as_slice() else { return Err(USAGE.into()) };
+    if !(2..=COLORS.len()).contains(&senders.len()) {
+        return Err(USAGE.into());
+    }
     let mut cases: Vec<_> = fs::read_dir(runs)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     cases.retain(|case| case.is_dir());
     cases.sort();
+    let names = senders.join(" | ");
     println!(
-        "| link | utilisation: {first} | {second} | points | queue, p95: {first} | {second} | ms | start: {first} | {second} | n |"
+        "| link | utilisation from {FROM_S} s, %: {names} | queue from {FROM_S} s, p95, ms: {names} | start, s: {names} |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    println!("|---{}|", "|---:".repeat(3 * senders.len()));
     for case in cases {
         let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let calls = [calls(&case, controllers[0])?, calls(&case, controllers[1])?];
+        let calls: Vec<_> = senders.iter().map(|sender| calls(&case, sender)).collect::<Result<_, _>>()?;
         if calls.iter().any(Vec::is_empty) {
-            eprintln!("{name}: no run of one of the controllers");
+            eprintln!("{name}: no run of one of the senders");
             continue;
         }
         println!("{}", row(&name, &calls));
-        fs::write(Path::new(figures).join(format!("{name}.svg")), page(&name, controllers, &calls))?;
+        fs::write(Path::new(figures).join(format!("{name}.svg")), page(&name, senders, &calls))?;
     }
     Ok(())
 }
 
-/// Reads the calls of a controller in the folder of a case.
-fn calls(case: &Path, controller: &str) -> Result<Vec<Call>, Box<dyn Error>> {
+/// Reads the calls of a sender in the folder of a case.
+fn calls(case: &Path, sender: &str) -> Result<Vec<Call>, Box<dyn Error>> {
     let mut folders: Vec<_> = fs::read_dir(case)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     folders.sort();
     let is_of = |folder: &Path| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.rsplit_once('-').is_some_and(|(of, seed)| of == controller && seed.parse::<u64>().is_ok())
+        name.rsplit_once('-').is_some_and(|(of, seed)| of == sender && seed.parse::<u64>().is_ok())
     };
     let mut all = Vec::new();
     for folder in folders.iter().filter(|folder| is_of(folder) && folder.join("results").is_dir()) {
@@ -85,30 +90,40 @@ fn calls(case: &Path, controller: &str) -> Result<Vec<Call>, Box<dyn Error>> {
 }
 
 fn call(run: &Run) -> Result<Call, Box<dyn Error>> {
-    let number = |value: &serde_json::Value| value.as_f64().ok_or("a number is missing in the result");
-    let flow = &run.result["flows"][0];
-    let used = 100.0 * number(&flow["received_bytes"])? / number(&flow["capacity_bytes"])?;
-    let queue_p95_ms = number(&run.result["links"][0]["queue_ms"]["p95"])?;
     let duration_s = run.duration_s();
     let bins = (duration_s / BIN_S).ceil() as usize;
     let mut steps = vec![0.0; (duration_s / STEP_S).ceil() as usize];
     let (mut rate, mut queue) = (vec![0.0; bins], vec![0.0f64; bins]);
+    let (mut received_bits, mut waits_ms) = (0.0, Vec::new());
     run.tables().packets(|rows| {
         for row in rows {
             let bin = ((row.time_ns as f64 * 1e-9 / BIN_S) as usize).min(bins - 1);
+            let is_counted = row.time_ns as f64 >= FROM_S * 1e9;
             match row.event {
                 Event::Arrived { .. } if row.is_forward && row.flow == 0 => {
-                    rate[bin] += f64::from(row.size_bytes) * 8e-6 / BIN_S;
+                    let bits = f64::from(row.size_bytes) * 8.0;
+                    rate[bin] += bits * 1e-6 / BIN_S;
+                    received_bits += if is_counted { bits } else { 0.0 };
                     let step = ((row.time_ns as f64 * 1e-9 / STEP_S) as usize).min(steps.len() - 1);
-                    steps[step] += f64::from(row.size_bytes) * 8.0;
+                    steps[step] += bits;
                 }
-                Event::Crossed { hop: 0, waited_ns, .. } => queue[bin] = queue[bin].max(waited_ns as f64 * 1e-6),
+                Event::Crossed { hop: 0, waited_ns, .. } => {
+                    let wait_ms = waited_ns as f64 * 1e-6;
+                    queue[bin] = queue[bin].max(wait_ms);
+                    waits_ms.extend(is_counted.then_some(wait_ms));
+                }
                 _ => {}
             }
         }
     })?;
     let description = run.description().ok_or("a folder of an older version")?;
     let capacity = description.hops[0].capacity.clone().unwrap_or_default();
+    let until = |place: usize| capacity.get(place + 1).map_or(duration_s, |(next, _)| *next);
+    let bits_of = |(place, (from, bps)): (usize, &(f64, f64))| bps * (until(place) - from.max(FROM_S)).max(0.0);
+    let used = 100.0 * received_bits / capacity.iter().enumerate().map(bits_of).sum::<f64>();
+    waits_ms.sort_by(f64::total_cmp);
+    let place = (waits_ms.len() as f64 * 0.95).ceil() as usize;
+    let queue_p95_ms = *place.checked_sub(1).and_then(|place| waits_ms.get(place)).ok_or("no packet was counted")?;
     let goal = START_SHARE * capacity.first().map_or(f64::INFINITY, |(_, bps)| *bps);
     let second = (1.0 / STEP_S).round() as usize;
     let start = steps.windows(second).position(|bits| bits.iter().sum::<f64>() >= goal);
@@ -122,33 +137,23 @@ fn starts(calls: &[Call]) -> String {
     times.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns mean, smallest and largest value as text, and the mean.
-fn summary(calls: &[Call], digits: usize, value: fn(&Call) -> f64) -> (String, f64) {
-    let values: Vec<f64> = calls.iter().map(value).collect();
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let low = values.iter().copied().fold(f64::MAX, f64::min);
-    let high = values.iter().copied().fold(f64::MIN, f64::max);
-    (format!("{mean:.digits$} ({low:.digits$} to {high:.digits$})"), mean)
+/// Returns mean, smallest and largest value of each sender as cells; a mean further from the reference's is marked.
+fn cells(calls: &[Vec<Call>], digits: usize, within: f64, value: fn(&Call) -> f64) -> String {
+    let mean = |calls: &[Call]| calls.iter().map(value).sum::<f64>() / calls.len() as f64;
+    let cells = calls.iter().map(|of| {
+        let low = of.iter().map(value).fold(f64::MAX, f64::min);
+        let high = of.iter().map(value).fold(f64::MIN, f64::max);
+        let mark = if (mean(of) - mean(&calls[0])).abs() > within { ", **outside**" } else { "" };
+        format!("{:.digits$} ({low:.digits$} to {high:.digits$}){mark}", mean(of))
+    });
+    cells.collect::<Vec<_>>().join(" | ")
 }
 
-fn row(name: &str, calls: &[Vec<Call>; 2]) -> String {
-    let [used, other_used] = [0, 1].map(|of| summary(&calls[of], 1, |call| call.used));
-    let [queue, other_queue] = [0, 1].map(|of| summary(&calls[of], 0, |call| call.queue_p95_ms));
-    let (points, ms) = (other_used.1 - used.1, other_queue.1 - queue.1);
-    let mark = |outside: bool| if outside { " outside" } else { "" };
-    format!(
-        "| {name} | {} % | {} % | {points:+.1}{} | {} ms | {} ms | {ms:+.0}{} | {} s | {} s | {}, {} |",
-        used.0,
-        other_used.0,
-        mark(points.abs() > WITHIN_POINTS),
-        queue.0,
-        other_queue.0,
-        mark(ms.abs() > WITHIN_MS.max(WITHIN_SHARE * queue.1)),
-        starts(&calls[0]),
-        starts(&calls[1]),
-        calls[0].len(),
-        calls[1].len()
-    )
+fn row(name: &str, calls: &[Vec<Call>]) -> String {
+    let used = cells(calls, 1, WITHIN_POINTS, |call| call.used);
+    let queue = cells(calls, 0, WITHIN_MS, |call| call.queue_p95_ms);
+    let starts: Vec<String> = calls.iter().map(|of| starts(of)).collect();
+    format!("| {name} | {used} | {queue} | {} |", starts.join(" | "))
 }
 
 /// A panel of a page: its place, its axis, and the values of a call.
@@ -171,7 +176,7 @@ impl Panel {
 }
 
 /// Returns the page of a case as SVG: received rates above, the longest wait in the queue below. Thin lines are single calls.
-fn page(name: &str, controllers: [&str; 2], calls: &[Vec<Call>; 2]) -> String {
+fn page(name: &str, senders: &[String], calls: &[Vec<Call>]) -> String {
     let duration = calls[0][0].duration_s;
     let capacity = &calls[0][0].capacity;
     let most = capacity.iter().map(|(_, bps)| bps * 1e-6).fold(0.0, f64::max);
@@ -203,24 +208,23 @@ fn page(name: &str, controllers: [&str; 2], calls: &[Vec<Call>; 2]) -> String {
     ];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 840 530\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"840\" height=\"530\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"15\">link {name}: means of {} and {} calls in bins of {BIN_S} s</text>\n",
-        calls[0].len(),
-        calls[1].len()
+         <rect width=\"840\" height=\"530\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"15\">link {name}: means of {} calls in bins of {BIN_S} s</text>\n",
+        calls.iter().map(|of| of.len().to_string()).collect::<Vec<_>>().join(", ")
     );
-    for (index, controller) in controllers.iter().enumerate() {
+    for (index, sender) in senders.iter().enumerate() {
         let at = LEFT + 110.0 * index as f64;
         let color = COLORS[index];
         let _ = writeln!(
             svg,
-            "<path d=\"M{at} 38h22\" stroke=\"{color}\" stroke-width=\"2.5\"/><text x=\"{}\" y=\"42\">{controller}</text>",
+            "<path d=\"M{at} 38h22\" stroke=\"{color}\" stroke-width=\"2.5\"/><text x=\"{}\" y=\"42\">{sender}</text>",
             at + 28.0
         );
     }
     let _ = writeln!(
         svg,
         "<path d=\"M{0} 38h22\" stroke=\"#444\" stroke-dasharray=\"5 3\"/><text x=\"{1}\" y=\"42\">capacity</text>",
-        LEFT + 220.0,
-        LEFT + 248.0
+        LEFT + 110.0 * senders.len() as f64,
+        LEFT + 110.0 * senders.len() as f64 + 28.0
     );
     for panel in &panels {
         axes(&mut svg, panel, duration, x);

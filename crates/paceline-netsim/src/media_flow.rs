@@ -398,7 +398,7 @@ impl PreparedFlow {
             streams: configs,
             start,
             packet_size: media.packet_size,
-            packet_time: plan.host.map_or(TimeDelta::ZERO, |host| host.packet_time),
+            packet_time: plan.host.unwrap_or_default().packet_time,
             rtcp,
             pacer_limit: media.pacer_limit,
             retransmit: media.retransmit,

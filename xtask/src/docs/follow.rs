@@ -15,18 +15,19 @@ use std::process::{Command, Stdio};
 /// Commands of a build with features, which the profile `release` lacks.
 const WITH_FEATURES: [&str; 4] = ["paceline call ", "paceline link ", "paceline recv ", "paceline send "];
 
-/// Returns all errors.
-pub fn find_errors(pages: &[Page]) -> Result<Vec<String>, String> {
+/// Returns all errors. If `is_accepted`, outputs that differ are rewritten where their lines can be recognized.
+pub fn find_errors(pages: &[Page], is_accepted: bool) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.blocks.iter().any(|b| b.language == "sh")) {
         let mut blocks = page.blocks.iter().filter(|b| b.language == "sh");
         let needs_features = blocks.any(|block| WITH_FEATURES.iter().any(|command| block.text.contains(command)));
-        wrong.extend(follow(page, &target().join(if needs_features { "debug" } else { "release" }))?);
+        let folder = target().join(if needs_features { "debug" } else { "release" });
+        wrong.extend(follow(page, &folder, is_accepted)?);
     }
     Ok(wrong)
 }
 
-fn follow(page: &Page, folder: &Path) -> Result<Vec<String>, String> {
+fn follow(page: &Page, folder: &Path, is_accepted: bool) -> Result<Vec<String>, String> {
     eprintln!("\n==> following {}", page.path.display());
     let scratch = target().join("docs").join(page.path.with_extension(""));
     let (work, out) = (scratch.join("work"), scratch.join("out"));
@@ -54,9 +55,62 @@ fn follow(page: &Page, folder: &Path) -> Result<Vec<String>, String> {
             wrong.push(format!("{}: ended with {status}:\n{}{printed}", page.place(block.line), block.text));
         }
         let shown = page.blocks.get(number + 1).filter(|next| next.language == "text" && !last);
-        wrong.extend(shown.and_then(|shown| difference(page, shown, &printed)));
+        let Some((shown, difference)) = shown.and_then(|shown| Some((shown, difference(page, shown, &printed)?)))
+        else {
+            continue;
+        };
+        match accepted(&shown.text, &printed).filter(|_| is_accepted) {
+            Some(text) => rewrite(page, shown, &text)?,
+            None => wrong.push(difference),
+        }
     }
     Ok(wrong)
+}
+
+/// Writes this text in place of a block of a page of the repository. It has as many lines, so other blocks keep their place.
+fn rewrite(page: &Page, shown: &Block, text: &str) -> Result<(), String> {
+    let path = root().join(&page.path);
+    let problem = |error: std::io::Error| format!("{}: {error}", path.display());
+    let page_text = fs::read_to_string(&path).map_err(problem)?;
+    let mut lines: Vec<&str> = page_text.lines().collect();
+    let length = shown.text.lines().count();
+    lines.splice(shown.line..shown.line + length, text.lines());
+    eprintln!("accepted: {}", page.place(shown.line));
+    fs::write(&path, lines.join("\n") + "\n").map_err(problem)
+}
+
+/// Returns the block with what is printed now: each group of lines, between two `…`, is that of the output which has most lines of
+/// the same form, and at least half of them.
+fn accepted(shown: &str, printed: &str) -> Option<String> {
+    let (shown, printed): (Vec<_>, Vec<_>) = (shown.trim_end().lines().collect(), printed.trim_end().lines().collect());
+    let mut from = 0;
+    let mut accepted = Vec::new();
+    for group in shown.split(|line| line.trim() == "…") {
+        let equal = |at: usize| {
+            printed[at..].iter().zip(group).filter(|(new, old)| form_of_line(new) == form_of_line(old)).count()
+        };
+        let last = printed.len().checked_sub(group.len())?;
+        let at = (from..=last).max_by_key(|at| (equal(*at), std::cmp::Reverse(*at)))?;
+        if equal(at) * 2 < group.len() {
+            return None;
+        }
+        from = at + group.len();
+        accepted.push(printed[at..from].iter().map(|line| line.trim_end()).collect::<Vec<_>>());
+    }
+    Some(accepted.join(&"…").join("\n"))
+}
+
+/// Returns a line with numbers as `0` and without blanks.
+fn form_of_line(line: &str) -> String {
+    let mut form = String::new();
+    for c in line.chars().filter(|c| !c.is_whitespace()) {
+        match c {
+            '0'..='9' | '.' | '−' | '-' if form.ends_with('0') => {}
+            '0'..='9' => form.push('0'),
+            _ => form.push(c),
+        }
+    }
+    form
 }
 
 /// Returns the script of a page. Each block prints to a file of its own and creates another file at its end.
@@ -146,6 +200,19 @@ mod tests {
         }
     }
 
+    /// Groups keep their order and their `…`; what has no line of the same form is not accepted.
+    #[test]
+    fn outputs_are_accepted_by_the_form_of_their_lines() {
+        let printed = "title\nrate  1.25 Mbit/s\nqueue 31 ms\nrate  0.5 Mbit/s\nend";
+        assert_eq!(
+            accepted("title\n…\nqueue 8 ms\nrate 12 Mbit/s\n", printed).unwrap(),
+            "title\n…\nqueue 31 ms\nrate  0.5 Mbit/s"
+        );
+        assert_eq!(accepted("rate 3 Mbit/s", printed).unwrap(), "rate  1.25 Mbit/s", "the first of equal ones");
+        assert_eq!(accepted("end\n…\ntitle", printed), None, "in order");
+        assert_eq!(accepted("loss 3 %", printed), None);
+    }
+
     #[test]
     fn page_runs_to_its_end_or_to_the_first_failure() {
         let text = |last: &str| {
@@ -155,7 +222,7 @@ mod tests {
         };
         let follow = |last: &str| {
             let page = Page::parse(format!("test-{}.md", last.len()).into(), &text(last));
-            follow(&page, Path::new("")).unwrap()
+            follow(&page, Path::new(""), false).unwrap()
         };
         assert_eq!(follow("true"), Vec::<String>::new());
         let [failed] = &follow("ls no-such-file-here")[..] else { panic!("expected one error") };

@@ -6,32 +6,42 @@
 //! | `sh` | all blocks of a page run in order and must succeed |
 //! | `text` after `sh` | is the output of the block; a line `…` stands for any lines |
 //! | `console` | is not run; every `paceline` and `cargo xtask` command in it must exist |
+//!
+//! With `--accept` the `text` blocks are rewritten with what is printed.
 
 mod commands;
 mod follow;
 mod links;
 mod pages;
 
-use crate::steps::{Problem, command, no_arguments, run, target};
+use crate::steps::{Problem, command, run, target};
 use crate::{book, reference};
 use pages::Page;
 
-/// Checks every page.
+/// Checks every page, or rewrites the outputs in them.
 pub fn docs(arguments: &[String]) -> Result<(), Problem> {
-    no_arguments(arguments)?;
+    let is_accepted = match arguments {
+        [] => false,
+        [flag] if flag == "--accept" => true,
+        _ => return Err(Problem::Usage("takes `--accept` or nothing".into())),
+    };
     reference::paceline()?;
-    check()
+    check_pages(is_accepted)
 }
 
 /// Checks every page with the command that was built for the tests, and runs the blocks with the faster one of the profile `release`.
 pub fn check() -> Result<(), Problem> {
+    check_pages(false)
+}
+
+fn check_pages(is_accepted: bool) -> Result<(), Problem> {
     run(command("cargo build --quiet --release"))?;
     let paceline = target().join("debug");
     let book = book::pages(&paceline.join("paceline"))?;
     let pages = Page::all(&book)?;
     let mut wrong = links::find_errors(&pages, &book)?;
     wrong.extend(commands::find_errors(&pages, &paceline));
-    wrong.extend(follow::find_errors(&pages)?);
+    wrong.extend(follow::find_errors(&pages, is_accepted)?);
     if wrong.is_empty() {
         eprintln!("\n{} pages checked", pages.len());
         return Ok(());

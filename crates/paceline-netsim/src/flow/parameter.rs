@@ -227,6 +227,19 @@ macro_rules! getters {
     )* };
 }
 
+/// Methods that return the value of a parameter of one type; `None` if it has no value.
+macro_rules! optional_getters {
+    ($($method:ident $variant:ident $type:ty,)*) => { $(
+        #[doc = "Returns the value of a parameter of this type; `None` if it has no value."]
+        pub fn $method(&self, name: &str) -> Option<$type> {
+            match self.get(name) {
+                Some(Value::$variant(value)) => Some(value),
+                _ => None,
+            }
+        }
+    )* };
+}
+
 impl Values {
     /// Returns the values of `parameters`: those `given`, and the defaults of the others.
     pub fn new(parameters: &'static [Parameter], given: &[(&str, Value)]) -> Self {
@@ -254,20 +267,11 @@ impl Values {
         entry.unwrap_or_else(|| panic!("no parameter `{name}`")).1
     }
 
-    /// Returns a level of the queue; `None` if it has no value.
-    pub fn level(&self, name: &str) -> Option<QueueLimit> {
-        match self.get(name) {
-            Some(Value::Level(level)) => Some(level),
-            _ => None,
-        }
-    }
-
-    /// Returns a time; `None` if it has no value.
-    pub fn optional_time(&self, name: &str) -> Option<TimeDelta> {
-        match self.get(name) {
-            Some(Value::Time(time)) => Some(time),
-            _ => None,
-        }
+    optional_getters! {
+        level Level QueueLimit,
+        optional_time Time TimeDelta,
+        optional_number Number f64,
+        optional_rate Rate Rate,
     }
 
     getters! {

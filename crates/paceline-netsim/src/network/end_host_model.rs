@@ -67,12 +67,8 @@ mod tests {
 
     fn host(jitter: i64, stall_every: Option<i64>, stall: i64) -> EndHost {
         let ms = TimeDelta::from_millis;
-        let plan = HostPlan {
-            jitter: ms(jitter),
-            stall_every: stall_every.map(ms),
-            stall: ms(stall),
-            packet_time: TimeDelta::ZERO,
-        };
+        let (jitter, stall_every, stall) = (ms(jitter), stall_every.map(ms), ms(stall));
+        let plan = HostPlan { jitter, stall_every, stall, ..HostPlan::default() };
         EndHost::new(plan, RandomStreams::new(1).stream("host"))
     }
 

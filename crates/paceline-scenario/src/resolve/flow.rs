@@ -115,7 +115,10 @@ impl Resolver<'_> {
     }
 
     fn host(&self, spanned: &Option<Spanned<HostTable>>, is_media: bool) -> Checked<Option<HostPlan>> {
-        let Some(spanned) = spanned else { return Ok(None) };
+        let packet_time = if is_media { HostPlan::PACKET_TIME } else { TimeDelta::ZERO };
+        let Some(spanned) = spanned else {
+            return Ok(is_media.then(|| HostPlan { packet_time, ..HostPlan::default() }));
+        };
         let host = spanned.get();
         if let Some(packet_time) = host.packet_time.as_ref().filter(|_| !is_media) {
             let help = "leave it out: TCP sends its bursts at once";
@@ -129,7 +132,7 @@ impl Resolver<'_> {
         let is_short = |time: &TimeDelta| (TimeDelta::ZERO..=TimeDelta::from_millis(10)).contains(time);
         let error = ("a host takes at most 10 ms for a packet", "write a time such as \"80 us\"");
         Ok(Some(HostPlan {
-            packet_time: self.valid(&host.packet_time, is_short, error)?.unwrap_or(TimeDelta::ZERO),
+            packet_time: self.valid(&host.packet_time, is_short, error)?.unwrap_or(packet_time),
             jitter: self.not_negative(&host.jitter)?,
             stall_every: stall_every.transpose()?,
             stall: self.not_negative(&host.stall)?,

@@ -35,7 +35,7 @@ use super::rounding::ByteRounder;
 use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::flow::parameter::{Parameter, ParameterKind, Value};
 use crate::flow::stream_info::MediaKind;
-use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
+use paceline_units::{RandomStream, Rate, Time, TimeDelta};
 use std::sync::Arc;
 
 pub(super) const ENTRY: SourceEntry = SourceEntry {
@@ -73,6 +73,18 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
             "frames over which a key frame's excess is compensated (RFC 8593, K_d)",
         ),
         Parameter::optional(
+            "key_change",
+            ParameterKind::Number(0.0, f64::MAX),
+            "no such frame",
+            "a change of the target by more than this share of it makes a frame as large as a key frame (RFC 8593, section 7)",
+        ),
+        Parameter::optional(
+            "saturation",
+            ParameterKind::Rate,
+            "no such rate",
+            "rate above which a picture does not become better, so that it takes no more; not in RFC 8593",
+        ),
+        Parameter::optional(
             "key_period",
             ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_nanos(i64::MAX)),
             "only on request",
@@ -101,9 +113,10 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
             burst_ratio: values.number("key_ratio"),
             size_scale: values.number("size_noise"),
             interval_scale: values.number("interval_noise"),
+            burst_threshold: values.optional_number("key_change"),
+            saturation: values.optional_rate("saturation"),
             key_frame_period: values.optional_time("key_period"),
             lines: setup.picture_lines()?,
-            ..EncoderConfig::default()
         }))
     },
 };
@@ -116,7 +129,7 @@ pub(super) const REACTION_DELAY: Parameter = Parameter::new(
     "time in which a source that has reacted to a target ignores others (RFC 8593, tau_v)",
 );
 
-/// The configuration of an [`Encoder`]. The default is RFC 8593, figure 2.
+/// The configuration of an [`Encoder`]. The default is RFC 8593, figure 2, without transients at changes of the target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderConfig {
     /// FPS, mean frames per second, 0.1 to 1000 (figure 2: 30 Hz).
@@ -136,9 +149,12 @@ pub struct EncoderConfig {
     /// K_B / B0, the size of the large frame in mean frames, from 1 (no burst) to 1 + 0.9 (K_d - 1), where the other
     /// frames have a tenth of a mean frame (section 5.2; figure 2: 13.5 KB at 1 Mbps and 30 Hz, 3.24).
     pub burst_ratio: f64,
-    /// A change of the target by more than this fraction of the previous target starts a transient (example in section
-    /// 7: 10 %); `None`: only key frames do.
-    pub burst_threshold: Option<Fraction>,
+    /// A change of the target by more than this share of the previous target starts a transient (example in section 7:
+    /// 0.1). `None`: only key frames do, as in calls of Chromium (docs/algorithms/googcc.md).
+    pub burst_threshold: Option<f64>,
+    /// The rate above which pictures do not become better: a higher target has no effect. Unlike `max`, the sender does
+    /// not know it. Not in the RFC.
+    pub saturation: Option<Rate>,
     /// SCALE_B, the scale of the Laplace noise on the frame size in mean frame sizes, 0 (none) to 0.5 (section 5.3;
     /// figure 2: 0.15).
     pub size_scale: f64,
@@ -162,7 +178,8 @@ impl Default for EncoderConfig {
             reaction_delay: TimeDelta::from_millis(200),
             burst_frames: 8,
             burst_ratio: 3.24,
-            burst_threshold: Fraction::new(0.1),
+            burst_threshold: None,
+            saturation: None,
             size_scale: 0.15,
             interval_scale: 0.15,
             key_frame_period: None,
@@ -236,7 +253,7 @@ impl Encoder {
     fn update_target(&mut self, now: Time) {
         if let (Some(change), Some(threshold)) = (self.target.update(now), self.config.burst_threshold) {
             let (from, to) = (change.from.as_bps_f64(), change.to.as_bps_f64());
-            self.jumped |= (to - from).abs() > threshold.get() * from;
+            self.jumped |= (to - from).abs() > threshold * from;
         }
     }
 
@@ -316,7 +333,9 @@ impl Source for Encoder {
         } else {
             self.transient.next().unwrap_or(1.0 + size_noise)
         };
-        let mean = self.target.current().as_bps_f64() / (8.0 * self.config.fps);
+        let target = self.target.current();
+        let rate = self.config.saturation.map_or(target, |most| most.min(target));
+        let mean = rate.as_bps_f64() / (8.0 * self.config.fps);
         self.phase += 1.0 + interval_noise;
         self.due = self.start + TimeDelta::from_secs_f64(self.phase / self.config.fps);
         Some(Frame { captured, size: self.bytes.round(mean * part), key })
@@ -361,7 +380,7 @@ mod tests {
         let b0 = c.start.as_bps_f64() / 8.0 / c.fps;
         assert!((b0 - 4167.0).abs() < 1.0);
         assert!((c.burst_ratio * b0 - 13_500.0).abs() < 0.001);
-        assert_eq!(c.burst_threshold.map(Fraction::get), Some(0.1));
+        assert_eq!(c.burst_threshold, None);
     }
 
     #[test]
@@ -427,7 +446,11 @@ mod tests {
     #[test]
     fn large_target_changes_start_a_transient_and_small_ones_do_not() {
         for (kbps, large) in [(1090, false), (910, false), (1110, true), (890, true)] {
-            let mut source = encoder(quiet).unwrap();
+            let mut source = encoder(|c| {
+                quiet(c);
+                c.burst_threshold = Some(0.1);
+            })
+            .unwrap();
             sizes(&mut source, 8);
             source.set_target(due(&source), Rate::from_kbps(kbps));
             let frame = next_frame(&mut source);
@@ -437,14 +460,27 @@ mod tests {
             assert!((expected - 0.01..=expected + 0.01).contains(&part), "{part} mean frames at {kbps} kbps");
             assert!(!frame.key, "a transient is not a key frame");
         }
-        let mut source = encoder(|c| {
-            quiet(c);
-            c.burst_threshold = None;
-        })
-        .unwrap();
+        let mut source = encoder(quiet).unwrap();
         sizes(&mut source, 8);
         source.set_target(due(&source), Rate::from_kbps(500));
         assert!((2083..=2084).contains(&sizes(&mut source, 1)[0]));
+    }
+
+    /// At 1 Mbit/s a frame has 4167 bytes, and no more at 1.5 Mbit/s; a target below has its effect.
+    #[test]
+    fn saturated_pictures_take_no_more() {
+        let mut source = encoder(|c| {
+            quiet(c);
+            (c.burst_frames, c.burst_ratio) = (1, 1.0);
+            c.saturation = Some(Rate::from_kbps(1000));
+        })
+        .unwrap();
+        for (kbps, bytes) in [(1500, 4166..=4167), (1000, 4166..=4167), (500, 2083..=2084)] {
+            source.set_target(due(&source) + TimeDelta::from_secs(1), Rate::from_kbps(kbps));
+            let size = sizes(&mut source, 40)[39];
+            assert!(bytes.contains(&size), "{size} at {kbps} kbit/s");
+        }
+        assert_eq!(source.range().1, Rate::from_kbps(1500), "the sender does not know it");
     }
 
     #[test]
