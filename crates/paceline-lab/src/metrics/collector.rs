@@ -151,7 +151,7 @@ impl<'a> Collector<'a> {
             METRICS.iter().filter(is_read).collect()
         };
         let metrics: Vec<Vec<&MetricSpec>> = distinct.iter().enumerate().map(of_window).collect();
-        let always = Needs { packet_delays: false, round_trips: everything, freezes: everything };
+        let always = Needs { packet_delays: false, round_trips: everything, freezes: everything, shares: everything };
         let of_metrics = |metrics: &Vec<&MetricSpec>| metrics.iter().map(|m| needs(m)).fold(always, Needs::or);
         let of_windows: Vec<Needs> = metrics.iter().map(of_metrics).collect();
         // The first window is empty if only what is requested is gathered.
@@ -263,14 +263,15 @@ impl<'a> Collector<'a> {
             flows.iter().zip(&self.flows).filter(|(_, state)| state.pooled).for_each(|(f, _)| all.merge(of(f)));
             all.distribution()
         };
+        let shares = |value: &dyn Fn() -> Option<f64>| if needs.shares { value() } else { None };
         let mut result = WindowResult {
             window_s: window.seconds(),
             link: links[self.plan.bottleneck].clone(),
             links,
             flows: Vec::new(),
-            jain: fairness::index(&run, window, |_| true),
-            media_jain: fairness::index(&run, window, |f| f.media().is_some()),
-            active_jain: fairness::active_index(&run, window),
+            jain: shares(&|| fairness::index(&run, window, |_| true)),
+            media_jain: shares(&|| fairness::index(&run, window, |f| f.media().is_some())),
+            active_jain: shares(&|| fairness::active_index(&run, window)),
             others_keep: None,
             pooled: Pooled {
                 rtcp: pool(|f| &f.rtt_queue),
@@ -282,8 +283,13 @@ impl<'a> Collector<'a> {
         };
         let received: u64 = flows.iter().map(|f| f.received).sum();
         for (index, totals) in flows.iter().enumerate() {
-            let flow =
-                FlowInWindow { totals, target: targets[index], freezes: &freezes[index], scores: &scores[index] };
+            let flow = FlowInWindow {
+                totals,
+                target: targets[index],
+                freezes: &freezes[index],
+                scores: &scores[index],
+                needs,
+            };
             let flow = flow_result(&run, &flow, index, window, received, &result);
             result.flows.push(flow);
         }
@@ -405,7 +411,6 @@ impl Collector<'_> {
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
                 let state = &mut self.streams[flow][stream];
-                state.jitter_buffer.complete(at, captured, size);
                 let previous = state.captured.replace(captured).unwrap_or(captured);
                 let discarded = state.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
@@ -413,7 +418,10 @@ impl Collector<'_> {
                     stream.add_frame(at, captured, size, dropped, previous);
                     stream.discarded += u64::from(discarded);
                 }
-                self.render(flow, stream, at);
+                if !self.freeze_tracks.is_empty() {
+                    self.streams[flow][stream].jitter_buffer.complete(at, captured, size);
+                    self.render(flow, stream, at);
+                }
             }
             _ => self.on_controller_event(event),
         }
@@ -473,7 +481,12 @@ impl Collector<'_> {
 /// Returns what a metric reads. A score of quality depends on delays.
 fn needs(metric: &MetricSpec) -> Needs {
     let packet_delays = matches!(metric.kind, MetricKind::Delay | MetricKind::Score);
-    Needs { packet_delays, round_trips: packet_delays || metric.reads_round_trips, freezes: metric.reads_freezes }
+    Needs {
+        packet_delays,
+        round_trips: packet_delays || metric.reads_round_trips,
+        freezes: metric.reads_freezes,
+        shares: metric.reads_shares,
+    }
 }
 
 /// Returns the time of the first pause of a stream that begins from `from` to `to`.

@@ -12,7 +12,8 @@ pub(super) const RISE_TIME: MetricSpec = MetricSpec::new(
     "time until a flow first receives 90 % of its fair share or of its sources' maximum in a second; of the first flow, if \
      none is named",
     |r, flow, _| r.flow(flow).rise_time_s,
-);
+)
+.with_shares();
 
 pub(super) const CONVERGENCE_TIME: MetricSpec = MetricSpec::new(
     "convergence_time_s",
@@ -20,7 +21,8 @@ pub(super) const CONVERGENCE_TIME: MetricSpec = MetricSpec::new(
     "time until a flow receives 90 % of its fair share or of its sources' maximum in a second, and from then on at least 80 % \
      in every 5 s; no value if it does not stay there for 5 s; of the first flow, if none is named",
     |r, flow, _| r.flow(flow).convergence_time_s,
-);
+)
+.with_shares();
 
 /// The share that a flow reaches in a second.
 const REACHED: f64 = 0.9;

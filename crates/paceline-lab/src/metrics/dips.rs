@@ -12,6 +12,7 @@ pub(super) const DIP_COUNT: MetricSpec = MetricSpec::new(
      the first flow, if none is named",
     |r, flow, _| r.flow(flow).dips.map(|dips| dips.count as f64),
 )
+.with_shares()
 .with_better(Better::Lower);
 
 pub(super) const DIP_DEPTH: MetricSpec = MetricSpec::new(
@@ -21,6 +22,7 @@ pub(super) const DIP_DEPTH: MetricSpec = MetricSpec::new(
      flow, if none is named",
     |r, flow, _| r.flow(flow).dips.map(|dips| dips.depth),
 )
+.with_shares()
 .with_better(Better::Lower);
 
 /// A dip begins below this share of the level: two decreases of GCC, to 85 % each, are still no dip; a halving is one.

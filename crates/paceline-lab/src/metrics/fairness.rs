@@ -13,14 +13,16 @@ pub(super) const JAIN: MetricSpec = MetricSpec::new(
     "Jain's index of the rates of the flows that cross the forward bottleneck, in bins of 1 s, mean over bins; no value for a \
      single flow; of the run, even if a flow is named",
     |r, _, _| r.jain,
-);
+)
+.with_shares();
 
 pub(super) const MEDIA_JAIN: MetricSpec = MetricSpec::new(
     "media_jain",
     MetricKind::Jain,
     "Jain's index as in `jain`, of the media flows alone; of the run, even if a flow is named",
     |r, _, _| r.media_jain,
-);
+)
+.with_shares();
 
 pub(super) const ACTIVE_JAIN: MetricSpec = MetricSpec::new(
     "active_jain",
@@ -28,7 +30,8 @@ pub(super) const ACTIVE_JAIN: MetricSpec = MetricSpec::new(
     "Jain's index as in `jain`, in each second of the flows that are active: that have started, have not stopped and are not \
      paused; no value if there are never two; of the run, even if a flow is named",
     |r, _, _| r.active_jain,
-);
+)
+.with_shares();
 
 pub(super) const MAX_MIN_RATIO: MetricSpec = MetricSpec::new(
     "max_min_ratio",

@@ -27,6 +27,8 @@ pub struct MetricSpec {
     pub(super) reads_freezes: bool,
     /// Whether it reads round-trip times, although it is no delay.
     pub(super) reads_round_trips: bool,
+    /// Whether it reads the shares of flows in each second.
+    pub(super) reads_shares: bool,
 }
 
 pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
@@ -64,6 +66,7 @@ impl MetricSpec {
             accumulator: None,
             reads_freezes: false,
             reads_round_trips: false,
+            reads_shares: false,
         }
     }
 
@@ -82,6 +85,12 @@ impl MetricSpec {
     /// Declares that it reads round-trip times, although it is no delay.
     pub(super) const fn with_round_trips(mut self) -> Self {
         self.reads_round_trips = true;
+        self
+    }
+
+    /// Declares that it reads the shares of flows in each second, which are computed only for such metrics.
+    pub(super) const fn with_shares(mut self) -> Self {
+        self.reads_shares = true;
         self
     }
 

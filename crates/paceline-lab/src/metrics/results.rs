@@ -1,6 +1,6 @@
 //! Computes the results of a window from what was accumulated in it.
 
-use super::accumulators::{FlowTotals, Freezes, HopTotals, ScoreSums, StreamTotals, TargetSum};
+use super::accumulators::{FlowTotals, Freezes, HopTotals, Needs, ScoreSums, StreamTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
 use super::{convergence, dips, link_share, oscillation, quality, rate, score};
@@ -15,6 +15,7 @@ pub(super) struct FlowInWindow<'a> {
     /// Of each stream.
     pub freezes: &'a [Freezes],
     pub scores: &'a [ScoreSums],
+    pub needs: &'a Needs,
 }
 
 /// Returns the result of one flow in a window. `all_received`: the bytes that all flows received in it.
@@ -26,7 +27,7 @@ pub(super) fn flow_result(
     all_received: u64,
     result: &WindowResult,
 ) -> FlowResult {
-    let FlowInWindow { totals, target, freezes, scores } = flow;
+    let FlowInWindow { totals, target, freezes, scores, needs } = flow;
     let plan = &run.scenario.plan.flows[index];
     let (from, to) = (plan.start.max(window.from), plan.stop.min(window.to));
     let seconds = (to - from).as_secs_f64().max(0.0);
@@ -73,7 +74,8 @@ pub(super) fn flow_result(
     let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
     let of_sent = |bytes: u64| (totals.sent > 0).then(|| bytes as f64 / totals.sent as f64);
     let rates = run.rates[index];
-    let (rise_time_s, convergence_time_s) = convergence::times(run, index, from, to);
+    let (rise_time_s, convergence_time_s) =
+        if needs.shares { convergence::times(run, index, from, to) } else { (None, None) };
     FlowResult {
         id: plan.id.clone(),
         kind: plan.kind.name(),
@@ -103,7 +105,7 @@ pub(super) fn flow_result(
             rate::variation_of(rates.sent_intervals(from, to)),
             rate::variation_of(rates.received_intervals(from, to)),
         ),
-        dips: dips::of_flow(run, index, from, to),
+        dips: if needs.shares { dips::of_flow(run, index, from, to) } else { None },
         oscillations: oscillation::of_flow(run, index, from, to),
         rise_time_s,
         convergence_time_s,

@@ -9,6 +9,8 @@ pub(crate) struct Needs {
     pub round_trips: bool,
     /// Freezes of each stream.
     pub freezes: bool,
+    /// The shares of flows in each second.
+    pub shares: bool,
 }
 
 impl Needs {
@@ -19,6 +21,7 @@ impl Needs {
             packet_delays: self.packet_delays || other.packet_delays,
             round_trips: self.round_trips || other.round_trips,
             freezes: self.freezes || other.freezes,
+            shares: self.shares || other.shares,
         }
     }
 }

@@ -25,6 +25,11 @@ impl Tracks {
         Self(tracks)
     }
 
+    /// Returns whether there is no window.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the numbers of the windows that contain a time from `from` to `to`, both included.
     #[inline]
     pub fn between(&self, from: Time, to: Time) -> impl Iterator<Item = usize> + '_ {

@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What media are for, which decides how much delay costs: nothing up to the first age, everything from the second on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgeLimits {
     /// The age up to which a picture is as good as a fresh one.
     pub free: TimeDelta,
     /// The age from which on a picture is worth nothing.
     pub useless: TimeDelta,
+    /// Logarithm of the second age over the first.
+    range: f64,
 }
 
 impl From<MediaUse> for AgeLimits {
@@ -35,7 +37,8 @@ impl From<MediaUse> for AgeLimits {
             // One way, with a buffer of about a second.
             MediaUse::Contribution => (1000, 5000),
         };
-        Self { free: TimeDelta::from_millis(free), useless: TimeDelta::from_millis(useless) }
+        let (free, useless) = (TimeDelta::from_millis(free), TimeDelta::from_millis(useless));
+        Self { free, useless, range: libm::log(useless.as_secs_f64() / free.as_secs_f64()) }
     }
 }
 
@@ -44,17 +47,18 @@ impl AgeLimits {
     /// so that equal ratios of delay cost the same.
     pub fn worth(self, age: f64) -> f64 {
         let (free, useless) = self.seconds();
-        (libm::log(useless / age.max(free)) / libm::log(useless / free)).max(0.0)
+        if age <= free { 1.0 } else { (libm::log(useless / age) / self.range).max(0.0) }
     }
 
     /// Returns the integral of D over ages from 0 to `age`, s.
     fn integral(self, age: f64) -> f64 {
         let (free, useless) = self.seconds();
-        let antiderivative = |age: f64| age * (libm::log(useless / age) + 1.0) / libm::log(useless / free);
-        match age {
-            _ if age <= free => age,
-            _ => free + antiderivative(age.min(useless)) - antiderivative(free),
+        if age <= free {
+            return age;
         }
+        let antiderivative = |age: f64, log: f64| age * (log + 1.0) / self.range;
+        let age = age.min(useless);
+        free + antiderivative(age, libm::log(useless / age)) - antiderivative(free, self.range)
     }
 
     fn seconds(self) -> (f64, f64) {
@@ -65,8 +69,8 @@ impl AgeLimits {
 /// The quality of what is displayed, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quality {
-    /// Video: logarithmic between two rates, bit/s.
-    Video { worst: f64, best: f64 },
+    /// Video: logarithmic from the rate of the worst quality, bit/s, to that of the best; `range` is the logarithm of their ratio.
+    Video { worst: f64, range: f64 },
     /// Audio with a frame of this length, s; `None` if it is not constant.
     Audio { interval: Option<f64> },
 }
@@ -100,15 +104,16 @@ impl Quality {
         let part = libm::log(lines / below.0) / libm::log(above.0 / below.0);
         let between = |low: f64, high: f64| low * libm::pow(high / low, part);
         let (worst, best) = if media_use == MediaUse::Game { GAME_RATES } else { (1.0, 1.0) };
-        Self::Video { worst: worst * between(below.1, above.1), best: best * between(below.2, above.2) }
+        let (worst, best) = (worst * between(below.1, above.1), best * between(below.2, above.2));
+        Self::Video { worst, range: libm::log(best / worst) }
     }
 
     /// Returns Q of `frames` and their `bytes`, which were captured within `time`, s.
     fn from(self, frames: usize, bytes: u64, time: f64) -> f64 {
         match self {
-            Self::Video { worst, best } => {
+            Self::Video { worst, range } => {
                 let rate = bytes as f64 * 8.0 / time;
-                (libm::log((rate / worst).max(1.0)) / libm::log(best / worst)).min(1.0)
+                (libm::log((rate / worst).max(1.0)) / range).min(1.0)
             }
             Self::Audio { interval } => {
                 let played = interval.map_or(1.0, |interval| (frames as f64 * interval / time).min(1.0));
@@ -340,9 +345,12 @@ impl Piece {
         let age = |at: Time| (at - captured).as_secs_f64().max(0.0);
         let worth = |from: Time, to: Time| limits.integral(age(to)) - limits.integral(age(from));
         // In a freeze the delay is that at its begin.
-        let frozen = self.frozen.max(from).min(to);
-        let delayed = worth(from, frozen) + (to - frozen).as_secs_f64() * limits.worth(age(self.frozen));
-        [seconds, delayed, worth(from, to)].map(|time| quality * time)
+        let (displayed, frozen) = (worth(from, to), self.frozen.max(from));
+        let delayed = match frozen < to {
+            true => worth(from, frozen) + (to - frozen).as_secs_f64() * limits.worth(age(self.frozen)),
+            false => displayed,
+        };
+        [seconds, delayed, displayed].map(|time| quality * time)
     }
 }
 
@@ -429,11 +437,9 @@ mod tests {
         }
         for (lines, worst, best) in VIDEO {
             for (media_use, factors) in [(Conversation, (1.0, 1.0)), (Contribution, (1.0, 1.0)), (Game, (5.0, 6.0))] {
-                let Quality::Video { worst: low, best: high } = Quality::video(lines as u32, media_use) else {
-                    panic!()
-                };
+                let Quality::Video { worst: low, range } = Quality::video(lines as u32, media_use) else { panic!() };
                 close(low / worst, factors.0, 1e-9);
-                close(high / best, factors.1, 1e-9);
+                close(low * libm::exp(range) / best, factors.1, 1e-9);
             }
         }
         // A game: 1, 5.477 and 30 Mbit/s.

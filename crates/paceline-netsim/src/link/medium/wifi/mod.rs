@@ -99,28 +99,30 @@ impl Wifi {
         for (index, station) in self.stations.iter_mut().enumerate().filter(|(_, station)| station.start == start) {
             frames.extend(station.compose(start, links).map(|frame| (index, frame)));
         }
+        if !frames.is_empty() {
+            // Those that transmit draw a new backoff when they finish.
+            let slot = (start - self.slots()).as_nanos() / self.slot.as_nanos();
+            self.stations.iter_mut().for_each(|station| station.freeze(slot));
+        }
         let collided = frames.len() > 1;
-        let mut idle = self.idle;
         for (index, frame) in &frames {
             let (station, left) = (&mut self.stations[*index], start + frame.data);
-            idle = idle.max(if collided { left } else { left + self.sifs + frame.ack });
+            self.idle = self.idle.max(if collided { left } else { left + self.sifs + frame.ack });
             station.finish(frame, collided, left, links);
             self.changed.push(station.link(frame));
         }
-        if !frames.is_empty() {
-            let slot = (start - self.slots()).as_nanos() / self.slot.as_nanos();
-            let others = self.stations.iter_mut().enumerate();
-            let is_silent = |index: usize| frames.iter().all(|(sender, _)| *sender != index);
-            others.filter(|(index, _)| is_silent(*index)).for_each(|(_, station)| station.freeze(slot));
-            self.idle = idle;
-        }
         self.frames = frames;
-        let slots = self.slots();
-        // Only arrivals and changes let a station begin to request the channel.
+        self.update_starts();
+    }
+
+    /// Updates the start of each station that requests the channel. Only arrivals and changes let another one begin to request it.
+    fn update_starts(&mut self) {
+        let (idle, slots) = (self.idle, self.slots());
+        self.next = Time::MAX;
         for station in self.stations.iter_mut().filter(|station| station.start != Time::MAX) {
-            station.update_start(self.idle, slots, self.slot);
+            station.update_start(idle, slots, self.slot);
+            self.next = self.next.min(station.start);
         }
-        self.update_next();
     }
 
     fn update_next(&mut self) {
