@@ -37,7 +37,7 @@ pub fn beside(arguments: &[String]) -> Result<(), Problem> {
 
 /// Makes a call into this folder, unless it is there. A folder without results is from an interrupted run.
 fn call(folder: &Path, case: &str, sender: &str, seed: u64) -> Result<(), String> {
-    if folder.join("results").is_dir() {
+    if folder.join("results.sqlite").is_file() {
         return Ok(());
     }
     if folder.exists() {

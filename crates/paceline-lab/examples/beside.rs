@@ -81,7 +81,7 @@ fn calls(case: &Path, sender: &str) -> Result<Vec<Call>, Box<dyn Error>> {
         name.rsplit_once('-').is_some_and(|(of, seed)| of == sender && seed.parse::<u64>().is_ok())
     };
     let mut all = Vec::new();
-    for folder in folders.iter().filter(|folder| is_of(folder) && folder.join("results").is_dir()) {
+    for folder in folders.iter().filter(|folder| is_of(folder) && folder.join("results.sqlite").is_file()) {
         for run in &Results::open(folder)?.runs {
             all.push(call(run)?);
         }
