@@ -28,9 +28,9 @@ pub enum ReadError {
         source: std::io::Error,
     },
     /// The format is none of those that can be read.
-    #[error("unknown format: it begins with {begins}")]
+    #[error("unknown format: {begins}")]
     UnknownFormat {
-        /// The first bytes.
+        /// With what it begins.
         begins: String,
     },
     /// The input is damaged.

@@ -4,6 +4,7 @@
 //! the model. SRTP leaves the RTP header, its extensions and the first 8 bytes of RTCP in clear (RFC 3711, sections 3.1 and 3.4).
 
 use super::datagram::{Datagram, FORMAT, INCOMING, OUTGOING, Pass, Route, each_datagram};
+use super::tcp::{TLS, TURN_OVER_TLS};
 use crate::error::ReadError;
 use crate::model::{Call, Flow, MarkKind};
 use crate::transport::{Ends, Transport};
@@ -66,27 +67,40 @@ pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<
 fn nothing(streams: &Streams, other: &Other, pass: &Pass) -> String {
     let has_short = streams.values().any(|seen| seen.packets < PACKETS_MIN && rises(seen.packets, seen.steps));
     let problem = match (other.datagrams, has_short) {
-        (0, _) => "no UDP datagram in it".to_owned(),
+        (0, _) => "no UDP datagram and no RTP over TCP in it".to_owned(),
         (_, false) => "no RTP in it".to_owned(),
         (_, true) => format!("RTP streams with fewer than {PACKETS_MIN} packets at most"),
     };
-    std::iter::once(problem).chain(unread(pass)).collect::<Vec<_>>().join("; ")
+    std::iter::once(problem).chain(unread(pass, true)).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns what is in the file, and not read.
-fn unread(pass: &Pass) -> impl Iterator<Item = String> {
+/// Returns what is in the file, and not read. Without RTP, any TLS may be that of a relay.
+fn unread(pass: &Pass, is_empty: bool) -> impl Iterator<Item = String> {
     let joined = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
     let links = joined(pass.links.iter().map(String::as_str).collect());
-    let encrypted = joined(pass.encrypted.iter().copied().collect());
-    links.map(|links| format!("packets of the link type {links} are not read")).into_iter().chain(
-        encrypted.map(|tunnels| {
+    let (tls, tunnels): (Vec<&str>, Vec<&str>) =
+        pass.encrypted.iter().copied().partition(|name| [TLS, TURN_OVER_TLS].contains(name));
+    let tls = match tls.contains(&TURN_OVER_TLS) {
+        true => Some("TURN over TLS"),
+        false => (is_empty && !tls.is_empty()).then_some("TLS, perhaps TURN over TLS,"),
+    };
+    let notes = [
+        links.map(|links| format!("packets of the link type {links} are not read")),
+        joined(tunnels).map(|tunnels| {
             format!("the content of {tunnels} is encrypted and not read: capture on the interface of the tunnel, or at an endpoint")
         }),
-    )
+        tls.map(|tls| {
+            format!(
+                "{tls} cannot be read: record a dump of chrome://webrtc-internals or an RTC event log at an end, or capture between \
+                 the TURN server and the other end"
+            )
+        }),
+    ];
+    notes.into_iter().flatten()
 }
 
 fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -> Call {
-    let mut notes: Vec<String> = pass.cut.clone().into_iter().chain(unread(pass)).collect();
+    let mut notes: Vec<String> = pass.cut.clone().into_iter().chain(unread(pass, false)).collect();
     if other.dtls || filled.iter().any(|flow| flow.transport.encrypted_reports > flow.transport.clear_reports) {
         notes.push(
             "SRTP: headers, sizes and times are clear; the content of reports is not, so losses and delays are known only at the \

@@ -1,6 +1,7 @@
-//! pcapng and pcap files to UDP datagrams.
+//! pcapng and pcap files to datagrams: of UDP, and messages of TCP streams.
 
 use super::layers::{Packet, Unpacked, unpack};
+use super::tcp::Streams;
 use crate::error::ReadError;
 use paceline_units::{Time, TimeDelta};
 use pcap_file::DataLink;
@@ -25,10 +26,10 @@ pub const INCOMING: u32 = 1;
 /// See [`INCOMING`].
 pub const OUTGOING: u32 = 2;
 
-/// A UDP datagram of the capture.
+/// A UDP datagram of the capture, or a message of a TCP stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Datagram<'a> {
-    /// Time since the first packet of the file.
+    /// Time since the first packet of the file. A message of a stream has the time at which it is complete and in order.
     pub at: Time,
     /// Time since 1970.
     pub since: Duration,
@@ -40,7 +41,7 @@ pub struct Datagram<'a> {
     pub route: Route,
     /// What there is of the payload.
     pub payload: &'a [u8],
-    /// Size of the IP packet.
+    /// Size of the IP packet. Each message of a stream counts with headers of its own.
     pub bytes: u64,
 }
 
@@ -53,13 +54,13 @@ pub struct Pass {
     pub cut: Option<String>,
     /// Link types that are not read.
     pub links: BTreeSet<String>,
-    /// Tunnels whose content is encrypted.
+    /// Tunnels and streams whose content is encrypted.
     pub encrypted: BTreeSet<&'static str>,
     /// Time of the last packet.
     pub last: Time,
 }
 
-/// Calls `each` with every UDP datagram.
+/// Calls `each` with every datagram.
 ///
 /// # Errors
 /// The file is damaged before the first packet.
@@ -70,6 +71,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
     let input = std::io::Cursor::new(magic).chain(input);
     let mut pass = Pass::default();
     let mut first = None;
+    let mut streams = Streams::default();
     let mut give = |since: Duration, interface, direction, link, data: &[u8]| {
         let first = *first.get_or_insert(since);
         let nanos = since.as_nanos() as i128 - first.as_nanos() as i128;
@@ -85,6 +87,9 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             Some(Packet::Datagram(Unpacked { route, payload, bytes })) => {
                 each(&Datagram { at, since, interface, direction, route, payload, bytes });
             }
+            Some(Packet::Segment(segment)) => streams.add(interface, at, &segment, &mut |route, payload, bytes| {
+                each(&Datagram { at, since, interface, direction, route, payload, bytes });
+            }),
             Some(Packet::Encrypted(tunnel)) => drop(pass.encrypted.insert(tunnel)),
             Some(Packet::Other) => {}
             None if pass.links.len() < LINKS_MAX => drop(pass.links.insert(format!("{link:?}"))),
@@ -125,6 +130,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             number += 1;
         }
     };
+    pass.encrypted.append(&mut streams.encrypted);
     match problem {
         Some((at, problem)) if pass.packets == 0 => return Err(damaged(at, &problem)),
         Some((at, problem)) => {

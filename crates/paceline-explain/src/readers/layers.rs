@@ -1,4 +1,4 @@
-//! The headers around a datagram: of IP, and of links, tunnels and relays. Each kind is one function and one line of a table.
+//! The headers around a datagram or a segment of TCP: of IP, and of links, tunnels and relays. Each kind is one function and one line of a table.
 //!
 //! Tunnels in UDP are recognised by their content, because their ports vary. The first byte of RTP (128 to 191, RFC 7983) fits none.
 
@@ -21,11 +21,30 @@ pub struct Unpacked<'a> {
     pub bytes: u64,
 }
 
+/// A segment of TCP without its headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    pub route: Route,
+    pub sequence: u32,
+    pub acknowledgment: Option<u32>,
+    pub syn: bool,
+    /// Ends the connection: FIN or RST.
+    pub ends: bool,
+    /// What there is of the payload.
+    pub payload: &'a [u8],
+    /// Size of the payload.
+    pub size: usize,
+    /// Size of the headers of IP and TCP.
+    pub headers: u64,
+}
+
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
     /// A UDP datagram.
     Datagram(Unpacked<'a>),
+    /// A segment of TCP.
+    Segment(Segment<'a>),
     /// A packet of this tunnel, whose content is encrypted.
     Encrypted(&'static str),
     /// Anything else.
@@ -78,6 +97,9 @@ const LINKS: &[(DataLink, Remove)] = &[
     (DataLink::MPLS, mpls),
     (DataLink::PFLOG, |data| Some((Header::Ip, data.get(usize::from(*data.first()?).next_multiple_of(4)..)?))),
     (DataLink::PKTAP, pktap),
+    // What PKTAP is called in files of older macOS.
+    (DataLink::USER2, pktap),
+    (DataLink::PPI, ppi),
     (DataLink::NFLOG, nflog),
     (DataLink::IEEE802_11, wifi),
     (DataLink::IEEE802_11_RADIOTAP, |data| wifi(data.get(usize::from(little(data, 2)?)..)?)),
@@ -94,6 +116,9 @@ const ETHER_TYPES: &[(u16, Remove)] = &[
     (0x8847, mpls),
     (0x8848, mpls),
     (0x8864, pppoe),
+    // Provider backbone bridges (IEEE 802.1ah), after the number of the service.
+    (0x88E7, |data| Some((Header::Ethernet, data.get(4..)?))),
+    (0x88E5, |data| Some((Header::Encrypted("MACsec"), data))),
     (0x880B, |data| Some((Header::Ppp, data))),
     (0x6558, |data| Some((Header::Ethernet, data))),
     // ERSPAN: version 2 has 8 bytes; version 3 has 12, and 8 more if its last bit is set.
@@ -107,11 +132,16 @@ const PROTOCOLS: &[(u8, Remove)] = &[
     (47, gre),
     (50, |data| Some((Header::Encrypted("IPsec"), data))),
     (51, authentication),
+    (115, l2tp_in_ip),
     (137, mpls),
     (143, |data| Some((Header::Ethernet, data))),
 ];
 
-const IN_UDP: &[RemoveInUdp] = &[turn_channel, turn_indication, vxlan, geneve, gtp, teredo, tzsp, l2tp, wireguard];
+const IN_UDP: &[RemoveInUdp] =
+    &[turn_channel, turn_indication, vxlan, geneve, gtp, teredo, tzsp, l2tp, socks, wireguard];
+
+/// Ports of tunnels whose packets have no mark: IPsec (RFC 3948), OpenVPN.
+const ENCRYPTED_PORTS: [(u16, &str); 2] = [(4500, "IPsec"), (1194, "OpenVPN")];
 
 /// Removes the headers around a datagram. `None`: the link type is not read.
 pub fn unpack(link: DataLink, data: &[u8]) -> Option<Packet<'_>> {
@@ -138,8 +168,10 @@ fn inside(link: DataLink, data: &[u8]) -> Option<Packet<'_>> {
                 let (found, size) = udp(ends?, data)?;
                 datagram = Some(found);
                 let inner = IN_UDP.iter().find_map(|remove| remove(found.payload, size));
-                inner.unwrap_or((Header::Payload, found.payload))
+                let encrypted = || encrypted_by_port(&found).map(|tunnel| (Header::Encrypted(tunnel), found.payload));
+                inner.or_else(encrypted).unwrap_or((Header::Payload, found.payload))
             }
+            Header::Protocol(TCP) => return Some(Packet::Segment(tcp(ends?, data)?)),
             Header::Protocol(number) => find(PROTOCOLS, number)?(data)?,
             Header::Payload => return Some(Packet::Datagram(Unpacked { payload: data, ..datagram? })),
             Header::Encrypted(tunnel) => return Some(Packet::Encrypted(tunnel)),
@@ -153,7 +185,7 @@ fn find<T: PartialEq>(table: &[(T, Remove)], wanted: T) -> Option<Remove> {
 }
 
 /// Returns two bytes as a number.
-fn big(data: &[u8], at: usize) -> Option<u16> {
+pub(super) fn big(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*data.get(at..)?.first_chunk()?))
 }
 
@@ -209,6 +241,12 @@ fn mpls(data: &[u8]) -> Next<'_> {
 fn pktap(data: &[u8]) -> Next<'_> {
     let word = |at: usize| Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?));
     Some((Header::Link(DataLink::from(word(8)?)), data.get(word(0)? as usize..)?))
+}
+
+/// Per-packet information: its length and the link type of the packet.
+fn ppi(data: &[u8]) -> Next<'_> {
+    let link = u32::from_le_bytes(*data.get(4..)?.first_chunk()?);
+    Some((Header::Link(DataLink::from(link)), data.get(usize::from(little(data, 2)?)..)?))
 }
 
 /// Packets of the Linux firewall: a header of 4 bytes, and values with length and type, of which 9 is the packet.
@@ -272,13 +310,22 @@ fn turn_indication(data: &[u8], _: usize) -> Next<'_> {
     }
 }
 
-const STUN_COOKIE: [u8; 4] = [0x21, 0x12, 0xA4, 0x42];
+/// Returns the payload of ChannelData or of an indication.
+pub(super) fn in_turn(data: &[u8]) -> Option<&[u8]> {
+    let (_, payload) = turn_channel(data, data.len()).or_else(|| turn_indication(data, data.len()))?;
+    Some(payload)
+}
+
+/// The magic cookie of STUN (RFC 8489, section 5), in the bytes 4 to 7.
+pub(super) const STUN_COOKIE: [u8; 4] = [0x21, 0x12, 0xA4, 0x42];
 
 /// VXLAN (RFC 7348), and VXLAN-GPE, which names what follows.
 fn vxlan(data: &[u8], _: usize) -> Next<'_> {
     let rest = data.get(8..)?;
     match *data {
         [8, 0, 0, 0, _, _, _, 0, ..] => Some((Header::Ethernet, rest)),
+        // With a group policy, whose first byte may be that of RTP.
+        [0x88, _, _, _, _, _, _, 0, ..] if is_ethernet(rest) => Some((Header::Ethernet, rest)),
         [12, 0, 0, 1 | 2, _, _, _, 0, ..] => Some((Header::Ip, rest)),
         [12, 0, 0, 3, _, _, _, 0, ..] => Some((Header::Ethernet, rest)),
         _ => None,
@@ -339,6 +386,39 @@ fn l2tp(data: &[u8], size: usize) -> Next<'_> {
     rest.starts_with(&[0xFF, 3]).then_some((Header::Ppp, rest))
 }
 
+/// L2TP version 3 in IP (RFC 3931): a session, and a cookie of 0, 4 or 8 bytes.
+fn l2tp_in_ip(data: &[u8]) -> Next<'_> {
+    let frames = [4, 8, 12].into_iter().filter_map(|from| data.get(from..));
+    Some((Header::Ethernet, frames.into_iter().find(|frame| is_ethernet(frame))?))
+}
+
+/// Returns whether this is Ethernet with a known type.
+fn is_ethernet(data: &[u8]) -> bool {
+    big(data, 12).is_some_and(|kind| find(ETHER_TYPES, kind).is_some())
+}
+
+/// A request of a SOCKS proxy (RFC 1928, section 7) with RTP: no fragment, address of IPv4 or IPv6, port.
+fn socks(data: &[u8], _: usize) -> Next<'_> {
+    let rest = match *data {
+        [0, 0, 0, 1, ..] => data.get(10..)?,
+        [0, 0, 0, 4, ..] => data.get(22..)?,
+        _ => return None,
+    };
+    looks_like_rtp(rest).then_some((Header::Payload, rest))
+}
+
+/// Returns whether the first byte is that of RTP or RTCP (RFC 7983).
+fn looks_like_rtp(data: &[u8]) -> bool {
+    data.first().is_some_and(|first| (128..192).contains(first))
+}
+
+/// Returns the tunnel to whose port a datagram belongs.
+fn encrypted_by_port(datagram: &Unpacked<'_>) -> Option<&'static str> {
+    let ((_, from), (_, to)) = datagram.route;
+    let known = ENCRYPTED_PORTS.into_iter().find(|(port, _)| [from, to].contains(port));
+    known.filter(|_| !looks_like_rtp(datagram.payload)).map(|(_, tunnel)| tunnel)
+}
+
 /// Data of WireGuard: its type 4 with three reserved bytes, receiver, counter, and blocks of 16 bytes.
 fn wireguard(data: &[u8], size: usize) -> Next<'_> {
     let fits = data.starts_with(&[4, 0, 0, 0]) && size >= 32 && size.is_multiple_of(16);
@@ -351,10 +431,11 @@ struct Ends {
     from: IpAddr,
     to: IpAddr,
     bytes: u64,
-    /// The size of its headers, if it is the first of several fragments.
-    first_fragment: Option<u64>,
+    headers: u64,
+    is_fragment: bool,
 }
 
+const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Reads the header of IP. Fragments but the first have no header of what they contain.
@@ -375,8 +456,8 @@ fn ip(data: &[u8]) -> Option<(Ends, u8, &[u8])> {
     }
     let payload = slice.payload();
     let headers = (payload.payload.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
-    let first_fragment = slice.is_fragmenting_payload().then_some(headers as u64);
-    let ends = Ends { from: slice.source_addr(), to: slice.destination_addr(), bytes, first_fragment };
+    let (from, to, is_fragment) = (slice.source_addr(), slice.destination_addr(), slice.is_fragmenting_payload());
+    let ends = Ends { from, to, bytes, headers: headers as u64, is_fragment };
     Some((ends, payload.ip_number.0, payload.payload))
 }
 
@@ -388,9 +469,30 @@ fn udp(ends: Ends, data: &[u8]) -> Option<(Unpacked<'_>, usize)> {
         0 => payload.len(),
         length => length.checked_sub(8)?,
     };
-    let bytes = ends.first_fragment.map_or(ends.bytes, |headers| headers + u64::from(length));
+    let bytes = if ends.is_fragment { ends.headers + u64::from(length) } else { ends.bytes };
     let route = ((ends.from, from), (ends.to, to));
     Some((Unpacked { route, payload: &payload[..payload.len().min(size)], bytes }, size))
+}
+
+/// Reads the header of TCP (RFC 9293, section 3.1).
+fn tcp(ends: Ends, data: &[u8]) -> Option<Segment<'_>> {
+    let word = |at: usize| Some(u32::from_be_bytes(*data.get(at..)?.first_chunk()?));
+    let (from, to, words, flags) = (big(data, 0)?, big(data, 2)?, *data.get(12)? >> 4, *data.get(13)?);
+    let length = 4 * usize::from(words);
+    let payload = data.get(length.max(20)..)?;
+    let headers = ends.headers + length as u64;
+    // Segments that the network card will divide may have no length of IP. A fragment is a part of a segment.
+    let size = if ends.is_fragment { 0 } else { ends.bytes.saturating_sub(headers) as usize };
+    Some(Segment {
+        route: ((ends.from, from), (ends.to, to)),
+        sequence: word(4)?,
+        acknowledgment: if flags & 0x10 != 0 { word(8) } else { None },
+        syn: flags & 2 != 0,
+        ends: flags & 5 != 0,
+        payload,
+        size: size.max(payload.len()),
+        headers,
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod internals;
 mod layers;
 pub mod lines;
 pub mod run;
+mod tcp;
 
 use crate::error::ReadError;
 use crate::model::Call;
@@ -96,24 +97,45 @@ pub fn recognise(head: &[u8]) -> Option<Format> {
     }
     // A byte order mark may precede text.
     let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let has = |name: &str| head.windows(name.len()).any(|window| window == name.as_bytes());
     match text.first()? {
         _ if text.starts_with(lines::RTCSTATS.as_bytes()) => Some(Format::Lines),
         b'{' => {
-            let has = |name: &str| head.windows(name.len()).any(|window| window == name.as_bytes());
             let is_dump = ["\"PeerConnections\"", "\"getUserMedia\"", "\"UserAgentData\""].into_iter().any(has);
             Some(if is_dump { Format::Internals } else { Format::Lines })
         }
         b'[' => Some(Format::Lines),
-        _ => event_log::begins(head).then_some(Format::EventLog),
+        _ if event_log::begins(head) => Some(Format::EventLog),
+        // Lines of a log, each with a time before the report.
+        _ => ["outbound-rtp", "inbound-rtp"].into_iter().any(has).then_some(Format::Lines),
     }
 }
+
+/// The beginnings of files that are read after a conversion.
+const CONVERTIBLE: [(&[u8], &str); 9] = [
+    (b"PK\x03\x04", "a zip archive: unpack it"),
+    (b"BZh", "bzip2: unpack it"),
+    (b"\xFD7zXZ", "xz: unpack it"),
+    (b"\x28\xB5\x2F\xFD", "zstd: unpack it"),
+    (b"7z\xBC\xAF", "a 7z archive: unpack it"),
+    (b"\xFF\xFE", "UTF-16: save it as UTF-8"),
+    (b"\xFE\xFF", "UTF-16: save it as UTF-8"),
+    (b"snoop\0", "a snoop capture: `editcap FILE NEW.pcapng` converts it"),
+    (b"GMBU", "a capture of Network Monitor: `editcap FILE NEW.pcapng` converts it"),
+];
 
 /// Shows the first bytes for an error.
 fn shown(head: &[u8]) -> String {
     let start = &head[..head.len().min(16)];
+    if let Some((_, what)) = CONVERTIBLE.iter().find(|(begin, _)| head.starts_with(begin)) {
+        return format!("it is {what}");
+    }
     match std::str::from_utf8(start) {
-        _ if start.is_empty() => "nothing: the file is empty".to_owned(),
-        Ok(text) if text.chars().all(|c| !c.is_control()) => format!("`{text}`"),
-        _ => format!("the bytes {}", start.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")),
+        _ if start.is_empty() => "the file is empty".to_owned(),
+        Ok(text) if text.chars().all(|c| !c.is_control()) => format!("it begins with `{text}`"),
+        _ => format!(
+            "it begins with the bytes {}",
+            start.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+        ),
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn copy(open: Open<'_>, output: &mut dyn Write, to: &Path) -> Result<
         let problem = "no RTP streams in it, so nothing of it can be kept".to_owned();
         return Err(ReadError::Empty { format: FORMAT, problem });
     }
-    Ok((copy.kept, pass.packets - copy.kept))
+    // A segment of TCP may have several messages.
+    Ok((copy.kept, pass.packets.saturating_sub(copy.kept)))
 }
 
 /// What a stream of one SSRC at one interface looks like.

@@ -8,7 +8,7 @@ use paceline_explain::diagnosis::of_flow;
 use paceline_explain::document::explain;
 use paceline_explain::episodes::EpisodeKind;
 use paceline_explain::model::{Flow, MarkKind, Quantity};
-use paceline_explain::readers::read_bytes;
+use paceline_explain::readers::{Format, read_bytes, recognise};
 use paceline_units::Time;
 
 /// Checks what all statistics of the samples say: a drop at 20 s, from 1.7 to 0.6 Mbit/s.
@@ -142,6 +142,8 @@ fn broken_inputs_are_errors_with_a_place_and_a_hint() {
         (&b""[..], "empty"),
         (b"hello, world", "unknown format: it begins with `hello, world`"),
         (b"{\"PeerConnections\": {\"9-1\": {\"stats\": 5}}}", "line 1, column"),
+        (b"PK\x03\x04abc", "unknown format: it is a zip archive: unpack it"),
+        (b"\xFF\xFE[\0", "UTF-16"),
         (b"{\"a\": 1}\n", "no report has outbound-rtp"),
         (b"{\"type\": \n", "line 1: no JSON"),
         (b"{\"getUserMedia\": [], \"PeerConnections\": {}}", "no connection in it"),
@@ -153,6 +155,8 @@ fn broken_inputs_are_errors_with_a_place_and_a_hint() {
         assert!(!error.help().is_empty());
     }
     assert!(matches!(error(b"hello"), ReadError::UnknownFormat { .. }));
+    assert_eq!(recognise(b"12:30 INFO [{\"type\":\"outbound-rtp\"}]"), Some(Format::Lines));
+    assert_eq!(recognise(b"12:30 INFO [{\"type\":\"other\"}]"), None);
     assert!(error(b"hello").help().contains("pcapng"));
 }
 

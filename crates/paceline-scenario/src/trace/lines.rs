@@ -3,6 +3,9 @@
 use super::{FASTEST, LONGEST, TraceError};
 use paceline_units::{Rate, TimeDelta};
 
+/// What may separate columns.
+pub(super) const SEPARATORS: [char; 3] = [',', ';', '\t'];
+
 /// A line with content.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {

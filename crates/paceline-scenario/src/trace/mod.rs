@@ -8,8 +8,8 @@
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
 //! comment, by the first rule that fits:
 //! 1. it starts with `{`: AlphaRTC JSON;
-//! 2. it has a comma and names the columns `Timestamp` and `DL_bitrate` or `UL_bitrate`: a log of G-NetTrack;
-//! 3. it has a comma, and starts with a number or with `time`: `time,rate` CSV;
+//! 2. it names the columns `Timestamp` and `DL_bitrate` or `UL_bitrate`: a log of G-NetTrack;
+//! 3. it has a comma, a semicolon or a tab, and starts with a number or with `time`: `time,rate` CSV, unless rule 5 fits;
 //! 4. it is one number: mahimahi, even where the numbers could be meant as rates;
 //! 5. it is two numbers: Pensieve;
 //! 6. it is six numbers: a drive log, Ghent's if the first (the wall clock) is at least 10^11, which as seconds

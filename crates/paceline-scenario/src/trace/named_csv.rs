@@ -1,11 +1,11 @@
 //! Drive logs of G-NetTrack as CSV with named columns, of which the Irish 4G and 5G traces consist (Raca et al., MMSys 2018 and 2020):
-//! `Timestamp` such as `2020.01.01_10.00.59`, `DL_bitrate` and `UL_bitrate` in kbit/s, `State`.
+//! `Timestamp` such as `2020.01.01_10.00.59`, of ISO 8601, or in seconds or milliseconds, `DL_bitrate` and `UL_bitrate` in kbit/s, `State`.
 //!
 //! Lines of the same second count as one, with their mean rate. A line without a number, or of a second without a download (`State` is
 //! `I`), says nothing about the capacity and is left out: the rate before it holds. The bitrate is that of the application. The log loops,
 //! as drive logs do.
 
-use super::lines::{Line, lines};
+use super::lines::{Line, SEPARATORS, lines};
 use super::rate_csv::Steps;
 use super::{Direction, Format, Headers, Trace, TraceError};
 
@@ -26,7 +26,7 @@ struct Columns {
 
 impl Columns {
     fn find(header: &str, direction: Direction) -> Option<Self> {
-        let at = |name: &str| header.split(',').position(|cell| unquoted(cell).eq_ignore_ascii_case(name));
+        let at = |name: &str| header.split(SEPARATORS).position(|cell| unquoted(cell).eq_ignore_ascii_case(name));
         let rate = if direction == Direction::Downlink { "DL_bitrate" } else { "UL_bitrate" };
         Some(Self { time: at("Timestamp")?, rate: at(rate)?, state: at("State") })
     }
@@ -46,7 +46,7 @@ fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     };
     let (mut steps, mut second, mut left_out): (Steps, Option<Second<'_>>, u64) = (Steps::default(), None, 0);
     for line in all {
-        let cells: Vec<&str> = line.text.split(',').map(unquoted).collect();
+        let cells: Vec<&str> = line.text.split(SEPARATORS).map(unquoted).collect();
         let (Some(time), Some(rate)) = (cells.get(columns.time), cells.get(columns.rate)) else {
             let count = cells.len();
             return Err(line
@@ -92,8 +92,15 @@ impl Second<'_> {
 
 /// Reads a time such as `2020.01.01_10.00.59`, also with other separators, s since 1970.
 fn seconds(text: &str) -> Option<f64> {
-    let numbers: Vec<i64> =
-        text.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    // From 1973 on, milliseconds are more than the seconds of any year before 5138.
+    if let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0) {
+        return Some(if number >= 1e11 { number / 1e3 } else { number });
+    }
+    let numbers: Vec<i64> = text
+        .trim_end_matches('Z')
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
     let [year, month, day, hours, minutes, seconds] = *numbers.first_chunk()?;
     let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     (is_date && hours < 24 && minutes < 60 && seconds < 61).then_some(())?;
@@ -120,7 +127,12 @@ mod tests {
 
     #[test]
     fn lines_of_a_second_count_as_one_and_those_without_a_download_not() {
-        for text in [LOG.to_owned(), LOG.replace('.', "-").replace("State", "\"state\"")] {
+        for text in [
+            LOG.to_owned(),
+            LOG.replace('.', "-").replace("State", "\"state\""),
+            LOG.replace(',', ";"),
+            LOG.replace(',', "\t"),
+        ] {
             let trace = Trace::read(&text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 1_000_000), (1000, 3_000_000), (4000, 0)]));
             assert_eq!((trace.format, trace.end), (&FORMAT, CapacityEnd::Loop(TimeDelta::from_secs(7))));
@@ -131,13 +143,28 @@ mod tests {
     }
 
     #[test]
+    fn times_may_be_of_any_usual_kind() {
+        for times in [
+            ["2018-01-01T10:00:00Z", "2018-01-01T10:00:01Z"],
+            ["2018-01-01 10:00:00.250", "2018-01-01 10:00:01.250"],
+            ["1514800800", "1514800801"],
+            ["1514800800500", "1514800801500"],
+            ["0.5", "1.5"],
+        ] {
+            let text = format!("UL_bitrate,DL_bitrate,Timestamp\n9,1000,{}\n9,2000,{}\n", times[0], times[1]);
+            let trace = Trace::read(&text, Direction::Downlink).unwrap();
+            assert_eq!(trace.shape, steps(&[(0, 1_000_000), (1000, 2_000_000)]), "{text}");
+        }
+    }
+
+    #[test]
     fn names_the_wrong_line() {
         let header = "Timestamp,DL_bitrate\n";
         for (text, line, cause) in [
             ("2020.01.01_10.00.00\n", 2, "1 columns are fewer than in the header"),
             ("2020.01.01_10.00.00,x\n", 2, "`x` is not a rate in kbit/s, not negative"),
             ("2020.13.01_10.00.00,1\n", 2, "`2020.13.01_10.00.00` is not a time"),
-            ("10.5,1\n", 2, "`10.5` is not a time"),
+            ("-10.5,1\n", 2, "`-10.5` is not a time"),
             ("", 1, "no line has a rate"),
         ] {
             assert_errors(&[(&format!("{header}{text}"), line, cause)]);

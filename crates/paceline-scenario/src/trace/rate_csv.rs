@@ -8,14 +8,15 @@
 //! 12.5,1
 //! ```
 //!
-//! The header line is optional; `time` and `rate` may each carry a unit (`time_ms`, `rate_kbps`), and count in
+//! The header line is optional; `time` and `rate` may each carry a unit (`time_ms`, `Rate (kbps)`), and count in
 //! seconds and bits per second without one. Times strictly increase and count from the first, so that recordings
-//! with a wall clock can be used as they are. Zero is an outage.
+//! with a wall clock can be used as they are. Zero is an outage. A semicolon or a tab may stand for the comma, and other usual names for
+//! `time` and `rate`.
 //!
 //! Rates are of whole IP packets. The last one holds, as in a scenario's own list of capacities. If such a trace is looped,
 //! and for its mean, the last step is as long as the one before it.
 
-use super::lines::{Line, is_numbers, lines};
+use super::lines::{Line, SEPARATORS, is_numbers, lines};
 use super::{Direction, FASTEST, Format, Headers, Shape, Trace, TraceError};
 use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Rate, TimeDelta, round_to_i64};
@@ -25,7 +26,7 @@ pub(super) static FORMAT: Format = Format {
     description: "CSV of time and rate, in seconds and bit/s unless the header names units (time_ms,rate_kbps); looped, its last step lasts as long as the one before",
     example: "0,2500000",
     headers: Headers::Ip,
-    recognises: |head| head.split_once(',').is_some_and(|(time, _)| is_header(time) || is_numbers(time, 1)),
+    recognises: |head| head.split_once(SEPARATORS).is_some_and(|(time, _)| is_header(time) || is_numbers(time, 1)),
     read,
 };
 
@@ -33,6 +34,10 @@ pub(super) static FORMAT: Format = Format {
 const TIME_UNITS: [(&str, f64); 4] = [("", 1e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3)];
 /// Bits per second in each unit of rate.
 const RATE_UNITS: [(&str, f64); 5] = [("", 1.0), ("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9)];
+
+/// Names of the columns.
+const TIME_NAMES: [&str; 2] = ["time", "timestamp"];
+const RATE_NAMES: [&str; 5] = ["rate", "bitrate", "bandwidth", "throughput", "capacity"];
 
 /// Returns whether a line that starts with this cell is a header.
 fn is_header(cell: &str) -> bool {
@@ -48,9 +53,8 @@ fn read(text: &str, _: Direction) -> Result<Trace, TraceError> {
         last = line;
         let (time, rate) = cells(&line)?;
         if nth == 0 && is_header(time) {
-            to_ns = unit(&line, time, "time", &TIME_UNITS)?;
-            to_bps = unit(&line, rate, "rate", &RATE_UNITS)?;
-            has_unit = !rate.eq_ignore_ascii_case("rate");
+            (to_ns, _) = unit(&line, time, &TIME_NAMES, &TIME_UNITS)?;
+            (to_bps, has_unit) = unit(&line, rate, &RATE_NAMES, &RATE_UNITS)?;
             continue;
         }
         let ns = line.number(time, "a time, not negative")? * to_ns;
@@ -103,24 +107,29 @@ impl Steps {
 
 /// Returns the two cells of a line.
 fn cells<'a>(line: &Line<'a>) -> Result<(&'a str, &'a str), TraceError> {
-    match line.text.split_once(',') {
-        Some((time, rate)) if !rate.contains(',') => Ok((time.trim(), rate.trim())),
+    match line.text.split_once(SEPARATORS) {
+        Some((time, rate)) if !rate.contains(SEPARATORS) => Ok((time.trim(), rate.trim())),
         _ => {
-            let count = line.text.split(',').count();
+            let count = line.text.split(SEPARATORS).count();
             Err(line
                 .error(format!("{count} columns instead of 2"), "a line is a time, a comma and a rate: `10,2500000`"))
         }
     }
 }
 
-/// Returns the factor of the unit in a header's cell, such as `time_ms`.
-fn unit(line: &Line<'_>, cell: &str, name: &str, units: &[(&str, f64)]) -> Result<f64, TraceError> {
+/// Returns the factor of the unit in a header's cell, such as `time_ms`, and whether it has one. A rate may be a unit alone.
+fn unit(line: &Line<'_>, cell: &str, names: &[&str], units: &[(&str, f64)]) -> Result<(f64, bool), TraceError> {
     let cell = cell.to_ascii_lowercase();
-    let found = cell.strip_prefix(name).and_then(|rest| {
-        let unit = if rest.is_empty() { rest } else { rest.strip_prefix('_')? };
-        units.iter().find(|(known, _)| *known == unit)
-    });
-    found.map(|(_, factor)| *factor).ok_or_else(|| {
+    let words: Vec<&str> = cell.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let unit = match words[..] {
+        [name] if names.contains(&name) => Some(""),
+        [name, unit] if names.contains(&name) => Some(unit),
+        [unit] if unit.ends_with("bps") => Some(unit),
+        _ => None,
+    };
+    let found = unit.and_then(|unit| units.iter().find(|(known, _)| *known == unit));
+    found.map(|(unit, factor)| (*factor, !unit.is_empty())).ok_or_else(|| {
+        let name = names[0];
         let known: Vec<String> = units.iter().skip(1).map(|(unit, _)| format!("`{name}_{unit}`")).collect();
         line.error(format!("the header's `{cell}` is not a {name}"), format!("write `{name}` or {}", known.join(", ")))
     })
@@ -140,6 +149,9 @@ mod tests {
             "time_ms,rate_kbps\n0,2500\n10000,0\n12500,1e3\n",
             "time_us,rate_gbps\n0,0.0025\n10000000,0\n12500000,0.001\n",
             "time_s,rate\n0,2500000\n10,0\n12.5,1000000\n",
+            "Time (s),Throughput (Mbps)\n0,2.5\n10,0\n12.5,1\n",
+            "timestamp_ms;bandwidth_kbps\r\n0;2500\r\n10000;0\r\n12500;1000\r\n",
+            "time\tMbps\n0\t2.5\n10\t0\n12.5\t1\n",
         ] {
             let trace = Trace::read(text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 2_500_000), (10_000, 0), (12_500, 1_000_000)]), "{text}");

@@ -107,6 +107,12 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
             258,
             Box::new(|ip| [&[108, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &[0; 96], &ipv4_frame(ip)].concat()),
         ),
+        (
+            "pktap of older macOS",
+            149,
+            Box::new(|ip| [&[12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &ipv4_frame(ip)].concat()),
+        ),
+        ("PPI", 192, Box::new(|ip| [&[0, 0, 8, 0, 1, 0, 0, 0][..], &ipv4_frame(ip)].concat())),
         ("nflog", 239, before(vec![2, 0, 0, 0, 5, 0, 10, 0, b'p', 0, 0, 0, 8, 0, 9, 0])),
         ("802.11", 105, before([&[0x88, 1][..], &[0; 24], &[0xAA, 0xAA, 3, 0, 0, 0, 8, 0]].concat())),
         (
@@ -144,6 +150,7 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
         ("ERSPAN 3", 1, protocol(47, words(&[0x1000, 0x22EB, 0, 1, 0x2000, 0, 0, 0, 0, 1, 0, 0, 0, 0]), ipv4_frame)),
         ("authentication", 1, protocol(51, [vec![4, 4], vec![0; 22]].concat(), same)),
         ("VXLAN", 1, tunnel(vec![8, 0, 0, 0, 0, 0, 9, 0], ipv4_frame)),
+        ("VXLAN with a group", 1, tunnel(vec![0x88, 0, 0, 5, 0, 0, 9, 0], ipv4_frame)),
         ("VXLAN-GPE", 1, tunnel(vec![12, 0, 0, 1, 0, 0, 9, 0], same)),
         ("Geneve", 1, tunnel([words(&[0, 0x6558]), vec![0, 0, 9, 0]].concat(), ipv4_frame)),
         ("Geneve with options", 1, tunnel([words(&[0x0240, 0x0800]), vec![0, 0, 9, 0], vec![1; 8]].concat(), same)),
@@ -152,6 +159,10 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
         ("GTP-U of 5G", 1, gtp(0x34, vec![0, 0, 0, 0x85, 1, 0, 9, 0])),
         ("TZSP", 1, tunnel(vec![1, 0, 0, 1, 0, 10, 1, 50, 1], ipv4_frame)),
         ("L2TP", 1, tunnel([words(&[0x0002, 7, 8]), vec![0xFF, 3, 0, 0x21]].concat(), same)),
+        ("L2TP version 3", 1, protocol(115, vec![0, 0, 0, 7], ipv4_frame)),
+        ("L2TP version 3 with a cookie", 1, protocol(115, vec![0x55; 12], ipv4_frame)),
+        ("backbone bridge", 1, Box::new(|ip| ethernet_of(0x88E7, &[&[0, 0, 0, 7][..], &ipv4_frame(ip)].concat()))),
+        ("SOCKS", 1, turn(|rtp| [&[0, 0, 0, 1, 10, 0, 0, 9, 4, 5][..], rtp].concat())),
         ("TURN channel", 1, turn(channel)),
         ("TURN Send", 1, turn(|rtp| indication(0x0016, rtp))),
         ("TURN Data", 1, turn(|rtp| indication(0x0017, rtp))),
@@ -205,7 +216,7 @@ fn every_encapsulation_gives_the_flows_of_the_packets_inside() {
     for (name, link, wrap) in encapsulations() {
         let flows = call(link, &wrap).flows;
         // A relay adds to the size.
-        match name.contains("TURN") {
+        match name.contains("TURN") || name == "SOCKS" {
             true => assert_eq!(without_rates(&flows), without_rates(&expected), "{name}"),
             false => assert_eq!(flows, expected, "{name}"),
         }
@@ -259,6 +270,8 @@ fn encrypted_tunnels_are_named() {
             &(|ip: &[u8]| in_udp(&[4, 0, 0, 0, 1, 2, 3, 4, 1, 0, 0, 0, 0, 0, 0, 0], &size(ip))) as WrapRef<'_>,
         ),
         ("IPsec", &|ip| ip_of(false, 50, (8, 9), &size(ip))),
+        ("IPsec", &|ip| ip_of(false, UDP, (8, 9), &udp_of((4500, 4500), &size(ip)))),
+        ("OpenVPN", &|ip| ip_of(false, UDP, (8, 9), &udp_of((50000, 1194), &size(ip)))),
     ] {
         let error = read_bytes(&file(101, wrap)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("encrypted"), "{error}");

@@ -1,5 +1,5 @@
-//! Statistics of media servers under the names of the standard: mediasoup, whose reports have no ids, counters without a direction and
-//! milliseconds; and media events of Janus.
+//! Statistics of media servers and native libraries under the names of the standard: mediasoup, whose reports have no ids, counters without a direction and
+//! milliseconds; media events of Janus; objects of Flutter, Android and iOS, whose metrics are one level deeper; and names with `_` or `-`.
 
 use serde_json::{Map, Value, json};
 
@@ -19,6 +19,9 @@ pub fn is_janus(values: &Map<String, Value>) -> bool {
 pub fn standard(id: &str, values: &Map<String, Value>) -> Option<Vec<(String, Map<String, Value>)>> {
     if is_janus(values) {
         return Some(janus(id, values));
+    }
+    if let Some(flat) = flattened(values) {
+        return Some(standard(id, &flat).unwrap_or_else(|| vec![(id.to_owned(), flat)]));
     }
     let kind = values.get("type")?.as_str()?;
     let is_transport = kind.ends_with("-transport") && values.contains_key("sendBitrate");
@@ -41,6 +44,29 @@ pub fn standard(id: &str, values: &Map<String, Value>) -> Option<Vec<(String, Ma
     }
     let remote = picked([("type", "remote-inbound-rtp".into())], values, &reported);
     Some(vec![(id.to_owned(), stream), (format!("{id} remote"), remote)])
+}
+
+/// Returns an object with its metrics on the first level, under names in camel case. `None`: it is so already.
+fn flattened(values: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let nested = ["values", "members"].iter().find_map(|name| values.get(*name)?.as_object());
+    // Chromium computes rates under names in brackets.
+    let is_other = |name: &String| name.contains(['_', '-']) && !name.starts_with('[') || name == "timestampUs";
+    if nested.is_none() && !values.keys().any(is_other) {
+        return None;
+    }
+    let members = nested.into_iter().flatten().chain(values).filter(|(_, value)| !value.is_object());
+    Some(members.map(|(name, value)| (camel_case(name), value.clone())).collect())
+}
+
+/// Returns a name in camel case; `timestamp` for one of µs, whose unit its size says.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split(['_', '-']);
+    let first = words.next().unwrap_or_default().to_owned();
+    let name = words.fold(first, |name, word| match word.split_at_checked(1) {
+        Some((letter, rest)) => name + &letter.to_ascii_uppercase() + rest,
+        None => name,
+    });
+    if name == "timestampUs" { "timestamp".to_owned() } else { name }
 }
 
 /// Jitter and round-trip times of Janus are in milliseconds.

@@ -29,6 +29,31 @@ fn reports_with_line_breaks_are_read_like_lines() {
     assert!(failed("{\n\"a\": 1").contains("one report per line"));
 }
 
+/// Flutter, Android and iOS have the metrics one level deeper and times in µs; others write names with `_` or `-`.
+#[test]
+fn statistics_of_native_libraries_are_read_like_those_of_browsers() {
+    let lines = |shape: &dyn Fn(u64, u64) -> Value| {
+        let line = |second: u64| format!("{}\n", shape(1_700_000_000_000_000 + 1_000_000 * second, 100_000 * second));
+        (0..20).map(line).collect::<String>()
+    };
+    let expected = read((0..20).map(|second| format!("{}\n", report(second))).collect::<String>()).unwrap();
+    let nested = |time: &str, metrics: &str, us: u64, bytes: u64| json!({"id": "O", "type": "outbound-rtp", time: us, metrics: {"bytesSent": bytes}});
+    let named =
+        |name: &str, us: u64, bytes: u64| json!([{"id": "O", "type": "outbound-rtp", "timestamp": us, name: bytes}]);
+    for text in [
+        lines(&|us, bytes| json!([nested("timestamp", "values", us, bytes)])),
+        lines(&|us, bytes| json!({"timestampUs": us, "stats": {"O": nested("timestampUs", "members", us, bytes)}})),
+        lines(
+            &|us, bytes| json!({"timestamp_us": us, "statistics": {"O": nested("timestamp_us", "values", us, bytes)}}),
+        ),
+        lines(&|us, bytes| named("bytes_sent", us, bytes)),
+        lines(&|us, bytes| named("bytes-sent", us, bytes)),
+    ] {
+        assert_eq!(read(&text).unwrap(), expected, "{text}");
+    }
+    assert!(failed(&lines(&|us, bytes| named("octets_sent", us, bytes))).contains("no report has"));
+}
+
 #[test]
 fn messages_distinguish_legacy_reports_from_none() {
     for kind in ["ssrc", "googCandidatePair", "VideoBwe"] {

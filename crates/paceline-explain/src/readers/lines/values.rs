@@ -49,6 +49,11 @@ impl Scan {
         if !self.text.is_empty() && !byte.is_ascii_whitespace() {
             self.first.get_or_insert(byte);
         }
+        if !self.in_string && matches!(byte, b']' | b'}') {
+            // A comma after the last element.
+            let end = self.text.trim_ascii_end().len();
+            self.text.truncate(if self.text[..end].ends_with(b",") { end - 1 } else { self.text.len() });
+        }
         self.text.push(byte);
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -174,6 +179,7 @@ mod tests {
             "{\"a\":\"]}\\\"\"}\n[1,[2]]\n\n{}",
             "{\"a\":\"]}\\\"\"}[1,[2]]{}",
             "{\n\"a\":\"]}\\\"\"\n}\n[\n1,\n[2]]\n{\n}",
+            "{\n\"a\":\"]}\\\"\",}\n[1,[2,\n],\n]{}",
             "RTCStatsDump\r\n{\"a\":\"]}\\\"\"}\r\nRTCStatsDump\r\ninfo: [1,[2]]\r\n{}\r\n",
         ] {
             assert_eq!(all(text), (expected.clone(), 0), "{text}");

@@ -1,0 +1,304 @@
+//! Messages of each framing, in segments that are cut, lost, repeated and out of order.
+
+use super::*;
+use crate::readers::read_bytes;
+use std::net::IpAddr;
+
+const CLIENT: (IpAddr, u16) = (IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 50_000);
+const SERVER: (IpAddr, u16) = (IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)), 3478);
+const ROUTE: Route = (CLIENT, SERVER);
+const HEADERS: u64 = 52;
+
+fn words(words: &[u16]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn packet(number: u16) -> Vec<u8> {
+    [vec![0x80, 96], words(&[number, 0, 0, 0, 7]), vec![0x55; 900 + usize::from(number % 4)]].concat()
+}
+
+fn stun(kind: u16, attributes: &[u8]) -> Vec<u8> {
+    [words(&[kind, attributes.len() as u16]), STUN_COOKIE.to_vec(), vec![7; 12], attributes.to_vec()].concat()
+}
+
+fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+fn with_length(first: &[u8], content: &[u8]) -> Vec<u8> {
+    [first, &words(&[content.len() as u16]), content].concat()
+}
+
+type Frame = fn(&[u8]) -> Vec<u8>;
+
+const FRAMES: [(&str, Frame); 4] = [
+    ("RFC 4571", |rtp| with_length(&[], rtp)),
+    ("ChannelData", |rtp| padded(with_length(&[0x40, 1], rtp))),
+    ("Send", |rtp| stun(0x0016, &padded(with_length(&[0, 0x13], rtp)))),
+    ("RTSP", |rtp| with_length(b"$\0", rtp)),
+];
+
+fn stream(frame: Frame, count: u16) -> Vec<u8> {
+    (0..count).flat_map(|number| frame(&packet(number))).collect()
+}
+
+fn segment(sequence: u32, payload: &[u8]) -> Segment<'_> {
+    Segment {
+        route: ROUTE,
+        sequence,
+        acknowledgment: None,
+        syn: false,
+        ends: false,
+        payload,
+        size: payload.len(),
+        headers: HEADERS,
+    }
+}
+
+/// An acknowledgment of the other direction.
+fn acknowledgment(number: u32) -> Segment<'static> {
+    Segment { route: (SERVER, CLIENT), acknowledgment: Some(number), ..segment(1, &[]) }
+}
+
+#[derive(Default)]
+struct Read {
+    streams: Streams,
+    /// Numbers of the packets, with their times in ms.
+    packets: Vec<(u16, i64)>,
+}
+
+impl Read {
+    fn add(&mut self, ms: i64, segment: &Segment<'_>) {
+        let packets = &mut self.packets;
+        self.streams.add(0, Time::from_millis(ms), segment, &mut |route, content, bytes| {
+            if let Some((_, Some(number))) = source(content) {
+                assert_eq!((route, content), (ROUTE, &packet(number)[..]));
+                assert!((2..=60).contains(&(bytes - HEADERS - content.len() as u64)), "{bytes}");
+                packets.push((number, ms));
+            }
+        });
+        let kept: usize = self.streams.streams.values().map(Stream::kept).sum();
+        assert_eq!(self.streams.kept, kept);
+    }
+
+    fn numbers(&self) -> Vec<u16> {
+        self.packets.iter().map(|(number, _)| *number).collect()
+    }
+}
+
+/// The sequence numbers wrap on the way.
+const FIRST: u32 = u32::MAX - 5_000;
+
+#[test]
+fn messages_of_each_framing_are_read_in_segments_of_any_size() {
+    for (name, frame) in FRAMES {
+        let bytes = stream(frame, 40);
+        for size in [1, 7, 500, 1448, 20_000] {
+            // A capture from the beginning, and one that begins in the 4th message.
+            for from in [0, 3_333] {
+                let mut read = Read::default();
+                let mut sequence = FIRST;
+                for part in bytes[from..].chunks(size) {
+                    read.add(0, &segment(sequence, part));
+                    sequence = sequence.wrapping_add(part.len() as u32);
+                }
+                let first = if from == 0 { 0 } else { 4 };
+                assert_eq!(read.numbers(), (first..40).collect::<Vec<_>>(), "{name} {size} {from}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_segment_delays_all_messages_after_it() {
+    let (bytes, size) = (stream(FRAMES[1].1, 40), 1000);
+    let part = |number: usize| {
+        let from = number * size;
+        segment(FIRST.wrapping_add(from as u32), &bytes[from..(from + size).min(bytes.len())])
+    };
+    let mut read = Read::default();
+    for number in (0..20).filter(|number| *number != 5) {
+        read.add(number as i64, &part(number));
+    }
+    assert!(read.packets.iter().all(|(_, ms)| *ms < 5), "{:?}", read.packets);
+    // Copies, and the segment that was lost.
+    for number in [3, 19, 5, 5, 6] {
+        read.add(100, &part(number));
+    }
+    for number in 20..bytes.len().div_ceil(size) {
+        read.add(200, &part(number));
+    }
+    assert_eq!(read.numbers(), (0..40).collect::<Vec<_>>());
+    let late = read.packets.iter().filter(|(_, ms)| *ms == 100).count();
+    assert!((14..=17).contains(&late), "{late}");
+}
+
+#[test]
+fn what_the_capture_lacks_is_left_out() {
+    let (bytes, size) = (stream(FRAMES[0].1, 60), 1000);
+    let run = |is_acknowledged: bool| {
+        let mut read = Read::default();
+        for (number, part) in bytes.chunks(size).enumerate().filter(|(number, _)| !(10..12).contains(number)) {
+            let ms = 100 * number as i64;
+            let sequence = FIRST.wrapping_add((number * size) as u32);
+            read.add(ms, &segment(sequence, part));
+            if is_acknowledged {
+                read.add(ms, &acknowledgment(sequence));
+            }
+        }
+        let lost: Vec<u16> = (0..60).filter(|number| !read.numbers().contains(number)).collect();
+        assert!(read.numbers().is_sorted() && lost.len() <= 4 && lost[0] >= 9, "{lost:?}");
+        read.packets.iter().find(|(number, _)| *number > lost[0]).unwrap().1
+    };
+    // The receiver says that it has it, or it does not come for 3 s.
+    assert!(run(true) <= 1500, "{}", run(true));
+    assert!((4200..=4400).contains(&run(false)), "{}", run(false));
+}
+
+#[test]
+fn segments_whose_end_is_not_captured_are_read() {
+    let mut read = Read::default();
+    let mut sequence = FIRST;
+    let mut contents = Vec::new();
+    for number in 0..40 {
+        let message = FRAMES[0].1(&packet(number));
+        let cut = Segment { size: message.len(), ..segment(sequence, &message[..60]) };
+        read.streams.add(0, Time::ZERO, &cut, &mut |_, content, _| contents.extend(source(content)));
+        sequence = sequence.wrapping_add(message.len() as u32);
+    }
+    assert_eq!(contents, (0..40).map(|number| (7, Some(number))).collect::<Vec<_>>());
+}
+
+/// RTCP alone, as a receiver of media sends it.
+#[test]
+fn reports_alone_are_recognised() {
+    let report = [&[0x80, 201, 0, 1, 0, 0, 0, 9][..], &[0x13; 14]].concat();
+    for (name, frame) in FRAMES {
+        let (message, mut count) = (frame(&report), 0);
+        let mut streams = Streams::default();
+        for number in 0..20 {
+            let next = segment(message.len() as u32 * number, &message);
+            streams.add(0, Time::ZERO, &next, &mut |_, content, _| count += u32::from(content == report));
+        }
+        assert_eq!(count, 20, "{name}");
+    }
+}
+
+#[test]
+fn texts_between_messages_are_skipped() {
+    let (_, frame) = FRAMES[3];
+    let text = b"RTSP/1.0 200 OK\r\nCSeq: 5\r\nSession: $24\r\n\r\n";
+    let bytes: Vec<u8> = (0..40)
+        .flat_map(|number| [if number % 10 == 0 { &text[..] } else { &[] }, &frame(&packet(number))].concat())
+        .collect();
+    let mut read = Read::default();
+    read.add(0, &Segment { syn: true, ..segment(FIRST, &[]) });
+    for (number, part) in bytes.chunks(1448).enumerate() {
+        read.add(0, &segment(FIRST.wrapping_add(1 + 1448 * number as u32), part));
+    }
+    assert_eq!(read.numbers(), (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn other_streams_have_no_messages_and_are_not_kept() {
+    let record = |kind: u8, hello: u8| with_length(&[kind, 3, 3], &[&[hello][..], &[0x99; 400]].concat());
+    let tls: Vec<u8> =
+        [record(22, 1), record(20, 1)].into_iter().chain((0..2000).map(|_| record(23, 7))).flatten().collect();
+    let http: Vec<u8> =
+        (0..20_000).flat_map(|n| format!("GET /{n} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes()).collect();
+    let noise: Vec<u8> = (0..800_000u32).map(|n| (n.wrapping_mul(n).wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (bytes, encrypted) in [(&tls, vec![TURN_OVER_TLS]), (&http, vec![]), (&noise, vec![])] {
+        let mut read = Read::default();
+        for (number, part) in bytes.chunks(1448).enumerate() {
+            read.add(0, &segment(FIRST.wrapping_add(1448 * number as u32), part));
+            assert!(read.streams.kept <= SEARCHED * 5 / 4 + 1448);
+        }
+        assert_eq!((read.streams.kept, read.packets.len()), (0, 0));
+        assert_eq!(read.streams.encrypted.into_iter().collect::<Vec<_>>(), encrypted);
+    }
+}
+
+#[test]
+fn streams_with_gaps_have_bounded_memory() {
+    let mut read = Read::default();
+    let data = [0x80; 20_000];
+    for port in 0..200 {
+        for number in 0..30u32 {
+            let route = ((CLIENT.0, port), SERVER);
+            let sequence = if number == 0 { 0 } else { 20_000 * number + 1 };
+            read.streams.add(0, Time::ZERO, &Segment { route, ..segment(sequence, &data) }, &mut |_, _, _| ());
+        }
+        assert!(read.streams.kept <= KEPT_MAX);
+    }
+    for port in 0..3 * STREAMS_MAX as u16 {
+        let route = ((CLIENT.0, port), (SERVER.0, 443));
+        read.add(i64::from(port), &Segment { route, ..segment(0, &data) });
+    }
+    assert_eq!(read.streams.streams.len(), STREAMS_MAX);
+    assert!(read.streams.kept <= KEPT_MAX);
+}
+
+/// Bytes, sequence numbers and acknowledgments that are changed at random.
+#[test]
+fn damaged_streams_are_read() {
+    let mut state = 1u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for round in 0..200 {
+        let mut bytes = stream(FRAMES[round % 4].1, 60);
+        for _ in 0..random(50) {
+            let at = random(bytes.len());
+            bytes[at] = random(256) as u8;
+        }
+        let mut streams = Streams::default();
+        for _ in 0..100 {
+            let from = random(bytes.len());
+            let part = &bytes[from..bytes.len().min(from + random(3000))];
+            let jump = if random(20) == 0 { 1 << random(31) } else { 0 };
+            let changed = Segment {
+                acknowledgment: (random(3) == 0).then(|| random(60_000) as u32),
+                route: if random(4) == 0 { (SERVER, CLIENT) } else { ROUTE },
+                syn: random(30) == 0,
+                ends: random(30) == 0,
+                size: part.len() + random(2) * random(1000),
+                ..segment(from as u32 ^ jump, part)
+            };
+            streams.add(0, Time::from_millis(random(5000) as i64), &changed, &mut |_, _, _| ());
+            assert_eq!(streams.kept, streams.streams.values().map(Stream::kept).sum::<usize>());
+        }
+    }
+}
+
+/// A classic capture of a stream: 10 s of packets in TCP of IPv4.
+fn capture(port: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
+    file.extend([0, 0, 65535, 101].into_iter().flat_map(u32::to_le_bytes));
+    for (number, part) in bytes.chunks(1000).enumerate() {
+        let ip = [words(&[0x4500, 40 + part.len() as u16, 0, 0, 0x4006, 0]), vec![10, 0, 0, 1, 10, 0, 0, 2]].concat();
+        let sequence = (1000 * number as u32).to_be_bytes();
+        let tcp = [&words(&[50_000, port])[..], &sequence, &[0; 4], &words(&[0x5010, 500, 0, 0])].concat();
+        let data = [&ip, &tcp, part].concat();
+        let ms = 20 * number as u32;
+        let size = data.len() as u32;
+        file.extend([1_700_000_000 + ms / 1000, ms % 1000 * 1000, size, size].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(data);
+    }
+    file
+}
+
+#[test]
+fn captures_of_media_over_tcp_are_read_and_tls_is_named() {
+    for (name, frame) in FRAMES {
+        let call = read_bytes(&capture(443, &stream(frame, 500))).unwrap();
+        assert_eq!(call.flows.len(), 1, "{name}");
+        assert!(call.notes.iter().all(|note| !note.contains("TLS")), "{:?}", call.notes);
+    }
+    let tls = with_length(&[23, 3, 3], &[7; 900]).repeat(500);
+    for (port, text) in [(443, "perhaps TURN over TLS, cannot be read"), (5349, "TURN over TLS cannot be read")] {
+        let error = read_bytes(&capture(port, &tls)).unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains("webrtc-internals"), "{error}");
+    }
+}
