@@ -91,8 +91,8 @@ pub struct HostPlan {
 }
 
 impl HostPlan {
-    /// Time that the host of a media flow takes for a packet unless the scenario gives another: the middle of the medians
-    /// measured in three calls of Chromium 156, 68 to 76 µs (docs/algorithms/googcc.md).
+    /// Time that the host of a media flow takes for a packet unless the scenario gives another: about the medians of three
+    /// calls of Chromium 156, 68 to 76 µs (docs/algorithms/googcc.md).
     pub const PACKET_TIME: TimeDelta = TimeDelta::from_micros(75);
 
     /// Returns whether packets are delayed between the endpoint and the network.

@@ -9,6 +9,7 @@ use super::error::ScenarioError;
 use super::evaluation::Constant;
 use super::file::AnyValue;
 use super::overrides::{KeyPath, Override, key_path, set};
+use super::preset::source_entry;
 use super::reader::read;
 use super::resolve::default_source;
 use super::text_span::{HasTextSpan, Sources, Spanned, TextSpan};
@@ -243,7 +244,7 @@ fn keys_of_flow(
 
 /// Returns whether the source that is written in the table under `key` reads `field`.
 fn reads(table: Option<&Node>, key: &str, field: &str) -> bool {
-    let named = table.and_then(|t| t.text_of("source")).map(SourceEntry::find);
+    let named = table.and_then(|t| t.text_of("source")).map(source_entry);
     let implied = || SourceEntry::implied(|key| table.is_some_and(|t| t.get(key).is_some()));
     let source = named.unwrap_or_else(|| Some(implied().unwrap_or(default_source(key))));
     field == "source" || source.is_some_and(|source| source.has(field))

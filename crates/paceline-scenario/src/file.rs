@@ -281,8 +281,8 @@ pub struct TcpKeys {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
-    /// Media: the time that the sender's host takes to send a packet, so that a burst lasts longer; 75 µs, measured in
-    /// Chromium, if absent.
+    /// Media: the time that the sender's host takes to send a packet, so that a burst lasts longer, as measured in
+    /// Chromium; 75 us if absent.
     pub packet_time: Option<Spanned<TimeDelta>>,
     /// Mean delay of each packet, exponentially distributed; none if absent.
     pub jitter: Option<Spanned<TimeDelta>>,

@@ -10,6 +10,8 @@ use super::catalogue::{PATH_PRESET, SOURCE_PRESET, shipped};
 use super::error::{ScenarioError, suggestion};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Entries, Node, Value, keep_from_layer, overlay};
+use paceline_netsim::flow::source::SourceEntry;
+use paceline_netsim::parameter::RegistryEntry;
 use serde::Deserialize;
 
 /// A preset.
@@ -109,6 +111,16 @@ pub(crate) fn apply_to_path(root: &mut Node, sources: &mut Sources<'_>) -> Resul
     replace(root.get_mut("path").expect("it has a preset"), "", at, hops.collect());
     let PresetFile { title, source, .. } = PresetFile::read(text);
     Ok(Some(format!("path {name}: {title}; {source}")))
+}
+
+/// Returns the source of this name, also that of a preset with one stream.
+pub(crate) fn source_entry(name: &str) -> Option<&'static SourceEntry> {
+    SourceEntry::find(name).or_else(|| {
+        let (_, _, text) = files(SOURCE_PRESET).find(|(known, ..)| *known == name)?;
+        let file: toml::Table = toml::from_str(text).ok()?;
+        let [stream] = file.get("stream")?.as_array()?.as_slice() else { return None };
+        SourceEntry::find(stream.get("encoder")?.get("source")?.as_str()?)
+    })
 }
 
 /// Replaces the presets of the sources of all flows by their keys.
@@ -331,6 +343,9 @@ mod tests {
         let video = |max, lines| ("video".to_owned(), "encoder", 30, max, Some(lines));
         assert_eq!(streams(&with_media(media, &[]).unwrap()), [video(1000, 720), audio()]);
         assert_eq!(streams(&with_media(media, &["flow.call.encoder.max=900 kbps"]).unwrap())[0], video(900, 720));
+        assert_eq!(streams(&with_media(media, &["media.encoder.max=800 kbps"]).unwrap())[0], video(800, 720));
+        let error = with_media(media, &["media.encoder.frames=f"]).unwrap_err().to_string();
+        assert!(error.contains("no flow reads"), "{error}");
         // A preset by --set replaces what the file says of the source.
         assert_eq!(
             streams(&with_media(media, &["flow.call.encoder.source=360p30"]).unwrap()),

@@ -88,6 +88,12 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
                 each(&Datagram { at, since, interface, direction, route, payload, bytes });
             }
             Some(Packet::Segment(segment)) => streams.add(interface, at, &segment, &mut |route, payload, bytes| {
+                // An acknowledgment completes messages of the other direction.
+                let direction = match direction {
+                    INCOMING if route != segment.route => OUTGOING,
+                    OUTGOING if route != segment.route => INCOMING,
+                    direction => direction,
+                };
                 each(&Datagram { at, since, interface, direction, route, payload, bytes });
             }),
             Some(Packet::Encrypted(tunnel)) => drop(pass.encrypted.insert(tunnel)),

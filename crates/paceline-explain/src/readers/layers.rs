@@ -416,7 +416,10 @@ fn looks_like_rtp(data: &[u8]) -> bool {
 fn encrypted_by_port(datagram: &Unpacked<'_>) -> Option<&'static str> {
     let ((_, from), (_, to)) = datagram.route;
     let known = ENCRYPTED_PORTS.into_iter().find(|(port, _)| [from, to].contains(port));
-    known.filter(|_| !looks_like_rtp(datagram.payload)).map(|(_, tunnel)| tunnel)
+    // Media may use the port, and so may its DTLS and STUN (RFC 7983).
+    let is_media = datagram.payload.first().is_some_and(|first| matches!(first, 20..=63 | 128..=191))
+        || datagram.payload.get(4..8) == Some(&STUN_COOKIE[..]);
+    known.filter(|_| !is_media).map(|(_, tunnel)| tunnel)
 }
 
 /// Data of WireGuard: its type 4 with three reserved bytes, receiver, counter, and blocks of 16 bytes.

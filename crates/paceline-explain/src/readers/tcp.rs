@@ -191,8 +191,11 @@ impl Streams {
             // The receiver has what is not in the capture.
             self.change(reverse, each, &mut |stream| stream.skip_gap(at, stream.position(number)));
         }
-        if segment.syn || segment.size > 0 && !self.streams.contains_key(&key) {
+        if segment.syn {
             self.remove(key);
+        }
+        // A SYN alone is no stream yet: a scan of ports must not displace others.
+        if segment.size > 0 && !self.streams.contains_key(&key) {
             while self.streams.len() >= STREAMS_MAX
                 && let Some(silent) = self.streams.iter().min_by_key(|(_, stream)| stream.last).map(|(key, _)| *key)
             {
@@ -270,10 +273,15 @@ impl Stream {
         match (end > self.next, is_gap) {
             (false, _) => {}
             (true, true) => {
-                let mut data = segment.payload.to_vec();
-                data.resize(segment.size, 0);
-                self.beyond_size += data.len();
-                self.beyond_size -= self.beyond.insert(start, (at, data)).map_or(0, |(_, before)| before.len());
+                let before = self.beyond.get(&start).map(|(since, data)| (*since, data.len()));
+                // A retransmission may be shorter.
+                if before.is_none_or(|(_, size)| size < segment.size) {
+                    let mut data = segment.payload.to_vec();
+                    data.resize(segment.size, 0);
+                    let (since, size) = before.unwrap_or((at, 0));
+                    self.beyond_size += data.len() - size;
+                    self.beyond.insert(start, (since, data));
+                }
             }
             (true, false) => {
                 self.take(start, segment.payload, segment.size);
@@ -310,6 +318,7 @@ impl Stream {
         if *first <= acknowledged || is_over {
             self.next = *first;
             self.bytes.clear();
+            self.search_at = 0;
             // The framing is recognised again.
             self.known = if self.known == Known::Foreign { Known::Foreign } else { Known::Nothing };
             self.join();

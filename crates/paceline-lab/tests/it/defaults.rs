@@ -42,6 +42,7 @@ const PLACES: &[(&str, &str, &[&str])] = &[
     ),
     ("Flow", "flow.video", &[]),
     ("Flow", "flow.tcp", &[]),
+    ("HostTable", "flow.video.host", &["flow.video.host={}"]),
     ("SourceTable", "flow.video.encoder", &["flow.video.encoder={ max = \"2 Mbps\" }"]),
     ("SourceTable", "flow.video.audio", &["flow.video.audio={ source = \"audio\" }"]),
     ("Stream", "flow.video.stream.0", &["flow.video.stream=[{ id = \"s\", encoder = {} }]"]),

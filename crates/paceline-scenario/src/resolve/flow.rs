@@ -99,6 +99,7 @@ impl Resolver<'_> {
             host: self.host(&flow.host, matches!(kind, FlowKind::Media(_)))?,
             kind,
         };
+        self.note_packet_time(&plan);
         self.check_mtu(flow, &plan, hops)?;
         self.check_round_trip(flow, &plan, hops)?;
         Ok(plan)
@@ -137,6 +138,19 @@ impl Resolver<'_> {
             stall_every: stall_every.transpose()?,
             stall: self.not_negative(&host.stall)?,
         }))
+    }
+
+    /// Notes if the host is slower than the encoders.
+    fn note_packet_time(&mut self, plan: &FlowPlan) {
+        let (FlowKind::Media(media), Some(host)) = (&plan.kind, plan.host) else { return };
+        let packet_time = host.packet_time;
+        if packet_time > TimeDelta::ZERO && media.packet_size < media.max_rate() * packet_time {
+            let most = Rate::from_size_and_time(media.packet_size, packet_time);
+            self.notes.push(format!(
+                "{}: the host takes {packet_time} for a packet, so it sends at most {most}; set host.packet_time or packet_size",
+                plan.id
+            ));
+        }
     }
 
     fn media(&mut self, flow: &Flow, stop: Time) -> Checked<MediaPlan> {

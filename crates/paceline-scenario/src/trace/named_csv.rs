@@ -19,6 +19,7 @@ pub(super) static FORMAT: Format = Format {
 };
 
 struct Columns {
+    separator: char,
     time: usize,
     rate: usize,
     state: Option<usize>,
@@ -26,9 +27,11 @@ struct Columns {
 
 impl Columns {
     fn find(header: &str, direction: Direction) -> Option<Self> {
-        let at = |name: &str| header.split(SEPARATORS).position(|cell| unquoted(cell).eq_ignore_ascii_case(name));
         let rate = if direction == Direction::Downlink { "DL_bitrate" } else { "UL_bitrate" };
-        Some(Self { time: at("Timestamp")?, rate: at(rate)?, state: at("State") })
+        SEPARATORS.into_iter().find_map(|separator| {
+            let at = |name: &str| header.split(separator).position(|cell| unquoted(cell).eq_ignore_ascii_case(name));
+            Some(Self { separator, time: at("Timestamp")?, rate: at(rate)?, state: at("State") })
+        })
     }
 }
 
@@ -46,7 +49,7 @@ fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     };
     let (mut steps, mut second, mut left_out): (Steps, Option<Second<'_>>, u64) = (Steps::default(), None, 0);
     for line in all {
-        let cells: Vec<&str> = line.text.split(SEPARATORS).map(unquoted).collect();
+        let cells: Vec<&str> = line.text.split(columns.separator).map(unquoted).collect();
         let (Some(time), Some(rate)) = (cells.get(columns.time), cells.get(columns.rate)) else {
             let count = cells.len();
             return Err(line
@@ -58,7 +61,8 @@ fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
             continue;
         }
         let at = seconds(time)
-            .ok_or_else(|| line.error(format!("`{time}` is not a time"), "write it like `2020.01.01_10.00.59`"))?;
+            .ok_or_else(|| line.error(format!("`{time}` is not a time"), "write it like `2020.01.01_10.00.59`"))?
+            .floor();
         let kbps = line.number(rate, "a rate in kbit/s, not negative")?;
         match &mut second {
             Some(second) if second.at == at => (second.kbps, second.lines) = (second.kbps + kbps, second.lines + 1.0),
@@ -92,8 +96,8 @@ impl Second<'_> {
 
 /// Reads a time such as `2020.01.01_10.00.59`, also with other separators, s since 1970.
 fn seconds(text: &str) -> Option<f64> {
-    // From 1973 on, milliseconds are more than the seconds of any year before 5138.
-    if let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0) {
+    // From 1973 to 2286 milliseconds have 12 or 13 digits; more are a date without separators.
+    if let Some(number) = text.parse::<f64>().ok().filter(|number| (0.0..1e13).contains(number)) {
         return Some(if number >= 1e11 { number / 1e3 } else { number });
     }
     let numbers: Vec<i64> = text

@@ -119,6 +119,8 @@ fn cells<'a>(line: &Line<'a>) -> Result<(&'a str, &'a str), TraceError> {
 
 /// Returns the factor of the unit in a header's cell, such as `time_ms`, and whether it has one. A rate may be a unit alone.
 fn unit(line: &Line<'_>, cell: &str, names: &[&str], units: &[(&str, f64)]) -> Result<(f64, bool), TraceError> {
+    // `MBps` are bytes.
+    let is_bytes = cell.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).ends_with("Bps");
     let cell = cell.to_ascii_lowercase();
     let words: Vec<&str> = cell.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let unit = match words[..] {
@@ -127,7 +129,7 @@ fn unit(line: &Line<'_>, cell: &str, names: &[&str], units: &[(&str, f64)]) -> R
         [unit] if unit.ends_with("bps") => Some(unit),
         _ => None,
     };
-    let found = unit.and_then(|unit| units.iter().find(|(known, _)| *known == unit));
+    let found = unit.filter(|_| !is_bytes).and_then(|unit| units.iter().find(|(known, _)| *known == unit));
     found.map(|(unit, factor)| (*factor, !unit.is_empty())).ok_or_else(|| {
         let name = names[0];
         let known: Vec<String> = units.iter().skip(1).map(|(unit, _)| format!("`{name}_{unit}`")).collect();

@@ -296,6 +296,12 @@ impl EncoderConfig {
         for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
             check((0.0..=0.5).contains(&scale), field, scale, "0 to 0.5")?;
         }
+        if let Some(threshold) = self.burst_threshold {
+            check(threshold >= 0.0, "burst_threshold", threshold, "at least 0")?;
+        }
+        if let Some(rate) = self.saturation {
+            check(rate >= self.min, "saturation", rate, "at least `min`")?;
+        }
         if let Some(period) = self.key_frame_period {
             let transient = f64::from(self.burst_frames) / self.fps;
             let ok = period.as_secs_f64() > transient;
@@ -557,6 +563,8 @@ mod tests {
         assert_eq!(field(|c| c.min = Rate::from_bps(2399)), "min"); // 10 bytes x 30 x 8 = 2400
         assert_eq!(field(|c| c.max = Rate::from_kbps(100)), "max");
         assert_eq!(field(|c| c.start = Rate::from_kbps(1501)), "start");
+        assert_eq!(field(|c| c.burst_threshold = Some(f64::NAN)), "burst_threshold");
+        assert_eq!(field(|c| c.saturation = Some(Rate::from_kbps(149))), "saturation");
         assert_eq!(field(|c| c.reaction_delay = TimeDelta::from_millis(-1)), "reaction_delay");
         assert_eq!(field(|c| c.burst_frames = 0), "burst_frames");
         assert_eq!(field(|c| c.burst_ratio = 0.99), "burst_ratio");
