@@ -179,9 +179,29 @@ pub struct MediaPlan {
     pub retransmit: bool,
     /// Forward error correction, and limits of retransmission.
     pub protection: Protection,
+    /// What carries its packets.
+    pub transport: Transport,
     /// What its ends learn during the run about limits and network, in order of time.
     pub changes: Vec<(Time, FlowChange)>,
 }
+
+/// What carries the packets of a media flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Datagrams of UDP.
+    #[default]
+    Udp,
+    /// TCP, each way a connection.
+    Tcp,
+}
+
+impl Transport {
+    /// The names in scenarios.
+    pub const NAMES: [(&'static str, Self); 2] = [("udp", Self::Udp), ("tcp", Self::Tcp)];
+}
+
+/// The length before each packet of a media flow over TCP (RFC 4571).
+pub const FRAMING: DataSize = DataSize::from_bytes(2);
 
 /// A fact about limits, network or streams that the ends of a media flow learn during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -203,6 +223,11 @@ pub enum FlowChange {
 }
 
 impl Plan {
+    /// Returns a media flow over TCP, if there is one.
+    pub fn flow_over_tcp(&self) -> Option<&FlowPlan> {
+        self.flows.iter().find(|flow| flow.media().is_some_and(|media| media.transport == Transport::Tcp))
+    }
+
     /// Returns a flow that is coupled with others, if there is one.
     pub fn coupled_flow(&self) -> Option<&FlowPlan> {
         self.flows.iter().find(|flow| flow.media().is_some_and(|media| media.coupling.is_some()))
@@ -219,6 +244,12 @@ impl MediaPlan {
     pub fn setup(&self) -> Setup {
         let (start, min, max) = (self.start_rate, self.min_rate, self.max_rate());
         Setup::new(start, min, max).with_packet_size(self.packet_size)
+    }
+
+    /// Returns the configuration of the connections that carry its packets; `None` over UDP.
+    pub fn over_tcp(&self) -> Option<TcpConfig> {
+        let config = TcpConfig { segment: self.packet_size + FRAMING, ..TcpConfig::default() };
+        (self.transport == Transport::Tcp).then_some(config)
     }
 
     /// Returns the maximum rate of its sources on the network at any time, headers included.
@@ -276,7 +307,9 @@ impl FlowPlan {
     /// Returns the size of its largest IP packet.
     pub fn largest_packet(&self) -> DataSize {
         match &self.kind {
-            FlowKind::Media(media) => media.packet_size + IP_UDP_HEADERS,
+            FlowKind::Media(media) => {
+                media.over_tcp().map_or(media.packet_size + IP_UDP_HEADERS, |config| config.full_packet())
+            }
             FlowKind::Tcp(tcp) => tcp.config.full_packet(),
         }
     }

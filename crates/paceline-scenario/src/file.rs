@@ -242,6 +242,9 @@ pub struct MediaKeys {
     pub retransmit: Option<Spanned<bool>>,
     /// Media: forward error correction and the budget for retransmissions; the defaults of its keys if absent.
     pub protection: Option<Spanned<ProtectionTable>>,
+    /// Media: what carries its packets both ways: `udp`, or `tcp` (CUBIC), as through a TURN server over TCP or with ICE over TCP,
+    /// where they come late and are never lost; only in the simulator; `udp` if absent.
+    pub transport: Option<Spanned<String>>,
 }
 
 /// The membership of a media flow in a group of coupled flows (RFC 8699). The flows of a group share the sum of their rates.

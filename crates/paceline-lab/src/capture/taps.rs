@@ -64,7 +64,7 @@ impl Taps {
         taps.push(tap("session", "descriptions of the media flows and their ports; no endpoint sends them".to_owned()));
         let tcp = |flow: &FlowPlan| match &flow.kind {
             FlowKind::Tcp(tcp) => Some(tcp.config),
-            FlowKind::Media(_) => None,
+            FlowKind::Media(media) => media.over_tcp(),
         };
         Some(Self { taps, tcp: plan.flows.iter().map(tcp).collect() })
     }
@@ -79,7 +79,7 @@ impl Taps {
         self.taps.len() as u32 - 1
     }
 
-    /// Returns the configuration of a TCP flow.
+    /// Returns the configuration of a TCP flow, or of media over TCP.
     pub fn tcp(&self, flow: usize) -> &TcpConfig {
         self.tcp[flow].as_ref().expect("segments are of TCP flows")
     }

@@ -26,6 +26,7 @@ mod mtu;
 mod mutations;
 mod nada;
 mod network_facts;
+mod over_tcp;
 mod physics;
 mod protection;
 mod random_paths;

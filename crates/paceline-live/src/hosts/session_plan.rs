@@ -11,7 +11,7 @@ use paceline_netsim::link::{HopPlan, Schedule};
 use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowChange, FlowKind, FlowPlan, MediaPlan, MediaUse, Plan, SourcePlan,
-    StreamPlan,
+    StreamPlan, Transport,
 };
 use paceline_netsim::sim;
 use paceline_units::{DataSize, Dscp, RandomStreams, Rate, Time, TimeDelta};
@@ -222,6 +222,7 @@ impl FlowTerms {
                 fec: named(&FecScheme::NAMES, self.fec.as_deref())?,
                 resend: named(&ResendRule::NAMES, self.resend_budget.as_deref())?,
             },
+            transport: Transport::Udp,
             changes: Vec::new(),
         })
     }
@@ -386,6 +387,7 @@ fn check_flow(index: usize, flow: &FlowPlan, media: &MediaPlan, back: bool) -> R
         rtcp_interval,
         feedback_interval,
         pacer_limit,
+        transport,
         changes,
     } = media;
     let is_refused =
@@ -402,6 +404,7 @@ fn check_flow(index: usize, flow: &FlowPlan, media: &MediaPlan, back: bool) -> R
     let others = [
         ("dscp", flow.dscp != Dscp::DEFAULT),
         ("coupling", coupling.is_some()),
+        ("transport", *transport != Transport::Udp),
         ("use", *media_use != MediaUse::default()),
         ("packet_size", *packet_size != PACKET_SIZE_DEFAULT),
         ("rtcp_interval", *rtcp_interval != MediaPlan::RTCP_INTERVAL),
@@ -409,7 +412,7 @@ fn check_flow(index: usize, flow: &FlowPlan, media: &MediaPlan, back: bool) -> R
         ("pacer_limit", back && *pacer_limit != MediaPlan::PACER_LIMIT),
     ];
     let (keys, help) = if let Some((key, _)) = others.iter().find(|(_, differs)| *differs) {
-        let help = "flows between two hosts have the default codepoint, use, sizes and intervals, and are not coupled; leave it out";
+        let help = "flows between two hosts have the default codepoint, use, transport, sizes and intervals, and are not coupled; leave it out";
         (&[*key][..], help)
     } else if back && !streams.iter().all(is_steady) {
         (&["stream"][..], "a stream that the receiver sends stays as it is at the start")

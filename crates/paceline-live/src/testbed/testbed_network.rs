@@ -263,6 +263,9 @@ fn only_simulated(plan: &Plan) -> Option<WorldError> {
     if let Some(flow) = plan.coupled_flow() {
         return Some(unavailable(flow, "is coupled with others", "leave `coupling` out"));
     }
+    if let Some(flow) = plan.flow_over_tcp() {
+        return Some(unavailable(flow, "carries its media over TCP", "leave `transport` out"));
+    }
     let bursts =
         |flow: &&FlowPlan| matches!(&flow.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::Bursts { .. }));
     let flow = plan.flows.iter().find(bursts)?;

@@ -11,6 +11,7 @@ mod packets;
 mod routes;
 mod trace_hash;
 
+use crate::flow::tcp::Segment;
 pub use crate::flow_end::FlowEnd;
 use crate::link::medium::build_media;
 use crate::link::{Descriptor, Link, LinkChange, Medium, Output};
@@ -353,6 +354,23 @@ impl<R: EventObserver> Network<R> {
         let (size, ecn) = (datagram.size(), datagram.ecn);
         self.packets.get_mut(handle).ecn = ecn;
         self.send(now, flow, from, class, size, handle);
+    }
+
+    /// Sends a TCP segment from an end of a flow.
+    #[inline]
+    pub fn send_segment(
+        &mut self,
+        now: Time,
+        flow: usize,
+        from: FlowEnd,
+        class: PacketClass,
+        segment: Segment,
+        ecn: Ecn,
+    ) {
+        let handle = self.packets.alloc();
+        *self.packets.segment_mut(handle) = segment;
+        self.packets.get_mut(handle).ecn = ecn;
+        self.send(now, flow, from, class, segment.size(), handle);
     }
 
     /// Numbers the packet of `size` in `handle` and sends it from an end of a flow.

@@ -5,6 +5,7 @@
 
 mod coupling;
 mod media;
+mod over_tcp;
 mod stoppable;
 mod tcp;
 
@@ -16,6 +17,7 @@ use crate::plan::{FlowKind, FlowPlan, Plan};
 use crate::records::EventObserver;
 use crate::world::{Outcome, World, WorldError};
 use coupling::CoupledGroups;
+use over_tcp::OverTcp;
 use paceline::{Entry, Registry};
 use paceline_units::{RandomStreams, Time, TimeDelta};
 
@@ -144,11 +146,12 @@ impl<R: EventObserver> Simulation<R> {
                 FlowKind::Media(media) => {
                     let replaced = controller.filter(|(replaced, _)| *replaced == id).map(|(_, entry)| entry);
                     let entry = replaced.map_or_else(|| media_flow::controller(flow, media, registry), Ok)?;
+                    let tcp = media.over_tcp().map(|config| OverTcp::new(flow, config, start, &streams)).map(Box::new);
                     let mut flow = media_flow::build(id, flow, media, start, entry, &streams, signals)?;
                     for end in [FlowEnd::Sender, FlowEnd::Receiver] {
                         flow.check_controller(Time::ZERO, end).map_err(|failure| failure.in_run(plan, seed))?;
                     }
-                    Box::new(media::MediaEndpoints { id, flow })
+                    Box::new(media::MediaEndpoints { id, flow, tcp })
                 }
                 FlowKind::Tcp(tcp) => Box::new(tcp::TcpEndpoints::new(id, flow, tcp, start, &streams, signals)),
             };

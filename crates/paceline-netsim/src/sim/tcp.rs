@@ -1,9 +1,7 @@
 //! The endpoints of a TCP flow in the simulator.
 
 use super::{FlowEndpoints, Handled};
-use crate::flow::tcp::{
-    Bursts, Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent, Workload,
-};
+use crate::flow::tcp::{Bursts, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent, Workload};
 use crate::network::{FlowEnd, Network};
 use crate::plan::{FlowPlan, TcpPlan};
 use crate::records::{EventObserver, EventRecord, HalfName, PacketClass};
@@ -30,22 +28,6 @@ impl TcpEndpoints {
             _ => sender,
         };
         Self { id, sender, receiver: TcpReceiver::new(tcp.config) }
-    }
-
-    #[inline]
-    fn send<R: EventObserver>(
-        &self,
-        now: Time,
-        from: FlowEnd,
-        class: PacketClass,
-        segment: Segment,
-        ecn: Ecn,
-        net: &mut Network<R>,
-    ) {
-        let handle = net.packets.alloc();
-        *net.packets.segment_mut(handle) = segment;
-        net.packets.get_mut(handle).ecn = ecn;
-        net.send(now, self.id, from, class, segment.size(), handle);
     }
 }
 
@@ -122,7 +104,7 @@ impl TcpEndpoints {
                 SegmentKind::Data | SegmentKind::Control => PacketClass::TcpData,
                 SegmentKind::Retransmission => PacketClass::TcpRetransmission,
             };
-            self.send(now, FlowEnd::Sender, class, segment, self.sender.codepoint(sent), net);
+            net.send_segment(now, self.id, FlowEnd::Sender, class, segment, self.sender.codepoint(sent));
         }
         while let Some(event) = self.sender.poll_event() {
             if let TcpSenderEvent::Signal(signal, value) = event {
@@ -135,7 +117,7 @@ impl TcpEndpoints {
     #[inline]
     fn drain_receiver<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
         while let Some(segment) = self.receiver.poll_transmit(now) {
-            self.send(now, FlowEnd::Receiver, PacketClass::TcpAck, segment, Ecn::NotEct, net);
+            net.send_segment(now, self.id, FlowEnd::Receiver, PacketClass::TcpAck, segment, Ecn::NotEct);
         }
         while let Some(TcpReceiverEvent::Read(size)) = self.receiver.poll_event() {
             net.emit(&EventRecord::Read { at: now, flow: FlowId(self.id as u16), size });

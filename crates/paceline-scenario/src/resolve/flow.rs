@@ -9,7 +9,7 @@ use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use paceline::{ConfigError, FecScheme, Protection, ResendRule, Setup};
 use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, MediaUse, StreamPlan,
-    with_headers,
+    Transport, with_headers,
 };
 use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 
@@ -202,6 +202,7 @@ impl Resolver<'_> {
             pacer_limit: self.positive(&flow.pacer_limit, MediaPlan::PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
             protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
+            transport: self.named(&flow.transport, "transport", &Transport::NAMES)?,
         })
     }
 

@@ -4,7 +4,7 @@ use super::{Checked, Resolver};
 use crate::file::Flow;
 use crate::forms::Timed;
 use crate::text_span::{HasTextSpan, Spanned};
-use paceline_netsim::flow::{IP_UDP_HEADERS, MediaKind, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
+use paceline_netsim::flow::{MediaKind, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
 use paceline_netsim::link::{MTU, Schedule};
 use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan};
 use paceline_units::{DataSize, Time};
@@ -54,9 +54,9 @@ impl Resolver<'_> {
             }
             let largest = mtus.max().unwrap_or(MTU);
             let (key, headers, given) = match &plan.kind {
-                FlowKind::Media(_) => {
+                FlowKind::Media(media) => {
                     let given = flow.media.get().packet_size.as_ref().map(HasTextSpan::text_span);
-                    ("packet_size", IP_UDP_HEADERS, given)
+                    ("packet_size", size - media.packet_size, given)
                 }
                 FlowKind::Tcp(tcp) => {
                     let given = flow.tcp.get().segment.as_ref().map(HasTextSpan::text_span);

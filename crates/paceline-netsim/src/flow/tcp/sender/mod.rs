@@ -75,6 +75,18 @@ impl TcpSender {
         self
     }
 
+    /// Returns the sender with the data that the program [writes](Self::write_segment) in place of endless data.
+    #[must_use]
+    pub fn with_written_data(mut self) -> Self {
+        self.transfers.write(0);
+        self
+    }
+
+    /// Adds the data of a full segment.
+    pub fn write_segment(&mut self) {
+        self.transfers.write(self.config.segment.as_bytes());
+    }
+
     /// Creates a sender whose first connection begins at `start`.
     ///
     /// # Panics
@@ -141,7 +153,7 @@ impl TcpSender {
         {
             return None;
         }
-        let new_data = self.transfers.allows_new_data(now);
+        let new_data = self.transfers.allows_new_data(now, self.recovery.scoreboard().sent());
         let Some((number, is_new)) = self.recovery.send(now, cwnd, new_data) else {
             if let Some(pacing) = &mut self.pacing
                 && self.recovery.lacks_data(cwnd, new_data)

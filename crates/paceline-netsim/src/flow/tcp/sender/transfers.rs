@@ -19,12 +19,14 @@ pub(super) struct Transfers {
     /// The time at which the connection began, and its bytes of data.
     began: Time,
     total: u64,
+    /// Bytes that the program has written, for a sender without a workload.
+    written: Option<u64>,
 }
 
 impl Transfers {
     pub fn new(workload: Workload, start: Time, mut random: RandomStream) -> Self {
         let next_start = workload.first_connection(start, &mut random);
-        Self { workload, bursts: None, random, next_start, stop: Time::MAX, began: start, total: 0 }
+        Self { workload, bursts: None, random, next_start, stop: Time::MAX, began: start, total: 0, written: None }
     }
 
     pub fn set_bursts(&mut self, bursts: Bursts) {
@@ -35,9 +37,14 @@ impl Transfers {
         self.next_start
     }
 
-    /// Returns whether new data may be sent.
-    pub fn allows_new_data(&self, now: Time) -> bool {
-        now < self.stop
+    /// Adds data that the program writes.
+    pub fn write(&mut self, bytes: u64) {
+        self.written = Some(self.written.unwrap_or_default() + bytes);
+    }
+
+    /// Returns whether new data may be sent after the first `sent` bytes.
+    pub fn allows_new_data(&self, now: Time, sent: u64) -> bool {
+        now < self.stop && self.written.is_none_or(|written| sent < written)
     }
 
     /// Begins the next connection. Returns its bytes of data.
