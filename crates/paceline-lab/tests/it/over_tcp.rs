@@ -46,7 +46,7 @@ fn losses_of_the_path_delay_media_and_remove_none() {
     let tcp = "flow.video.transport=tcp";
     let (count, skipped, late, lost, reported) = frames(&[tcp]);
     assert!(
-        count >= 1795 && (skipped, late, lost, reported) == (0, 0, 0, 0.0),
+        count >= 1795 && (skipped, lost, reported) == (0, 0, 0.0) && late <= 3,
         "{count} {skipped} {late} {lost} {reported}"
     );
     let (count, skipped, late, lost, reported) = frames(&[tcp, "path.forward.loss=1 %"]);
@@ -56,14 +56,20 @@ fn losses_of_the_path_delay_media_and_remove_none() {
     assert!(lost > 20 && reported > 0.0, "{lost} {reported}");
 }
 
-/// Mathis: MSS / RTT × 1.22 / √p is 1.05 Mbit/s at 1202 bytes, 50 ms and 5 %, for Reno; CUBIC is as fast at this size of its window.
+/// As much as a TCP flow with segments of the same size; for Reno without timeouts, Mathis gives 1.05 Mbit/s.
 #[test]
 fn a_lossy_path_carries_what_one_connection_carries() {
-    let rate = |settings: &[&str]| metric(&run(CALL, settings).whole, "throughput_bps", Some(0)).unwrap();
-    let lossy = ["path.forward.loss=5 %", "flow.video.config.rate_bps=2500000"];
-    let over_tcp = rate(&[&lossy[..], &["flow.video.transport=tcp"]].concat());
-    assert!((0.7e6..1.5e6).contains(&over_tcp), "{over_tcp}");
-    assert!(rate(&lossy) > 2e6, "{}", rate(&lossy));
+    let rate = |text: &str, settings: &[&str]| {
+        let settings = [settings, &["path.forward.loss=5 %", "duration=300 s"]].concat();
+        metric(&run(text, &settings).whole, "throughput_bps", Some(0)).unwrap()
+    };
+    let flow = CALL.find("[[flow]]").unwrap();
+    let bulk = CALL[..flow].to_owned() + "[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\nsegment = \"1202 B\"\n";
+    let offered = "flow.video.config.rate_bps=2500000";
+    let [over_tcp, over_udp] =
+        ["tcp", "udp"].map(|name| rate(CALL, &[offered, &format!("flow.video.transport={name}")]));
+    let bulk = rate(&bulk, &[]);
+    assert!((0.85..1.15).contains(&(over_tcp / bulk)) && over_udp > 2e6, "{over_tcp} {over_udp} {bulk}");
 }
 
 #[test]
@@ -74,5 +80,5 @@ fn feedback_over_a_lossy_way_back_arrives_too() {
         rounds += u32::from(matches!(event, EventRecord::RoundTrip { .. }));
     });
     let rate = metric(&result.whole, "throughput_bps", Some(0)).unwrap();
-    assert!(rounds > 100 && rate > 1.5e6, "{rounds} {rate}");
+    assert!(rounds > 50 && rate > 1.5e6, "{rounds} {rate}");
 }
