@@ -42,7 +42,6 @@ fn goals_that_are_missed_are_known() {
 #[test]
 fn each_part_has_its_effect() {
     for (without, path, measure, whole, part) in [
-        ("band=0", "12 flows", "queue", (40.0, 80.0), (85.0, 300.0)),
         ("additive_bps=0", "5 flows, 5 Mbit/s, limit", "jain 30-60 s", (0.95, 1.0), (0.2, 0.6)),
         ("growth=0", "start 5", "rate after 3 s", (0.85, 1.0), (0.05, 0.3)),
         ("compete=0", "beside cubic, 6 Mbit/s, limit = \"300", "share", (0.3, 0.667), (0.0, 0.05)),
@@ -55,7 +54,6 @@ fn each_part_has_its_effect() {
             let measures = paths[0].run("drc", config, SEED);
             measures.iter().find(|of| of.name == measure).expect("a measure").value
         };
-        eprintln!("XX {path} {measure} {} {}", value(&[]), value(&[without.to_owned()]));
         within(&format!("{measure} of {path}"), value(&[]), whole.0, whole.1);
         within(&format!("{measure} of {path} with {without}"), value(&[without.to_owned()]), part.0, part.1);
     }
