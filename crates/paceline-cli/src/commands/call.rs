@@ -61,7 +61,7 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1));
+    let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1)?);
     let [seed] = seeds[..] else {
         return Err(miette!(help = "--seed selects the run", "--watch shows one run, not {}", seeds.len()));
     };

@@ -50,7 +50,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let world = worlds::open(&options.world, None)?;
     let (names, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
     let names: Vec<String> = names.into_iter().flatten().collect();
-    let seeds = options.seeds.list(scenarios[0].repeats);
+    let seeds = options.seeds.list(scenarios[0].repeats)?;
     options.jobs.start()?;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let destination = Destination { store: store.as_ref(), pcap: None, resume: arguments.resume };

@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
     let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
-    let seeds = options.seeds.list(1);
+    let seeds = options.seeds.list(1)?;
     options.jobs.start()?;
     if arguments.pcap.is_some() {
         check_capture(&*world, scenarios.len() * seeds.len())?;

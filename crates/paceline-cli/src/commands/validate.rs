@@ -57,7 +57,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
     }
     let registry = registry(arguments)?;
-    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS));
+    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS)?);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
@@ -81,7 +81,7 @@ fn registry(arguments: &Arguments) -> Result<Registry> {
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
     let controllers = arguments.controllers.without_oracles(registry)?;
-    let seeds = arguments.options.seeds.list(REPEATS);
+    let seeds = arguments.options.seeds.list(REPEATS)?;
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -276,7 +276,7 @@ mod tests {
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
         let (registry, path) = (Registry::standard(), path_with_40_ms());
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
-        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS));
+        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS).unwrap());
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (validations, path.run_count())

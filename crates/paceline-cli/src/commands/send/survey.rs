@@ -121,9 +121,8 @@ pub(super) fn turns(arguments: &Arguments, registry: &Registry) -> Result<Vec<Pl
     }
     let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
     let mut turns = Vec::new();
-    for round in 0..usize::from(arguments.turns) {
-        // All controllers of a round have the same frames.
-        let seed = arguments.seed.wrapping_add(round as u64);
+    // All controllers of a round have the same frames.
+    for (round, seed) in consecutive_seeds(arguments.seed, arguments.turns.into())?.into_iter().enumerate() {
         for controller in shuffled(controllers, &mut || random.unit()) {
             let planned = plan(arguments, Some(controller), seed, registry)?;
             turns.push(PlannedTurn { round, controller: controller.clone(), planned });
