@@ -210,10 +210,11 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             return Err(session_error(error));
         }
     };
-    let report = hosts.into_report().expect("the session was made");
+    let mut report = hosts.into_report().expect("the session was made");
+    let freeze_ratio = frozen.ratio_of(&report);
+    report.set_frozen(freeze_ratio);
     let judged = judge(arguments.scenario.is_some(), &planned, &report, run.as_ref());
     let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
-    let freeze_ratio = frozen.ratio_of(&report);
     let (world, report) = (TwoHosts::NAME, &report);
     let document = Document { world, peer: peer.address, terms, report, freeze_ratio, judged };
     if let (Some(events), Some(mut run)) = (events, run) {

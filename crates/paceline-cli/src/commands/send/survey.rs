@@ -172,7 +172,8 @@ pub(super) fn survey(
             }
         };
         let rate = MetricKind::Rate.show(report.measured.received_bps);
-        eprintln!("turn {number} of {count}: {controller}, {rate}");
+        let facts = report.evidence.host.describe().into_iter().map(|fact| format!("; {fact}"));
+        eprintln!("turn {number} of {count}: {controller}, {rate}{}", facts.collect::<String>());
         let freezes = frozen.ratio_of(&report);
         let values = compared.iter().map(|quantity| (quantity.value)(&report, freezes)).collect();
         turns.push(Turn { round: *round, controller: controller.clone(), values });
