@@ -221,11 +221,10 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let emulated = emulated.map_err(world_error)?;
     let (results, _) = collector.finish_at(Time::ZERO + emulated.lasted);
     let document = document(&scenario, &emulated, &results[0].links);
-    if let Some(events) = events {
-        let value = serde_json::to_value(&document).into_diagnostic()?;
-        events.finish(&value, whole_values(&scenario, &results[0])).into_diagnostic()?;
-    }
+    let value = serde_json::to_value(&document).into_diagnostic()?;
+    let stored = events.map(|events| events.finish(&value, whole_values(&scenario, &results[0]))).transpose();
     output::print_results(arguments.json, &document, || describe(&document))?;
+    stored.into_diagnostic()?;
     let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);
     if cut {
         eprintln!("the link ended after its --duration, and the command with it; use a longer --duration");

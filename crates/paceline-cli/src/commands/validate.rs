@@ -61,12 +61,12 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
-    if let Some(store) = &store {
-        found.validations.iter().try_for_each(|validation| store.validation(validation)).into_diagnostic()?;
-    }
+    let store_each = |store: &Store| found.validations.iter().try_for_each(|validation| store.validation(validation));
+    let stored = store.as_ref().map_or(Ok(()), store_each).into_diagnostic();
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
     output::print_results(options.json, &found, text)?;
-    finish_folder(arguments.out.as_deref());
+    stored?;
+    finish_folder(arguments.out.as_deref())?;
     output::exit_code(found.validations.iter().all(|validation| validation.verdict() != Verdict::Fails))
 }
 

@@ -127,10 +127,9 @@ fn load(origins: Vec<Origin>, controllers: &[Option<String>], registry: &Registr
 
 /// Writes the scoreboard, prints the verdicts, and returns whether no claim fails.
 fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() -> String) -> Result<ExitCode> {
-    if let Some(folder) = &arguments.out {
-        scoreboard::write(folder, &verdicts.report)?;
-    }
+    let stored = arguments.out.iter().try_for_each(|folder| scoreboard::write(folder, &verdicts.report));
     output::print_result(arguments.json, verdicts, describe)?;
+    stored?;
     output::exit_code(!verdicts.report.experiments.iter().any(ExperimentReport::fails))
 }
 
