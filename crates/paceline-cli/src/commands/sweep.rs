@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
 use crate::view::View;
 use crate::worlds;
-use miette::Result;
+use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::report::check_text::summary_text;
 use paceline_lab::results::{Measure, Point, SweepResult, Verdict};
