@@ -632,13 +632,14 @@ fn metrics_are_served_while_a_receiver_runs() {
     let metrics = receiver.address.trim().trim_end_matches("/metrics").to_owned();
     let address = receiver.message();
     let address = address.split("listening at ").nth(1).unwrap().split(';').next().unwrap();
-    let get = |path: &str| {
+    let get_from = |host: &str, path: &str| {
         let mut stream = std::net::TcpStream::connect(&metrics).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
     };
+    let get = |path: &str| get_from(&metrics, path);
     let sent = send(address, &["--duration", "1s"]);
     // Metrics are those of the last half second.
     std::thread::sleep(std::time::Duration::from_millis(700));
@@ -651,6 +652,7 @@ fn metrics_are_served_while_a_receiver_runs() {
     assert_eq!(value("received_packets_total"), sent["received_packets"].as_f64().unwrap());
     assert_eq!((value("sessions_total"), value("running_sessions")), (1.0, 0.0));
     assert!(get("/").starts_with("HTTP/1.1 404"));
+    assert!(get_from("rebound.example", "/metrics").starts_with("HTTP/1.1 403"));
     signal("-INT", receiver.child.id());
 }
 
