@@ -11,7 +11,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
 use paceline_explain::{ReadError, readers, redact};
-use paceline_lab::report::timeline;
+use paceline_lab::report::{ReportError, timeline};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,14 +75,15 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         }
         all.push((file, call, explanation, what_if));
     }
-    if let Some(to) = &arguments.page {
+    let written = arguments.page.iter().try_for_each(|to| {
         let mut timeline = timeline::Timeline { command: command(arguments), ..timeline::Timeline::default() };
         for (_, call, explanation, what_if) in &all {
             page::add(&mut timeline, call, explanation, what_if);
         }
-        timeline::write(&timeline, to).into_diagnostic()?;
+        timeline::write(&timeline, to)?;
         eprintln!("the page is {}", to.display());
-    }
+        Ok::<_, ReportError>(())
+    });
     let inputs = all.iter().map(|(_, _, explanation, what_if)| Input { explanation, what_if });
     let document = Document { inputs: inputs.collect() };
     output::print_result(arguments.json, &document, || {
@@ -91,6 +92,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         });
         texts.collect::<Vec<_>>().join("\n")
     })?;
+    written.into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 
