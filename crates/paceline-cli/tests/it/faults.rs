@@ -5,10 +5,11 @@
 
 use super::tracer::{Ended, run};
 use super::{folder, one_line, paceline, stderr};
-use paceline_lab::results::Store;
+use paceline_lab::results::{Store, StoredRun, StoredRunData};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 const SCENARIO: &str = "id = \"test/faults\"\ntitle = \"A call\"\nduration = \"1s\"\nrepeats = 1\n[[flow]]\nid = \"call\"\n\
                         controller = \"fixed\"\nencoder = { source = \"ideal\" }\n";
@@ -81,24 +82,34 @@ fn check(name: &str, earlier: Option<&[&str]>, arguments: &[&str], reads: fn(&Pa
     fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Returns the stored runs: their seeds and controllers, with their trace hashes and whether their events can be read.
-fn runs(out: &Path) -> Vec<String> {
+/// Returns what is stored: the runs, each with the contents of its tables, and the comparisons.
+fn contents(out: &Path) -> Vec<String> {
     let Ok(contents) = Store::read(out) else { return Vec::new() };
-    let mut runs: Vec<String> = contents.runs.iter().map(|run| format!("{run:?}")).collect();
-    runs.sort();
-    runs
+    let run = |run: &StoredRunData| {
+        let mut hash = DefaultHasher::new();
+        let mut tables: Vec<PathBuf> = fs::read_dir(&run.dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        tables.retain(|file| file.extension().is_some_and(|extension| extension == "parquet"));
+        tables.sort();
+        tables.iter().for_each(|file| fs::read(file).unwrap().hash(&mut hash));
+        let StoredRun { controllers, seed, trace_hash, .. } = &run.about.run;
+        format!("{controllers:?}, seed {seed}: {trace_hash:?}, {} tables, {:x}", tables.len(), hash.finish())
+    };
+    let comparisons = contents.comparisons.iter().map(|table| format!("comparison of {:?}", table.controllers));
+    let mut all: Vec<String> = contents.runs.iter().map(run).chain(comparisons).collect();
+    all.sort();
+    all
 }
 
 #[test]
 fn run_prints_and_keeps_what_it_can_whatever_operation_fails() {
     let arguments = ["run", "call.toml", "--seed", "2", "--json", "--out", "out"];
-    check("faults-run", Some(&["run", "call.toml", "--seed", "1", "--out", "out"]), &arguments, runs);
+    check("faults-run", Some(&["run", "call.toml", "--seed", "1", "--out", "out"]), &arguments, contents);
 }
 
 #[test]
 fn compare_prints_and_keeps_what_it_can_whatever_operation_fails() {
     let arguments = ["compare", "call.toml", "--controllers", "fixed,nada", "--json", "--out", "out"];
-    check("faults-compare", Some(&["run", "call.toml", "--seed", "7", "--out", "out"]), &arguments, runs);
+    check("faults-compare", Some(&["run", "call.toml", "--seed", "7", "--out", "out"]), &arguments, contents);
 }
 
 /// A sweep stores each row at once, so that it needs no earlier results; its rows are those of the tables.

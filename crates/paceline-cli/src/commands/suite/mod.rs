@@ -144,7 +144,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         write(folder, &report)?;
         let page = folder.join(SUITES_PAGE);
         eprintln!("the results are in {}; open {}", folder.display(), page.display());
-        Ok(())
+        Ok::<_, miette::Report>(())
     });
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
     accepted.and(plotted).and(written)?;
