@@ -8,6 +8,7 @@ use super::frozen::FrozenStreams;
 use super::live::live_text;
 use super::scenario::{Planned, plan};
 use super::{Arguments, case, session_error};
+use crate::commands::options::consecutive_seeds;
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
