@@ -1,12 +1,14 @@
 //! A copy of an input that can be shared.
 //!
 //! Of statistics it has the samples that are read, as lines of rtcstats with other ids: no text of the input. Captures are rewritten
-//! with other addresses and without payload. Event logs contain no addresses: libwebrtc leaves out SDES and APP.
+//! with other addresses and without payload, event logs with the events that are read.
 
 mod capture;
 mod lines;
+mod packet;
 
 use crate::error::ReadError;
+use crate::readers::event_log::copy::copy as copy_log;
 use crate::readers::{self, Format, begin, with_path};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -90,16 +92,14 @@ fn write(
             ),
         },
         Format::EventLog => {
-            loop {
-                let bytes = input.fill_buf()?;
-                let count = bytes.len();
-                output.write_all(bytes).map_err(write_error(to))?;
-                if count == 0 {
-                    break;
+            let mut result = Ok(());
+            copy_log(&mut input, &packet::rtp_header, &packet::rtcp, &mut |record| {
+                if result.is_ok() {
+                    result = output.write_all(record);
                 }
-                input.consume(count);
-            }
-            "an unchanged copy: event logs contain no addresses".to_owned()
+            })?;
+            result.map_err(write_error(to))?;
+            "an event log with the events that are read, without any other content".to_owned()
         }
     };
     output.flush().map_err(write_error(to))?;
