@@ -185,8 +185,12 @@ mod tests {
 
     /// Adds a packet to a file of raw IP.
     fn push(file: &mut Vec<u8>, data: &[u8]) {
+        push_at(file, 3000, data);
+    }
+
+    fn push_at(file: &mut Vec<u8>, ms: u32, data: &[u8]) {
         let length = data.len() as u32;
-        for value in [1_700_000_003, 0, length, length] {
+        for value in [1_700_000_000 + ms / 1000, ms % 1000 * 1000, length, length] {
             file.extend_from_slice(&u32::to_le_bytes(value));
         }
         file.extend_from_slice(data);
@@ -252,6 +256,82 @@ mod tests {
             }
             assert!(out.len() < file.len() / 2);
         }
+    }
+
+    /// A name as text, URL-escaped, in base64, in hex, as an address, in UTF-16, in punycode, quoted, and on two lines.
+    const SECRETS: [&[u8]; 9] = [
+        b"kanarie-vogel",
+        b"%6B%61%6E%61%72%69%65",
+        b"a2FuYXJpZS12b2dlbA==",
+        b"6b616e617269652d766f67656c",
+        &[203, 0, 113, 77],
+        b"k\0a\0n\0a\0r\0i\0e\0",
+        b"xn--kanarie-vgel-9ib",
+        b"=6B=61=6E=61=72=69=65",
+        b"kanarie-\r\n vogel",
+    ];
+
+    /// A message in each packet after its RTP: SDES, APP, XR, a report with an extension, and what is no RTP.
+    fn messages(secret: &[u8]) -> Vec<Vec<u8>> {
+        let padded = |mut bytes: Vec<u8>| {
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let packet = |first: u8, kind: u8, body: Vec<u8>| {
+            let body = padded(body);
+            [&[first, kind, 0, (body.len() / 4) as u8], &body[..]].concat()
+        };
+        let ssrc = [0, 0, 0, 7];
+        let sdes = [&ssrc[..], &[1, secret.len() as u8], secret, &[0]].concat();
+        let report = packet(0x80, 201, ssrc.to_vec());
+        vec![
+            [report.clone(), packet(0x81, 202, sdes)].concat(),
+            [report.clone(), packet(0x80, 204, [&ssrc, secret].concat())].concat(),
+            packet(0x80, 207, [&ssrc[..], &[7, 0, 0, (secret.len().div_ceil(4)) as u8], secret].concat()),
+            packet(0x80, 201, [&ssrc, secret].concat()),
+            packet(0x8F, 206, [&ssrc[..], &[0; 4], secret].concat()),
+            [&report[..], secret, &[0x80, 0, 0, 1]].concat(),
+            [&[0, 1, 0, 60, 0x21, 0x12, 0xA4, 0x42][..], &[0; 12], &[0, 6, 0, secret.len() as u8], secret].concat(),
+            secret.to_vec(),
+        ]
+    }
+
+    #[test]
+    fn captures_keep_no_secret_at_any_place() {
+        let mut file = pcap(101, &[], |_| Vec::new());
+        file.truncate(24);
+        let clean = {
+            let mut file = file.clone();
+            for index in 0..60u32 {
+                push_at(&mut file, index * 50, &v4(&[&[0x80, 96, 0, index as u8][..], &[0, 0, 0, 0, 0, 0, 0, 7]].concat()));
+            }
+            file
+        };
+        for index in 0..60u32 {
+            let secret = SECRETS[index as usize % SECRETS.len()];
+            let short = &secret[..secret.len().min(16)];
+            // A CSRC, the elements MID (1) and RID (4), an element of two bytes, and text after them.
+            let elements = [&[0x10 | (short.len() - 1) as u8][..], short, &[0x40 | (short.len() - 1) as u8], short].concat();
+            let words = (elements.len() + 3) / 4;
+            let mut rtp = [&[0x91, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7][..], &secret[..4], &[0xBE, 0xDE, 0, words as u8]].concat();
+            rtp.extend_from_slice(&elements);
+            rtp.resize(20 + 4 * words, 0);
+            rtp.extend_from_slice(secret);
+            push_at(&mut file, index * 50, &v4(&rtp));
+            messages(secret).iter().for_each(|message| push_at(&mut file, index * 50, &v4(message)));
+        }
+        let out = redacted(&file);
+        let has = |bytes: &[u8], secret: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
+        for secret in SECRETS {
+            assert!(has(&file, secret) && !has(&out, secret), "{}", String::from_utf8_lossy(secret));
+            // Also of halves.
+            assert!(secret.len() < 8 || !has(&out, &secret[..secret.len() / 2]), "{}", String::from_utf8_lossy(secret));
+        }
+        let [with, without] = [&out, &clean].map(|bytes| read_bytes(bytes).unwrap());
+        assert_eq!((with.flows.len(), without.flows.len()), (1, 1));
+        let sent = |call: &crate::model::Call| call.flows[0].get(crate::model::Quantity::SentRate).map(|s| s.points.len());
+        assert_eq!(sent(&with), sent(&without));
+        assert_eq!(read_bytes(&out).unwrap().flows, read_bytes(&file).unwrap().flows);
     }
 
     #[test]

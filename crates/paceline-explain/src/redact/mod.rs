@@ -164,8 +164,10 @@ mod tests {
             }
         }
         let (from, to) = (Path::new("in"), Path::new("out"));
-        for format in [Format::Lines, Format::EventLog] {
-            let input: Box<dyn Read> = Box::new(std::io::Cursor::new(text()));
+        // An estimate of 5 bit/s in an event log.
+        let log = vec![0x0A, 6, 8, 1, 0x32, 2, 8, 5];
+        for (format, input) in [(Format::Lines, text().into_bytes()), (Format::EventLog, log)] {
+            let input: Box<dyn Read> = Box::new(std::io::Cursor::new(input));
             let error = write(format, BufReader::new(input), Full, from, to).unwrap_err();
             assert!(matches!(&error, ReadError::Write { path, .. } if path == to), "{error}");
         }
