@@ -172,7 +172,7 @@ impl From<std::io::Error> for ReadError {
     fn from(source: std::io::Error) -> Self {
         match source.kind() {
             ErrorKind::UnexpectedEof => damaged(0, "the file ends too early"),
-            _ => Self::Io { path: std::path::PathBuf::new(), source },
+            _ => Self::Io { source },
         }
     }
 }

@@ -9,7 +9,7 @@ mod packet;
 
 use crate::error::ReadError;
 use crate::readers::event_log::copy::copy as copy_log;
-use crate::readers::{self, Format, begin, with_path};
+use crate::readers::{self, Format, begin};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     if from.is_dir() {
         return Err(ReadError::NothingToRedact);
     }
-    let (format, input) = open(from).map_err(with_path(from))?;
+    let (format, input) = open(from)?;
     // The copy would replace the input before it is read.
     if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
         && from == to
@@ -32,11 +32,10 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
     if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A device or a pipe.
-        return write(format, input, File::create(to).map_err(write_error(to))?, from, to).map_err(with_path(from));
+        return write(format, input, File::create(to).map_err(write_error(to))?, from, to);
     }
     let (part, file) = beside(to).map_err(write_error(to))?;
     let result = write(format, input, file, from, to)
-        .map_err(with_path(from))
         .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(write_error(to)));
     if result.is_err() {
         // The error before says more than one of this would.
