@@ -138,7 +138,7 @@ def warn_of_unknown_methods(half: type, base: type) -> None:
     """Warns of methods of a half that have a name as if the package called them, or nearly such a name, but are not called."""
     known = [method for method in dir(base) if method.startswith(("handle_", "poll_")) or method == "decision"]
     for name in dir(half):
-        if hasattr(base, name) or not callable(getattr(half, name)):
+        if name.startswith("_") or hasattr(base, name) or not callable(getattr(half, name)):
             continue
         is_method = name.startswith(("handle_", "poll_"))
         for near in difflib.get_close_matches(name, known, n=1, cutoff=0.0 if is_method else 0.85):
