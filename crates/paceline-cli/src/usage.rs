@@ -61,7 +61,9 @@ fn hint(error: &clap::Error, words: &[String], command: &Command) -> Option<Stri
         return of_word(argument);
     };
     match verb {
-        "new" => return Some(format!("leave the option out, and change `{key}` in the file that `paceline new` writes")),
+        "new" => {
+            return Some(format!("leave the option out, and change `{key}` in the file that `paceline new` writes"));
+        }
         _ if !has(&"--set") => return of_word(argument),
         _ => {}
     }

@@ -35,8 +35,10 @@ pub fn explain(
     let registry = registry_with(py, controllers, &what_if)?;
     interruptible(py, |_| {
         what_if.iter().try_for_each(|name| check_controller(name, &registry))?;
-        let call = readers::read(&file, run.as_deref()).map_err(|error| unreadable(&file.display().to_string(), error))?;
-        let explained = Explained::new(call, &what_if, &registry).map_err(|error| Failure::Argument(error.to_string()))?;
+        let call =
+            readers::read(&file, run.as_deref()).map_err(|error| unreadable(&file.display().to_string(), error))?;
+        let explained =
+            Explained::new(call, &what_if, &registry).map_err(|error| Failure::Argument(error.to_string()))?;
         let (text, html) = both(&explained.view(&file.display().to_string()));
         Ok(ExplanationData { document: json(&explained.document())?, text, html, verdict: explained.verdict() })
     })

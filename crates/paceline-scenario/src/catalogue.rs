@@ -101,11 +101,14 @@ impl Catalogue {
             return Err(error(name, format!("there is no scenario `{name}`"), without_a_run(name)));
         }
         if is_path_preset(name) {
-            let help = format!("`paceline choose {name}` runs a call over it; `paceline new call.toml --path` writes a scenario");
+            let help = format!(
+                "`paceline choose {name}` runs a call over it; `paceline new call.toml --path` writes a scenario"
+            );
             return Err(error(name, format!("`{name}` is a preset of a path, not a scenario"), help));
         }
         if Path::new(name).is_dir() && !self.is_scenario_id(name) {
-            let help = format!("name a file in it, such as {name}/NAME.toml; `paceline report {name}` shows results of --out");
+            let help =
+                format!("name a file in it, such as {name}/NAME.toml; `paceline report {name}` shows results of --out");
             return Err(error(name, format!("`{name}` is a folder, not a scenario"), help));
         }
         self.shipped(name, ".toml", "scenario", self.ids())

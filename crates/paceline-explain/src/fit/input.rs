@@ -122,7 +122,8 @@ pub fn fit_input(
     }
     let folder = run_folder(input, run).map_err(failed)?;
     let about = Store::read_run(&folder).map_err(|error| failed(error.into()))?.about;
-    let seen = packets(&folder, &about).map_err(failed)?.ok_or_else(|| FitError::HasNoPacket { path: folder.clone() })?;
+    let seen =
+        packets(&folder, &about).map_err(failed)?.ok_or_else(|| FitError::HasNoPacket { path: folder.clone() })?;
     let fitted = fit(&seen);
     let (text, scenario) = of_run(&fitted, &seen, &about, controller, registry)?;
     let run = FittedRun { seen, seed: about.run.seed, has_capacity: fitted.has_capacity() };

@@ -278,7 +278,8 @@ impl Lines<'_> {
             self.notes.push(format!("abbreviations without a known name are left out: {}", names.join(", ")));
         }
         if self.left_out > 0 {
-            self.notes.push(format!("{} objects with statistics inside of other statistics are not read", self.left_out));
+            self.notes
+                .push(format!("{} objects with statistics inside of other statistics are not read", self.left_out));
         }
         if self.repeats_left == 0 {
             self.notes.push("too many objects did not change: the last lines have only what changed".to_owned());

@@ -54,7 +54,9 @@ impl Copy {
         let (from, to) = datagram.route;
         let ids = |route| self.routes.get(&(datagram.interface, route));
         match is_rtcp(datagram.payload) {
-            true if datagram.payload[0] >> 6 == 2 => ids((from, to)).or(ids((to, from))).map(|_| rtcp(datagram.payload)),
+            true if datagram.payload[0] >> 6 == 2 => {
+                ids((from, to)).or(ids((to, from))).map(|_| rtcp(datagram.payload))
+            }
             true => None,
             false => rtp_header(datagram.payload, ids((from, to))?),
         }
@@ -303,7 +305,11 @@ mod tests {
         let clean = {
             let mut file = file.clone();
             for index in 0..60u32 {
-                push_at(&mut file, index * 50, &v4(&[&[0x80, 96, 0, index as u8][..], &[0, 0, 0, 0, 0, 0, 0, 7]].concat()));
+                push_at(
+                    &mut file,
+                    index * 50,
+                    &v4(&[&[0x80, 96, 0, index as u8][..], &[0, 0, 0, 0, 0, 0, 0, 7]].concat()),
+                );
             }
             file
         };
@@ -311,9 +317,12 @@ mod tests {
             let secret = SECRETS[index as usize % SECRETS.len()];
             let short = &secret[..secret.len().min(16)];
             // A CSRC, the elements MID (1) and RID (4), an element of two bytes, and text after them.
-            let elements = [&[0x10 | (short.len() - 1) as u8][..], short, &[0x40 | (short.len() - 1) as u8], short].concat();
+            let elements =
+                [&[0x10 | (short.len() - 1) as u8][..], short, &[0x40 | (short.len() - 1) as u8], short].concat();
             let words = (elements.len() + 3) / 4;
-            let mut rtp = [&[0x91, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7][..], &secret[..4], &[0xBE, 0xDE, 0, words as u8]].concat();
+            let mut rtp =
+                [&[0x91, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7][..], &secret[..4], &[0xBE, 0xDE, 0, words as u8]]
+                    .concat();
             rtp.extend_from_slice(&elements);
             rtp.resize(20 + 4 * words, 0);
             rtp.extend_from_slice(secret);
@@ -329,7 +338,8 @@ mod tests {
         }
         let [with, without] = [&out, &clean].map(|bytes| read_bytes(bytes).unwrap());
         assert_eq!((with.flows.len(), without.flows.len()), (1, 1));
-        let sent = |call: &crate::model::Call| call.flows[0].get(crate::model::Quantity::SentRate).map(|s| s.points.len());
+        let sent =
+            |call: &crate::model::Call| call.flows[0].get(crate::model::Quantity::SentRate).map(|s| s.points.len());
         assert_eq!(sent(&with), sent(&without));
         assert_eq!(read_bytes(&out).unwrap().flows, read_bytes(&file).unwrap().flows);
     }

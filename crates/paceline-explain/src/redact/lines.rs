@@ -88,7 +88,12 @@ impl<'a> Copy<'a> {
             }
             Sample::Removed { id } => json!(["getStats", connection, {self.id(id): null}, 0]),
             Sample::Cap { at_ms, bps } => {
-                json!(["setRemoteDescription", connection, format!("b=TIAS:{}", rounded(bps)), self.time(&connection, at_ms)])
+                json!([
+                    "setRemoteDescription",
+                    connection,
+                    format!("b=TIAS:{}", rounded(bps)),
+                    self.time(&connection, at_ms)
+                ])
             }
             Sample::Connected { at_ms, is_connected } => {
                 let state = if is_connected { "connected" } else { "disconnected" };

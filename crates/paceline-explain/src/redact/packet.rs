@@ -119,7 +119,8 @@ mod tests {
     fn only_the_elements_that_are_read_stay() {
         // Ids 1 (MID), 2 (send time), 3 (sequence), 4 (RID), and a CSRC.
         let elements = [0x11, b'1', b'0', 0x22, 1, 2, 3, 0x31, 0, 9, 0x41, b'h', b'i', 0, 0, 0];
-        let packet = [&[0x91, 0xE0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, b'n', b'a', b'm', b'e', 0xBE, 0xDE, 0, 4][..], &elements];
+        let packet =
+            [&[0x91, 0xE0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, b'n', b'a', b'm', b'e', 0xBE, 0xDE, 0, 4][..], &elements];
         let packet = [&packet.concat()[..], b"payload"].concat();
         let ids = ExtensionIds { abs_send_time: 2, transport_sequence: 3 };
         let out = rtp_header(&packet, &ids).unwrap();

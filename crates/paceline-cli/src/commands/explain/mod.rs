@@ -109,7 +109,10 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the page is {}", to.display());
     }
     output::print_result(arguments.json, &Document { inputs: &all }, || {
-        let texts = all.iter().zip(&arguments.files).map(|(explained, file)| explained.view(&file.display().to_string()).text());
+        let texts = all
+            .iter()
+            .zip(&arguments.files)
+            .map(|(explained, file)| explained.view(&file.display().to_string()).text());
         texts.collect::<Vec<_>>().join("\n")
     })?;
     Ok(ExitCode::SUCCESS)

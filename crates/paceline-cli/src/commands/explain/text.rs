@@ -45,7 +45,13 @@ pub(super) fn verdict(explanation: &Explanation) -> String {
     match falls.max_by(|(_, a), (_, b)| lost(a).total_cmp(&lost(b))) {
         Some((flow, finding)) => {
             let unit = if finding.from_bps < SMALL { "" } else { " Mbit/s" };
-            format!("The rate of `{}` fell most at {}, {}{unit}: {}.", flow.flow, when(finding), what(finding), why(finding))
+            format!(
+                "The rate of `{}` fell most at {}, {}{unit}: {}.",
+                flow.flow,
+                when(finding),
+                what(finding),
+                why(finding)
+            )
         }
         None if explanation.flows.iter().all(|flow| flow.findings.is_empty()) => NOTHING.to_owned(),
         None => "The rate did not fall.".to_owned(),
