@@ -110,12 +110,7 @@ const SCENARIO_KEYS: [(&str, &str); 7] = [
 
 /// Returns the hint for a list of controllers that is written with blanks, one of which is `name`.
 fn list_hint(words: &[String], name: Option<&str>) -> Option<String> {
-    let option = |word: &String| {
-        let rest = word.strip_prefix("--controller")?;
-        let rest = rest.strip_prefix('s').unwrap_or(rest);
-        (rest.is_empty() || rest.starts_with('=')).then(|| rest.trim_start_matches('='))
-    };
-    let (place, first) = words.iter().enumerate().find_map(|(n, word)| Some((n, option(word)?)))?;
+    let (place, first) = words.iter().enumerate().find_map(|(n, word)| Some((n, value_in(word)?)))?;
     let after = words[place + 1..].iter().map(String::as_str).take_while(|word| !word.starts_with('-'));
     let written: Vec<&str> = Some(first).filter(|first| !first.is_empty()).into_iter().chain(after).collect();
     let names = written.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|name| !name.is_empty());
@@ -126,4 +121,10 @@ fn list_hint(words: &[String], name: Option<&str>) -> Option<String> {
         1 => format!("leave out the comma without a name beside it: `--controllers {names_joined}`"),
         _ => format!("write the list with commas and without blanks: `--controllers {names_joined}`"),
     })
+}
+
+/// Returns the value in the word of the option for controllers; empty if it follows in the next word.
+fn value_in(word: &str) -> Option<&str> {
+    let rest = word.strip_prefix("--controllers").or(word.strip_prefix("--controller"))?;
+    (rest.is_empty() || rest.starts_with('=')).then(|| rest.trim_start_matches('='))
 }
