@@ -13,13 +13,13 @@ HALF = 20
 
 
 def statistics(tmp_path):
-    """A call of 40 s. From the middle on, 30 % of the rate is left, and the round-trip time is ten times as long."""
+    """A call of 40 s. From the middle on, 30 % of the rate is left. A queue stands around the middle."""
     lines, sent = [], 0
     for second in range(2 * HALF):
         is_slow = second >= HALF
         sent += 75_000 if is_slow else 250_000
         at = 1_700_000_000_000 + 1000 * second
-        rtt = 0.4 if is_slow else 0.04
+        rtt = 0.4 if abs(second - HALF) <= 2 else 0.04
         objects = [
             {"id": "O", "type": "outbound-rtp", "timestamp": at, "bytesSent": sent, "packetsSent": sent // 1000},
             {"id": "R", "type": "remote-inbound-rtp", "timestamp": at, "packetsLost": 0, "roundTripTime": rtt},

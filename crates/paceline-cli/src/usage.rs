@@ -21,8 +21,16 @@ pub fn usage_error(error: &clap::Error, words: &[String], command: &Command) -> 
     let rest = rest.split("\n\n").map(str::trim).filter(|part| !part.is_empty() && !is_tip(part));
     let rest: Vec<String> = rest.map(|part| part.trim_start_matches("tip: ").to_owned()).collect();
     let help: Vec<String> = hint.into_iter().chain(rest).collect();
-    miette!(help = help.join("\n"), "{}", message.join(" "))
+    let message = NUMBERS.iter().fold(message.join(" "), |text, (parser, plain)| text.replace(parser, plain));
+    miette!(help = help.join("\n"), "{message}")
 }
+
+/// What the standard library says of texts that are no numbers, and the same in plain words.
+const NUMBERS: [(&str, &str); 3] = [
+    ("invalid digit found in string", "not a whole number from 0"),
+    ("invalid float literal", "not a number"),
+    ("number too large to fit in target type", "too large"),
+];
 
 /// Returns a hint for a usual mistake.
 fn hint(error: &clap::Error, words: &[String], command: &Command) -> Option<String> {

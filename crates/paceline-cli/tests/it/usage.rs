@@ -130,7 +130,7 @@ fn usual_mistakes_have_a_hint() {
     let folder = folder("usage-hints", &[]);
     fs::create_dir_all(folder.join("folder")).unwrap();
     files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
-    let cases: [(&[&str], &[&str]); 54] = [
+    let cases: [(&[&str], &[&str]); 56] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
@@ -182,6 +182,8 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "own.toml", "--seed", "x"], &["'x' for '--seed <N>'", "a whole number from 0"]),
         (&["run", "own.toml", "--seed", "-1"], &["'-1' for '--seed <N>'", "a whole number from 0"]),
         (&["run", "own.toml", "--seed", "1..3"], &["a whole number from 0; --seeds names several"]),
+        (&["run", "own.toml", "--repeats", "two"], &["'two' for '--repeats <N>': not a whole number from 0"]),
+        (&["trace", "lte-drive", "--seed", "x"], &["'x' for '--seed <N>': not a whole number from 0"]),
         (&["run", "own.toml", "--trace", "lte.down"], &["--set 'path.forward.capacity={ trace = \"FILE\" }'"]),
         (&["new", "x.toml", "--capacity", "2Mbps"], &["leave the option out", "`path.forward.capacity`"]),
         (&["new", "x.toml", "--trace", "lte.down"], &["leave the option out", "`path.forward.capacity`"]),
