@@ -142,7 +142,9 @@ def warn_of_unknown_methods(half: type, base: type) -> None:
             continue
         is_method = name.startswith(("handle_", "poll_"))
         for near in difflib.get_close_matches(name, known, n=1, cutoff=0.0 if is_method else 0.85):
-            text = f"{half.__qualname__}.{name} is never called: {base.__name__} has no such method; did you mean {near}?"
+            text = (
+                f"{half.__qualname__}.{name} is never called: {base.__name__} has no such method; did you mean {near}?"
+            )
             warnings.warn(text, UserWarning, stacklevel=2)
 
 

@@ -57,7 +57,9 @@ class Explanation(Result):
 
     def plot(self) -> Figure:
         """Not available: `paceline explain --page` draws the series."""
-        raise ArgumentError("an explanation has no plot: `paceline explain FILE --page PAGE` draws the series with the causes")
+        raise ArgumentError(
+            "an explanation has no plot: `paceline explain FILE --page PAGE` draws the series with the causes"
+        )
 
     def __repr__(self) -> str:
         return f"<explanation: {self.verdict}>"

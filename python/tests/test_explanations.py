@@ -31,7 +31,9 @@ def statistics(tmp_path):
 
 
 def command(*words):
-    done = subprocess.run([sys.executable, "-m", "paceline", *map(str, words)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "paceline", *map(str, words)], capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -74,7 +76,9 @@ def test_wrong_input(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("hello")
     for function in (paceline.explain, paceline.fit):
-        with pytest.raises(paceline.InputError, match=r"text\.txt: unknown format: it begins with `hello`; readable are"):
+        with pytest.raises(
+            paceline.InputError, match=r"text\.txt: unknown format: it begins with `hello`; readable are"
+        ):
             function(text)
         with pytest.raises(paceline.InputError, match="nothing"):
             function(tmp_path / "nothing")
@@ -83,4 +87,4 @@ def test_wrong_input(tmp_path):
     with pytest.raises(paceline.InputError, match="leave `run=` out"):
         paceline.fit(statistics(tmp_path), run="a")
     with pytest.raises(paceline.ArgumentError, match="to_pandas"):
-        paceline.explain(statistics(tmp_path)).rows
+        _ = paceline.explain(statistics(tmp_path)).rows

@@ -470,7 +470,7 @@ impl Stream {
         self.bytes.drain(..taken);
         self.holes.retain_mut(|hole| {
             *hole = hole.start.saturating_sub(taken)..hole.end.saturating_sub(taken);
-            !hole.is_empty()
+            hole.end > 0
         });
         self.ends.retain_mut(|(end, _)| {
             *end = end.saturating_sub(taken);

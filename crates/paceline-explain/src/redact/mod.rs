@@ -11,7 +11,7 @@ use crate::error::ReadError;
 use crate::readers::event_log::copy::copy as copy_log;
 use crate::readers::{self, Format, begin};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a copy. Returns what it is. If it fails, no copy is left, and a file that was there stays as it was.
