@@ -18,7 +18,7 @@ use std::str::FromStr;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeedOptions {
     /// Makes one run, with this seed. With --repeats: the first seed.
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = one_seed, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Number of runs, on seeds from 1. If absent: 1 in `run`, 3 in `validate`, 10 in `choose`, as many as the verdicts need in `suite`, else the number
     /// in the file.
@@ -27,6 +27,14 @@ pub struct SeedOptions {
     /// Seeds of the runs: a range such as 1..10, both ends included, or a list such as 1,4,9.
     #[arg(long, value_name = "A..B")]
     seeds: Option<SeedList>,
+}
+
+/// Reads a seed.
+pub fn one_seed(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| {
+        let more = if text.contains(['.', ',']) { "; --seeds names several" } else { "" };
+        format!("a seed is a whole number from 0{more}")
+    })
 }
 
 /// Seeds in the order of their runs, each once.

@@ -118,7 +118,7 @@ id with a space | 1 | id = "my test" | 1 | "my test" | must not be empty or cont
 /// Flows with wrong keys, sources and streams.
 const FLOWS: &str = r#"
 unknown controller | 16 | controller = "gcc2016" | 16 | "gcc2016" | no controller `gcc2016` | `gcc-2016`?
-controller like no other | 16 | controller = "xyz" | 16 | "xyz" | no controller `xyz` | known:
+controller like no other | 16 | controller = "xyz" | 16 | "xyz" | no controller `xyz` | the nearest of
 unknown parameter | 22 | k_v = 0.01 | 22 | k_v | no parameter `k_v` | `k_u`
 parameter out of range | 22 | k_u = -1 | 22 | -1 | k_u = -1 is outside | 0.01
 parameter not a number | 22 | k_u = nan | 22 | nan | k_u = NaN is outside | 0.01
