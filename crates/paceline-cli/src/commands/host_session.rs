@@ -42,7 +42,9 @@ pub fn secret(file: Option<&Path>) -> Result<Option<Secret>> {
 fn exposure(file: &Path, mode: u32) -> Option<String> {
     let (name, mode) = (file.display(), mode & 0o777);
     (mode & 0o077 != 0).then(|| {
-        format!("other users may read or change the secret file {name} (mode {mode:03o}); mend it with: chmod 600 {name}")
+        format!(
+            "other users may read or change the secret file {name} (mode {mode:03o}); mend it with: chmod 600 {name}"
+        )
     })
 }
 

@@ -113,7 +113,8 @@ pub fn consecutive_seeds(first: u64, count: u32) -> Result<Vec<u64>> {
     let last = first.checked_add(u64::from(count.max(1)) - 1);
     let largest = u64::MAX - u64::from(count.max(1)) + 1;
     let help = format!("for {count} runs write --seed {largest} or less");
-    let last = last.ok_or_else(|| miette!(help = help, "{count} seeds from {first} exceed the largest seed, {}", u64::MAX))?;
+    let last =
+        last.ok_or_else(|| miette!(help = help, "{count} seeds from {first} exceed the largest seed, {}", u64::MAX))?;
     Ok((first..=last).collect())
 }
 
@@ -134,7 +135,9 @@ pub fn seed_options(seeds: &[u64]) -> Vec<String> {
 pub fn seeds_text(seeds: &[u64]) -> String {
     match seeds {
         [one] => format!("seed {one}"),
-        [first, .., last] if last.checked_sub(*first) == Some(seeds.len() as u64 - 1) => format!("seeds {first} to {last}"),
+        [first, .., last] if last.checked_sub(*first) == Some(seeds.len() as u64 - 1) => {
+            format!("seeds {first} to {last}")
+        }
         _ => format!("seeds {}", seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
     }
 }

@@ -11,7 +11,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-const SCENARIO: &str = "id = \"test/faults\"\ntitle = \"A call\"\nduration = \"1s\"\nrepeats = 1\n[[flow]]\nid = \"call\"\n\
+const SCENARIO: &str = "id = \"test/faults\"\ntitle = \"A call\"\nduration = \"1s\"\nrepeats = 1\n[path]\n[[flow]]\nid = \"call\"\n\
                         controller = \"fixed\"\nencoder = { source = \"ideal\" }\n";
 
 const SWEEP: &str = "id = \"test/rates\"\ntitle = \"Rates\"\nrepeats = 1\n[[axis]]\nkey = \"media.start_rate\"\n\
@@ -67,7 +67,10 @@ fn check(name: &str, earlier: Option<&[&str]>, arguments: &[&str], reads: fn(&Pa
             continue;
         }
         failed += 1;
-        assert!(code == Some(2) && one_line(&errors).contains("No space left on device"), "operation {k}: {code:?}, {errors}");
+        assert!(
+            code == Some(2) && one_line(&errors).contains("No space left on device"),
+            "operation {k}: {code:?}, {errors}"
+        );
         assert!(old.iter().all(|run| kept.contains(run)) && kept.iter().all(|run| new.contains(run)), "{k}: {kept:?}");
         let is_printed = !stdout.is_empty();
         assert!(!is_printed || serde_json::from_str::<Value>(&stdout).is_ok(), "operation {k}: {stdout}");

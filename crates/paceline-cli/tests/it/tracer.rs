@@ -33,20 +33,20 @@ enum Place {
 
 /// The operations: system calls of x86-64.
 const OPERATIONS: &[(u64, Place)] = &[
-    (1, Place::Descriptor),    // write
-    (18, Place::Descriptor),   // pwrite64
-    (20, Place::Descriptor),   // writev
-    (74, Place::Descriptor),   // fsync
-    (75, Place::Descriptor),   // fdatasync
-    (77, Place::Descriptor),   // ftruncate
-    (285, Place::Descriptor),  // fallocate
-    (296, Place::Descriptor),  // pwritev
-    (82, Place::Path(0)),      // rename
-    (83, Place::Path(0)),      // mkdir
-    (258, Place::Path(1)),     // mkdirat
-    (264, Place::Path(1)),     // renameat
-    (316, Place::Path(1)),     // renameat2
-    (2, Place::Created(0, 1)), // open
+    (1, Place::Descriptor),      // write
+    (18, Place::Descriptor),     // pwrite64
+    (20, Place::Descriptor),     // writev
+    (74, Place::Descriptor),     // fsync
+    (75, Place::Descriptor),     // fdatasync
+    (77, Place::Descriptor),     // ftruncate
+    (285, Place::Descriptor),    // fallocate
+    (296, Place::Descriptor),    // pwritev
+    (82, Place::Path(0)),        // rename
+    (83, Place::Path(0)),        // mkdir
+    (258, Place::Path(1)),       // mkdirat
+    (264, Place::Path(1)),       // renameat
+    (316, Place::Path(1)),       // renameat2
+    (2, Place::Created(0, 1)),   // open
     (257, Place::Created(1, 2)), // openat
 ];
 
@@ -119,7 +119,9 @@ impl Tracer {
         }
         let arguments = [registers.rdi, registers.rsi, registers.rdx];
         let place = OPERATIONS.iter().find(|(number, _)| *number == registers.orig_rax).map(|(_, place)| *place);
-        let is_counted = place.and_then(|place| file(pid, place, arguments)).is_some_and(|file| self.dir.join(file).starts_with(&self.out));
+        let is_counted = place
+            .and_then(|place| file(pid, place, arguments))
+            .is_some_and(|file| self.dir.join(file).starts_with(&self.out));
         let fails = is_counted && self.fails == Some(self.count);
         self.count += usize::from(is_counted);
         if fails {

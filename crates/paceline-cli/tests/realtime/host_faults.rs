@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// A session over the loopback of a network namespace: what happens before it, one second after its start, two seconds later, and
+/// A session between two network namespaces: what happens before it, one second after its start, two seconds later, and
 /// which verdict it has, with these words in its reason.
 struct Fault {
     name: &'static str,
@@ -20,17 +20,25 @@ struct Fault {
 const FAULTS: &[Fault] = &[
     Fault {
         name: "an MTU below the size of packets",
-        before: "ip link set lo mtu 1000",
+        before: "ip link set near mtu 1000",
         begin: "true",
         end: "true",
         verdicts: &["local-network"],
         why: "packets above the MTU of its interface, 1000 B",
     },
     Fault {
+        name: "an MTU of the receiver below the size of packets",
+        before: "nsenter -t $outside -n ip link set far mtu 1000",
+        begin: "true",
+        end: "true",
+        verdicts: &["loss-limited"],
+        why: "as if the path or the receiver had an MTU below 1280 B",
+    },
+    Fault {
         name: "an interface that goes down",
         before: "true",
-        begin: "ip link set lo down",
-        end: "ip link set lo up",
+        begin: "ip link set near down",
+        end: "ip link set near up",
         verdicts: &["local-network"],
         why: "no route, or the interface was down",
     },
@@ -54,13 +62,18 @@ const FAULTS: &[Fault] = &[
 
 const SCRIPT: &str = r#"
 paceline=$1 folder=$2
-trap 'kill -CONT $sender $receiver 2> /dev/null; kill $sender $receiver 2> /dev/null' EXIT
-ip link set lo up
+trap 'kill -CONT $sender $receiver 2> /dev/null; kill $sender $receiver $outside 2> /dev/null' EXIT
+unshare -n sleep 60 &
+outside=$!
+until ip link add near type veth peer name far netns $outside 2> /dev/null; do sleep 0.1; done
+ip addr add 192.0.2.1/24 dev near
+ip link set near up
+nsenter -t $outside -n sh -c 'ip addr add 192.0.2.2/24 dev far; ip link set far up'
 eval "$3"
-"$paceline" recv --once --json --bind 127.0.0.1:9777 > "$folder/received" 2> "$folder/messages" &
+nsenter -t $outside -n "$paceline" recv --once --json --bind 192.0.2.2:9777 > "$folder/received" 2> "$folder/messages" &
 receiver=$!
 until [ -s "$folder/messages" ]; do sleep 0.1; done
-"$paceline" send 127.0.0.1 --duration 6s --json > "$folder/sent" &
+"$paceline" send 192.0.2.2 --duration 6s --json > "$folder/sent" &
 sender=$!
 until grep -q session: "$folder/messages"; do sleep 0.1; done
 sleep 1
@@ -72,7 +85,8 @@ wait $sender $receiver
 
 #[test]
 fn verdicts_name_faults_of_the_own_host() {
-    let has_namespaces = Command::new("unshare").args(["-n", "ip", "link"]).output().is_ok_and(|ip| ip.status.success());
+    let has_namespaces =
+        Command::new("unshare").args(["-n", "ip", "link"]).output().is_ok_and(|ip| ip.status.success());
     if !has_namespaces {
         assert!(!super::track::is_required(), "PACELINE_REQUIRE names `track`, but there are no namespaces, or no ip");
         eprintln!("SKIPPED: no network namespaces, or no ip");
@@ -90,12 +104,13 @@ fn verdicts_name_faults_of_the_own_host() {
         assert!(verdicts.contains(&verdict) && reason.contains(why), "{name}: {verdict}: {reason}");
         let host = &sent["evidence"]["host"];
         let refused = |cause: &str| host["refused"][cause].as_u64().unwrap();
-        assert_eq!(refused("too_large") > 0, before.contains("mtu"), "{name}: {host}");
+        let has_mtu = before.starts_with("ip link set near mtu");
+        assert_eq!(refused("too_large") > 0, has_mtu, "{name}: {host}");
         assert_eq!(refused("unreachable") > 0, begin.contains("down"), "{name}: {host}");
         let stalled_s = host["stalled_s"].as_f64().unwrap();
         assert!((1.9..6.0).contains(&stalled_s) == begin.contains("sender"), "{name}: {host}");
         assert_eq!(host["address_changes"], 0, "{name}");
-        assert!(host["mtu"] == if before.contains("mtu") { 1000 } else { 65_536 }, "{name}: {host}");
+        assert_eq!(host["mtu"], if has_mtu { 1000 } else { 1500 }, "{name}: {host}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -58,8 +58,21 @@ fn a_link_limits_rate_and_queue_of_a_command() {
 /// A command downloads 250 kB from the address in a variable at 2 Mbit/s.
 fn limits_rate_and_queue(port: u16, variable: &str) {
     let script = format!("cat < /dev/tcp/${variable}/{port} | wc -c; exit 7");
-    let options =
-        ["link", "--keep-root", "--down", "2Mbps", "--delay", "20ms", "--queue", "100ms", "--json", "--", "bash", "-c", &script];
+    let options = [
+        "link",
+        "--keep-root",
+        "--down",
+        "2Mbps",
+        "--delay",
+        "20ms",
+        "--queue",
+        "100ms",
+        "--json",
+        "--",
+        "bash",
+        "-c",
+        &script,
+    ];
     let output = paceline(&options).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "the exit code of the command: {}", stderr(&output));
     assert!(stderr(&output).contains("250000"), "{}", stderr(&output));
@@ -81,8 +94,10 @@ fn limits_rate_and_queue(port: u16, variable: &str) {
 
 /// Starts a link whose command has a unique argument, and returns the name of its device.
 fn start_link(marker: &str) -> (Child, String) {
-    let mut child =
-        paceline(&["link", "--keep-root", "--timing", "sleep", "--", "sleep", marker]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = paceline(&["link", "--keep-root", "--timing", "sleep", "--", "sleep", marker])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
     let number = line.split("100.127.").nth(2).and_then(|rest| rest.split('.').next());
@@ -289,7 +304,8 @@ fn arguments_that_are_not_utf8_are_rejected_or_passed_to_the_command() {
     let output = paceline(&["run"]).arg(odd).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     if track() {
-        let output = paceline(&["link", "--keep-root", "--", "sh", "-c", "test ${#0} -gt 2"]).arg(odd).output().unwrap();
+        let output =
+            paceline(&["link", "--keep-root", "--", "sh", "-c", "test ${#0} -gt 2"]).arg(odd).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 }

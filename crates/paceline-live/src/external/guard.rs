@@ -16,7 +16,9 @@ use nix::fcntl::{OFlag, open};
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl::set_child_subreaper;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, killpg, sigaction, sigprocmask};
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, killpg, sigaction, sigprocmask,
+};
 use nix::sys::stat::Mode;
 use nix::sys::time::TimeSpec;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -181,7 +183,5 @@ fn exit_as(status: Option<WaitStatus>) -> ! {
         _ => 128 + Signal::SIGKILL as i32,
     };
     // SAFETY: Ends the process without handlers of the other one.
-    unsafe {
-        libc::_exit(code)
-    }
+    unsafe { libc::_exit(code) }
 }

@@ -51,7 +51,9 @@ impl Timer {
         let since = *self.since.get_or_insert(now);
         (self.since, self.count) = if now - since < SPAN { (Some(since), self.count + 1) } else { (Some(now), 1) };
         if self.count > TIMEOUTS_MAX {
-            return Err(format!("there were more than {TIMEOUTS_MAX} timeouts within {SPAN}; set timeout_ns at least 10 µs later"));
+            return Err(format!(
+                "there were more than {TIMEOUTS_MAX} timeouts within {SPAN}; set timeout_ns at least 10 µs later"
+            ));
         }
         match (self.set, expired) {
             (Some(at), Some(expired)) if at <= expired => Err(format!(

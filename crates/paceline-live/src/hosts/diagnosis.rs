@@ -211,7 +211,12 @@ mod tests {
             late_p99_ms: LATE_LIMIT_MS,
             lasted_s: 12.0,
             sent_packets: 1000,
-            host: HostFacts { stalls: 1, stalled_s: 0.12, longest_stall_s: 0.12, ..host(|refused| refused.too_large = 10) },
+            host: HostFacts {
+                stalls: 1,
+                stalled_s: 0.12,
+                longest_stall_s: 0.12,
+                ..host(|refused| refused.too_large = 10)
+            },
             lost_large: None,
             frozen_ratio: Some(FROZEN_LIMIT),
             tcp_bps: None,
@@ -245,24 +250,53 @@ mod tests {
             (Evidence { tcp_bps: Some(1.5e6), ..good }, Diagnosis::Steady, "1.50 Mbit/s"),
             (Evidence { tcp_bps: Some(1.5e6), loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "1.50 Mbit/s"),
             (Evidence { frozen_ratio: Some(0.3341), ..good }, Diagnosis::VideoFrozen, "33.4 % of the time"),
-            (Evidence { frozen_ratio: Some(0.3341), target_share: 0.5, ..good }, Diagnosis::DelayLimited, "frozen for 33.4 %"),
-            (Evidence { loss_ratio: 0.021, lost_large: Some(LostLarge { above_bytes: 972, packets: 20 }), ..good },
-                Diagnosis::LossLimited, "none of 20 packets above 972 B"),
+            (
+                Evidence { frozen_ratio: Some(0.3341), target_share: 0.5, ..good },
+                Diagnosis::DelayLimited,
+                "frozen for 33.4 %",
+            ),
+            (
+                Evidence { loss_ratio: 0.021, lost_large: Some(LostLarge { above_bytes: 972, packets: 20 }), ..good },
+                Diagnosis::LossLimited,
+                "none of 20 packets above 972 B",
+            ),
             // This host, whatever else is seen.
-            (Evidence { host: HostFacts { stalled_s: 4.0, ..good.host }, frozen_ratio: Some(0.3341), ..good },
-                Diagnosis::SenderTooSlow, "did not run for 4.0 s"),
-            (Evidence { host: HostFacts { suspended_s: 30.0, ..good.host }, silent: true, ..good },
-                Diagnosis::SenderTooSlow, "suspended for 30.0 s"),
-            (Evidence { host: HostFacts { mtu: Some(1000), ..host(|refused| refused.too_large = 11) }, ..good },
-                Diagnosis::LocalNetwork, "1000 B"),
-            (Evidence { host: host(|refused| refused.unreachable = 300), loss_ratio: 0.3, ..good },
-                Diagnosis::LocalNetwork, "no network for 300 packets"),
-            (Evidence { host: host(|refused| refused.forbidden = 1000), received_packets: 0, ..good },
-                Diagnosis::LocalNetwork, "firewall"),
-            (Evidence { host: host(|refused| refused.buffers_full = 11), ..good }, Diagnosis::SenderTooSlow, "full for 11"),
+            (
+                Evidence { host: HostFacts { stalled_s: 4.0, ..good.host }, frozen_ratio: Some(0.3341), ..good },
+                Diagnosis::SenderTooSlow,
+                "did not run for 4.0 s",
+            ),
+            (
+                Evidence { host: HostFacts { suspended_s: 30.0, ..good.host }, silent: true, ..good },
+                Diagnosis::SenderTooSlow,
+                "suspended for 30.0 s",
+            ),
+            (
+                Evidence { host: HostFacts { mtu: Some(1000), ..host(|refused| refused.too_large = 11) }, ..good },
+                Diagnosis::LocalNetwork,
+                "1000 B",
+            ),
+            (
+                Evidence { host: host(|refused| refused.unreachable = 300), loss_ratio: 0.3, ..good },
+                Diagnosis::LocalNetwork,
+                "no network for 300 packets",
+            ),
+            (
+                Evidence { host: host(|refused| refused.forbidden = 1000), received_packets: 0, ..good },
+                Diagnosis::LocalNetwork,
+                "firewall",
+            ),
+            (
+                Evidence { host: host(|refused| refused.buffers_full = 11), ..good },
+                Diagnosis::SenderTooSlow,
+                "full for 11",
+            ),
             // It does not limit, but it is named.
-            (Evidence { host: HostFacts { clock_steps: 1, last_clock_step_s: -3.0, ..good.host }, ..good },
-                Diagnosis::Steady, "by -3.0 s"),
+            (
+                Evidence { host: HostFacts { clock_steps: 1, last_clock_step_s: -3.0, ..good.host }, ..good },
+                Diagnosis::Steady,
+                "by -3.0 s",
+            ),
             (Evidence { received_packets: 0, ..good }, Diagnosis::NothingArrived, "refused 10 packets"),
             // A sender that is too slow says nothing about the path.
             (Evidence { late_p99_ms: 5.1, loss_ratio: 0.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),

@@ -61,7 +61,11 @@ impl Refused {
         let count = match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EMSGSIZE) => &mut self.too_large,
             Some(
-                Errno::ENETUNREACH | Errno::ENETDOWN | Errno::EHOSTUNREACH | Errno::EHOSTDOWN | Errno::EADDRNOTAVAIL
+                Errno::ENETUNREACH
+                | Errno::ENETDOWN
+                | Errno::EHOSTUNREACH
+                | Errno::EHOSTDOWN
+                | Errno::EADDRNOTAVAIL
                 | Errno::ENODEV,
             ) => &mut self.unreachable,
             Some(Errno::EPERM | Errno::EACCES) => &mut self.forbidden,
@@ -85,17 +89,35 @@ impl HostFacts {
 
     /// Describes what happened, the gravest first; nothing if nothing did.
     pub fn describe(&self) -> Vec<String> {
-        let Self { stalls, stalled_s, longest_stall_s, suspended_s, clock_steps, last_clock_step_s, refused, .. } = self;
+        let Self { stalls, stalled_s, longest_stall_s, suspended_s, clock_steps, last_clock_step_s, refused, .. } =
+            self;
         let mtu = self.mtu.map_or(String::new(), |mtu| format!(", {mtu} B"));
         let address = self.address.map_or("none".to_owned(), |address| address.to_string());
         let facts = [
-            (refused.too_large, format!("this host refused {} packets above the MTU of its interface{mtu}; raise it to 1280 B or more", refused.too_large)),
-            (refused.unreachable, format!("this host had no network for {} packets: no route, or the interface was down", refused.unreachable)),
+            (
+                refused.too_large,
+                format!(
+                    "this host refused {} packets above the MTU of its interface{mtu}; raise it to 1280 B or more",
+                    refused.too_large
+                ),
+            ),
+            (
+                refused.unreachable,
+                format!(
+                    "this host had no network for {} packets: no route, or the interface was down",
+                    refused.unreachable
+                ),
+            ),
             (refused.forbidden, format!("a firewall of this host refused {} packets", refused.forbidden)),
             (refused.buffers_full, format!("buffers of this host were full for {} packets", refused.buffers_full)),
             (refused.other, format!("this host did not accept {} packets", refused.other)),
             ((*suspended_s > 0.0).into(), format!("this host was suspended for {suspended_s:.1} s")),
-            (*stalls, format!("this process did not run for {stalled_s:.1} s when it was due, at most {longest_stall_s:.1} s at once")),
+            (
+                *stalls,
+                format!(
+                    "this process did not run for {stalled_s:.1} s when it was due, at most {longest_stall_s:.1} s at once"
+                ),
+            ),
             (self.address_changes, format!("the local address changed, at last to {address}")),
             (*clock_steps, format!("the wall clock stepped, at last by {last_clock_step_s:+.1} s")),
         ];
@@ -211,7 +233,10 @@ mod tests {
         for (now, due) in [(50, 50), (149, 50), (120, 300)] {
             watch.handle_wake(ms(now), ms(due));
         }
-        assert_eq!(watch.facts(Refused::default()), HostFacts { mtu: Some(1500), address: Some(ADDRESS), ..HostFacts::default() });
+        assert_eq!(
+            watch.facts(Refused::default()),
+            HostFacts { mtu: Some(1500), address: Some(ADDRESS), ..HostFacts::default() }
+        );
         watch.handle_wake(ms(400), ms(300));
         watch.handle_wake(ms(4500), ms(500));
         let facts = watch.facts(Refused::default());
@@ -223,7 +248,8 @@ mod tests {
     #[test]
     fn checks_are_a_second_apart() {
         let mut watch = watch();
-        let due = [999, 1000, 1500, 1999, 2000].map(|ms| watch.handle_wake(Time::from_millis(ms), Time::from_millis(ms)));
+        let due =
+            [999, 1000, 1500, 1999, 2000].map(|ms| watch.handle_wake(Time::from_millis(ms), Time::from_millis(ms)));
         assert_eq!(due, [false, true, false, false, true]);
     }
 

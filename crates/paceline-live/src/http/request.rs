@@ -14,8 +14,11 @@ const MAX_HEADERS: usize = 64;
 const HTTP_PORT: u16 = 80;
 
 const BAD_REQUEST: HttpError = HttpError::new(400, "Bad Request", "malformed request\n");
-const FORBIDDEN: HttpError =
-    HttpError::new(403, "Forbidden", "use the printed address: host and origin must be localhost or another name of the loopback\n");
+const FORBIDDEN: HttpError = HttpError::new(
+    403,
+    "Forbidden",
+    "use the printed address: host and origin must be localhost or another name of the loopback\n",
+);
 
 /// A request for this server.
 #[derive(Debug)]

@@ -66,11 +66,7 @@ impl Server {
     }
 }
 
-fn connection(
-    slot: Slot,
-    until: Instant,
-    serve: &dyn Fn(&TcpStream, Slot, &[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+fn connection(slot: Slot, until: Instant, serve: &dyn Fn(&TcpStream, Slot, &[u8]) -> io::Result<()>) -> io::Result<()> {
     let stream = slot.stream.clone();
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     stream.set_nodelay(true)?;
@@ -125,7 +121,9 @@ mod tests {
         let server = Server { request_timeout: Duration::from_secs(3600), ..Server::new(listener) };
         let slots = server.slots.clone();
         let document = Document { path: "/page", kind: "text/html", body: || "<p>".to_owned() };
-        thread::spawn(move || server.run(&AtomicBool::new(false), move |stream, _slot, head| document.answer(stream, head)));
+        thread::spawn(move || {
+            server.run(&AtomicBool::new(false), move |stream, _slot, head| document.answer(stream, head))
+        });
         let get = || {
             let mut stream = TcpStream::connect(address).unwrap();
             write!(stream, "GET /page HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();

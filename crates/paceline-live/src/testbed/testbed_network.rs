@@ -268,7 +268,11 @@ fn only_simulated(plan: &Plan) -> Option<WorldError> {
     }
     let mtu = DataSize::from_bytes(MTU.into());
     if let Some(flow) = plan.flows.iter().find(|flow| flow.largest_packet() > mtu) {
-        return Some(unavailable(flow, &format!("has packets above the {MTU} bytes of a device"), "choose smaller ones"));
+        return Some(unavailable(
+            flow,
+            &format!("has packets above the {MTU} bytes of a device"),
+            "choose smaller ones",
+        ));
     }
     let bursts =
         |flow: &&FlowPlan| matches!(&flow.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::Bursts { .. }));

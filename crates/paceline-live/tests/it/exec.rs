@@ -112,7 +112,8 @@ fn timeouts_that_hardly_advance_end_with_a_message() {
     let text = "import json, sys\nprint('{\"protocol\":1}', flush=True)\nfor line in sys.stdin:\n    now = json.loads(line).get('now_ns', \
                 0)\n    print(json.dumps({'target_bps': 300000, 'timeout_ns': now + 1}), flush=True)\n";
     std::fs::write(&path, text).unwrap();
-    let error = run_for("mmsys16/table1", &format!("exec:python3 {}", path.display()), "20s", 1).unwrap_err().to_string();
+    let error =
+        run_for("mmsys16/table1", &format!("exec:python3 {}", path.display()), "20s", 1).unwrap_err().to_string();
     assert!(error.contains("more than 1000 timeouts within 10 ms"), "{error}");
 }
 

@@ -88,7 +88,9 @@ fn largest(call: &TestCall, kind: PacketKind) -> (DataSize, usize) {
 /// size less the rounding of equal parts.
 #[test]
 fn retransmissions_and_fec_keep_to_the_packet_size() {
-    for size in [*PACKET_SIZE_RANGE.start(), DataSize::from_bytes(600), DataSize::from_bytes(1472), DataSize::from_bytes(6400)] {
+    for size in
+        [*PACKET_SIZE_RANGE.start(), DataSize::from_bytes(600), DataSize::from_bytes(1472), DataSize::from_bytes(6400)]
+    {
         for (fec, kind) in [(FecScheme::None, PacketKind::Retransmission), (FecScheme::Ulpfec, PacketKind::Fec)] {
             let mut config = CallConfig::new(fixed(kbps(3000)), kbps(3000));
             config.packet_size = size;
