@@ -259,7 +259,7 @@ impl Streams {
             while self.streams.len() >= STREAMS_MAX
                 && let Some(silent) = self.streams.iter().min_by_key(|(_, stream)| stream.last).map(|(key, _)| *key)
             {
-                self.end(silent, each);
+                self.remove(silent);
             }
             self.streams.insert(key, Stream::new(segment.sequence.wrapping_add(u32::from(segment.syn))));
         }
@@ -286,6 +286,10 @@ impl Streams {
         while self.streams.get(&key).is_some_and(|stream| !stream.beyond.is_empty()) {
             self.change(key, each, &mut |stream| stream.skip(Time::ZERO));
         }
+        self.remove(key);
+    }
+
+    fn remove(&mut self, key: (u32, Route)) {
         self.kept -= self.streams.remove(&key).map_or(0, |stream| stream.kept());
     }
 
@@ -482,7 +486,7 @@ impl Stream {
 
 /// Returns the first place from which messages of a framing follow each other.
 fn find(view: View<'_>) -> Option<(usize, Framing)> {
-    (0..view.len()).find_map(|from| {
+    (0..view.len().min(FOREIGN)).find_map(|from| {
         FRAMINGS.into_iter().find(|framing| framing.is_proven(view.from(from))).map(|framing| (from, framing))
     })
 }

@@ -1,8 +1,8 @@
 //! Statistics as lines of rtcstats. Each value is of a list: numbers by their names, and states of the W3C specification. Ids are replaced
 //! by numbers; everything else is left out.
 //!
-//! A number may be an address, too, where it was written as text. So counters and times begin anew, and all other texts with numbers are
-//! rounded.
+//! A number may be an address, too, where it was written as text. So counters and times begin anew, and texts with numbers are rounded,
+//! those of counters by their growth.
 
 use crate::statistics::{KINDS, Sample, number};
 use serde_json::{Map, Value, json};
@@ -58,14 +58,14 @@ pub(super) struct Copy<'a> {
     ids: BTreeMap<String, String>,
     /// The time of the first sample of each connection, whole ms.
     origins_ms: BTreeMap<String, f64>,
-    /// The first value of each counter, by object and metric.
-    first: BTreeMap<(String, &'static str), f64>,
+    /// The last value of each counter in the input and in the copy, by object and metric.
+    counters: BTreeMap<(String, &'static str), (f64, f64)>,
     result: Result<()>,
 }
 
 impl<'a> Copy<'a> {
     pub(super) fn new(output: &'a mut dyn Write) -> Self {
-        Self { output, ids: BTreeMap::new(), origins_ms: BTreeMap::new(), first: BTreeMap::new(), result: Ok(()) }
+        Self { output, ids: BTreeMap::new(), origins_ms: BTreeMap::new(), counters: BTreeMap::new(), result: Ok(()) }
     }
 
     /// Writes a sample of a connection. After an error nothing is written.
@@ -126,7 +126,11 @@ impl<'a> Copy<'a> {
         let of = |metric: &str| values.get(metric).and_then(number);
         for metric in COUNTERS {
             if let Some(value) = of(metric) {
-                add(metric, (value - *self.first.entry((object.clone(), metric)).or_insert(value)).into());
+                let (last, copy) = self.counters.entry((object.clone(), metric)).or_insert((value, 0.0));
+                let growth = value - *last;
+                *copy += if values[metric].is_string() { rounded(growth) } else { growth };
+                *last = value;
+                add(metric, (*copy).into());
             }
         }
         for metric in GAUGES {
