@@ -107,7 +107,7 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
     if name.starts_with("exec:") || name.starts_with("lib:") {
         return "a file starts a program or loads a library only with the option --allow-exec".to_owned();
     }
-    let near = and(suggestion(name, known), "`paceline list controllers` shows all");
+    let near = and(nearest_of_many(name, known), "`paceline list controllers` shows all");
     // A browser's own controllers exist only in the browser.
     let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
     if of_browsers {
@@ -120,6 +120,19 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
 /// More names than this are no list to read.
 const LISTED: usize = 12;
 
+/// Returns the hint for an unknown name of many that a command lists: the nearest three, if none is similar.
+pub fn nearest_of_many(name: &str, known: &[&str]) -> String {
+    if known.len() <= LISTED || !similar(name, known.iter().copied()).is_empty() {
+        return suggestion(name, known);
+    }
+    let near = by_similarity(name, known.iter().copied(), -1.0);
+    format!("the nearest of {}: {}", known.len(), backticked(&near[..3]))
+}
+
+fn backticked(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// Joins two sentences of a hint.
 pub fn and(first: String, second: &str) -> String {
     format!("{first}{} {second}", if first.ends_with('?') { "" } else { ";" })
@@ -127,17 +140,13 @@ pub fn and(first: String, second: &str) -> String {
 
 /// Returns the hint for any unknown name: the most similar known names, and the list of known names if it is short.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
-    let list = |names: &[&str]| names.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    let list = backticked;
     let near = similar(name, known.iter().copied());
     match (near.first(), known.len()) {
         (_, 0) => "there are none".to_owned(),
         (Some(near), ..=LISTED) => format!("did you mean `{near}`? Known: {}", list(known)),
         (Some(first), _) if near.len() == 1 => format!("did you mean `{first}`?"),
         (Some(first), _) => format!("did you mean `{first}`? Similar: {}", list(&near[1..near.len().min(3)])),
-        (None, ..=LISTED) => format!("known: {}", list(known)),
-        (None, count) => {
-            let near = by_similarity(name, known.iter().copied(), -1.0);
-            format!("the nearest of {count}: {}", list(&near[..3]))
-        }
+        (None, _) => format!("known: {}", list(known)),
     }
 }

@@ -65,6 +65,7 @@ paceline=$1 folder=$2
 trap 'kill -CONT $sender $receiver 2> /dev/null; kill $sender $receiver $outside 2> /dev/null' EXIT
 unshare -n sleep 60 &
 outside=$!
+until [ "$(readlink /proc/$outside/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.1; done
 until ip link add near type veth peer name far netns $outside 2> /dev/null; do sleep 0.1; done
 ip addr add 192.0.2.1/24 dev near
 ip link set near up

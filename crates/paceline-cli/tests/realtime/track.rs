@@ -98,8 +98,9 @@ fn start_link(marker: &str) -> (Child, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    // The first line warns of the rights of the command.
+    let lines = BufReader::new(child.stderr.as_mut().unwrap()).lines().map(Result::unwrap);
+    let line = lines.take(2).collect::<Vec<_>>().join(" ");
     let number = line.split("100.127.").nth(2).and_then(|rest| rest.split('.').next());
     let device = format!("paceline{}", number.unwrap_or_else(|| panic!("{line}")));
     wait_until("the command starts", || children(marker).len() == 3);

@@ -381,7 +381,7 @@ fn underlines_the_wrong_part_of_an_override() {
         ("duration.of=1s", "duration", "expected a time", ""),
         ("flow.video.config.k_u=7", "7", "k_u = 7 is outside", "default"),
         ("flow.video.config.gain=7", "gain", "no parameter `gain`", "known"),
-        ("flow.video.controller=quux", "quux", "no controller `quux`", "known"),
+        ("flow.video.controller=quux", "quux", "no controller `quux`", "the nearest of"),
         ("flow.vidio.start=1s", "vidio", "`flow` has no element `vidio`", "`video`"),
         ("flow.1.start=1s", "1", "`flow` has no element `1`", "`video`"),
         ("flow.video=1", "video", "`flow.video` names a whole element", "flow.video.key"),

@@ -268,7 +268,7 @@ fn serve(socket: &mut WebSocket<&TcpStream>, state: &State) -> tungstenite::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Server, Slot, respond};
+
     use crate::watch::live_series::tests::call;
     use paceline::Registry;
     use paceline_netsim::records::LinkUpdate;

@@ -232,7 +232,9 @@ mod tests {
     #[test]
     fn marks_are_answered_as_by_tcp() {
         let step = |srtt| marked_step(DataSize::from_bytes(1000), MS(srtt));
-        [(25, 12.8e6), (50, 3.2e6), (100, 1.6e6)].map(|(srtt, wanted)| close(step(srtt), wanted));
+        for (srtt, wanted) in [(25, 12.8e6), (50, 3.2e6), (100, 1.6e6)] {
+            close(step(srtt), wanted);
+        }
         assert_eq!(marked(K(1000), 0.5, MS(100), MS(100)), K(750));
         assert_eq!(marked(K(1000), 0.5, MS(25), MS(100)), Rate::from_bps(937_500));
         assert_eq!(marked(K(1000), 0.5, MS(900), MS(100)), K(750), "no more than once in a message");

@@ -2,7 +2,7 @@
 //!
 //! The paths are written here or come from `CellularLink` with seeds of their own. They share no file with the suites.
 
-use super::paths::{Measure, Path, flow, path, p95, received};
+use super::paths::{Measure, Path, flow, p95, path, received};
 use paceline_lab::metrics::find;
 use paceline_lab::run::RunResult;
 use paceline_netsim::records::{EventObserver, EventRecord};
@@ -76,7 +76,8 @@ fn shown(name: &'static str, value: f64) -> Measure {
 }
 
 fn steady(mbps: f64) -> Path {
-    let body = path(50, &format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}")) + &flow(0, 2.0 * mbps, "");
+    let body =
+        path(50, &format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}")) + &flow(0, 2.0 * mbps, "");
     Path::with_targets(&format!("steady {mbps}"), 70, &body, move |run, targets| {
         let (variation, swing, reversals) = targets.variation(10);
         vec![
@@ -142,7 +143,9 @@ fn adsl() -> Path {
 
 /// The route becomes longer by 37 ms, without notice.
 fn longer(name: &'static str, delays: &str) -> Path {
-    let body = format!("[path.forward]\ncapacity = \"3 Mbps\"\nqueue = {{ limit = \"300 ms\" }}\ndelay = {delays}\n[path.reverse]\ndelay = \"20 ms\"\n") + &flow(0, 6.0, "");
+    let body = format!(
+        "[path.forward]\ncapacity = \"3 Mbps\"\nqueue = {{ limit = \"300 ms\" }}\ndelay = {delays}\n[path.reverse]\ndelay = \"20 ms\"\n"
+    ) + &flow(0, 6.0, "");
     Path::new(name, 60, &body, |run| {
         vec![
             Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.85, 1.0) },
@@ -156,7 +159,10 @@ fn beside_googcc(mbps: f64, first: bool) -> Path {
     let (own, other) = if first { ("", "start = \"30 s\"") } else { ("", "") };
     let body = path(60, &format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}"))
         + &flow(0, 2.0 * mbps, own)
-        + &format!("[[flow]]\nid = \"g\"\ncontroller = \"googcc\"\ncross_traffic = true\nmax_rate = \"{0} Mbps\"\nencoder = {{ max = \"{0} Mbps\" }}\n{other}\n", 2.0 * mbps);
+        + &format!(
+            "[[flow]]\nid = \"g\"\ncontroller = \"googcc\"\ncross_traffic = true\nmax_rate = \"{0} Mbps\"\nencoder = {{ max = \"{0} Mbps\" }}\n{other}\n",
+            2.0 * mbps
+        );
     Path::new(&format!("beside googcc, {mbps}{}", if first { ", 30 s later" } else { "" }), 120, &body, move |run| {
         vec![
             Measure { name: "part", value: received(run, 1, 40, 120) / (mbps * 5e5), goal: (0.4, 1.6) },
@@ -183,7 +189,12 @@ fn beside(tcp: &'static str, queue: u32, mbps: f64) -> Path {
 }
 
 fn jitter(std: u32, order: &str) -> Path {
-    let body = path(100, &format!("capacity = \"3 Mbps\"\nqueue = {{ limit = \"300 ms\" }}\njitter = {{ std = \"{std} ms\", order = \"{order}\" }}")) + &flow(0, 6.0, "");
+    let body = path(
+        100,
+        &format!(
+            "capacity = \"3 Mbps\"\nqueue = {{ limit = \"300 ms\" }}\njitter = {{ std = \"{std} ms\", order = \"{order}\" }}"
+        ),
+    ) + &flow(0, 6.0, "");
     Path::new(&format!("jitter {std} {order}"), 60, &body, |run| {
         vec![
             Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.7, 1.0) },
@@ -194,7 +205,8 @@ fn jitter(std: u32, order: &str) -> Path {
 }
 
 fn lossy(loss: u32) -> Path {
-    let body = path(50, &format!("capacity = \"3 Mbps\"\nloss = \"{loss} %\"\nqueue = {{ limit = \"300 ms\" }}")) + &flow(0, 6.0, "");
+    let body = path(50, &format!("capacity = \"3 Mbps\"\nloss = \"{loss} %\"\nqueue = {{ limit = \"300 ms\" }}"))
+        + &flow(0, 6.0, "");
     Path::new(&format!("{loss} % of loss"), 60, &body, |run| {
         vec![
             Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.85, 1.0) },
@@ -205,7 +217,10 @@ fn lossy(loss: u32) -> Path {
 }
 
 fn fall() -> Path {
-    let body = path(50, "capacity = [[\"0 s\", \"3 Mbps\"], [\"20 s\", \"1 Mbps\"], [\"40 s\", \"3 Mbps\"]]\nqueue = { limit = \"500 ms\" }") + &flow(0, 6.0, "");
+    let body = path(
+        50,
+        "capacity = [[\"0 s\", \"3 Mbps\"], [\"20 s\", \"1 Mbps\"], [\"40 s\", \"3 Mbps\"]]\nqueue = { limit = \"500 ms\" }",
+    ) + &flow(0, 6.0, "");
     Path::new("fall", 60, &body, |run| {
         vec![
             Measure { name: "low", value: received(run, 0, 24, 40) / 1e6, goal: (0.85, 1.0) },
@@ -251,13 +266,26 @@ pub fn all(cellular_seeds: &[u64]) -> Vec<Path> {
     }
     for aqm in ["codel", "pie", "fq-codel"] {
         for (rtt, mbps) in [(40, 2.2), (120, 1.3), (120, 6.0)] {
-            let forward = format!("capacity = \"{mbps} Mbps\"\nqueue = {{ discipline = \"{aqm}\", limit = \"300 ms\" }}");
+            let forward =
+                format!("capacity = \"{mbps} Mbps\"\nqueue = {{ discipline = \"{aqm}\", limit = \"300 ms\" }}");
             paths.push(looked_at(&format!("alone behind {aqm}, {rtt} ms, {mbps}"), rtt, &forward, mbps, ""));
         }
     }
     paths.push(looked_at("far away", 560, "capacity = \"4 Mbps\"\nqueue = { limit = \"300 ms\" }", 4.0, ""));
-    paths.push(looked_at("far away, loss", 560, "capacity = \"4 Mbps\"\nloss = \"0.5 %\"\nqueue = { limit = \"300 ms\" }", 4.0, ""));
-    paths.push(looked_at("reports each 0.8 s", 70, "capacity = [[\"0 s\", \"2.6 Mbps\"], [\"40 s\", \"1.4 Mbps\"]]\nqueue = { limit = \"300 ms\" }", 2.0, "feedback_interval = \"800 ms\""));
+    paths.push(looked_at(
+        "far away, loss",
+        560,
+        "capacity = \"4 Mbps\"\nloss = \"0.5 %\"\nqueue = { limit = \"300 ms\" }",
+        4.0,
+        "",
+    ));
+    paths.push(looked_at(
+        "reports each 0.8 s",
+        70,
+        "capacity = [[\"0 s\", \"2.6 Mbps\"], [\"40 s\", \"1.4 Mbps\"]]\nqueue = { limit = \"300 ms\" }",
+        2.0,
+        "feedback_interval = \"800 ms\"",
+    ));
     paths.push(looked_at("short queue", 40, "capacity = \"2.4 Mbps\"\nqueue = { limit = \"25 ms\" }", 2.4, ""));
     paths.push(looked_at("bursts of loss", 60, "capacity = \"2.4 Mbps\"\nloss = { model = \"gilbert-elliott\", to_bad = \"1 %\", to_good = \"30 %\" }\nqueue = { limit = \"300 ms\" }", 2.4, ""));
     paths.push(looked_at("beside UDP", 60, "capacity = \"2.4 Mbps\"\nqueue = { limit = \"250 ms\" }", 2.4, "[[flow]]\nid = \"constant\"\ncontroller = \"fixed\"\ncross_traffic = true\npacket_size = \"1472 B\"\nstart = \"10 s\"\nmax_rate = \"1.1 Mbps\"\nencoder = { source = \"ideal\", min = \"1.1 Mbps\", max = \"1.1 Mbps\" }\n"));
