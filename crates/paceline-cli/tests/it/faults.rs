@@ -69,7 +69,9 @@ fn check(name: &str, earlier: Option<&[&str]>, arguments: &[&str], reads: fn(&Pa
         failed += 1;
         assert!(
             code == Some(2)
-                && ["No space left on device", "disk I/O error"].iter().any(|of| one_line(&errors).contains(of)),
+                && ["No space left on device", "disk I/O error", "disk is full"]
+                    .iter()
+                    .any(|of| one_line(&errors).contains(of)),
             "operation {k}: {code:?}, {errors}"
         );
         assert!(old.iter().all(|run| kept.contains(run)) && kept.iter().all(|run| new.contains(run)), "{k}: {kept:?}");
