@@ -66,7 +66,10 @@ impl Server {
     }
 }
 
-fn connection(slot: Slot, until: Instant, serve: &dyn Fn(&TcpStream, Slot, &[u8]) -> io::Result<()>) -> io::Result<()> {
+/// Answers a request: the connection, its slot, and the bytes that were read.
+type Serve = dyn Fn(&TcpStream, Slot, &[u8]) -> io::Result<()>;
+
+fn connection(slot: Slot, until: Instant, serve: &Serve) -> io::Result<()> {
     let stream = slot.stream.clone();
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     stream.set_nodelay(true)?;

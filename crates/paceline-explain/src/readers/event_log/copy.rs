@@ -12,6 +12,9 @@ const VERSION_1: u32 = 1;
 const RTP: [u32; 2] = [2, 3];
 const ROUTE: u32 = 32;
 
+/// Returns what is kept of a header of RTP, whose extensions have these ids.
+pub(crate) type KeptHeader = dyn Fn(&[u8], &ExtensionIds) -> Option<Vec<u8>>;
+
 /// Reads a log and calls `each` with the bytes of each record of the copy. `rtp` and `rtcp` return what is kept of a header and of a
 /// compound.
 ///
@@ -19,7 +22,7 @@ const ROUTE: u32 = 32;
 /// No record can be read.
 pub(crate) fn copy(
     input: &mut impl Read,
-    rtp: &dyn Fn(&[u8], &ExtensionIds) -> Option<Vec<u8>>,
+    rtp: &KeptHeader,
     rtcp: &dyn Fn(&[u8]) -> Vec<u8>,
     each: &mut dyn FnMut(&[u8]),
 ) -> Result<(), ReadError> {

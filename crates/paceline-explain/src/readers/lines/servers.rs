@@ -51,11 +51,11 @@ pub fn standard(id: &str, values: &Map<String, Value>) -> Option<Vec<(String, Ma
 pub fn left_out(values: &Map<String, Value>) -> usize {
     let first = FIRST_LEVEL.iter().find(|name| values.get(**name).is_some_and(Value::is_object));
     let others = values.iter().filter(|(name, _)| first.is_none_or(|first| name != first));
-    let metrics = |value: &Value| value.as_object().is_some_and(|inner| inner.keys().any(is_metric));
+    let metrics = |value: &Value| value.as_object().is_some_and(|inner| inner.keys().any(|name| is_metric(name)));
     others.filter(|(_, value)| metrics(value)).count()
 }
 
-fn is_metric(name: &String) -> bool {
+fn is_metric(name: &str) -> bool {
     METRICS.contains(&camel_case(name).as_str())
 }
 
