@@ -60,6 +60,7 @@ pub fn run(dir: &Path, arguments: &[&str], out: &Path, fails: Option<usize>) -> 
     let mut command = Command::new("sh");
     command.args(["-c", "kill -STOP $$; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_paceline")]).args(arguments);
     command.current_dir(dir).stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr"));
+    #[expect(clippy::zombie_processes, reason = "`waitpid` waits for it")]
     let child = command.spawn().unwrap();
     let main = Pid::from_raw(child.id() as i32);
     waitpid(main, Some(WaitPidFlag::WUNTRACED)).unwrap();
