@@ -319,7 +319,7 @@ mod tests {
             // A CSRC, the elements MID (1) and RID (4), an element of two bytes, and text after them.
             let elements =
                 [&[0x10 | (short.len() - 1) as u8][..], short, &[0x40 | (short.len() - 1) as u8], short].concat();
-            let words = (elements.len() + 3) / 4;
+            let words = elements.len().div_ceil(4);
             let mut rtp =
                 [&[0x91, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7][..], &secret[..4], &[0xBE, 0xDE, 0, words as u8]]
                     .concat();
