@@ -27,7 +27,6 @@ from .choices import Choice, choose
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
 from .errors import (
     ArgumentError,
-    InputError,
     PacelineError,
     PackageMissing,
     ResultsError,
@@ -37,7 +36,6 @@ from .errors import (
     SweepError,
     WorldUnavailable,
 )
-from .explanations import Explanation, explain, fit
 from .result import Result
 from .results import Results, load
 from .runs import Comparison, ComparisonTable, Reproduction, Run, Runs, compare, repeat, reproduce, run
@@ -55,9 +53,7 @@ __all__ = [
     "ComparisonTable",
     "Controller",
     "Decision",
-    "Explanation",
     "Feedback",
-    "InputError",
     "Message",
     "PacelineError",
     "PackageMissing",
@@ -91,8 +87,6 @@ __all__ = [
     "choose",
     "compare",
     "controllers",
-    "explain",
-    "fit",
     "load",
     "register",
     "repeat",

@@ -20,7 +20,6 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Stored results", "results.py", ["load", "Results"]),
     ("Scenarios", "scenario.py", ["Scenario", "scenarios"]),
     ("Choices", "choices.py", ["choose", "Choice"]),
-    ("Explanations of calls", "explanations.py", ["explain", "Explanation", "fit"]),
     ("Suites", "suites.py", ["suite", "SuiteResult"]),
     ("Sweeps", "sweeps.py", ["sweep", "SweepFile", "SweepResult", "sweeps"]),
     (
@@ -59,7 +58,6 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         "errors.py",
         [
             "PacelineError",
-            "InputError",
             "ArgumentError",
             "ScenarioError",
             "RunError",

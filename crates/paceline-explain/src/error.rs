@@ -12,8 +12,10 @@ pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, 
 #[non_exhaustive]
 pub enum ReadError {
     /// A file operation failed.
-    #[error("cannot be read: {source}")]
+    #[error("cannot read {}: {source}", path.display())]
     Io {
+        /// The file.
+        path: PathBuf,
         /// The error.
         source: std::io::Error,
     },
@@ -65,21 +67,9 @@ pub enum ReadError {
         /// How many there are.
         count: usize,
     },
-    /// A folder has no results.
-    #[error("the folder has no results")]
-    NoResults,
     /// A folder of results cannot be read.
     #[error(transparent)]
-    Store(StoreError),
-}
-
-impl From<StoreError> for ReadError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::NotAResult { .. } => Self::NoResults,
-            error => Self::Store(error),
-        }
-    }
+    Store(#[from] StoreError),
 }
 
 fn which_run(wanted: Option<&str>, count: usize) -> String {
@@ -101,7 +91,6 @@ impl ReadError {
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
             Self::SameFile => "name another file after --redact".to_owned(),
             Self::NothingToRedact => "share the folder as it is".to_owned(),
-            Self::NoResults => format!("readable are {FORMATS}"),
             Self::Io { .. } | Self::Write { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
         }
     }

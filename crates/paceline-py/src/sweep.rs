@@ -177,9 +177,7 @@ impl Sweep {
         let folder = folder.get()?;
         let made = self.with_runner(py, (threads, progress), |runner, stop| {
             stop.expect(folder.jobs() - folder.done_jobs());
-            let result = self.sweep.run_into(runner, &folder, &|| stop.tick())?;
-            folder.write_tables(&self.sweep, &result)?;
-            Ok(result)
+            self.sweep.run_into(runner, &folder, &|| stop.tick())
         })?;
         self.finished(made, &[])
     }

@@ -5,8 +5,6 @@ mod cli;
 mod diff;
 mod explain;
 mod external;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod faults;
 mod fit;
 mod input;
 mod new;
@@ -14,8 +12,6 @@ mod reproduce;
 mod shared_folder;
 mod suite;
 mod sweep;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod tracer;
 mod usage;
 
 use paceline_lab::results::{Contents, Store};

@@ -3,7 +3,6 @@
 
 #[path = "../../../paceline-live/tests/common/mod.rs"]
 mod common;
-mod host_faults;
 mod hosts;
 mod hosts_path;
 mod killed;

@@ -5,5 +5,4 @@ mod fit;
 mod fuzz;
 mod generator;
 mod readers;
-mod redaction;
 mod samples;

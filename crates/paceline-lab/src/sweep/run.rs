@@ -112,8 +112,7 @@ impl Sweep {
         stored.par_iter().try_for_each(each)
     }
 
-    /// [Verifies](Sweep::verify) the folder, runs every missing job on local threads, stores each result immediately, and returns the
-    /// result of all. [`SweepFolder::write_tables`] writes the tables.
+    /// [Verifies](Sweep::verify) the folder, runs every missing job on local threads, stores each result immediately, and merges.
     ///
     /// # Errors
     /// Those of [`Sweep::run`] and [`Sweep::verify`], or an operation of the file system fails. Finished jobs stay stored.
@@ -140,7 +139,7 @@ impl Sweep {
             (done, writer.join().expect("the writer does not panic"))
         });
         stored.and(done)?;
-        folder.result(self)
+        folder.merge(self)
     }
 
     fn each(

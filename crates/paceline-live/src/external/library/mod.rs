@@ -309,9 +309,9 @@ impl LibrarySendHalf {
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let expired = self.timer.expire();
+        let expired = std::mem::take(&mut self.timer);
         self.handle(now, Some(signals), |it| it.on_timeout(now.as_nanos()));
-        if let Err(problem) = self.timer.check_after(now, expired) {
+        if let Err(problem) = self.timer.check_after(expired) {
             self.timer.stop();
             self.state.get_mut().fail(&format!("`decide` wrote invalid data: {problem}"));
         }
