@@ -27,6 +27,7 @@ from .choices import Choice, choose
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
 from .errors import (
     ArgumentError,
+    InputError,
     PacelineError,
     PackageMissing,
     ResultsError,
@@ -36,6 +37,7 @@ from .errors import (
     SweepError,
     WorldUnavailable,
 )
+from .explanations import Explanation, explain, fit
 from .result import Result
 from .results import Results, load
 from .runs import Comparison, ComparisonTable, Reproduction, Run, Runs, compare, repeat, reproduce, run
@@ -53,7 +55,9 @@ __all__ = [
     "ComparisonTable",
     "Controller",
     "Decision",
+    "Explanation",
     "Feedback",
+    "InputError",
     "Message",
     "PacelineError",
     "PackageMissing",
@@ -87,6 +91,8 @@ __all__ = [
     "choose",
     "compare",
     "controllers",
+    "explain",
+    "fit",
     "load",
     "register",
     "repeat",

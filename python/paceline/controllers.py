@@ -135,12 +135,16 @@ class ReceiveHalf(_Emits):
 
 
 def warn_of_unknown_methods(half: type, base: type) -> None:
-    """Warns of methods of a half that have a name as if the package called them, but are not called."""
+    """Warns of methods of a half that have a name as if the package called them, or nearly such a name, but are not called."""
+    known = [method for method in dir(base) if method.startswith(("handle_", "poll_")) or method == "decision"]
     for name in dir(half):
-        if name.startswith(("handle_", "poll_")) and not hasattr(base, name):
-            known = [method for method in dir(base) if method.startswith(("handle_", "poll_"))]
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-            text = f"{half.__qualname__}.{name} is never called: {base.__name__} has no such method; did you mean {near}?"
+        if name.startswith("_") or hasattr(base, name) or not callable(getattr(half, name)):
+            continue
+        is_method = name.startswith(("handle_", "poll_"))
+        for near in difflib.get_close_matches(name, known, n=1, cutoff=0.0 if is_method else 0.85):
+            text = (
+                f"{half.__qualname__}.{name} is never called: {base.__name__} has no such method; did you mean {near}?"
+            )
             warnings.warn(text, UserWarning, stacklevel=2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ArgumentError",
+    "InputError",
     "PacelineError",
     "PackageMissing",
     "ResultsError",
@@ -33,6 +34,10 @@ class SeriesError(PacelineError, KeyError):
 
 class ResultsError(PacelineError, OSError):
     """A folder of results cannot be read or written."""
+
+
+class InputError(PacelineError, OSError):
+    """A capture, a dump or a log of a call cannot be read."""
 
 
 class PackageMissing(PacelineError, ImportError):

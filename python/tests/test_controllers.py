@@ -421,10 +421,16 @@ def test_an_unknown_method_of_a_half_is_named():
         def handle_feedbak(self, now_s, feedback):
             raise AssertionError("it is not called")
 
+        def handel_rtt(self, now_s, rtt):
+            raise AssertionError("it is not called")
+
         def decision(self):
             return 300e3
 
-    with pytest.warns(UserWarning, match="Misspelled.handle_feedbak is never called.* did you mean handle_feedback?"):
+    with (
+        pytest.warns(UserWarning, match="Misspelled.handle_feedbak is never called.* did you mean handle_feedback?"),
+        pytest.warns(UserWarning, match="Misspelled.handel_rtt is never called.* did you mean handle_rtt?"),
+    ):
         paceline.run(TABLE1, paceline.Controller("misspelled", send=Misspelled), set={"duration": "2s"})
 
 

@@ -20,6 +20,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Stored results", "results.py", ["load", "Results"]),
     ("Scenarios", "scenario.py", ["Scenario", "scenarios"]),
     ("Choices", "choices.py", ["choose", "Choice"]),
+    ("Explanations of calls", "explanations.py", ["explain", "Explanation", "fit"]),
     ("Suites", "suites.py", ["suite", "SuiteResult"]),
     ("Sweeps", "sweeps.py", ["sweep", "SweepFile", "SweepResult", "sweeps"]),
     (
@@ -58,6 +59,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         "errors.py",
         [
             "PacelineError",
+            "InputError",
             "ArgumentError",
             "ScenarioError",
             "RunError",

@@ -31,6 +31,7 @@ pub mod worlds;
 
 pub use commands::choose::view as choice_view;
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
+pub use commands::explain::Explained;
 pub use commands::reproduce::text as reproduction_text;
 pub use commands::run::{group_view, view as runs_view};
 pub use commands::suite::{view as suites_view, write as write_suites};

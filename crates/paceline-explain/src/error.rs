@@ -12,10 +12,8 @@ pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, 
 #[non_exhaustive]
 pub enum ReadError {
     /// A file operation failed.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot be read: {source}")]
     Io {
-        /// The file.
-        path: PathBuf,
         /// The error.
         source: std::io::Error,
     },
@@ -67,9 +65,21 @@ pub enum ReadError {
         /// How many there are.
         count: usize,
     },
+    /// A folder has no results.
+    #[error("the folder has no results")]
+    NoResults,
     /// A folder of results cannot be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for ReadError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotAResult { .. } => Self::NoResults,
+            error => Self::Store(error),
+        }
+    }
 }
 
 fn which_run(wanted: Option<&str>, count: usize) -> String {
@@ -91,6 +101,7 @@ impl ReadError {
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
             Self::SameFile => "name another file after --redact".to_owned(),
             Self::NothingToRedact => "share the folder as it is".to_owned(),
+            Self::NoResults => format!("readable are {FORMATS}"),
             Self::Io { .. } | Self::Write { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
         }
     }

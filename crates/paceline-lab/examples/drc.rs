@@ -6,6 +6,8 @@
 //!
 //! `--held-out` takes seeds, of runs and of cellular models, that no number was chosen on.
 
+#[path = "../tests/it/drc/goals.rs"]
+mod goals;
 #[path = "../tests/it/drc/paths.rs"]
 mod paths;
 
@@ -42,12 +44,14 @@ impl EventObserver for Trace {
 
 fn main() {
     let (mut step, mut first) = (0.0_f64, 1001);
+    let mut of: fn(&[u64]) -> Vec<paths::Path> = paths::all;
     let mut cellular: &[u64] = &paths::TRAINING;
     let (mut controller, mut config, mut only, mut seeds) = ("drc".to_owned(), Vec::new(), String::new(), 1);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--only" => only = words.next().expect("--only needs a part of a name"),
+            "--goals" => of = goals::all,
             "--held-out" => (cellular, first) = (&HELD_OUT, 5001),
             "--trace" => step = words.next().and_then(|n| n.parse().ok()).expect("--trace needs seconds"),
             "--seed" => first = words.next().and_then(|n| n.parse().ok()).expect("--seed needs a number"),
@@ -56,7 +60,7 @@ fn main() {
             name => controller = name.to_owned(),
         }
     }
-    let paths: Vec<_> = paths::all(cellular).into_iter().filter(|path| path.name.contains(&only)).collect();
+    let paths: Vec<_> = of(cellular).into_iter().filter(|path| path.name.contains(&only)).collect();
     if step > 0.0 {
         for path in &paths {
             let mut trace = Trace { step, next: 0.0, values: BTreeMap::new() };

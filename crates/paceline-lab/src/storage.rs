@@ -62,11 +62,31 @@ pub enum Resume {
     Now,
 }
 
+/// Runs that were made, and the first problem of storing them. Runs after it are made, but not stored.
+#[derive(Debug)]
+#[must_use]
+pub struct MadeRuns<E> {
+    /// Their results.
+    pub result: RunsResult,
+    /// The problem; `None` if all are stored.
+    pub unstored: Option<E>,
+}
+
+impl<E> MadeRuns<E> {
+    /// Returns the results.
+    ///
+    /// # Errors
+    /// They are not stored.
+    pub fn stored(self) -> Result<RunsResult, E> {
+        self.unstored.map_or(Ok(self.result), Err)
+    }
+}
+
 /// Makes runs one after the other, each with an observer from `attach`, such as a packet capture, which `detach` closes.
 /// If there is a store, it receives the events and the result of each run and the group of all.
 ///
 /// # Errors
-/// The world cannot run one of them, the store cannot keep it, or an observer fails.
+/// The world cannot run one of them, or the first one cannot be stored or observed.
 pub fn run_and_store<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     runner: &Runner<'_>,
     scenario: &Scenario,
@@ -74,7 +94,7 @@ pub fn run_and_store<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     (store, inputs): (Option<&Store>, Inputs),
     attach: impl FnMut(&RunHeader) -> Result<O, E>,
     detach: impl FnMut(O) -> Result<(), E>,
-) -> Result<RunsResult, E> {
+) -> Result<MadeRuns<E>, E> {
     run_or_resume(runner, scenario, seeds, (store, inputs, Resume::Never), attach, detach)
 }
 
@@ -89,13 +109,14 @@ pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     (store, inputs, resume): (Option<&Store>, Inputs, Resume),
     mut attach: impl FnMut(&RunHeader) -> Result<O, E>,
     mut detach: impl FnMut(O) -> Result<(), E>,
-) -> Result<RunsResult, E> {
+) -> Result<MadeRuns<E>, E> {
     let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let reads = resume == Resume::Now && !is_external(scenario);
-    let (mut runs, mut folders) = (Vec::new(), Vec::new());
+    let (mut runs, mut folders, mut unstored) = (Vec::new(), Vec::new(), None);
     let manifest = inputs.manifest(scenario, runner.registry);
     for seed in seeds {
         let header = scenario.plan.header(runner.registry, runner.world.name(), *seed);
+        let store = store.filter(|_| unstored.is_none());
         let stored = store.filter(|_| reads).map(|store| store.find(&header, &manifest)).transpose()?.flatten();
         if let Some((folder, run)) = stored.and_then(|(_, folder)| stored_run::read(&folder).map(|run| (folder, run))) {
             folders.extend(name(&folder));
@@ -103,7 +124,14 @@ pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
             continue;
         }
         let (result, (stored, attached)) = runner.retry_if_disturbed(|| -> Result<_, E> {
-            let stored = store.map(|store| store.run(&header, manifest.clone())).transpose()?;
+            let stored = store.map(|store| store.run(&header, manifest.clone())).transpose();
+            let stored = match stored {
+                Err(problem) if !runs.is_empty() => {
+                    unstored = Some(problem.into());
+                    None
+                }
+                stored => stored?,
+            };
             let mut stored = stored.map(|stored| stored.in_parts(runner.world.real_time()));
             let mut attached = attach(&header)?;
             let result = runner.run(scenario, *seed, Some(&mut (&mut stored, &mut attached)))?;
@@ -114,17 +142,20 @@ pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
                 stored.on_attachment(stored_run::FILE, &stored_run::text(&result));
             }
             let document = serde_json::to_value(&result).expect("names and numbers become JSON");
-            let folder = stored.finish(&document, whole_values(scenario, &result.whole))?;
-            folders.extend(name(&folder));
+            match stored.finish(&document, whole_values(scenario, &result.whole)) {
+                Ok(folder) => folders.extend(name(&folder)),
+                Err(problem) => unstored = Some(problem.into()),
+            }
         }
-        detach(attached)?;
+        unstored = unstored.or(detach(attached).err());
         runs.push(result);
     }
     let result = summarise(scenario, runs);
     let Inputs { changes, command, .. } = inputs;
     let making = Provenance { version: manifest.version, command, changes, runs: folders };
+    let store = store.filter(|_| unstored.is_none());
     if let Some((store, group)) = store.zip(group_of(scenario, &result, making)) {
-        store.group(&group)?;
+        unstored = store.group(&group).err().map(E::from);
     }
-    Ok(result)
+    Ok(MadeRuns { result, unstored })
 }

@@ -3,7 +3,8 @@
 //! * [`testbed`]: scenarios over network devices, kernel TCP and UDP sockets (Linux);
 //! * [`hosts`]: media flows between two hosts over UDP;
 //! * [`watch`]: a page on which people watch a run and move its link;
-//! * [`external`]: controllers in other programs and in shared libraries (Unix).
+//! * [`external`]: controllers in other programs and in shared libraries (Unix);
+//! * `http`: a server on the loopback.
 //!
 //! Each module is a feature of the same name, so that its dependencies are compiled for those who use it.
 
@@ -11,6 +12,8 @@
 pub mod external;
 #[cfg(feature = "hosts")]
 pub mod hosts;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(all(target_os = "linux", feature = "testbed"))]
 pub mod testbed;
 #[cfg(feature = "watch")]

@@ -21,6 +21,8 @@ pub enum Failure {
     Sweep(Box<SweepError>),
     /// An argument has a value that is not allowed.
     Argument(String),
+    /// A capture, a dump or a log cannot be used.
+    Input(String),
     /// A folder of results, or a page of it, cannot be used.
     Report(ReportError),
     /// Python code raised an exception, for example a controller.
@@ -88,6 +90,7 @@ impl From<Failure> for PyErr {
                 raise(py, "SweepError", (text,)).unwrap_or_else(|error| error)
             }
             Failure::Argument(text) => raise(py, "ArgumentError", (text,)).unwrap_or_else(|error| error),
+            Failure::Input(text) => raise(py, "InputError", (text,)).unwrap_or_else(|error| error),
             Failure::Store(error) => results_error(py, &error),
             Failure::Report(error) => results_error(py, &error),
         })

@@ -11,6 +11,7 @@
 mod commands;
 mod controller;
 mod errors;
+mod explain;
 mod gym;
 mod half;
 mod load;
@@ -38,6 +39,8 @@ mod _paceline {
     use crate::commands::{
         cases, catalogue, choose, command, compare, constants, edited, find, reproduce, runs, trial,
     };
+    #[pymodule_export]
+    use crate::explain::{explain, fit};
     #[pymodule_export]
     use crate::gym::{Gym, Observer, evaluate, quantities};
     #[pymodule_export]

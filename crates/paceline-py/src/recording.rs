@@ -130,7 +130,7 @@ impl Making {
             recorders.push(recorder);
             Ok(())
         };
-        let result = run_and_store(runner, scenario, &seeds, (Some(&store), inputs), start, finish)?;
+        let result = run_and_store(runner, scenario, &seeds, (Some(&store), inputs), start, finish)?.stored()?;
         Ok((result, recorders))
     }
 }

@@ -177,7 +177,9 @@ impl Sweep {
         let folder = folder.get()?;
         let made = self.with_runner(py, (threads, progress), |runner, stop| {
             stop.expect(folder.jobs() - folder.done_jobs());
-            self.sweep.run_into(runner, &folder, &|| stop.tick())
+            let result = self.sweep.run_into(runner, &folder, &|| stop.tick())?;
+            folder.write_tables(&self.sweep, &result)?;
+            Ok(result)
         })?;
         self.finished(made, &[])
     }

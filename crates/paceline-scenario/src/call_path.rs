@@ -1,7 +1,7 @@
 //! Paths that a user names on the command line or in Python: a preset, a recorded trace, or a scenario. Over the first two there is one
 //! video call; a scenario has its own media.
 
-use super::catalogue::{Catalogue, Origin};
+use super::catalogue::{Catalogue, Origin, PATH_ALIASES};
 use super::error::{ScenarioError, nearest};
 use super::preset::path_presets;
 use super::template::template_sources;
@@ -32,8 +32,6 @@ pub struct CallPath {
     pub assumed: Option<String>,
 }
 
-/// Names that people use for presets.
-const ALIASES: [(&str, &str); 1] = [("dsl", "adsl")];
 /// The longest run over a trace, and the shortest: less has hardly a window of the score.
 const SECONDS: (f64, f64) = (120.0, 20.0);
 /// The drain time of the queue before a traced link, at its mean rate, and the least queue: twenty packets.
@@ -71,7 +69,7 @@ impl CallPath {
     /// There is no such path, its trace cannot be read, or the call does not apply to it.
     pub fn find(text: &str, call: &Call) -> Result<Self, ScenarioError> {
         let presets = path_presets();
-        let base = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| *name);
+        let base = PATH_ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| *name);
         if let Some(preset) = presets.iter().find(|p| p.name == base || p.name == format!("{base}-up")) {
             let (path, seconds) = (format!("[path]\npreset = \"{}\"", preset.name), SECONDS.0);
             let assumed = format!("{text} is a preset: {}.", preset.source);
@@ -83,7 +81,8 @@ impl CallPath {
         }
         if !is_scenario {
             let names = presets.into_iter().map(|preset| preset.name);
-            let known: Vec<String> = names.chain(Catalogue.ids().map(str::to_owned)).collect();
+            let others = PATH_ALIASES.iter().map(|(alias, _)| *alias).chain(Catalogue.ids());
+            let known: Vec<String> = names.chain(others.map(str::to_owned)).collect();
             let near = nearest(text, known.iter().map(String::as_str))
                 .map_or(String::new(), |near| format!("did you mean `{near}`? "));
             let help = format!("{near}`paceline list paths` shows presets, `paceline list scenarios` scenarios");

@@ -5,6 +5,7 @@ use super::error::{ScenarioError, nearest, suggestion};
 use super::fresh;
 use super::text_file;
 use super::text_span::Spanned;
+use super::trace::{Direction, Trace};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,10 @@ impl Catalogue {
             let help = format!("its name must end in {SUITE}; `paceline run {name}` runs a scenario");
             return Err(error(name, format!("{name} is no manifest of a suite"), help));
         }
+        if !self.suites().any(|id| id == name) && self.group(name).next().is_some() {
+            let help = format!("`paceline reproduce {name}` judges its scenarios; `paceline list suites` shows suites");
+            return Err(error(name, format!("`{name}` is a group of scenarios, not a suite"), help));
+        }
         match fresh::manifest(name) {
             Some(text) => Ok(Origin::made(format!("{name}{SUITE}"), text)),
             None => self.shipped(name, SUITE, "suite", self.suites()),
@@ -77,7 +82,7 @@ impl Catalogue {
         }
         if name.ends_with(".toml") || Path::new(name).is_file() {
             let origin = Self::file(name, "scenario")?;
-            if !name.ends_with(".toml") && is_trace(&origin.text) {
+            if !name.ends_with(".toml") && Trace::read(&origin.text, Direction::default()).is_ok() {
                 let set = format!("--set 'path.forward.capacity={{ trace = \"{name}\" }}'");
                 let help = format!(
                     "`paceline new call.toml` writes a scenario, and `paceline run call.toml {set}` runs it over the trace"
@@ -86,8 +91,7 @@ impl Catalogue {
             }
             return Ok(origin);
         }
-        let of_paper = |id: &&str| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-        let experiments: Vec<String> = self.ids().filter(of_paper).map(|id| format!("`{id}`")).collect();
+        let experiments: Vec<String> = self.group(name).map(|id| format!("`{id}`")).collect();
         if !experiments.is_empty() {
             let list = experiments.join(", ");
             let help = format!("name one: {list}; `paceline reproduce {name}` judges all by their published values");
@@ -96,7 +100,23 @@ impl Catalogue {
         if self.formula_tables().any(|id| id == name) {
             return Err(error(name, format!("there is no scenario `{name}`"), without_a_run(name)));
         }
+        if is_path_preset(name) {
+            let help = format!(
+                "`paceline choose {name}` runs a call over it; `paceline new call.toml --path` writes a scenario"
+            );
+            return Err(error(name, format!("`{name}` is a preset of a path, not a scenario"), help));
+        }
+        if Path::new(name).is_dir() && !self.is_scenario_id(name) {
+            let help =
+                format!("name a file in it, such as {name}/NAME.toml; `paceline report {name}` shows results of --out");
+            return Err(error(name, format!("`{name}` is a folder, not a scenario"), help));
+        }
         self.shipped(name, ".toml", "scenario", self.ids())
+    }
+
+    /// Returns the scenarios of a paper or another group.
+    fn group(self, name: &str) -> impl Iterator<Item = &'static str> {
+        self.ids().filter(move |id| id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
     }
 
     fn is_scenario_id(self, name: &str) -> bool {
@@ -115,7 +135,9 @@ impl Catalogue {
             false => self.shipped(name, SWEEP, "sweep", self.sweeps())?,
         };
         if is_shipped_scenario || is_scenario(&found.text) {
-            let help = format!("`paceline run {name}` runs it; a sweep names scenarios in its measures");
+            let help = format!(
+                "`paceline run {name}` runs it; a sweep is a file that names scenarios in its measures: `paceline list sweeps`"
+            );
             return Err(error(name, format!("{name} is a scenario, not a sweep"), help));
         }
         Ok(found)
@@ -159,7 +181,10 @@ impl Catalogue {
         let same = ids.iter().filter(|id| id.rsplit('/').next() == Some(name));
         let same = same.map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" or ");
         let near = match same.is_empty() {
-            true => nearest(name, ids).map(|near| format!("did you mean `{near}`? ")),
+            true => {
+                let more = SUITES.iter().filter(|_| kind == "suite");
+                nearest(name, ids.into_iter().chain(more.copied())).map(|near| format!("did you mean `{near}`? "))
+            }
             false => Some(format!("did you mean {same}? ")),
         };
         let list = format!("`paceline list {kind}s` shows all; a file's name must end in {ending}");
@@ -179,8 +204,11 @@ pub const SUITE: &str = ".suite.toml";
 /// The name of files of constants.
 pub(super) const CONSTANTS: &str = "constants.toml";
 
-/// The name of files of the conclusions of a paper.
-const CONCLUSIONS: &str = "conclusions.toml";
+/// Names that people use for presets of paths.
+pub(super) const PATH_ALIASES: [(&str, &str); 1] = [("dsl", "adsl")];
+
+/// Names of several suites.
+const SUITES: [&str; 2] = ["short", "all"];
 
 /// The ending of files of path presets.
 pub(super) const PATH_PRESET: &str = ".path.toml";
@@ -205,24 +233,24 @@ pub(super) fn shipped(ending: &str) -> impl Iterator<Item = (&'static str, &'sta
     FILES.iter().filter_map(move |(file, text)| Some((file.strip_suffix(ending)?, *file, *text)))
 }
 
+/// Returns whether it is a preset of a path, with or without its direction, or another name of one.
+fn is_path_preset(name: &str) -> bool {
+    let base = name.strip_suffix("-up").or(name.strip_suffix("-down")).unwrap_or(name);
+    let is_alias = PATH_ALIASES.iter().any(|(alias, _)| *alias == name);
+    is_alias || shipped(PATH_PRESET).any(|(id, ..)| id.rsplit('/').next() == Some(base))
+}
+
 /// Returns an error about a name.
 fn error(name: &str, message: String, help: String) -> ScenarioError {
     ScenarioError::of(name, "", message).help(help)
 }
 
-/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, `conclusions.toml`,
-/// sweeps, presets, and tables of formulas.
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, presets,
+/// and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
     let others = [SWEEP, SUITE, EXPECTED, PATH_PRESET, SOURCE_PRESET, FORMULA];
-    let name = file.rsplit('/').next().unwrap_or_default();
-    let is_other = others.iter().any(|ending| file.ends_with(ending)) || [CONSTANTS, CONCLUSIONS].contains(&name);
+    let is_other = others.iter().any(|ending| file.ends_with(ending)) || file.rsplit('/').next() == Some(CONSTANTS);
     file.ends_with(".toml") && !is_other
-}
-
-/// Returns whether a text is that of a mahimahi trace: a time in milliseconds in each line.
-fn is_trace(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
-    lines.peek().is_some() && lines.all(|line| line.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the hint for a table of a formula in place of a scenario.
@@ -271,20 +299,6 @@ impl Origin {
     /// Returns the path of a file beside this one, or `None` if this one is in the catalogue.
     pub fn beside(&self, file: &str) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(file))
-    }
-
-    /// Returns the file of the conclusions of the paper, in the folder of this scenario; `None` if there is none.
-    pub fn conclusions(&self) -> Result<Option<Self>, ScenarioError> {
-        let name = self.display_path(CONCLUSIONS);
-        let text = match &self.folder {
-            None => self.shipped(CONCLUSIONS).map(str::to_owned),
-            Some(folder) => {
-                let path = folder.join(CONCLUSIONS);
-                let text = path.is_file().then(|| text_file::read(&path)).transpose();
-                text.map_err(|message| ScenarioError::of(&name, "", message))?
-            }
-        };
-        Ok(text.map(|text| Self { name, text, ..self.clone() }))
     }
 
     /// Returns the scenario without its published values and bounds, for programs that load it many times.

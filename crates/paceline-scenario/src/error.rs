@@ -89,8 +89,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Returns the names in `known` that resemble `name`, the most similar first.
 fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    by_similarity(name, known, 0.75)
+}
+
+/// Returns the names in `known` that are more similar to `name` than `least`, from 0 to 1, the most similar first.
+fn by_similarity<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, least: f64) -> Vec<&'a str> {
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name.to_lowercase(), &k.to_lowercase()), k));
-    let mut scored: Vec<_> = scored.filter(|(score, _)| *score > 0.75).collect();
+    let mut scored: Vec<_> = scored.filter(|(score, _)| *score > least).collect();
     // Of equally similar names the last, as ids with a number have it.
     scored.reverse();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -102,7 +107,7 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
     if name.starts_with("exec:") || name.starts_with("lib:") {
         return "a file starts a program or loads a library only with the option --allow-exec".to_owned();
     }
-    let near = format!("{}; `paceline list controllers` shows all", suggestion(name, known).trim_end_matches('.'));
+    let near = and(nearest_of_many(name, known), "`paceline list controllers` shows all");
     // A browser's own controllers exist only in the browser.
     let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
     if of_browsers {
@@ -115,9 +120,27 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
 /// More names than this are no list to read.
 const LISTED: usize = 12;
 
+/// Returns the hint for an unknown name of many that a command lists: the nearest three, if none is similar.
+pub fn nearest_of_many(name: &str, known: &[&str]) -> String {
+    if known.len() <= LISTED || !similar(name, known.iter().copied()).is_empty() {
+        return suggestion(name, known);
+    }
+    let near = by_similarity(name, known.iter().copied(), -1.0);
+    format!("the nearest of {}: {}", known.len(), backticked(&near[..3]))
+}
+
+fn backticked(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Joins two sentences of a hint.
+pub fn and(first: String, second: &str) -> String {
+    format!("{first}{} {second}", if first.ends_with('?') { "" } else { ";" })
+}
+
 /// Returns the hint for any unknown name: the most similar known names, and the list of known names if it is short.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
-    let list = |names: &[&str]| names.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    let list = backticked;
     let near = similar(name, known.iter().copied());
     match (near.first(), known.len()) {
         (_, 0) => "there are none".to_owned(),

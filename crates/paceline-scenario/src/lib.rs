@@ -31,7 +31,7 @@ mod values;
 pub use call_path::{Call, CallPath};
 pub use catalogue::{Catalogue, EXPECTED, Origin, SUITE, is_formula_table, is_scenario};
 pub use edit::edit_text;
-pub use error::{ScenarioError, no_controller, suggestion};
+pub use error::{ScenarioError, and, nearest_of_many, no_controller, suggestion};
 pub use evaluation::{
     Assert, Constant, Each, EachOf, Expect, IncludeIf, LossMeasure, Measure, Quantity, QueueMeasure, Reference, Remark,
     Scenario, Window, renamed_metric,

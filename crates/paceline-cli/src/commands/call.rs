@@ -61,7 +61,7 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1));
+    let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1)?);
     let [seed] = seeds[..] else {
         return Err(miette!(help = "--seed selects the run", "--watch shows one run, not {}", seeds.len()));
     };
@@ -145,21 +145,22 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
 
     current.plan.duration = lasted();
     current.notes.extend(link_control::describe_updates(&current.plan, &updates));
-    let mut folders = Vec::new();
-    if let Some(mut events) = events {
+    let folder = events.map(|mut events| {
         events.set(current.plan.describe(&registry));
-        let folder =
-            events.finish(&serde_json::to_value(&result).into_diagnostic()?, whole_values(&current, &result.whole));
-        let folder = folder.into_diagnostic()?;
-        folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
-    }
+        let document = serde_json::to_value(&result).expect("names and numbers become JSON");
+        events.finish(&document, whole_values(&current, &result.whole))
+    });
     let result = summarise(&current, vec![result]);
-    let making = Provenance { version, command: inputs.command, changes: inputs.changes, runs: folders };
-    if let Some((store, group)) = store.as_ref().zip(group_of(&current, &result, making)) {
-        store.group(&group).into_diagnostic()?;
-    }
+    let stored = folder.transpose().and_then(|folder| {
+        let name = folder.and_then(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()));
+        let runs = name.into_iter().collect();
+        let making = Provenance { version, command: inputs.command, changes: inputs.changes, runs };
+        let group = store.as_ref().zip(group_of(&current, &result, making));
+        group.map_or(Ok(()), |(store, group)| store.group(&group))
+    });
     output::print_results(options.json, &result, || describe(&current, &result))?;
-    finish_folder(arguments.out.as_deref());
+    stored.into_diagnostic()?;
+    finish_folder(arguments.out.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -74,7 +74,7 @@ pub fn choose(arguments: &Arguments) -> Result<ExitCode> {
     let subjects = subjects(&names, &registry)?;
     let load = |path| Candidates::load(path, &subjects, settings, &registry);
     let candidates = paths.into_iter().map(load).collect::<std::result::Result<Vec<_>, _>>()?;
-    let seeds = arguments.seeds.list(RUNS);
+    let seeds = arguments.seeds.list(RUNS)?;
     arguments.jobs.start()?;
     let seconds = candidates.iter().map(|of| of.seconds() * seeds.len() as f64).sum();
     let world = worlds::open("sim", None)?;

@@ -3,7 +3,7 @@
 use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
 use super::run::{assertion_line, none_fails};
-use super::stored::{Destination, make_runs};
+use super::stored::{Destination, make_runs, split};
 use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -50,25 +50,28 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let world = worlds::open(&options.world, None)?;
     let (names, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
     let names: Vec<String> = names.into_iter().flatten().collect();
-    let seeds = options.seeds.list(scenarios[0].repeats);
+    let seeds = options.seeds.list(scenarios[0].repeats)?;
     options.jobs.start()?;
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let destination = Destination { store: store.as_ref(), pcap: None, resume: arguments.resume };
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
+    let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = names.iter().zip(&scenarios);
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
+    let (results, unstored) = split(made);
     let passed = none_fails(&results);
     let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results, &registry);
     comparison.table.changes = options.changes();
     comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), &seeds);
-    if let Some(store) = &store {
-        store.comparison(&comparison.table).into_diagnostic()?;
-    }
+    let stored = match (unstored, &store) {
+        (Some(problem), _) => Err(problem),
+        (None, store) => store.iter().try_for_each(|store| store.comparison(&comparison.table)).into_diagnostic(),
+    };
     output::print_results(options.json, &comparison, || describe(&comparison, &scenarios))?;
-    finish_folder(arguments.out.as_deref());
+    stored?;
+    finish_folder(arguments.out.as_deref())?;
     output::exit_code(passed)
 }
 

@@ -12,7 +12,7 @@ use paceline_lab::metrics::{self, Collector, LinkResult};
 use paceline_lab::registries;
 use paceline_lab::results::{RunInputs, Store};
 use paceline_lab::run_identity::{ScenarioHashes, whole_values};
-use paceline_live::testbed::command_user::CommandUser;
+use paceline_live::testbed::command_user::{CommandUser, is_host_root};
 use paceline_live::testbed::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::testbed::relay::Relay;
 use paceline_live::testbed::timing::Timing;
@@ -79,6 +79,9 @@ pub struct Arguments {
     /// User as whom COMMAND runs; the caller of `sudo` if absent.
     #[arg(long, value_name = "NAME", requires = "command")]
     user: Option<String>,
+    /// Lets COMMAND run as root. Without `sudo`, as in a container, root must choose this or --user.
+    #[arg(long, requires = "command", conflicts_with = "user")]
+    keep_root: bool,
     /// Writes an event record of every packet (arrival, departure or drop) into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -221,11 +224,10 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let emulated = emulated.map_err(world_error)?;
     let (results, _) = collector.finish_at(Time::ZERO + emulated.lasted);
     let document = document(&scenario, &emulated, &results[0].links);
-    if let Some(events) = events {
-        let value = serde_json::to_value(&document).into_diagnostic()?;
-        events.finish(&value, whole_values(&scenario, &results[0])).into_diagnostic()?;
-    }
+    let value = serde_json::to_value(&document).into_diagnostic()?;
+    let stored = events.map(|events| events.finish(&value, whole_values(&scenario, &results[0]))).transpose();
     output::print_results(arguments.json, &document, || describe(&document))?;
+    stored.into_diagnostic()?;
     let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);
     if cut {
         eprintln!("the link ended after its --duration, and the command with it; use a longer --duration");
@@ -238,8 +240,20 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Returns the user as whom the command runs; `None`: the user of this process.
 fn command_user(arguments: &Arguments) -> Result<Option<CommandUser>> {
-    let Some(name) = &arguments.user else { return CommandUser::of_sudo().into_diagnostic() };
-    user::named(name).map(Some)
+    let user = match &arguments.user {
+        Some(name) => Some(user::named(name)?),
+        None if arguments.keep_root => None,
+        None => CommandUser::of_sudo().into_diagnostic()?,
+    };
+    let is_chosen = arguments.keep_root || arguments.user.is_some();
+    if is_chosen && user.as_ref().map_or_else(is_host_root, CommandUser::is_root) {
+        eprintln!("warning: COMMAND runs as root");
+    }
+    if user.is_none() && !is_chosen && !arguments.command.is_empty() && is_host_root() {
+        let help = "--user NAME runs it as that user, such as nobody; --keep-root lets it be root";
+        return Err(miette!(help = help, "COMMAND would run as root, because no `sudo` started the link"));
+    }
+    Ok(user)
 }
 
 /// Loads the path, with one flow for all traffic, and returns the text of the scenario.

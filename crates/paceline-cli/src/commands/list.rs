@@ -51,7 +51,7 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
         }
         let Some(entry) = known.iter().find(|entry| entry.name == *name) else {
             let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
-            let help = paceline_scenario::suggestion(name, &names);
+            let help = paceline_scenario::nearest_of_many(name, &names);
             return Err(miette!(help = help, "no `{name}` among the {kind}"));
         };
         output::print_result(arguments.json, entry, || describe(entry))?;

@@ -1,7 +1,7 @@
 //! Metrics of a session in the text format of Prometheus (exposition format 0.0.4), over HTTP on the loopback.
 
-use super::http;
 use miette::{IntoDiagnostic, Result, miette};
+use paceline_live::http::Document;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,13 +42,9 @@ impl MetricsServer {
         eprintln!("metrics are at http://{}/metrics", listener.local_addr().into_diagnostic()?);
         let text = Arc::new(Mutex::new(String::new()));
         let shared = text.clone();
-        let serve = move || {
-            for stream in listener.incoming().flatten() {
-                let body = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // A client that leaves early is its own concern.
-                let _ = http::answer(stream, "/metrics", "text/plain; version=0.0.4", &body);
-            }
-        };
+        let body = move || shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let document = Document { path: "/metrics", kind: "text/plain; version=0.0.4", body };
+        let serve = move || document.serve(listener);
         thread::Builder::new().name("metrics".to_owned()).spawn(serve).into_diagnostic()?;
         Ok(Self(text))
     }

@@ -12,7 +12,6 @@ pub mod fit;
 mod host_recording;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 mod host_session;
-mod http;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;

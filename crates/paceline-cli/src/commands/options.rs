@@ -18,7 +18,7 @@ use std::str::FromStr;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeedOptions {
     /// Makes one run, with this seed. With --repeats: the first seed.
-    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = one_seed, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Number of runs, on seeds from 1. If absent: 1 in `run`, 3 in `validate`, 10 in `choose`, as many as the verdicts need in `suite`, else the number
     /// in the file.
@@ -27,6 +27,14 @@ pub struct SeedOptions {
     /// Seeds of the runs: a range such as 1..10, both ends included, or a list such as 1,4,9.
     #[arg(long, value_name = "A..B")]
     seeds: Option<SeedList>,
+}
+
+/// Reads a seed.
+pub fn one_seed(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| {
+        let more = if text.contains(['.', ',']) { "; --seeds names several" } else { "" };
+        format!("a seed is a whole number from 0{more}")
+    })
 }
 
 /// Seeds in the order of their runs, each once.
@@ -69,13 +77,15 @@ impl SeedOptions {
     }
 
     /// Returns the seeds; `default` is the number of runs if no option is given.
-    pub fn list(&self, default: u32) -> Vec<u64> {
+    ///
+    /// # Errors
+    /// The last seed is above the largest one.
+    pub fn list(&self, default: u32) -> Result<Vec<u64>> {
         if let Some(SeedList(seeds)) = &self.seeds {
-            return seeds.clone();
+            return Ok(seeds.clone());
         }
-        let first = self.seed.unwrap_or(1);
         let count = self.repeats.unwrap_or(if self.seed.is_some() { 1 } else { default });
-        (0..u64::from(count)).map(|i| first.wrapping_add(i)).collect()
+        consecutive_seeds(self.seed.unwrap_or(1), count)
     }
 
     /// Returns the number of runs, on seeds from 1; `None` if no option is given. `why` states why other seeds are refused.
@@ -83,7 +93,7 @@ impl SeedOptions {
         if *self == Self::default() {
             return Ok(None);
         }
-        let seeds = self.list(1);
+        let seeds = self.list(1)?;
         let last = seeds.last().copied().unwrap_or(1);
         match seeds.iter().copied().eq(1..=seeds.len() as u64) {
             true => Ok(Some(last)),
@@ -95,10 +105,23 @@ impl SeedOptions {
     }
 }
 
+/// Returns so many seeds from this one.
+///
+/// # Errors
+/// The last seed is above the largest one.
+pub fn consecutive_seeds(first: u64, count: u32) -> Result<Vec<u64>> {
+    let last = first.checked_add(u64::from(count.max(1)) - 1);
+    let largest = u64::MAX - u64::from(count.max(1)) + 1;
+    let help = format!("for {count} runs write --seed {largest} or less");
+    let last =
+        last.ok_or_else(|| miette!(help = help, "{count} seeds from {first} exceed the largest seed, {}", u64::MAX))?;
+    Ok((first..=last).collect())
+}
+
 /// Returns these seeds as options.
 pub fn seed_options(seeds: &[u64]) -> Vec<String> {
     match seeds {
-        [first, rest @ ..] if rest.iter().zip(1..).any(|(seed, n)| *seed != first.wrapping_add(n)) => {
+        [first, rest @ ..] if rest.iter().zip(1..).any(|(seed, n)| first.checked_add(n) != Some(*seed)) => {
             vec!["--seeds".to_owned(), seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",")]
         }
         [first, ..] => {
@@ -112,7 +135,9 @@ pub fn seed_options(seeds: &[u64]) -> Vec<String> {
 pub fn seeds_text(seeds: &[u64]) -> String {
     match seeds {
         [one] => format!("seed {one}"),
-        [first, .., last] if last.wrapping_sub(*first) == seeds.len() as u64 - 1 => format!("seeds {first} to {last}"),
+        [first, .., last] if last.checked_sub(*first) == Some(seeds.len() as u64 - 1) => {
+            format!("seeds {first} to {last}")
+        }
         _ => format!("seeds {}", seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
@@ -277,9 +302,12 @@ mod tests {
             repeats,
             seeds: seeds.map(|text| text.parse().unwrap()),
         };
-        assert_eq!(of(None, None, None).list(3), [1, 2, 3]);
-        assert_eq!(of(Some(5), None, None).list(3), [5]);
-        assert_eq!(of(Some(5), Some(2), None).list(3), [5, 6]);
+        let list = |seed, repeats| of(seed, repeats, None).list(3).map_err(|error| error.to_string());
+        assert_eq!(list(None, None).unwrap(), [1, 2, 3]);
+        assert_eq!(list(Some(5), None).unwrap(), [5]);
+        assert_eq!(list(Some(5), Some(2)).unwrap(), [5, 6]);
+        assert_eq!(list(Some(u64::MAX - 2), Some(3)).unwrap(), [u64::MAX - 2, u64::MAX - 1, u64::MAX]);
+        assert!(list(Some(u64::MAX - 1), Some(3)).unwrap_err().contains("exceed the largest seed"));
         let count = |options: SeedOptions| options.count("why").map_err(|error| error.help().unwrap().to_string());
         assert_eq!((count(of(None, None, None)).unwrap(), count(of(None, Some(4), None)).unwrap()), (None, Some(4)));
         assert_eq!(count(of(None, None, Some("1..4"))).unwrap(), Some(4));
@@ -290,6 +318,7 @@ mod tests {
     fn seeds_are_written_as_they_can_be_read() {
         assert_eq!(seed_options(&[7, 8, 9]).join(" "), "--seed 7 --repeats 3");
         assert_eq!(seed_options(&[7, 9]).join(" "), "--seeds 7,9");
+        assert_eq!(seed_options(&[u64::MAX, 0]).join(" "), format!("--seeds {},0", u64::MAX));
         assert_eq!([&[1, 2, 3][..], &[4], &[1, 3]].map(seeds_text), ["seeds 1 to 3", "seed 4", "seeds 1, 3"]);
     }
 }

@@ -1,16 +1,18 @@
 //! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
 
-use super::{check_controllers, http, reject_external};
+use super::{check_controllers, reject_external};
 use crate::{output, worlds};
 use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::registries;
+use paceline_live::http::Document;
 use paceline_scenario::{Catalogue, Changes, Override, edited, load};
 use serde_json::{Value, json};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// The page, with an empty object in place of what it starts with; none in a build without the feature.
 #[cfg(feature = "playground")]
@@ -79,7 +81,7 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
     }
     let page = with_start(page, &start);
     if arguments.serve {
-        return serve(&page, arguments.port);
+        return serve(page, arguments.port);
     }
     if arguments.out.as_os_str() == "-" {
         output::print(page.trim_end())?;
@@ -93,14 +95,12 @@ pub fn play(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Shows the page on the loopback until the process ends.
-fn serve(page: &str, port: u16) -> Result<ExitCode> {
+fn serve(page: String, port: u16) -> Result<ExitCode> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).into_diagnostic();
     let listener = listener.wrap_err_with(|| format!("cannot listen at port {port} of this machine"))?;
     eprintln!("The playground is at http://{}/ until Ctrl-C", listener.local_addr().into_diagnostic()?);
-    for stream in listener.incoming().flatten() {
-        // A browser that leaves early is its own concern.
-        let _ = http::answer(stream, "/", "text/html; charset=utf-8", page);
-    }
+    let page = Arc::<str>::from(page);
+    Document { path: "/", kind: "text/html; charset=utf-8", body: move || page.clone() }.serve(listener);
     Ok(ExitCode::SUCCESS)
 }
 

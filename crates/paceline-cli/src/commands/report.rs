@@ -1,7 +1,7 @@
 //! `paceline report`.
 
 use super::suite::write_leaderboard;
-use miette::{IntoDiagnostic, Result, miette};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::{page, scoreboard, suites, svg};
 use paceline_lab::results::database::DATABASE_FILE;
@@ -84,13 +84,14 @@ fn recover(dir: &Path) {
     }
 }
 
-/// Prints where results are, and writes their report. A report that fails does not fail the command.
-pub fn finish_folder(dir: Option<&Path>) {
-    let Some(dir) = dir else { return };
+/// Prints where results are, and writes their report.
+///
+/// # Errors
+/// The report cannot be written; the results are stored.
+pub fn finish_folder(dir: Option<&Path>) -> Result<()> {
+    let Some(dir) = dir else { return Ok(()) };
     eprintln!("events and results are in {}", dir.display());
-    if let Err(problem) = write(dir, &dir.join(page::REPORT_FILE)) {
-        eprintln!("the report was not written: {problem:?}");
-    }
+    write(dir, &dir.join(page::REPORT_FILE)).wrap_err("the report was not written")
 }
 
 fn write(dir: &Path, page: &Path) -> Result<()> {

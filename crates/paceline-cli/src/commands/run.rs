@@ -2,7 +2,7 @@
 
 use super::options::{ControllerOptions, seeds_text};
 use super::report::finish_folder;
-use super::stored::{Destination, make_runs};
+use super::stored::{Destination, make_runs, split};
 use super::{Selection, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let registry = selection.registry(&arguments.controllers.names)?;
     let world = worlds::open(&options.world, None)?;
     let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
-    let seeds = options.seeds.list(1);
+    let seeds = options.seeds.list(1)?;
     options.jobs.start()?;
     if arguments.pcap.is_some() {
         check_capture(&*world, scenarios.len() * seeds.len())?;
@@ -66,12 +66,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref(), resume: arguments.resume };
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
+    let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = controllers.iter().zip(&scenarios);
         each.map(|(controller, s)| make_runs(destination, selection, controller.as_deref(), runner, s, &seeds))
             .collect()
     })?;
-    if let Some(file) = destination.pcap {
+    let (results, unstored) = split(made);
+    if let Some(file) = destination.pcap.filter(|_| unstored.is_none()) {
         eprintln!("packets are in {}", file.display());
     }
     let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
@@ -82,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             output::print_results(options.json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
         }
     }
-    finish_folder(arguments.out.as_deref());
+    unstored.map_or(Ok(()), Err)?;
+    finish_folder(arguments.out.as_deref())?;
     output::exit_code(none_fails(&results))
 }
 

@@ -2,11 +2,11 @@
 
 use super::Selection;
 use crate::errors::{StorageError, world_error};
-use miette::Result;
+use miette::{Report, Result};
 use paceline_lab::capture::Capture;
 use paceline_lab::results::Store;
 use paceline_lab::run::{Runner, RunsResult};
-use paceline_lab::storage::{Resume, run_or_resume};
+use paceline_lab::storage::{MadeRuns, Resume, run_or_resume};
 use paceline_netsim::records::RunHeader;
 use paceline_scenario::Scenario;
 use std::path::Path;
@@ -30,10 +30,11 @@ pub fn make_runs(
     runner: &Runner<'_>,
     scenario: &Scenario,
     seeds: &[u64],
-) -> Result<RunsResult> {
+) -> Result<MadeRuns<Report>> {
     let Destination { store, pcap, resume } = destination;
     if store.is_none() && pcap.is_none() {
-        return runner.run_all(scenario, seeds).map_err(world_error);
+        let result = runner.run_all(scenario, seeds).map_err(world_error)?;
+        return Ok(MadeRuns { result, unstored: None });
     }
     let start = |header: &RunHeader| -> Result<_, StorageError> {
         pcap.map(|file| Capture::create(file, &scenario.plan, header)).transpose().map_err(StorageError::new)
@@ -44,5 +45,12 @@ pub fn make_runs(
     };
     let inputs = selection.inputs("run", controller, seeds)?;
     let resume = if resume { Resume::Now } else { Resume::Later };
-    Ok(run_or_resume(runner, scenario, seeds, (store, inputs, resume), start, finish)?)
+    let made = run_or_resume(runner, scenario, seeds, (store, inputs, resume), start, finish)?;
+    Ok(MadeRuns { result: made.result, unstored: made.unstored.map(Report::from) })
+}
+
+/// Splits what was made into the results and the first problem of storing them.
+pub fn split(made: Vec<MadeRuns<Report>>) -> (Vec<RunsResult>, Option<Report>) {
+    let (results, problems): (Vec<_>, Vec<_>) = made.into_iter().map(|made| (made.result, made.unstored)).unzip();
+    (results, problems.into_iter().flatten().next())
 }

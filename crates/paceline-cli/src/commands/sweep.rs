@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
 use crate::view::View;
 use crate::worlds;
-use miette::Result;
+use miette::{IntoDiagnostic, Result, WrapErr};
 use paceline::Registry;
 use paceline_lab::report::check_text::summary_text;
 use paceline_lab::results::{Measure, Point, SweepResult, Verdict};
@@ -70,13 +70,14 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     sweep.repeats = repeats.unwrap_or(sweep.repeats);
     arguments.jobs.start()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
-    let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
+    let (result, mut written) = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
     let refined = match sweep.refined(&result, &registry)? {
         None => None,
         Some(refined) => {
             let folder = arguments.out.as_ref().map(|dir| dir.join("best"));
             // The killed process may not have started it: `resume` also accepts a new folder.
-            let result = run(&refined, &*world, &registry, folder.as_deref(), arguments.resume)?;
+            let (result, more) = run(&refined, &*world, &registry, folder.as_deref(), arguments.resume)?;
+            written = written.and(more);
             Some((refined, result))
         }
     };
@@ -86,6 +87,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
         None => describe(&sweep, &result),
         Some((best, refined)) => format!("{}\n{}", describe(&sweep, &result), describe(best, refined)),
     })?;
+    written?;
     let claimed = sweep.sum.as_ref().is_some_and(|sum| sum.larger_where.is_some());
     if claimed && result.sides.is_none() {
         eprintln!(
@@ -104,8 +106,14 @@ struct Document {
     refined: Option<SweepResult>,
 }
 
-/// Runs every job of a sweep, into a folder if there is one.
-fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>, resume: bool) -> Result<SweepResult> {
+/// Runs every job of a sweep, into a folder if there is one. Returns the result, and whether its tables and plots are written.
+fn run(
+    sweep: &Sweep,
+    world: &dyn World,
+    registry: &Registry,
+    out: Option<&Path>,
+    resume: bool,
+) -> Result<(SweepResult, Result<()>)> {
     let folder = out.map(|dir| SweepFolder::open(dir, sweep, world.name(), registry, resume)).transpose();
     let folder = folder.map_err(sweep_error)?;
     let done = folder.as_ref().map_or(0, SweepFolder::done_jobs);
@@ -118,18 +126,22 @@ fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>
     };
     drop(progress);
     let result = result.map_err(sweep_error)?;
-    if let Some(dir) = out {
-        // The results are stored: plots that fail do not fail the command.
-        match paceline_lab::report::sweeps::write(&result, dir, paceline_lab::metrics::catalogue()) {
-            Ok(files) if files.is_empty() => {
-                eprintln!("the tables are in {}", dir.display());
-                eprintln!("there is no plot: plots need one or two axes of increasing numbers without units");
-            }
-            Ok(files) => eprintln!("the tables are in {}, and {} plots in figures", dir.display(), files.len()),
-            Err(problem) => eprintln!("the plots were not written: {problem}"),
+    let written = folder.iter().zip(out).try_for_each(|(folder, dir)| write(sweep, &result, folder, dir));
+    Ok((result, written))
+}
+
+/// Writes the tables and the plots of a sweep.
+fn write(sweep: &Sweep, result: &SweepResult, folder: &SweepFolder, dir: &Path) -> Result<()> {
+    folder.write_tables(sweep, result).map_err(sweep_error)?;
+    let files = paceline_lab::report::sweeps::write(result, dir, paceline_lab::metrics::catalogue());
+    match files.into_diagnostic().wrap_err("the plots were not written")?.len() {
+        0 => {
+            eprintln!("the tables are in {}", dir.display());
+            eprintln!("there is no plot: plots need one or two axes of increasing numbers without units");
         }
+        count => eprintln!("the tables are in {}, and {count} plots in figures", dir.display()),
     }
-    Ok(result)
+    Ok(())
 }
 
 fn sweep_error(error: SweepError) -> miette::Report {

@@ -57,16 +57,16 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
     }
     let registry = registry(arguments)?;
-    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS));
+    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds.list(REPEATS)?);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
-    if let Some(store) = &store {
-        found.validations.iter().try_for_each(|validation| store.validation(validation)).into_diagnostic()?;
-    }
+    let store_each = |store: &Store| found.validations.iter().try_for_each(|validation| store.validation(validation));
+    let stored = store.as_ref().map_or(Ok(()), store_each).into_diagnostic();
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
     output::print_results(options.json, &found, text)?;
-    finish_folder(arguments.out.as_deref());
+    stored?;
+    finish_folder(arguments.out.as_deref())?;
     output::exit_code(found.validations.iter().all(|validation| validation.verdict() != Verdict::Fails))
 }
 
@@ -81,7 +81,7 @@ fn registry(arguments: &Arguments) -> Result<Registry> {
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
     let controllers = arguments.controllers.without_oracles(registry)?;
-    let seeds = arguments.options.seeds.list(REPEATS);
+    let seeds = arguments.options.seeds.list(REPEATS)?;
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -276,7 +276,7 @@ mod tests {
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
         let (registry, path) = (Registry::standard(), path_with_40_ms());
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
-        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS));
+        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS).unwrap());
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (validations, path.run_count())

@@ -308,7 +308,10 @@ fn bad_input_is_exit_code_2_with_place_and_hint() {
             &["no controller `gcc2016`", "`gcc-2016`?"],
         ),
         (&["run", "mmsys16/table1", "--controller", "nada,nada"], &["`nada` is named twice"]),
-        (&["compare", "mmsys16/table1", "--controllers", "gcc-2016,x"], &["no controller `x`", "known"]),
+        (
+            &["compare", "mmsys16/table1", "--controllers", "gcc-2016,x"],
+            &["no controller `x`", "nearest", "`paceline list controllers`"],
+        ),
         (&["run", "mmsys16/table1", "--controller", "chromium"], &["no controller `chromium`", "--world browser"]),
         (&["run", "mmsys16/table1", "--set", "flow.video.controller=chromium-scream"], &["--world browser"]),
         (

@@ -5,6 +5,8 @@ mod cli;
 mod diff;
 mod explain;
 mod external;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod faults;
 mod fit;
 mod input;
 mod new;
@@ -12,6 +14,8 @@ mod reproduce;
 mod shared_folder;
 mod suite;
 mod sweep;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tracer;
 mod usage;
 
 use paceline_lab::results::{Contents, Store};

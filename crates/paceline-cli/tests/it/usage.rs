@@ -123,9 +123,14 @@ fn usual_mistakes_have_a_hint() {
         ("empty.toml", ""),
         ("x.sweep.toml", "id = \"x\"\n"),
         ("lte.down", "5\n12\n"),
+        ("rate.csv", "time_s,rate_mbps\n0,2\n5,1\n"),
+        ("line.txt", "hello\n"),
+        ("folder/file", ""),
     ];
-    let folder = folder("usage-hints", &files);
-    let cases: [(&[&str], &[&str]); 29] = [
+    let folder = folder("usage-hints", &[]);
+    fs::create_dir_all(folder.join("folder")).unwrap();
+    files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+    let cases: [(&[&str], &[&str]); 56] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
@@ -158,13 +163,56 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "own.toml", "--parallel", "2"], &["write `--jobs`"]),
         (&["validate", "own.toml", "--world", "sim", "--output", "x"], &["write `--out`"]),
         (&["reproduce", "mmsys16/table1", "--controllers", "ideal"], &["the oracle `ideal`", "`paceline run`"]),
+        (
+            &["compare", "own.toml", "--controllers", "gcc-tfb,"],
+            &["a name is empty", "leave out the comma", "`--controllers gcc-tfb`"],
+        ),
+        (&["compare", "own.toml", "--controllers=,nada"], &["leave out the comma", "`--controllers nada`"]),
+        (&["run", "own.toml", "--controller", "zzz"], &["the nearest of", "`paceline list controllers` shows all"]),
+        (&["list", "controllers", "zzz"], &["no controller `zzz`", "the nearest of"]),
+        (&["run", "rate.csv"], &["rate.csv is a capacity trace", "trace = \"rate.csv\""]),
+        (&["run", "folder"], &["`folder` is a folder, not a scenario", "folder/NAME.toml", "`paceline report folder`"]),
+        (&["run", "dsl"], &["`dsl` is a preset of a path", "`paceline choose dsl`", "`paceline new call.toml --path`"]),
+        (&["run", "adsl-down"], &["`adsl-down` is a preset of a path"]),
+        (&["choose", "dsll"], &["no preset, scenario or file `dsll`", "did you mean `dsl`?"]),
+        (&["suite", "shrt"], &["there is no suite `shrt`", "did you mean `short`?"]),
+        (&["suite", "mmsys16"], &["a group of scenarios, not a suite", "`paceline reproduce mmsys16`"]),
+        (&["sweep", "own.toml"], &["a sweep is a file", "`paceline list sweeps`"]),
+        (&["reproduce", "mmsys17"], &["did you mean `mmsys16`? `paceline list scenarios`"]),
+        (&["run", "own.toml", "--seed", "x"], &["'x' for '--seed <N>'", "a whole number from 0"]),
+        (&["run", "own.toml", "--seed", "-1"], &["'-1' for '--seed <N>'", "a whole number from 0"]),
+        (&["run", "own.toml", "--seed", "1..3"], &["a whole number from 0; --seeds names several"]),
+        (&["run", "own.toml", "--repeats", "two"], &["'two' for '--repeats <N>': not a whole number from 0"]),
+        (&["trace", "lte-drive", "--seed", "x"], &["'x' for '--seed <N>': not a whole number from 0"]),
+        (&["run", "own.toml", "--trace", "lte.down"], &["--set 'path.forward.capacity={ trace = \"FILE\" }'"]),
+        (&["new", "x.toml", "--capacity", "2Mbps"], &["leave the option out", "`path.forward.capacity`"]),
+        (&["new", "x.toml", "--trace", "lte.down"], &["leave the option out", "`path.forward.capacity`"]),
+        (&["trace", "lte-drive", "--duration", "60"], &["write `--seconds`"]),
+        (&["play", "own.toml", "--controller", "nada"], &["write `--beside`"]),
+        (&["explain", "none.pcap"], &["none.pcap: cannot be read: No such file", "check the path"]),
+        (&["explain", "folder"], &["folder: the folder has no results", "a pcapng or pcap capture"]),
+        (&["fit", "folder"], &["folder: the folder has no results", "a pcapng or pcap capture"]),
+        (&["explain", "line.txt"], &["line.txt: unknown format: it begins with `hello`", "readable are"]),
     ];
     for (arguments, messages) in cases {
         let output = paceline(&folder, arguments);
         let messages: Vec<&str> = messages.iter().filter(|m| **m != "no rate").copied().collect();
         rejects(&output, &messages);
+        let printed = stderr(&output);
+        assert!(!printed.contains("similar argument exists") && printed.matches('`').count() < 40, "{printed}");
         // Errors of the command line look like all others.
         contains_all(&stderr(&output), &["  × ", "  help: "]);
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named_with_a_way_out() {
+    let folder = folder("usage-places", &[("own.toml", SCENARIO), ("file", "")]);
+    for (option, place, way) in [
+        ("--out", "file", "cannot create the folder `file`; a file has this name: name another folder"),
+        ("--pcap", "none/run.pcap", "cannot create the file `none/run.pcap`; make its folder first"),
+    ] {
+        rejects(&paceline(&folder, &["run", "own.toml", option, place]), &[way]);
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
@@ -162,7 +163,7 @@ fn several_flows_go_both_ways_and_each_is_counted() {
 #[test]
 fn both_ends_count_the_same_bytes_of_a_tcp_flow_beside_the_media() {
     let secret = folder("hosts-tcp-secret");
-    fs::write(&secret, "the secret of both ends\n").unwrap();
+    write_secret(&secret, "the secret of both ends\n");
     for more in [vec![], vec!["--secret-file", secret.to_str().unwrap()]] {
         let (sent, received) = session(&more, &[&["--duration", "2s", "--with", "tcp"], &more[..]].concat());
         assert_eq!((&sent["end"], &sent["sent_packets"]), (&"complete".into(), &received["received_packets"]));
@@ -632,13 +633,14 @@ fn metrics_are_served_while_a_receiver_runs() {
     let metrics = receiver.address.trim().trim_end_matches("/metrics").to_owned();
     let address = receiver.message();
     let address = address.split("listening at ").nth(1).unwrap().split(';').next().unwrap();
-    let get = |path: &str| {
+    let get_from = |host: &str, path: &str| {
         let mut stream = std::net::TcpStream::connect(&metrics).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
     };
+    let get = |path: &str| get_from(&metrics, path);
     let sent = send(address, &["--duration", "1s"]);
     // Metrics are those of the last half second.
     std::thread::sleep(std::time::Duration::from_millis(700));
@@ -651,6 +653,7 @@ fn metrics_are_served_while_a_receiver_runs() {
     assert_eq!(value("received_packets_total"), sent["received_packets"].as_f64().unwrap());
     assert_eq!((value("sessions_total"), value("running_sessions")), (1.0, 0.0));
     assert!(get("/").starts_with("HTTP/1.1 404"));
+    assert!(get_from("rebound.example", "/metrics").starts_with("HTTP/1.1 403"));
     signal("-INT", receiver.child.id());
 }
 
@@ -659,7 +662,7 @@ fn a_secret_seals_the_session_and_another_one_is_refused() {
     let folder = folder("hosts-secret");
     fs::create_dir(&folder).unwrap();
     let file = |name: &str, text: &str| {
-        fs::write(folder.join(name), text).unwrap();
+        write_secret(&folder.join(name), text);
         folder.join(name).to_str().unwrap().to_owned()
     };
     let secret = file("one", "the secret of both ends\n");
@@ -758,6 +761,12 @@ fn without_answer_nothing_but_hellos_is_sent() {
         count += 1;
     }
     assert!((1..=20).contains(&count), "{count} hellos");
+}
+
+/// Writes a file that others may not read, of which there is no warning.
+fn write_secret(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 pub fn folder(name: &str) -> PathBuf {

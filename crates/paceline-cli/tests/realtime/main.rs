@@ -3,6 +3,7 @@
 
 #[path = "../../../paceline-live/tests/common/mod.rs"]
 mod common;
+mod host_faults;
 mod hosts;
 mod hosts_path;
 mod killed;

@@ -43,24 +43,24 @@ first() {
   "$@" 2> /dev/null | head -n 1
 }
 
-echo "masqueraded: $(first "$paceline" link --nat --delay 5ms -- python3 -c "$ask" 192.0.2.1 9000)"
-first "$paceline" link --nat -- python3 -c "$ask" 2001:db8::1 9000 | grep -q from && echo "IPv6: an answer" || echo "IPv6: nothing"
+echo "masqueraded: $(first "$paceline" link --keep-root --nat --delay 5ms -- python3 -c "$ask" 192.0.2.1 9000)"
+first "$paceline" link --keep-root --nat -- python3 -c "$ask" 2001:db8::1 9000 | grep -q from && echo "IPv6: an answer" || echo "IPv6: nothing"
 echo 1 > /proc/sys/net/ipv6/conf/all/forwarding
-echo "IPv6 masqueraded: $(first "$paceline" link --nat --delay 5ms -- python3 -c "$ask" 2001:db8::1 9000)"
+echo "IPv6 masqueraded: $(first "$paceline" link --keep-root --nat --delay 5ms -- python3 -c "$ask" 2001:db8::1 9000)"
 lookup='server=$(sed -n "s/^nameserver //p" /etc/resolv.conf); echo "$server answers $(python3 -c "$0" $server 53)"'
-echo "name server: $(first "$paceline" link --nat -- sh -c "$lookup" "$ask")"
+echo "name server: $(first "$paceline" link --keep-root --nat -- sh -c "$lookup" "$ask")"
 echo "left: $(state), $(cat /etc/resolv.conf)"
-first "$paceline" link -- python3 -c "$ask" 192.0.2.1 9000 | grep -q from && echo "without: an answer" || echo "without: nothing"
-"$paceline" link --nat -- sleep 30 > /dev/null 2>&1 &
+first "$paceline" link --keep-root -- python3 -c "$ask" 192.0.2.1 9000 | grep -q from && echo "without: an answer" || echo "without: nothing"
+"$paceline" link --keep-root --nat -- sleep 30 > /dev/null 2>&1 &
 killed=$!
 sleep 1
 kill -9 $killed
 wait $killed 2> /dev/null
 echo "killed: $(state)"
-"$paceline" link --nat -- true > /dev/null 2>&1
+"$paceline" link --keep-root --nat -- true > /dev/null 2>&1
 echo "next: $(state)"
-nested=$(first "$paceline" link --nat --delay 5ms -- "$paceline" link --nat --delay 5ms -- python3 -c "$ask" 192.0.2.1 9000)
+nested=$(first "$paceline" link --keep-root --nat --delay 5ms -- "$paceline" link --keep-root --nat --delay 5ms -- python3 -c "$ask" 192.0.2.1 9000)
 echo "nested: $nested"
 
-nested=$(first "$paceline" link --nat --delay 5ms -- "$paceline" link --nat --delay 5ms -- python3 -c "$ask" 2001:db8::1 9000)
+nested=$(first "$paceline" link --keep-root --nat --delay 5ms -- "$paceline" link --keep-root --nat --delay 5ms -- python3 -c "$ask" 2001:db8::1 9000)
 echo "IPv6 nested: $nested"

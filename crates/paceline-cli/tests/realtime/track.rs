@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Returns whether this machine can emulate links. If not, prints the reason, or fails if `PACELINE_REQUIRE` names `track`.
 fn track() -> bool {
-    let output = paceline(&["link", "--", "true"]).output().unwrap();
+    let output = paceline(&["link", "--keep-root", "--", "true"]).output().unwrap();
     if output.status.success() {
         return true;
     }
@@ -58,8 +58,21 @@ fn a_link_limits_rate_and_queue_of_a_command() {
 /// A command downloads 250 kB from the address in a variable at 2 Mbit/s.
 fn limits_rate_and_queue(port: u16, variable: &str) {
     let script = format!("cat < /dev/tcp/${variable}/{port} | wc -c; exit 7");
-    let options =
-        ["link", "--down", "2Mbps", "--delay", "20ms", "--queue", "100ms", "--json", "--", "bash", "-c", &script];
+    let options = [
+        "link",
+        "--keep-root",
+        "--down",
+        "2Mbps",
+        "--delay",
+        "20ms",
+        "--queue",
+        "100ms",
+        "--json",
+        "--",
+        "bash",
+        "-c",
+        &script,
+    ];
     let output = paceline(&options).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "the exit code of the command: {}", stderr(&output));
     assert!(stderr(&output).contains("250000"), "{}", stderr(&output));
@@ -81,10 +94,13 @@ fn limits_rate_and_queue(port: u16, variable: &str) {
 
 /// Starts a link whose command has a unique argument, and returns the name of its device.
 fn start_link(marker: &str) -> (Child, String) {
-    let mut child =
-        paceline(&["link", "--timing", "sleep", "--", "sleep", marker]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let mut child = paceline(&["link", "--keep-root", "--timing", "sleep", "--", "sleep", marker])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first line warns of the rights of the command.
+    let lines = BufReader::new(child.stderr.as_mut().unwrap()).lines().map(Result::unwrap);
+    let line = lines.take(2).collect::<Vec<_>>().join(" ");
     let number = line.split("100.127.").nth(2).and_then(|rest| rest.split('.').next());
     let device = format!("paceline{}", number.unwrap_or_else(|| panic!("{line}")));
     wait_until("the command starts", || children(marker).len() == 3);
@@ -220,7 +236,7 @@ fn without_privilege(arguments: &[&str]) -> Option<Output> {
 
 #[test]
 fn names_the_missing_privilege() {
-    for arguments in [&["run", "mmsys16/table1", "--world", "testbed"][..], &["link", "--", "true"]] {
+    for arguments in [&["run", "mmsys16/table1", "--world", "testbed"][..], &["link", "--keep-root", "--", "true"]] {
         let Some(output) = without_privilege(arguments) else {
             assert!(!is_required(), "PACELINE_REQUIRE names `track`, but setpriv cannot drop capabilities");
             eprintln!("SKIPPED: setpriv cannot drop capabilities");
@@ -275,7 +291,7 @@ fn duration_ends_link_and_command() {
     }
     let marker = format!("{}.9", 300_000 + std::process::id());
     for arguments in [&["link", "--duration", "1s"][..], &["link", "mmsys16/table1", "--duration", "1s"]] {
-        let output = paceline(&[arguments, &["--", "sleep", &marker]].concat()).output().unwrap();
+        let output = paceline(&[arguments, &["--keep-root", "--", "sleep", &marker]].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(124), "{}", stderr(&output));
         assert!(stderr(&output).contains("--duration"), "{}", stderr(&output));
         wait_until("the command is gone", || children(&marker).is_empty());
@@ -289,7 +305,8 @@ fn arguments_that_are_not_utf8_are_rejected_or_passed_to_the_command() {
     let output = paceline(&["run"]).arg(odd).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     if track() {
-        let output = paceline(&["link", "--", "sh", "-c", "test ${#0} -gt 2"]).arg(odd).output().unwrap();
+        let output =
+            paceline(&["link", "--keep-root", "--", "sh", "-c", "test ${#0} -gt 2"]).arg(odd).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 }
@@ -307,6 +324,7 @@ fn the_command_runs_as_the_calling_user() {
     let tells = "id -u; sed -n 's/^CapEff:\\s*//p' /proc/self/status; echo $USER";
     let run = |arguments: &[&str], sudo: Option<&str>| {
         let mut link = paceline(&[&["link"], arguments, &["--", "sh", "-c", tells]].concat());
+        link.env_remove("SUDO_UID");
         if let Some(uid) = sudo {
             link.env("SUDO_UID", uid);
         }
@@ -321,10 +339,15 @@ fn the_command_runs_as_the_calling_user() {
     let without_rights = [&nobody, "0000000000000000", "nobody"];
     assert_eq!(run(&["--user", "nobody"], None).0, without_rights);
     assert_eq!(run(&[], Some(&nobody)).0, without_rights);
-    let (own, _) = run(&[], None);
+    let (own, said) = run(&["--keep-root"], None);
     assert!(own[0] == "0" && own[1] != "0000000000000000" && own[2] == "root", "{own:?}");
-    for (arguments, sudo, message) in [(&["--user", "no-such-user"][..], None, "no user"), (&[], Some("x"), "no user")]
-    {
+    assert!(said.contains("warning: COMMAND runs as root"), "{said}");
+    for (arguments, sudo, message) in [
+        (&["--user", "no-such-user"][..], None, "no user"),
+        (&[], Some("x"), "no user"),
+        (&[], None, "--keep-root"),
+        (&[], Some("0"), "--keep-root"),
+    ] {
         let (printed, said) = run(arguments, sudo);
         assert!(printed.is_empty() && said.contains(message), "{printed:?} {said}");
     }

@@ -9,6 +9,7 @@
 
 pub mod capacity;
 pub mod comparison;
+pub mod input;
 pub mod loss;
 pub mod observation;
 pub mod scenario;

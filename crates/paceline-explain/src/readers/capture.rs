@@ -14,17 +14,17 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// Streams at most; further ones are left out.
-pub(crate) const STREAMS_MAX: usize = 1024;
+const STREAMS_MAX: usize = 1024;
 /// Packets of a stream from which extension ids are learnt.
 const LEARN: u32 = 400;
 /// This many packets of the same SSRC at least make a stream.
-pub(crate) const PACKETS_MIN: u32 = 20;
+const PACKETS_MIN: u32 = 20;
 
 /// Routes of a stream at most, and packets for each change between them at least: copies of a stream on two routes alternate.
-pub(crate) const ROUTES_MAX: usize = 8;
+const ROUTES_MAX: usize = 8;
 const PACKETS_PER_CHANGE: u32 = 20;
 /// A larger jump of sequence numbers is no loss: the stream was elsewhere, or began anew.
-pub(crate) const JUMP: u16 = 100;
+const JUMP: u16 = 100;
 /// Assumed: streams of which at least so many packets, and this share, are missing were not captured at the sender.
 const MISSING_MIN: u32 = 3;
 const MISSING_SHARE: f64 = 0.005;
@@ -61,6 +61,22 @@ pub fn read(open: &mut dyn FnMut() -> std::io::Result<Box<dyn Read>>) -> Result<
         true => Err(ReadError::Empty { format: FORMAT, problem: call.why_empty("no RTP in it").to_owned() }),
         false => Ok(call),
     }
+}
+
+/// The routes of flows at each interface, with the ids of header extensions that are read there.
+pub(crate) type Routes = BTreeMap<(u32, Route), ExtensionIds>;
+
+/// Returns where the flows of a capture are.
+///
+/// # Errors
+/// The file is damaged before the first packet.
+pub(crate) fn routes(input: Box<dyn Read>) -> Result<Routes, ReadError> {
+    let (mut streams, mut other) = (BTreeMap::new(), Other::default());
+    each_datagram(input, &mut |datagram| learn(&mut streams, &mut other, datagram))?;
+    let plans = plan(&streams);
+    let places = plans.iter().flat_map(|plan| [&plan.sender, &plan.receiver].map(|place| (place.as_ref(), plan.ids)));
+    let places = places.filter_map(|(place, ids)| Some((place?, ids)));
+    Ok(places.flat_map(|(place, ids)| place.routes.iter().map(move |route| ((place.interface, *route), ids))).collect())
 }
 
 /// Returns why there is nothing to read.
@@ -127,7 +143,7 @@ fn finish(filled: Vec<Filled>, plans: &[FlowPlan], other: &Other, pass: &Pass) -
 
 /// Returns whether sequence numbers rise, of which there may be copies. Those of other protocols that look like RTP, such as names of
 /// DNS and NetBIOS, do not.
-pub(crate) fn rises(packets: u32, steps: u32) -> bool {
+fn rises(packets: u32, steps: u32) -> bool {
     steps > 0 && 4 * u64::from(steps) >= u64::from(packets)
 }
 

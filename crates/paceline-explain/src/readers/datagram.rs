@@ -1,7 +1,7 @@
 //! pcapng and pcap files to datagrams: of UDP, and messages of TCP streams.
 
 use super::layers::{Packet, Unpacked, unpack};
-use super::tcp::Streams;
+use super::tcp::{Message, Streams};
 use crate::error::ReadError;
 use paceline_units::{Time, TimeDelta};
 use pcap_file::DataLink;
@@ -87,15 +87,9 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             Some(Packet::Datagram(Unpacked { route, payload, bytes })) => {
                 each(&Datagram { at, since, interface, direction, route, payload, bytes });
             }
-            Some(Packet::Segment(segment)) => streams.add(interface, at, &segment, &mut |route, payload, bytes| {
-                // An acknowledgment completes messages of the other direction.
-                let direction = match direction {
-                    INCOMING if route != segment.route => OUTGOING,
-                    OUTGOING if route != segment.route => INCOMING,
-                    direction => direction,
-                };
-                each(&Datagram { at, since, interface, direction, route, payload, bytes });
-            }),
+            Some(Packet::Segment(segment)) => {
+                streams.add((interface, direction), at, &segment, &mut |message| each(&of_message(first, message)));
+            }
             Some(Packet::Encrypted(tunnel)) => drop(pass.encrypted.insert(tunnel)),
             Some(Packet::Other) => {}
             None if pass.links.len() < LINKS_MAX => drop(pass.links.insert(format!("{link:?}"))),
@@ -136,6 +130,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
             number += 1;
         }
     };
+    streams.finish(&mut |message| each(&of_message(first.unwrap_or_default(), message)));
     pass.encrypted.append(&mut streams.encrypted);
     match problem {
         Some((at, problem)) if pass.packets == 0 => return Err(damaged(at, &problem)),
@@ -145,6 +140,13 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
         None => {}
     }
     Ok(pass)
+}
+
+/// Returns a message of a stream, with the time of the first packet of the file.
+fn of_message<'a>(first: Duration, message: &Message<'a>) -> Datagram<'a> {
+    let Message { at, interface, direction, route, content: payload, bytes } = *message;
+    let since = first + Duration::from_nanos(at.as_nanos().unsigned_abs());
+    Datagram { at, since, interface, direction, route, payload, bytes }
 }
 
 /// Returns the error of a damaged capture.
@@ -170,7 +172,7 @@ impl From<std::io::Error> for ReadError {
     fn from(source: std::io::Error) -> Self {
         match source.kind() {
             ErrorKind::UnexpectedEof => damaged(0, "the file ends too early"),
-            _ => Self::Io { path: std::path::PathBuf::new(), source },
+            _ => Self::Io { source },
         }
     }
 }

@@ -310,9 +310,9 @@ fn turn_indication(data: &[u8], _: usize) -> Next<'_> {
     }
 }
 
-/// Returns the payload of ChannelData or of an indication.
-pub(super) fn in_turn(data: &[u8]) -> Option<&[u8]> {
-    let (_, payload) = turn_channel(data, data.len()).or_else(|| turn_indication(data, data.len()))?;
+/// Returns the payload of ChannelData or of an indication of this size, of which only the first bytes may exist.
+pub(super) fn in_turn(data: &[u8], size: usize) -> Option<&[u8]> {
+    let (_, payload) = turn_channel(data, size).or_else(|| turn_indication(data, size))?;
     Some(payload)
 }
 

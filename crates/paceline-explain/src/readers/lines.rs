@@ -53,6 +53,8 @@ struct Lines<'a> {
     leaves_out_gone: bool,
     /// Abbreviations without a name.
     unknown: BTreeSet<String>,
+    /// Objects with metrics inside of other objects.
+    left_out: usize,
     notes: Vec<String>,
 }
 
@@ -73,6 +75,7 @@ fn read_up_to<'a>(repeats_left: usize, input: impl BufRead, tee: &'a mut Tee<'a>
         repeats_left,
         leaves_out_gone: false,
         unknown: BTreeSet::new(),
+        left_out: 0,
         notes: Vec::new(),
     };
     let mut values = Values::new(input);
@@ -178,6 +181,7 @@ impl Lines<'_> {
         connection.keeps_times = self.leaves_out_gone;
         for (id, values) in objects {
             let id = id.map_or_else(|| id_of(values), str::to_owned);
+            self.left_out += servers::left_out(values);
             let read = match servers::standard(&id, values) {
                 Some(objects) => {
                     objects.iter().filter(|(id, values)| connection.sample(self.tee, id, values, time_ms)).count()
@@ -272,6 +276,10 @@ impl Lines<'_> {
         if !self.unknown.is_empty() {
             let names: Vec<String> = self.unknown.into_iter().collect();
             self.notes.push(format!("abbreviations without a known name are left out: {}", names.join(", ")));
+        }
+        if self.left_out > 0 {
+            self.notes
+                .push(format!("{} objects with statistics inside of other statistics are not read", self.left_out));
         }
         if self.repeats_left == 0 {
             self.notes.push("too many objects did not change: the last lines have only what changed".to_owned());

@@ -40,15 +40,7 @@ pub fn read(path: &Path, run: Option<&str>) -> Result<Call, ReadError> {
     if path.is_dir() {
         return run::read(path, run);
     }
-    read_from(&mut || Ok(Box::new(File::open(path)?))).map_err(with_path(path))
-}
-
-/// Adds the path to errors of reading.
-pub(crate) fn with_path(path: &Path) -> impl Fn(ReadError) -> ReadError {
-    move |error| match error {
-        ReadError::Io { source, .. } => ReadError::Io { path: path.to_path_buf(), source },
-        error => error,
-    }
+    read_from(&mut || Ok(Box::new(File::open(path)?)))
 }
 
 /// Reads bytes.
@@ -127,6 +119,8 @@ const CONVERTIBLE: [(&[u8], &str); 9] = [
 /// Shows the first bytes for an error.
 fn shown(head: &[u8]) -> String {
     let start = &head[..head.len().min(16)];
+    // A line alone.
+    let start = start.iter().position(|byte| matches!(byte, b'\r' | b'\n')).map_or(start, |end| &start[..end.max(1)]);
     if let Some((_, what)) = CONVERTIBLE.iter().find(|(begin, _)| head.starts_with(begin)) {
         return format!("it is {what}");
     }

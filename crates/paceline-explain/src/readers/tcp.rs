@@ -7,7 +7,8 @@ use super::datagram::Route;
 use super::layers::{STUN_COOKIE, Segment, big, in_turn};
 use paceline_units::{Time, TimeDelta};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// Streams at most; the one that was silent for longest makes room.
 const STREAMS_MAX: usize = 1024;
@@ -50,17 +51,50 @@ const FRAMINGS: [Framing; 4] = [Framing::Length, Framing::Turn, Framing::Interle
 
 /// What bytes begin with.
 enum Begin<'a> {
-    /// A message of this size with its framing, and what it carries.
+    /// A message of this size with its framing, and what the capture has of its content.
     Message(usize, &'a [u8]),
     /// The beginning of a message.
     Part,
+    /// The size of the message is not in the capture, or not yet.
+    Unsized,
     /// No message of this framing.
     Other,
 }
 
+/// Bytes of a stream from a place on, of which the capture may lack some.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    bytes: &'a [u8],
+    /// What the capture lacks, in order.
+    holes: &'a [Range<usize>],
+    at: usize,
+}
+
+impl<'a> View<'a> {
+    fn len(self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    fn from(self, size: usize) -> Self {
+        Self { at: self.at + size, ..self }
+    }
+
+    /// Returns the first hole that ends after the place.
+    fn hole(self) -> Option<&'a Range<usize>> {
+        self.holes.get(self.holes.partition_point(|hole| hole.end <= self.at))
+    }
+
+    /// Returns what the capture has up to the next hole.
+    fn known(self) -> &'a [u8] {
+        let end = self.hole().map_or(self.bytes.len(), |hole| hole.start.max(self.at));
+        &self.bytes[self.at..end]
+    }
+}
+
 impl Framing {
-    fn begin(self, data: &[u8]) -> Begin<'_> {
-        let Some(first) = data.first() else { return Begin::Part };
+    fn begin(self, view: View<'_>) -> Begin<'_> {
+        let data = view.known();
+        let Some(first) = data.first() else { return Begin::Unsized };
         let length = |at: usize| big(data, at).map(usize::from);
         // The size of the message, where its content begins, and its length.
         let found = match self {
@@ -73,7 +107,7 @@ impl Framing {
             Self::Tls if (20..24).contains(first) => length(3).map(|length| (5 + length, 0, 5 + length)),
             _ => return Begin::Other,
         };
-        let Some((size, from, length)) = found else { return Begin::Part };
+        let Some((size, from, length)) = found else { return Begin::Unsized };
         let content = data.get(from..).unwrap_or_default();
         let content = &content[..content.len().min(length)];
         let fits = match self {
@@ -82,24 +116,26 @@ impl Framing {
             }
             _ => is_media(content, length),
         };
-        match (fits, data.len() >= size) {
+        match (fits, view.len() >= size) {
             (false, _) => Begin::Other,
             (true, false) => Begin::Part,
-            (true, true) if self == Self::Turn => Begin::Message(size, in_turn(&data[..size]).unwrap_or(content)),
+            (true, true) if self == Self::Turn => {
+                Begin::Message(size, in_turn(&data[..size.min(data.len())], size).unwrap_or(content))
+            }
             (true, true) => Begin::Message(size, content),
         }
     }
 
     /// Returns whether messages of this framing follow each other from here on, with one that is no coincidence: STUN has a cookie,
     /// two packets of RTP or of RTCP have the same SSRC, two records of TLS have the same version.
-    fn is_proven(self, data: &[u8]) -> bool {
-        let (mut rest, mut before): (_, Vec<(u32, Option<u16>)>) = (data, Vec::new());
+    fn is_proven(self, view: View<'_>) -> bool {
+        let (mut rest, mut before): (_, Vec<(u32, Option<u16>)>) = (view, Vec::new());
         for number in 0..CHAIN {
             let Begin::Message(size, content) = self.begin(rest) else { return false };
             let is_proof = match self {
                 Self::Tls => number > 0,
                 _ if content.get(4..8) == Some(&STUN_COOKIE) && content[0] < 4 => true,
-                Self::Turn if rest.get(4..8) == Some(&STUN_COOKIE) && rest[0] < 4 => true,
+                Self::Turn if rest.known().get(4..8) == Some(&STUN_COOKIE) && rest.known()[0] < 4 => true,
                 _ => source(content).is_some_and(|(ssrc, sequence)| {
                     let is_next = |last: Option<u16>| match (last, sequence) {
                         (Some(last), Some(sequence)) => (1..=STEP_MAX).contains(&sequence.wrapping_sub(last)),
@@ -113,7 +149,7 @@ impl Framing {
             if is_proof {
                 return true;
             }
-            rest = &rest[size..];
+            rest = rest.from(size);
         }
         false
     }
@@ -154,22 +190,46 @@ enum Known {
 struct Stream {
     /// Position of the next byte in order. Positions are sequence numbers that do not wrap.
     next: u64,
-    /// Bytes in order of which no message is complete.
+    /// Bytes in order of which no message is complete, with zeros where the capture lacks some.
     bytes: Vec<u8>,
-    /// Segments beyond a gap with their times, by position, and their size.
-    beyond: BTreeMap<u64, (Time, Vec<u8>)>,
+    holes: Vec<Range<usize>>,
+    /// Up to where bytes were in order at which time.
+    ends: VecDeque<(usize, Time)>,
+    /// Segments beyond a gap, by position, and their size.
+    beyond: BTreeMap<u64, Waiting>,
     beyond_size: usize,
     known: Known,
     /// Bytes without a framing since the last message, and how many bytes there must be for the next search.
     unread: usize,
     search_at: usize,
-    /// Time and size of the headers of the last segment.
+    /// Time, direction and size of the headers of the last segment.
     last: Time,
+    direction: u32,
     headers: u64,
 }
 
-/// Handles a message: its route, its content, and its size with headers.
-type Each<'a> = &'a mut dyn FnMut(Route, &[u8], u64);
+/// A segment beyond a gap. The capture may lack its end.
+struct Waiting {
+    since: Time,
+    data: Vec<u8>,
+    size: usize,
+}
+
+/// A message of a stream.
+pub(super) struct Message<'a> {
+    /// When it was complete and in order.
+    pub at: Time,
+    pub interface: u32,
+    /// That of the last packet of the stream.
+    pub direction: u32,
+    pub route: Route,
+    /// What the capture has of its content.
+    pub content: &'a [u8],
+    /// Its size with headers of IP and TCP.
+    pub bytes: u64,
+}
+
+type Each<'a> = &'a mut dyn FnMut(&Message<'_>);
 
 /// The TCP streams of a capture.
 #[derive(Default)]
@@ -183,8 +243,8 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Adds a segment at an interface, and calls `each` with every message that is complete now.
-    pub(super) fn add(&mut self, interface: u32, at: Time, segment: &Segment<'_>, each: Each<'_>) {
+    /// Adds a segment at an interface with its direction, and calls `each` with every message that is found now.
+    pub(super) fn add(&mut self, (interface, direction): (u32, u32), at: Time, segment: &Segment<'_>, each: Each<'_>) {
         let (from, to) = segment.route;
         let (key, reverse) = ((interface, (from, to)), (interface, (to, from)));
         if let Some(number) = segment.acknowledgment {
@@ -192,7 +252,7 @@ impl Streams {
             self.change(reverse, each, &mut |stream| stream.skip_gap(at, stream.position(number)));
         }
         if segment.syn {
-            self.remove(key);
+            self.end(key, each);
         }
         // A SYN alone is no stream yet: a scan of ports must not displace others.
         if segment.size > 0 && !self.streams.contains_key(&key) {
@@ -203,11 +263,30 @@ impl Streams {
             }
             self.streams.insert(key, Stream::new(segment.sequence.wrapping_add(u32::from(segment.syn))));
         }
-        self.change(key, each, &mut |stream| stream.add(at, segment));
+        self.change(key, each, &mut |stream| {
+            stream.direction = direction;
+            stream.add(at, segment);
+        });
         self.change(key, each, &mut |stream| stream.skip_gap(at, 0));
-        if segment.ends {
-            self.remove(key);
+        // What is lost before the end may still be repeated.
+        if segment.ends && self.streams.get(&key).is_none_or(|stream| stream.beyond.is_empty()) {
+            self.end(key, each);
         }
+    }
+
+    /// Takes the messages that wait in all streams.
+    pub(super) fn finish(&mut self, each: Each<'_>) {
+        let keys: Vec<_> = self.streams.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.end(key, each));
+    }
+
+    /// Removes a stream, after the messages that wait in it.
+    fn end(&mut self, key: (u32, Route), each: Each<'_>) {
+        self.change(key, each, &mut |stream| stream.search_at = 0);
+        while self.streams.get(&key).is_some_and(|stream| !stream.beyond.is_empty()) {
+            self.change(key, each, &mut |stream| stream.skip(Time::ZERO));
+        }
+        self.remove(key);
     }
 
     fn remove(&mut self, key: (u32, Route)) {
@@ -220,8 +299,10 @@ impl Streams {
         let (_, ((_, from), (_, to))) = key;
         let before = stream.kept();
         change(stream);
-        let headers = stream.headers;
-        if stream.messages(&mut |content, size| each(key.1, content, headers + size as u64)) {
+        let (direction, headers, (interface, route)) = (stream.direction, stream.headers, key);
+        if stream.messages(&mut |at, content, size| {
+            each(&Message { at, interface, direction, route, content, bytes: headers + size as u64 });
+        }) {
             let is_turn = TURN_PORTS.contains(&from) || TURN_PORTS.contains(&to);
             self.encrypted.insert(if is_turn { TURN_OVER_TLS } else { TLS });
         }
@@ -229,8 +310,8 @@ impl Streams {
         if self.kept > KEPT_MAX {
             self.kept -= stream.kept();
             let next =
-                stream.beyond.last_key_value().map_or(stream.next, |(start, (_, data))| start + data.len() as u64);
-            *stream = Stream { last: stream.last, ..Stream::new(next as u32) };
+                stream.beyond.last_key_value().map_or(stream.next, |(start, waiting)| start + waiting.size as u64);
+            *stream = Stream { last: stream.last, direction, ..Stream::new(next as u32) };
         }
     }
 }
@@ -241,12 +322,15 @@ impl Stream {
             // So that positions before it are none below zero.
             next: (1 << 32) + u64::from(sequence),
             bytes: Vec::new(),
+            holes: Vec::new(),
+            ends: VecDeque::new(),
             beyond: BTreeMap::new(),
             beyond_size: 0,
             known: Known::Nothing,
             unread: 0,
             search_at: 0,
             last: Time::ZERO,
+            direction: 0,
             headers: 0,
         }
     }
@@ -263,7 +347,7 @@ impl Stream {
     fn add(&mut self, at: Time, segment: &Segment<'_>) {
         if self.position(segment.sequence).abs_diff(self.next) > BEYOND_MAX {
             // Another connection, whose beginning is not in the capture.
-            *self = Self::new(segment.sequence);
+            *self = Self { direction: self.direction, ..Self::new(segment.sequence) };
         }
         (self.last, self.headers) = (at, segment.headers);
         // A SYN has a number of its own.
@@ -273,89 +357,111 @@ impl Stream {
         match (end > self.next, is_gap) {
             (false, _) => {}
             (true, true) => {
-                let before = self.beyond.get(&start).map(|(since, data)| (*since, data.len()));
+                let before = self.beyond.get(&start).map(|waiting| (waiting.since, waiting.size));
                 // A retransmission may be shorter.
                 if before.is_none_or(|(_, size)| size < segment.size) {
-                    let mut data = segment.payload.to_vec();
-                    data.resize(segment.size, 0);
                     let (since, size) = before.unwrap_or((at, 0));
-                    self.beyond_size += data.len() - size;
-                    self.beyond.insert(start, (since, data));
+                    self.beyond_size += segment.size - size;
+                    let waiting = Waiting { since, data: segment.payload.to_vec(), size: segment.size };
+                    self.beyond.insert(start, waiting);
                 }
             }
             (true, false) => {
-                self.take(start, segment.payload, segment.size);
-                self.join();
+                self.take(at, start, segment.payload, segment.size);
+                self.join(at);
             }
         }
     }
 
-    /// Takes what is new of data in order. What the capture left out of it is taken as zeros.
-    fn take(&mut self, start: u64, data: &[u8], size: usize) {
+    /// Takes what is new of data that is in order at a time. `size` includes what the capture left out at its end.
+    fn take(&mut self, at: Time, start: u64, data: &[u8], size: usize) {
         let end = start + size as u64;
         let known = self.next.saturating_sub(start) as usize;
         if end > self.next && self.known != Known::Foreign {
             let whole = self.bytes.len() + size - known;
             self.bytes.extend_from_slice(data.get(known..).unwrap_or_default());
+            if self.bytes.len() < whole {
+                self.holes.push(self.bytes.len()..whole);
+            }
             self.bytes.resize(whole, 0);
+            let at = self.ends.back().map_or(at, |(_, last)| at.max(*last));
+            self.ends.push_back((whole, at));
         }
         self.next = self.next.max(end);
     }
 
     /// Takes the segments that are in order now.
-    fn join(&mut self) {
+    fn join(&mut self, now: Time) {
         while let Some(first) = self.beyond.first_entry().filter(|first| *first.key() <= self.next) {
-            let (start, (_, data)) = first.remove_entry();
-            self.beyond_size -= data.len();
-            self.take(start, &data, data.len());
+            let (start, Waiting { since, data, size }) = first.remove_entry();
+            self.beyond_size -= size;
+            self.take(now.max(since), start, &data, size);
         }
     }
 
     /// Goes on after the first gap if its end was acknowledged, if it lasts for too long, or if too much is kept.
     fn skip_gap(&mut self, now: Time, acknowledged: u64) {
-        let Some((first, (at, _))) = self.beyond.first_key_value() else { return };
-        let is_over = now.since(*at) > GAP_MAX || self.beyond_size as u64 > BEYOND_MAX;
+        let Some((first, waiting)) = self.beyond.first_key_value() else { return };
+        let is_over = now.since(waiting.since) > GAP_MAX || self.beyond_size as u64 > BEYOND_MAX;
         if *first <= acknowledged || is_over {
-            self.next = *first;
-            self.bytes.clear();
-            self.search_at = 0;
-            // The framing is recognised again.
-            self.known = if self.known == Known::Foreign { Known::Foreign } else { Known::Nothing };
-            self.join();
+            self.skip(now);
         }
     }
 
-    /// Takes the complete messages. Returns whether the stream turned out to be encrypted.
-    fn messages(&mut self, each: &mut dyn FnMut(&[u8], usize)) -> bool {
-        let mut at = 0;
+    /// Goes on after the first gap.
+    fn skip(&mut self, now: Time) {
+        let Some(first) = self.beyond.first_key_value().map(|(first, _)| *first) else { return };
+        self.next = first;
+        self.bytes.clear();
+        self.holes.clear();
+        self.ends.clear();
+        self.search_at = 0;
+        // The framing is recognised again.
+        self.known = if self.known == Known::Foreign { Known::Foreign } else { Known::Nothing };
+        self.join(now);
+    }
+
+    /// Takes the complete messages, each with the time at which its end was in order. Returns whether the stream turned out to be encrypted.
+    fn messages(&mut self, each: &mut dyn FnMut(Time, &[u8], usize)) -> bool {
+        let mut view = View { bytes: &self.bytes, holes: &self.holes, at: 0 };
+        let mut ends = self.ends.iter().peekable();
         let mut is_encrypted = false;
         loop {
-            let rest = &self.bytes[at..];
             match self.known {
-                Known::Framed(framing) => match framing.begin(rest) {
+                Known::Framed(framing) => match framing.begin(view) {
                     Begin::Message(size, content) => {
-                        each(content, size);
-                        (at, self.unread) = (at + size, 0);
+                        view = view.from(size);
+                        while ends.next_if(|(end, _)| *end < view.at).is_some() {}
+                        each(ends.peek().map_or(self.last, |(_, at)| *at), content, size);
+                        self.unread = 0;
                     }
                     Begin::Part => break,
+                    // Where the next message begins is not in the capture.
+                    Begin::Unsized => match view.hole() {
+                        Some(hole) => {
+                            view.at = hole.end;
+                            self.known = Known::Nothing;
+                        }
+                        None => break,
+                    },
                     Begin::Other => self.known = Known::Nothing,
                 },
                 Known::Foreign => {
-                    at = self.bytes.len();
+                    view.at = self.bytes.len();
                     break;
                 }
-                Known::Nothing if rest.len() < self.search_at => break,
-                Known::Nothing => match find(rest) {
+                Known::Nothing if view.len() < self.search_at => break,
+                Known::Nothing => match find(view) {
                     Some((skipped, framing)) => {
-                        (at, self.search_at) = (at + skipped, 0);
+                        (view, self.search_at) = (view.from(skipped), 0);
                         is_encrypted |= framing == Framing::Tls;
                         self.known = if framing == Framing::Tls { Known::Foreign } else { Known::Framed(framing) };
                     }
                     None => {
-                        let skipped = rest.len().saturating_sub(SEARCHED);
-                        (at, self.unread) = (at + skipped, self.unread + skipped);
+                        let skipped = view.len().saturating_sub(SEARCHED);
+                        (view, self.unread) = (view.from(skipped), self.unread + skipped);
                         // Rare searches cost little.
-                        self.search_at = (rest.len() - skipped) * 5 / 4;
+                        self.search_at = view.len() * 5 / 4;
                         if self.unread <= FOREIGN {
                             break;
                         }
@@ -364,15 +470,24 @@ impl Stream {
                 },
             }
         }
-        self.bytes.drain(..at);
+        let taken = view.at;
+        self.bytes.drain(..taken);
+        self.holes.retain_mut(|hole| {
+            *hole = hole.start.saturating_sub(taken)..hole.end.saturating_sub(taken);
+            hole.end > 0
+        });
+        self.ends.retain_mut(|(end, _)| {
+            *end = end.saturating_sub(taken);
+            *end > 0
+        });
         is_encrypted
     }
 }
 
 /// Returns the first place from which messages of a framing follow each other.
-fn find(data: &[u8]) -> Option<(usize, Framing)> {
-    (0..data.len()).find_map(|from| {
-        FRAMINGS.into_iter().find(|framing| framing.is_proven(&data[from..])).map(|framing| (from, framing))
+fn find(view: View<'_>) -> Option<(usize, Framing)> {
+    (0..view.len().min(FOREIGN)).find_map(|from| {
+        FRAMINGS.into_iter().find(|framing| framing.is_proven(view.from(from))).map(|framing| (from, framing))
     })
 }
 

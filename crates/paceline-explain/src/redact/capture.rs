@@ -1,36 +1,28 @@
 //! Captures with other addresses, and of packets only the headers of RTP and RTCP. What only looks like RTP, such as a DNS query
-//! whose id begins so, is left out: a first pass finds the streams and their routes.
+//! whose id begins so, is left out: a first pass finds the flows and their routes.
 
+use super::packet::{rtcp, rtp_header};
 use super::write_error;
 use crate::error::ReadError;
-use crate::readers::capture::{JUMP, PACKETS_MIN, ROUTES_MAX, STREAMS_MAX, rises};
-use crate::readers::datagram::{Datagram, FORMAT, Route, each_datagram};
-use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
+use crate::readers::capture::{Routes, routes};
+use crate::readers::datagram::{Datagram, FORMAT, each_datagram};
+use paceline_wire::is_rtcp;
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
-
-/// Types of RTCP that name people: source description, and goodbye with its reason.
-const NAMES: [u8; 2] = [202, 203];
-/// Types of RTCP that are copied: requests for pictures and packets, reports, feedback. Of others only the header stays.
-const COPIED: [u8; 7] = [192, 193, 200, 201, 205, 206, 207];
-/// The header of an RTCP packet, in clear in SRTCP too.
-const RTCP_HEADER: usize = 8;
 
 type Open<'a> = &'a mut dyn FnMut() -> Result<Box<dyn Read>, ReadError>;
 
 /// Rewrites a capture of any link type as pcapng with IP packets. `open` is called twice. Returns how many packets it has, and how many are left out.
 pub(super) fn copy(open: Open<'_>, output: &mut dyn Write, to: &Path) -> Result<(u64, u64), ReadError> {
-    let mut streams = Streams::default();
-    each_datagram(open()?, &mut |datagram| streams.add(datagram))?;
-    let routes = streams.routes();
+    let routes = routes(open()?)?;
     let mut copy = Copy { routes, writer: None, interfaces: 0, addresses: BTreeMap::new(), kept: 0 };
     let mut result = Ok(());
     let pass = each_datagram(open()?, &mut |datagram| {
@@ -47,52 +39,8 @@ pub(super) fn copy(open: Open<'_>, output: &mut dyn Write, to: &Path) -> Result<
     Ok((copy.kept, pass.packets.saturating_sub(copy.kept)))
 }
 
-/// What a stream of one SSRC at one interface looks like.
-#[derive(Default)]
-struct Stream {
-    packets: u32,
-    /// Sequence numbers that rose by little.
-    steps: u32,
-    highest: u16,
-    routes: BTreeSet<Route>,
-}
-
-/// Streams by SSRC and interface.
-#[derive(Default)]
-struct Streams(BTreeMap<(u32, u32), Stream>);
-
-impl Streams {
-    fn add(&mut self, datagram: &Datagram<'_>) {
-        let Some((header, _)) = rtp(datagram.payload) else { return };
-        let key = (header.ssrc, datagram.interface);
-        if self.0.len() >= STREAMS_MAX && !self.0.contains_key(&key) {
-            return;
-        }
-        let stream = self.0.entry(key).or_default();
-        let step = header.sequence.wrapping_sub(stream.highest);
-        stream.steps += u32::from(stream.packets > 0 && (1..=JUMP).contains(&step));
-        if stream.packets == 0 || step < 1 << 15 {
-            stream.highest = header.sequence;
-        }
-        stream.packets += 1;
-        if stream.routes.len() < ROUTES_MAX {
-            stream.routes.insert(datagram.route);
-        }
-    }
-
-    /// Returns the interfaces and routes of streams. In a stream, of which there may be a copy, sequence numbers rise.
-    fn routes(&self) -> BTreeSet<(u32, Route)> {
-        let streams =
-            self.0.iter().filter(|(_, stream)| stream.packets >= PACKETS_MIN && rises(stream.packets, stream.steps));
-        let routes =
-            streams.flat_map(|((_, interface), stream)| stream.routes.iter().map(|route| (*interface, *route)));
-        routes.collect()
-    }
-}
-
 struct Copy {
-    /// Where streams are.
-    routes: BTreeSet<(u32, Route)>,
+    routes: Routes,
     writer: Option<PcapNgWriter<Vec<u8>>>,
     interfaces: u32,
     /// Addresses by order of appearance.
@@ -101,12 +49,17 @@ struct Copy {
 }
 
 impl Copy {
-    /// Returns what is kept of a payload: of streams, and of RTCP on their routes in both directions.
+    /// Returns what is kept of a payload: of flows, and of RTCP on their routes in both directions.
     fn payload(&self, datagram: &Datagram<'_>) -> Option<Vec<u8>> {
         let (from, to) = datagram.route;
-        let is_on = |route: Route| self.routes.contains(&(datagram.interface, route));
-        let is_wanted = is_on((from, to)) || is_rtcp(datagram.payload) && is_on((to, from));
-        is_wanted.then(|| kept(datagram.payload)).flatten()
+        let ids = |route| self.routes.get(&(datagram.interface, route));
+        match is_rtcp(datagram.payload) {
+            true if datagram.payload[0] >> 6 == 2 => {
+                ids((from, to)).or(ids((to, from))).map(|_| rtcp(datagram.payload))
+            }
+            true => None,
+            false => rtp_header(datagram.payload, ids((from, to))?),
+        }
     }
 
     fn datagram(&mut self, datagram: &Datagram<'_>, output: &mut dyn Write) -> std::io::Result<()> {
@@ -143,52 +96,6 @@ impl Copy {
     }
 }
 
-/// Returns the header of RTP, or RTCP without names; `None` for everything else.
-fn kept(payload: &[u8]) -> Option<Vec<u8>> {
-    if payload.first()? >> 6 != 2 {
-        return None;
-    }
-    if is_rtcp(payload) {
-        return Some(without_names(payload).unwrap_or_else(|| header_only(payload)));
-    }
-    let (_, header) = rtp(payload)?;
-    Some(payload[..header.min(payload.len())].to_vec())
-}
-
-/// Returns the header of RTP and its length.
-fn rtp(payload: &[u8]) -> Option<(RtpHeader, usize)> {
-    let none = ExtensionIds { abs_send_time: 0, transport_sequence: 0 };
-    if is_rtcp(payload) { None } else { RtpHeader::parse(payload, &none).ok() }
-}
-
-/// Returns RTCP with zeros after its first header: it is encrypted or cut.
-fn header_only(packet: &[u8]) -> Vec<u8> {
-    let mut out = packet.to_vec();
-    out.iter_mut().skip(RTCP_HEADER).for_each(|byte| *byte = 0);
-    out
-}
-
-/// Returns a compound without the packets that have names. `None`: it is no compound in clear.
-fn without_names(compound: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut rest = compound;
-    while !rest.is_empty() {
-        let [first, kind, high, low, ..] = *rest else { return None };
-        let length = 4 * (usize::from(u16::from_be_bytes([high, low])) + 1);
-        if first >> 6 != 2 || !(192..=223).contains(&kind) || length > rest.len() {
-            return None;
-        }
-        let (packet, after) = rest.split_at(length);
-        match (COPIED.contains(&kind), NAMES.contains(&kind)) {
-            (true, _) => out.extend_from_slice(packet),
-            (false, true) => {}
-            (false, false) => out.extend(header_only(packet)),
-        }
-        rest = after;
-    }
-    Some(out)
-}
-
 /// Builds IP and UDP headers. Their lengths are those of the whole packet; checksums would be those of the old addresses.
 fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAddr, u32>) -> Vec<u8> {
     let ((from, from_port), (to, to_port)) = datagram.route;
@@ -197,7 +104,9 @@ fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAd
         *addresses.entry(address).or_insert(next)
     };
     let (from_number, to_number) = (number(from), number(to));
-    let bytes = datagram.bytes.clamp(28, 0xFFFF) as u16;
+    // Reports may be longer than they were.
+    let headers = if from.is_ipv4() { 28 } else { 48 };
+    let bytes = datagram.bytes.max(headers + payload.len() as u64).min(0xFFFF) as u16;
     let mut out = Vec::with_capacity(48 + payload.len());
     let udp_length = if from.is_ipv4() {
         out.extend_from_slice(&[0x45, 0]);
@@ -208,7 +117,7 @@ fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAd
         }
         bytes - 20
     } else {
-        let length = bytes.saturating_sub(40).max(8);
+        let length = bytes - 40;
         out.extend_from_slice(&[0x60, 0, 0, 0]);
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&[17, 64]);
@@ -278,8 +187,12 @@ mod tests {
 
     /// Adds a packet to a file of raw IP.
     fn push(file: &mut Vec<u8>, data: &[u8]) {
+        push_at(file, 3000, data);
+    }
+
+    fn push_at(file: &mut Vec<u8>, ms: u32, data: &[u8]) {
         let length = data.len() as u32;
-        for value in [1_700_000_003, 0, length, length] {
+        for value in [1_700_000_000 + ms / 1000, ms % 1000 * 1000, length, length] {
             file.extend_from_slice(&u32::to_le_bytes(value));
         }
         file.extend_from_slice(data);
@@ -347,22 +260,88 @@ mod tests {
         }
     }
 
+    /// A name as text, URL-escaped, in base64, in hex, as an address, in UTF-16, in punycode, quoted, and on two lines.
+    const SECRETS: [&[u8]; 9] = [
+        b"kanarie-vogel",
+        b"%6B%61%6E%61%72%69%65",
+        b"a2FuYXJpZS12b2dlbA==",
+        b"6b616e617269652d766f67656c",
+        &[203, 0, 113, 77],
+        b"k\0a\0n\0a\0r\0i\0e\0",
+        b"xn--kanarie-vgel-9ib",
+        b"=6B=61=6E=61=72=69=65",
+        b"kanarie-\r\n vogel",
+    ];
+
+    /// A message in each packet after its RTP: SDES, APP, XR, a report with an extension, and what is no RTP.
+    fn messages(secret: &[u8]) -> Vec<Vec<u8>> {
+        let padded = |mut bytes: Vec<u8>| {
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let packet = |first: u8, kind: u8, body: Vec<u8>| {
+            let body = padded(body);
+            [&[first, kind, 0, (body.len() / 4) as u8], &body[..]].concat()
+        };
+        let ssrc = [0, 0, 0, 7];
+        let sdes = [&ssrc[..], &[1, secret.len() as u8], secret, &[0]].concat();
+        let report = packet(0x80, 201, ssrc.to_vec());
+        vec![
+            [report.clone(), packet(0x81, 202, sdes)].concat(),
+            [report.clone(), packet(0x80, 204, [&ssrc, secret].concat())].concat(),
+            packet(0x80, 207, [&ssrc[..], &[7, 0, 0, (secret.len().div_ceil(4)) as u8], secret].concat()),
+            packet(0x80, 201, [&ssrc, secret].concat()),
+            packet(0x8F, 206, [&ssrc[..], &[0; 4], secret].concat()),
+            [&report[..], secret, &[0x80, 0, 0, 1]].concat(),
+            [&[0, 1, 0, 60, 0x21, 0x12, 0xA4, 0x42][..], &[0; 12], &[0, 6, 0, secret.len() as u8], secret].concat(),
+            secret.to_vec(),
+        ]
+    }
+
     #[test]
-    fn names_in_rtcp_are_left_out_and_reports_stay() {
-        let report = [0x80, 201, 0, 1, 0, 0, 0, 7];
-        let names = [0x81, 202, 0, 3, 0, 0, 0, 7, 1, 4, b'n', b'a', b'm', b'e', 0, 0];
-        assert_eq!(kept(&[&report[..], &names].concat()).unwrap(), report);
-        // SRTCP: what follows the first header is encrypted.
-        let encrypted = [&report[..], &[0x13; 14]].concat();
-        assert_eq!(kept(&encrypted).unwrap(), [&report[..], &[0; 14]].concat());
-        // Cut after the name, or in clear with the trailer of SRTCP.
-        for end in [&[][..], &[0x80, 0, 0, 1, 7, 7, 7, 7]] {
-            let compound = [&report[..], &names[..names.len() - 2], end].concat();
-            assert_eq!(kept(&compound).unwrap(), [&report[..], &vec![0; compound.len() - 8]].concat());
+    fn captures_keep_no_secret_at_any_place() {
+        let mut file = pcap(101, &[], |_| Vec::new());
+        file.truncate(24);
+        let clean = {
+            let mut file = file.clone();
+            for index in 0..60u32 {
+                push_at(
+                    &mut file,
+                    index * 50,
+                    &v4(&[&[0x80, 96, 0, index as u8][..], &[0, 0, 0, 0, 0, 0, 0, 7]].concat()),
+                );
+            }
+            file
+        };
+        for index in 0..60u32 {
+            let secret = SECRETS[index as usize % SECRETS.len()];
+            let short = &secret[..secret.len().min(16)];
+            // A CSRC, the elements MID (1) and RID (4), an element of two bytes, and text after them.
+            let elements =
+                [&[0x10 | (short.len() - 1) as u8][..], short, &[0x40 | (short.len() - 1) as u8], short].concat();
+            let words = elements.len().div_ceil(4);
+            let mut rtp =
+                [&[0x91, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7][..], &secret[..4], &[0xBE, 0xDE, 0, words as u8]]
+                    .concat();
+            rtp.extend_from_slice(&elements);
+            rtp.resize(20 + 4 * words, 0);
+            rtp.extend_from_slice(secret);
+            push_at(&mut file, index * 50, &v4(&rtp));
+            messages(secret).iter().for_each(|message| push_at(&mut file, index * 50, &v4(message)));
         }
-        let app = [0x80, 204, 0, 3, 0, 0, 0, 7, b'n', b'a', b'm', b'e', 1, 2, 3, 4];
-        assert_eq!(kept(&[&report[..], &app].concat()).unwrap(), [&report[..], &app[..8], &[0; 8]].concat());
-        assert_eq!(kept(&[0, 1, 0, 0]), None);
+        let out = redacted(&file);
+        let has = |bytes: &[u8], secret: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
+        for secret in SECRETS {
+            assert!(has(&file, secret) && !has(&out, secret), "{}", String::from_utf8_lossy(secret));
+            // Also of halves.
+            assert!(secret.len() < 8 || !has(&out, &secret[..secret.len() / 2]), "{}", String::from_utf8_lossy(secret));
+        }
+        let [with, without] = [&out, &clean].map(|bytes| read_bytes(bytes).unwrap());
+        assert_eq!((with.flows.len(), without.flows.len()), (1, 1));
+        let sent =
+            |call: &crate::model::Call| call.flows[0].get(crate::model::Quantity::SentRate).map(|s| s.points.len());
+        assert_eq!(sent(&with), sent(&without));
+        assert_eq!(read_bytes(&out).unwrap().flows, read_bytes(&file).unwrap().flows);
     }
 
     #[test]

@@ -1,23 +1,71 @@
-//! Statistics as lines of rtcstats: numbers, states, and other ids.
+//! Statistics as lines of rtcstats. Each value is of a list: numbers by their names, and states of the W3C specification. Ids are replaced
+//! by numbers; everything else is left out.
+//!
+//! A number may be an address, too, where it was written as text. So counters and times begin anew, and texts with numbers are rounded,
+//! those of counters by their growth.
 
-use crate::statistics::{METRICS, Sample, number};
+use crate::statistics::{KINDS, Sample, number};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
-/// 2001, ms: a line without an earlier time is not relative to the line before.
-const EARLIEST_MS: f64 = 1e12;
+/// Counters, of which only the growth is read.
+const COUNTERS: [&str; 14] = [
+    "bytesReceived",
+    "bytesSent",
+    "framesEncoded",
+    "headerBytesReceived",
+    "headerBytesSent",
+    "packetsLost",
+    "packetsReceived",
+    "packetsSent",
+    "responsesReceived",
+    "retransmittedPacketsSent",
+    "roundTripTimeMeasurements",
+    "totalEncodeTime",
+    "totalFreezesDuration",
+    "totalPacketSendDelay",
+];
+/// Other numbers that are read.
+const GAUGES: [&str; 7] = [
+    "active",
+    "availableOutgoingBitrate",
+    "currentRoundTripTime",
+    "framesPerSecond",
+    "jitter",
+    "roundTripTime",
+    "targetBitrate",
+];
+/// References to other objects.
+const IDS: [&str; 2] = ["mediaSourceId", "selectedCandidatePairId"];
+/// Metrics with the words that they may have (`RTCStatsIceCandidatePairState` and `RTCQualityLimitationReason`).
+const WORDS: [(&str, &[&str]); 2] = [
+    ("state", &["frozen", "waiting", "in-progress", "failed", "succeeded"]),
+    ("qualityLimitationReason", &["none", "cpu", "bandwidth", "other"]),
+];
+
+/// When the first sample was taken in the copy, and the earliest and the latest time, ms since 1970: others are read in another unit, or
+/// as relative to the line before.
+const BEGIN_MS: f64 = 1.5e12;
+/// See [`BEGIN_MS`].
+const RANGE_MS: (f64, f64) = (1e12, 2e12);
+/// Digits after the first that a number in a text keeps.
+const DIGITS: usize = 4;
 
 pub(super) struct Copy<'a> {
     output: &'a mut dyn Write,
     /// The ids of the copy by ids and connections of the input.
     ids: BTreeMap<String, String>,
+    /// The time of the first sample of each connection, whole ms.
+    origins_ms: BTreeMap<String, f64>,
+    /// The last value of each counter in the input and in the copy, by object and metric.
+    counters: BTreeMap<(String, &'static str), (f64, f64)>,
     result: Result<()>,
 }
 
 impl<'a> Copy<'a> {
     pub(super) fn new(output: &'a mut dyn Write) -> Self {
-        Self { output, ids: BTreeMap::new(), result: Ok(()) }
+        Self { output, ids: BTreeMap::new(), origins_ms: BTreeMap::new(), counters: BTreeMap::new(), result: Ok(()) }
     }
 
     /// Writes a sample of a connection. After an error nothing is written.
@@ -28,19 +76,28 @@ impl<'a> Copy<'a> {
         let connection = self.id(connection);
         let line = match *sample {
             Sample::Object { id, kind, at_ms, values } => {
-                let known = METRICS.iter().filter_map(|metric| Some((*metric, values.get(*metric)?)));
-                let mut members: Map<String, Value> =
-                    known.filter_map(|(metric, value)| Some((metric.to_owned(), self.value(metric, value)?))).collect();
-                members.insert("type".to_owned(), word(kind).unwrap_or_default().into());
-                json!(["getStats", connection, {self.id(id): members}, at_ms.max(EARLIEST_MS)])
+                let kind = KINDS.into_iter().find(|known| *known == kind && at_ms.is_finite() && at_ms >= 0.0);
+                let Some(kind) = kind else { return };
+                self.origins_ms.entry(connection.clone()).or_insert(at_ms.floor());
+                let (id, at_ms) = (self.id(id), self.time(&connection, at_ms));
+                if at_ms >= RANGE_MS.1 {
+                    return;
+                }
+                let members = self.members(&connection, &id, kind, values);
+                json!(["getStats", connection, {id: members}, at_ms])
             }
             Sample::Removed { id } => json!(["getStats", connection, {self.id(id): null}, 0]),
             Sample::Cap { at_ms, bps } => {
-                json!(["setRemoteDescription", connection, format!("b=TIAS:{bps}"), at_ms.max(EARLIEST_MS)])
+                json!([
+                    "setRemoteDescription",
+                    connection,
+                    format!("b=TIAS:{}", rounded(bps)),
+                    self.time(&connection, at_ms)
+                ])
             }
             Sample::Connected { at_ms, is_connected } => {
                 let state = if is_connected { "connected" } else { "disconnected" };
-                json!(["onconnectionstatechange", connection, state, at_ms.max(EARLIEST_MS)])
+                json!(["onconnectionstatechange", connection, state, self.time(&connection, at_ms)])
             }
         };
         self.result = writeln!(self.output, "{line}");
@@ -57,21 +114,51 @@ impl<'a> Copy<'a> {
         self.ids.entry(id.to_owned()).or_insert(next).clone()
     }
 
-    fn value(&mut self, metric: &str, value: &Value) -> Option<Value> {
-        match metric {
-            "mediaSourceId" | "selectedCandidatePairId" => {
-                Some(self.id(value.as_str().filter(|id| !id.is_empty())?).into())
+    fn time(&self, connection: &str, at_ms: f64) -> f64 {
+        let origin_ms = self.origins_ms.get(connection).copied().unwrap_or(at_ms);
+        (at_ms - origin_ms + BEGIN_MS).clamp(RANGE_MS.0, RANGE_MS.1)
+    }
+
+    fn members(&mut self, connection: &str, id: &str, kind: &str, values: &Map<String, Value>) -> Map<String, Value> {
+        let object = format!("{connection} {id}");
+        let mut members = Map::from_iter([("type".to_owned(), kind.into())]);
+        let mut add = |metric: &str, value: Value| drop(members.insert(metric.to_owned(), value));
+        let of = |metric: &str| values.get(metric).and_then(number);
+        for metric in COUNTERS {
+            if let Some(value) = of(metric) {
+                let (last, copy) = self.counters.entry((object.clone(), metric)).or_insert((value, 0.0));
+                let growth = value - *last;
+                *copy += if values[metric].is_string() { rounded(growth) } else { growth };
+                *last = value;
+                add(metric, (*copy).into());
             }
-            "state" | "qualityLimitationReason" => Some(word(value.as_str()?).unwrap_or("other").into()),
-            _ => number(value).map(Value::from),
         }
+        for metric in GAUGES {
+            if let Some(value) = of(metric) {
+                add(metric, if values[metric].is_string() { rounded(value) } else { value }.into());
+            }
+        }
+        if let Some(at_ms) = of("timestamp") {
+            add("timestamp", self.time(connection, at_ms).into());
+        }
+        let text = |metric: &str| values.get(metric).and_then(Value::as_str);
+        for metric in IDS {
+            if let Some(id) = text(metric).filter(|id| !id.is_empty()) {
+                add(metric, self.id(id).into());
+            }
+        }
+        for (metric, words) in WORDS {
+            if let Some(text) = text(metric) {
+                add(metric, words.iter().find(|word| **word == text).copied().unwrap_or("other").into());
+            }
+        }
+        members
     }
 }
 
-/// Returns a text that is one of the short words of the specification in form.
-fn word(text: &str) -> Option<&str> {
-    let is_short = text.len() <= 24 && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    is_short.then_some(text)
+/// Returns a number with its first digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.DIGITS$e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! A copy of an input that can be shared.
 //!
 //! Of statistics it has the samples that are read, as lines of rtcstats with other ids: no text of the input. Captures are rewritten
-//! with other addresses and without payload. Event logs contain no addresses: libwebrtc leaves out SDES and APP.
+//! with other addresses and without payload, event logs with the events that are read.
 
 mod capture;
 mod lines;
+mod packet;
 
 use crate::error::ReadError;
-use crate::readers::{self, Format, begin, with_path};
+use crate::readers::event_log::copy::copy as copy_log;
+use crate::readers::{self, Format, begin};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a copy. Returns what it is. If it fails, no copy is left, and a file that was there stays as it was.
@@ -20,7 +22,7 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     if from.is_dir() {
         return Err(ReadError::NothingToRedact);
     }
-    let (format, input) = open(from).map_err(with_path(from))?;
+    let (format, input) = open(from)?;
     // The copy would replace the input before it is read.
     if let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize())
         && from == to
@@ -30,11 +32,10 @@ pub fn redact(from: &Path, to: &Path) -> Result<String, ReadError> {
     let to = &to.canonicalize().unwrap_or_else(|_| to.to_path_buf());
     if to.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A device or a pipe.
-        return write(format, input, File::create(to).map_err(write_error(to))?, from, to).map_err(with_path(from));
+        return write(format, input, File::create(to).map_err(write_error(to))?, from, to);
     }
     let (part, file) = beside(to).map_err(write_error(to))?;
     let result = write(format, input, file, from, to)
-        .map_err(with_path(from))
         .and_then(|what| std::fs::rename(&part, to).map(|()| what).map_err(write_error(to)));
     if result.is_err() {
         // The error before says more than one of this would.
@@ -90,16 +91,14 @@ fn write(
             ),
         },
         Format::EventLog => {
-            loop {
-                let bytes = input.fill_buf()?;
-                let count = bytes.len();
-                output.write_all(bytes).map_err(write_error(to))?;
-                if count == 0 {
-                    break;
+            let mut result = Ok(());
+            copy_log(&mut input, &packet::rtp_header, &packet::rtcp, &mut |record| {
+                if result.is_ok() {
+                    result = output.write_all(record);
                 }
-                input.consume(count);
-            }
-            "an unchanged copy: event logs contain no addresses".to_owned()
+            })?;
+            result.map_err(write_error(to))?;
+            "an event log with the events that are read, without any other content".to_owned()
         }
     };
     output.flush().map_err(write_error(to))?;
@@ -164,8 +163,10 @@ mod tests {
             }
         }
         let (from, to) = (Path::new("in"), Path::new("out"));
-        for format in [Format::Lines, Format::EventLog] {
-            let input: Box<dyn Read> = Box::new(std::io::Cursor::new(text()));
+        // An estimate of 5 bit/s in an event log.
+        let log = vec![0x0A, 6, 8, 1, 0x32, 2, 8, 5];
+        for (format, input) in [(Format::Lines, text().into_bytes()), (Format::EventLog, log)] {
+            let input: Box<dyn Read> = Box::new(std::io::Cursor::new(input));
             let error = write(format, BufReader::new(input), Full, from, to).unwrap_err();
             assert!(matches!(&error, ReadError::Write { path, .. } if path == to), "{error}");
         }

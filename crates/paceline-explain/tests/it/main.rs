@@ -5,4 +5,5 @@ mod fit;
 mod fuzz;
 mod generator;
 mod readers;
+mod redaction;
 mod samples;

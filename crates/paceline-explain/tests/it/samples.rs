@@ -95,12 +95,12 @@ pub fn rtcstats() -> String {
 }
 
 /// A protobuf field of bytes.
-fn field(number: u64, body: &[u8]) -> Vec<u8> {
+pub fn field(number: u64, body: &[u8]) -> Vec<u8> {
     [varint(number << 3 | 2), varint(body.len() as u64), body.to_vec()].concat()
 }
 
 /// A protobuf field of a number.
-fn number(field: u64, value: u64) -> Vec<u8> {
+pub fn number(field: u64, value: u64) -> Vec<u8> {
     [varint(field << 3), varint(value)].concat()
 }
 

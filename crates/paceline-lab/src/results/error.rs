@@ -32,7 +32,7 @@ pub enum StoreError {
         known: u32,
     },
     /// An operation of the file system failed.
-    #[error("cannot {action} `{}`", .path.display())]
+    #[error("cannot {action} `{}`{}", .path.display(), remedy(.action, .source))]
     Io {
         /// The operation, as a verb.
         action: &'static str,
@@ -90,4 +90,15 @@ pub enum StoreError {
         /// The index in the event.
         index: usize,
     },
+}
+
+/// Returns what to do if a file or a folder cannot be created.
+fn remedy(action: &str, source: &io::Error) -> &'static str {
+    match source.kind() {
+        _ if !action.starts_with("create") => "",
+        io::ErrorKind::NotFound => "; make its folder first, or name another",
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => "; a file has this name: name another folder",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; name a place where you may write",
+        _ => "",
+    }
 }

@@ -185,26 +185,44 @@ impl SweepFolder {
         SweepError::Foreign { path: self.dir.clone(), differs }
     }
 
-    /// Writes the tables of all rows and returns the result of the sweep.
+    /// Returns the result of all rows.
     ///
     /// # Errors
-    /// Jobs are missing, or an operation of the file system fails.
-    pub fn merge(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
+    /// Jobs are missing, or the rows cannot be read.
+    pub fn result(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let mut aggregator = Aggregator::new(sweep);
-        let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
-        let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
         self.columns.rows_in_order(&self.database, &self.experiment, |row| {
             aggregator.row(row);
-            table.push(row)
+            Ok(())
         })?;
+        Ok(aggregator.finish())
+    }
+
+    /// Returns the result of all rows, and writes the tables.
+    ///
+    /// # Errors
+    /// Those of [`result`](Self::result) and [`write_tables`](Self::write_tables).
+    pub fn merge(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
+        let result = self.result(sweep)?;
+        self.write_tables(sweep, &result)?;
+        Ok(result)
+    }
+
+    /// Writes the tables of all rows and of the result.
+    ///
+    /// # Errors
+    /// An operation of the file system fails.
+    pub fn write_tables(&self, sweep: &Sweep, result: &SweepResult) -> Result<(), SweepError> {
+        let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
+        let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
+        self.columns.rows_in_order(&self.database, &self.experiment, |row| table.push(row))?;
         table.finish()?;
         temporary.replace(&self.dir.join(ROWS))?;
-        let result = aggregator.finish();
         let (temporary, _) = Temporary::create(&self.dir, POINTS)?;
-        write_points(sweep, &result, temporary.path(), self.metadata("points"))?;
+        write_points(sweep, result, temporary.path(), self.metadata("points"))?;
         temporary.replace(&self.dir.join(POINTS))?;
         files::write_whole(&self.dir, RESULT, &files::json(&result.without_points()))?;
-        Ok(result)
+        Ok(())
     }
 
     /// Reads the sweep and the result of a complete folder, and changes nothing. Files that the sweep names by path are looked up

@@ -112,7 +112,8 @@ impl Sweep {
         stored.par_iter().try_for_each(each)
     }
 
-    /// [Verifies](Sweep::verify) the folder, runs every missing job on local threads, stores each result immediately, and merges.
+    /// [Verifies](Sweep::verify) the folder, runs every missing job on local threads, stores each result immediately, and returns the
+    /// result of all. [`SweepFolder::write_tables`] writes the tables.
     ///
     /// # Errors
     /// Those of [`Sweep::run`] and [`Sweep::verify`], or an operation of the file system fails. Finished jobs stay stored.
@@ -139,7 +140,7 @@ impl Sweep {
             (done, writer.join().expect("the writer does not panic"))
         });
         stored.and(done)?;
-        folder.merge(self)
+        folder.result(self)
     }
 
     fn each(

@@ -118,7 +118,7 @@ id with a space | 1 | id = "my test" | 1 | "my test" | must not be empty or cont
 /// Flows with wrong keys, sources and streams.
 const FLOWS: &str = r#"
 unknown controller | 16 | controller = "gcc2016" | 16 | "gcc2016" | no controller `gcc2016` | `gcc-2016`?
-controller like no other | 16 | controller = "xyz" | 16 | "xyz" | no controller `xyz` | known:
+controller like no other | 16 | controller = "xyz" | 16 | "xyz" | no controller `xyz` | the nearest of
 unknown parameter | 22 | k_v = 0.01 | 22 | k_v | no parameter `k_v` | `k_u`
 parameter out of range | 22 | k_u = -1 | 22 | -1 | k_u = -1 is outside | 0.01
 parameter not a number | 22 | k_u = nan | 22 | nan | k_u = NaN is outside | 0.01
@@ -165,8 +165,9 @@ route over a hop twice | 18 | route = [⏎"forward",⏎"forward"] | 20 | "forwar
 encoder beside streams | 20 | [[flow.stream]]⏎id = "a"⏎encoder = {}⏎ | 19 | { max = "2Mbps" } | not both | [[flow.stream]]
 priority of zero | 19 | [[flow.stream]]⏎id = "a"⏎priority = 0⏎encoder = {}⏎ | 21 | 0 | above 0 | 1
 clock drift out of range | 18 | clock = { drift_ppm = 1e9 } | 18 | 1e9 | at most 100000 ppm | ppm
-packet size below a padding packet | 18 | packet_size = "299 B" | 18 | "299 B" | a packet size must be 300 to 1472 bytes | 1200 B
-packet size above an Ethernet frame | 18 | packet_size = "1473 B" | 18 | "1473 B" | 300 to 1472 bytes | 1200 B
+packet size below a padding packet | 18 | packet_size = "299 B" | 18 | "299 B" | a packet size must be 300 to 65507 bytes | 1200 B
+packet size above an IP packet | 18 | packet_size = "65508 B" | 18 | "65508 B" | 300 to 65507 bytes | 1200 B
+packet size above an Ethernet frame | 18 | packet_size = "1473 B" | 18 | "1473 B" | MTU of its hop | "1472 B"
 packet size on a TCP flow | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎packet_size = "600 B"⏎[[flow]] | 17 | packet_size | has no `packet_size` | media
 limits over time that contradict each other | 18 | min_rate = [["0s", "30kbps"], ["9s", "300kbps"]]⏎max_rate = [["0s", "1Mbps"], ["5s", "200kbps"]] | 19 | [["0s", "1Mbps"], ["5s", "200kbps"]] | `max_rate` is 200 kbps at 9 | lower `min_rate`
 highest rate without a unit | 18 | max_rate = 500 | 18 | 500 | a rate like | "500 kbps"
@@ -380,7 +381,7 @@ fn underlines_the_wrong_part_of_an_override() {
         ("duration.of=1s", "duration", "expected a time", ""),
         ("flow.video.config.k_u=7", "7", "k_u = 7 is outside", "default"),
         ("flow.video.config.gain=7", "gain", "no parameter `gain`", "known"),
-        ("flow.video.controller=quux", "quux", "no controller `quux`", "known"),
+        ("flow.video.controller=quux", "quux", "no controller `quux`", "the nearest of"),
         ("flow.vidio.start=1s", "vidio", "`flow` has no element `vidio`", "`video`"),
         ("flow.1.start=1s", "1", "`flow` has no element `1`", "`video`"),
         ("flow.video=1", "video", "`flow.video` names a whole element", "flow.video.key"),

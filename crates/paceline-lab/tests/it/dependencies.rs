@@ -13,7 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-netsim", &["paceline-wire", "paceline", "paceline-units"]),
     ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
     ("paceline-lab", &["paceline-scenario", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
-    ("paceline-explain", &["paceline-lab", "paceline-netsim", "paceline-wire", "paceline-units"]),
+    (
+        "paceline-explain",
+        &["paceline-lab", "paceline-scenario", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"],
+    ),
     // Worlds in real time compile neither a Parquet writer nor the scenario format.
     ("paceline-live", &["paceline-abi", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
     ("paceline-abi", &[]),

@@ -71,6 +71,17 @@ fn a_packet_size_below_the_mtu_passes() {
     assert!(arrived.iter().all(|count| (1480..=1510).contains(count)), "{arrived:?}: five packets a frame");
 }
 
+/// Jumbo frames: an MTU of 9000 bytes has room for packets of 8972, so that each frame of 4.1 KB is one.
+#[test]
+fn packets_fill_jumbo_frames() {
+    let path = PATH.replace(r#"mtu = [["0s", "1500 B"], ["10s", "1000 B"], ["20s", "1500 B"]]"#, r#"mtu = "9000 B""#);
+    let path = path.replace("{ id = \"in\" }", "{ id = \"in\", mtu = \"9000 B\" }");
+    let path = path.replace("{ id = \"out\" }", "{ id = \"out\", mtu = \"9000 B\" }");
+    let (drops, arrived) = outcomes(&scenario(&path, &["flow.video.packet_size=8972 B"]));
+    assert_eq!(drops, []);
+    assert!(arrived.iter().all(|count| (295..=302).contains(count)), "{arrived:?}: one packet a frame");
+}
+
 /// Without a segment of its own, TCP takes the largest one that every hop of its route carries at all times: 52 bytes of
 /// headers below 1000. A segment that a hop carries at times is allowed.
 #[test]

@@ -69,7 +69,11 @@ fn tables_do_not_depend_on_the_order_of_rows() {
     assert_eq!((sweep.points(), sweep.jobs()), (30, 120));
 
     let (here, there) = (folder("here"), folder("there"));
-    let local = sweep.run_into(&runner, &open(&here, &sweep, &registry), &|| ()).unwrap();
+    let local = {
+        let folder = open(&here, &sweep, &registry);
+        sweep.run_into(&runner, &folder, &|| ()).unwrap();
+        folder.merge(&sweep).unwrap()
+    };
 
     // Another process writes batches of odd sizes in reverse order, each twice; one is missing at first.
     let elsewhere = open(&there, &sweep, &registry);

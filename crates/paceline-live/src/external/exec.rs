@@ -367,10 +367,10 @@ impl ExecSendHalf {
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let expired = std::mem::take(&mut self.state.get_mut().timer);
+        let expired = self.state.get_mut().timer.expire();
         self.handle(now, EventKind::Timeout, Some(signals), Event::Timeout);
         let state = self.state.get_mut();
-        if let Err(problem) = state.timer.check_after(expired) {
+        if let Err(problem) = state.timer.check_after(now, expired) {
             state.fail(&Cause::Invalid { problem });
         }
     }

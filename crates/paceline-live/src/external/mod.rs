@@ -9,6 +9,8 @@
 mod declared;
 mod exec;
 mod failure;
+#[cfg(target_os = "linux")]
+mod guard;
 mod library;
 mod process;
 pub mod protocol;

@@ -1,15 +1,15 @@
 //! A running program: lines over its standard input and output, each with a time limit.
 
 use crate::external::failure::Cause;
+#[cfg(target_os = "linux")]
+use crate::external::guard;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -28,14 +28,23 @@ const MESSAGES_MAX: Duration = Duration::from_millis(500);
 /// The time between two looks at a program that closed its output.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The process groups that run. [`end_all`] ends them.
+/// The children that run: guards, or the leaders of groups. [`end_all`] ends them.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Ends every program at once, for the end of this process.
 pub fn end_all() {
-    for group in &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
-        let _ = killpg(Pid::from_raw(*group), Signal::SIGKILL);
+    for child in &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
+        end(*child);
     }
+}
+
+/// Ends the program of a child, and what it has started.
+fn end(child: i32) {
+    let child = Pid::from_raw(child);
+    #[cfg(target_os = "linux")]
+    guard::end(child);
+    #[cfg(not(target_os = "linux"))]
+    let _ = nix::sys::signal::killpg(child, nix::sys::signal::Signal::SIGKILL);
 }
 
 /// A program and its pipes. Dropping it closes its input, waits shortly, and then ends it.
@@ -58,8 +67,12 @@ impl Process {
         let start = |error: std::io::Error| Cause::Start { program: words[0].clone(), error: error.to_string() };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: a time limit ends what a script has started, too.
-        let mut child = command.process_group(0).spawn().map_err(start)?;
+        // A time limit ends what a script has started, too: what is in its group, or on Linux all of it.
+        #[cfg(target_os = "linux")]
+        guard::with_guard(&mut command);
+        #[cfg(not(target_os = "linux"))]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(start)?;
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).insert(child.id() as i32);
         let (input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let messages = Arc::default();
@@ -136,7 +149,7 @@ impl Process {
     }
 
     /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
-    pub fn end(self) -> Vec<String> {
+    pub fn end(mut self) -> Vec<String> {
         self.kill();
         // The pipe ends with its writers.
         let deadline = Instant::now() + MESSAGES_MAX;
@@ -146,9 +159,12 @@ impl Process {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Ends the program's group. Also after the end of the program itself: what it has started may remain.
-    fn kill(&self) {
-        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
+    /// Ends the program and what it has started. Also after the end of the program itself: what it has started may remain.
+    fn kill(&mut self) {
+        // The number of a guard that has ended may be that of another process.
+        if cfg!(not(target_os = "linux")) || matches!(self.child.try_wait(), Ok(None)) {
+            end(self.child.id() as i32);
+        }
     }
 
     /// The program closed a pipe.

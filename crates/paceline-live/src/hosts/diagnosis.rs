@@ -1,6 +1,8 @@
 //! The diagnosis of a session: the first rule that applies, with its evidence.
 
 use crate::hosts::drift::Drift;
+use crate::hosts::host_facts::HostFacts;
+use crate::hosts::path_log::LostLarge;
 use serde::Serialize;
 
 /// Share of lost packets above which loss limits: the loss-based controller of draft-ietf-rmcat-gcc-02, section 6, increases its rate
@@ -16,6 +18,12 @@ const VARIATION_LIMIT_MS: f64 = 150.0;
 /// Lateness of timers (99th percentile) above which the sender is too slow, ms: packets of a frame are some milliseconds apart.
 const LATE_LIMIT_MS: f64 = 5.0;
 
+/// Share of refused packets, and of time in which the sender did not run, above which the host limits: as for timers.
+const HOST_LIMIT: f64 = 0.01;
+
+/// Share of time in freezes of the video above which a session is not steady: below it is one freeze of half a second in 25 s.
+const FROZEN_LIMIT: f64 = 0.02;
+
 /// What limited a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -24,7 +32,9 @@ pub enum Diagnosis {
     NothingArrived,
     /// The peer reported packets, then none for ten seconds.
     FeedbackLost,
-    /// The sending host did not keep up.
+    /// The network of the sending host refused packets: they exceed its MTU, it was down, or a firewall forbids them.
+    LocalNetwork,
+    /// The sending host did not keep up, or did not run.
     SenderTooSlow,
     /// Loss is above 2 %.
     LossLimited,
@@ -32,6 +42,8 @@ pub enum Diagnosis {
     ClockDriftSeen,
     /// The target stayed below the highest rate although loss was low, or delay varied by more than 150 ms.
     DelayLimited,
+    /// None of these, but the video was frozen for more than 2 % of the time.
+    VideoFrozen,
     /// None of the others.
     Steady,
 }
@@ -53,15 +65,31 @@ pub struct Evidence {
     pub drift: Option<Drift>,
     /// 99th percentile of the lateness of timers, ms.
     pub late_p99_ms: f64,
-    /// Packets that the system did not accept.
-    pub send_failures: u64,
+    /// Time from the start to the last media, s, and the packets of this time.
+    pub lasted_s: f64,
+    pub sent_packets: u64,
+    /// What happened to this host.
+    pub host: HostFacts,
+    /// Packets that were lost because of their size; `None` if there are none.
+    pub lost_large: Option<LostLarge>,
+    /// Share of time in which the video was frozen; `None` if it is not known.
+    pub frozen_ratio: Option<f64>,
     /// Goodput of the TCP flow beside the media, bit/s; `None` without one, or if it is not known.
     pub tcp_bps: Option<f64>,
 }
 
 /// Returns the diagnosis and its evidence as a sentence.
 pub fn diagnose(evidence: &Evidence) -> (Diagnosis, String) {
-    let (diagnosis, mut why) = diagnose_media(evidence);
+    // What limits on this host comes first: the path is not its cause.
+    let of_host = diagnose_host(evidence);
+    let is_of_host = of_host.is_some();
+    let (diagnosis, mut why) = of_host.unwrap_or_else(|| diagnose_media(evidence));
+    let frozen = evidence.frozen_ratio.filter(|frozen| *frozen > FROZEN_LIMIT && diagnosis != Diagnosis::VideoFrozen);
+    let frozen = frozen.map(|frozen| format!("the video was frozen for {:.1} % of the time", frozen * 100.0));
+    let facts = evidence.host.describe().into_iter().filter(|_| !is_of_host);
+    for fact in frozen.into_iter().chain(facts) {
+        why += &format!("; {fact}");
+    }
     if let Some(drift) = &evidence.drift {
         why += &format!("; {}", describe(drift));
     }
@@ -73,21 +101,24 @@ pub fn diagnose(evidence: &Evidence) -> (Diagnosis, String) {
 
 fn diagnose_media(evidence: &Evidence) -> (Diagnosis, String) {
     let Evidence { received_packets, silent, loss_ratio, target_share, variation_p95_ms, .. } = *evidence;
-    let Evidence { late_p99_ms, send_failures, drift, .. } = *evidence;
+    let Evidence { late_p99_ms, drift, frozen_ratio, .. } = *evidence;
     let (loss, target) = (loss_ratio * 100.0, target_share * 100.0);
     let explains = |drift: Drift| variation_p95_ms - drift.change_ms.abs() <= VARIATION_LIMIT_MS;
     let may_be_drift = target_share >= TARGET_LIMIT && drift.is_some_and(explains);
     match () {
         () if received_packets == 0 => (Diagnosis::NothingArrived, "no packet was reported as received".to_owned()),
         () if silent => (Diagnosis::FeedbackLost, "no feedback arrived for 10 s".to_owned()),
-        () if send_failures > 0 => {
-            (Diagnosis::SenderTooSlow, format!("this system did not accept {send_failures} packets"))
-        }
         () if late_p99_ms > LATE_LIMIT_MS => {
             (Diagnosis::SenderTooSlow, format!("1 % of timers fired {late_p99_ms:.1} ms late or later (limit 5 ms)"))
         }
         () if loss_ratio > LOSS_LIMIT => {
-            (Diagnosis::LossLimited, format!("{loss:.1} % of packets were lost (limit 2 %)"))
+            let lost = format!("{loss:.1} % of packets were lost (limit 2 %)");
+            let cause = evidence.lost_large.map(|LostLarge { above_bytes, packets }| {
+                format!(
+                    ": none of {packets} packets above {above_bytes} B arrived, as if the path or the receiver had an MTU below 1280 B"
+                )
+            });
+            (Diagnosis::LossLimited, lost + &cause.unwrap_or_default())
         }
         () if variation_p95_ms > VARIATION_LIMIT_MS => (
             if may_be_drift { Diagnosis::ClockDriftSeen } else { Diagnosis::DelayLimited },
@@ -100,6 +131,14 @@ fn diagnose_media(evidence: &Evidence) -> (Diagnosis, String) {
                  {variation_p95_ms:.1} ms at p95"
             ),
         ),
+        () if frozen_ratio.is_some_and(|frozen| frozen > FROZEN_LIMIT) => (
+            Diagnosis::VideoFrozen,
+            format!(
+                "the video was frozen for {:.1} % of the time (limit 2 %), although loss was {loss:.1} % and delay varied by \
+                 {variation_p95_ms:.1} ms at p95: a host did not send or show its frames in time",
+                frozen_ratio.unwrap_or_default() * 100.0
+            ),
+        ),
         () => (
             Diagnosis::Steady,
             format!(
@@ -108,6 +147,20 @@ fn diagnose_media(evidence: &Evidence) -> (Diagnosis, String) {
             ),
         ),
     }
+}
+
+/// Returns the diagnosis if the sending host refused packets, or did not run, above its limit.
+fn diagnose_host(evidence: &Evidence) -> Option<(Diagnosis, String)> {
+    let Evidence { host, sent_packets, lasted_s, .. } = evidence;
+    let exceeds = |count: u64| count as f64 / (*sent_packets).max(1) as f64 > HOST_LIMIT;
+    let refused = host.refused;
+    let diagnosis = match () {
+        () if exceeds(refused.too_large + refused.unreachable + refused.forbidden) => Diagnosis::LocalNetwork,
+        () if exceeds(refused.buffers_full + refused.other) => Diagnosis::SenderTooSlow,
+        () if host.absent_s() > HOST_LIMIT * lasted_s => Diagnosis::SenderTooSlow,
+        () => return None,
+    };
+    Some((diagnosis, host.describe().join("; ")))
 }
 
 fn describe(drift: &Drift) -> String {
@@ -124,10 +177,12 @@ impl Diagnosis {
         match self {
             Self::NothingArrived => "nothing arrived",
             Self::FeedbackLost => "feedback lost",
+            Self::LocalNetwork => "local network",
             Self::SenderTooSlow => "sender too slow",
             Self::LossLimited => "loss-limited",
             Self::ClockDriftSeen => "clock drift seen",
             Self::DelayLimited => "delay-limited",
+            Self::VideoFrozen => "video frozen",
             Self::Steady => "steady",
         }
     }
@@ -136,6 +191,13 @@ impl Diagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::host_facts::Refused;
+
+    fn host(refuse: impl Fn(&mut Refused)) -> HostFacts {
+        let mut refused = Refused::default();
+        refuse(&mut refused);
+        HostFacts { refused, ..HostFacts::default() }
+    }
 
     #[test]
     fn each_rule_applies_above_its_limit_and_not_at_it() {
@@ -147,7 +209,16 @@ mod tests {
             variation_p95_ms: VARIATION_LIMIT_MS,
             drift: None,
             late_p99_ms: LATE_LIMIT_MS,
-            send_failures: 0,
+            lasted_s: 12.0,
+            sent_packets: 1000,
+            host: HostFacts {
+                stalls: 1,
+                stalled_s: 0.12,
+                longest_stall_s: 0.12,
+                ..host(|refused| refused.too_large = 10)
+            },
+            lost_large: None,
+            frozen_ratio: Some(FROZEN_LIMIT),
             tcp_bps: None,
         };
         assert_eq!(diagnose(&good).0, Diagnosis::Steady, "every value is at its limit");
@@ -178,7 +249,55 @@ mod tests {
             // A TCP flow does not change the verdict.
             (Evidence { tcp_bps: Some(1.5e6), ..good }, Diagnosis::Steady, "1.50 Mbit/s"),
             (Evidence { tcp_bps: Some(1.5e6), loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "1.50 Mbit/s"),
-            (Evidence { send_failures: 1, ..good }, Diagnosis::SenderTooSlow, "1 packets"),
+            (Evidence { frozen_ratio: Some(0.3341), ..good }, Diagnosis::VideoFrozen, "33.4 % of the time"),
+            (
+                Evidence { frozen_ratio: Some(0.3341), target_share: 0.5, ..good },
+                Diagnosis::DelayLimited,
+                "frozen for 33.4 %",
+            ),
+            (
+                Evidence { loss_ratio: 0.021, lost_large: Some(LostLarge { above_bytes: 972, packets: 20 }), ..good },
+                Diagnosis::LossLimited,
+                "none of 20 packets above 972 B",
+            ),
+            // This host, whatever else is seen.
+            (
+                Evidence { host: HostFacts { stalled_s: 4.0, ..good.host }, frozen_ratio: Some(0.3341), ..good },
+                Diagnosis::SenderTooSlow,
+                "did not run for 4.0 s",
+            ),
+            (
+                Evidence { host: HostFacts { suspended_s: 30.0, ..good.host }, silent: true, ..good },
+                Diagnosis::SenderTooSlow,
+                "suspended for 30.0 s",
+            ),
+            (
+                Evidence { host: HostFacts { mtu: Some(1000), ..host(|refused| refused.too_large = 11) }, ..good },
+                Diagnosis::LocalNetwork,
+                "1000 B",
+            ),
+            (
+                Evidence { host: host(|refused| refused.unreachable = 300), loss_ratio: 0.3, ..good },
+                Diagnosis::LocalNetwork,
+                "no network for 300 packets",
+            ),
+            (
+                Evidence { host: host(|refused| refused.forbidden = 1000), received_packets: 0, ..good },
+                Diagnosis::LocalNetwork,
+                "firewall",
+            ),
+            (
+                Evidence { host: host(|refused| refused.buffers_full = 11), ..good },
+                Diagnosis::SenderTooSlow,
+                "full for 11",
+            ),
+            // It does not limit, but it is named.
+            (
+                Evidence { host: HostFacts { clock_steps: 1, last_clock_step_s: -3.0, ..good.host }, ..good },
+                Diagnosis::Steady,
+                "by -3.0 s",
+            ),
+            (Evidence { received_packets: 0, ..good }, Diagnosis::NothingArrived, "refused 10 packets"),
             // A sender that is too slow says nothing about the path.
             (Evidence { late_p99_ms: 5.1, loss_ratio: 0.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),
         ] {

@@ -1,6 +1,7 @@
 //! One end of a session that runs: its flows, and the way to the other end.
 
 use crate::hosts::flow_number::Ssrcs;
+use crate::hosts::host_facts::Refused;
 use crate::hosts::message::{self, Message, SessionId};
 use crate::hosts::receive_side::ReceiveSide;
 use crate::hosts::seal::Keys;
@@ -11,6 +12,7 @@ use crate::testbed::socket::Socket;
 use paceline_netsim::ControllerFailure;
 use paceline_units::{Ecn, Time, TimeDelta};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 
@@ -31,17 +33,23 @@ pub(crate) struct Link<'a> {
     pub(crate) id: SessionId,
     /// Those of a sealed session.
     pub(crate) keys: Option<Keys>,
+    /// Datagrams that the system did not accept.
+    pub(crate) refused: Cell<Refused>,
 }
 
 impl Link<'_> {
-    /// Sends a datagram. Returns whether the system accepted it.
-    pub(crate) fn transmit(&self, bytes: &[u8], ecn: Ecn) -> bool {
+    /// Sends a datagram, and counts it if the system does not accept it.
+    pub(crate) fn transmit(&self, bytes: &[u8], ecn: Ecn) {
         let sent = match &self.keys {
             None => self.socket.try_send(self.peer, bytes, ecn),
             Some(keys) => self.socket.try_send(self.peer, &keys.seal.seal(bytes), ecn),
         };
         // An ICMP message on an earlier packet is no failure of this one.
-        sent.is_ok() || sent.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        if let Some(error) = sent.err().filter(|error| error.kind() != io::ErrorKind::ConnectionRefused) {
+            let mut refused = self.refused.get();
+            refused.add(&error);
+            self.refused.set(refused);
+        }
     }
 
     /// Sends a message.

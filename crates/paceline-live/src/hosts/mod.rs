@@ -7,11 +7,14 @@
 
 mod arrivals;
 pub mod caller;
+#[cfg(target_os = "linux")]
 mod diagnosis;
 mod drift;
 #[cfg(target_os = "linux")]
 mod endpoint;
 pub mod flow_number;
+#[cfg(target_os = "linux")]
+mod host_facts;
 pub mod listener;
 pub mod message;
 mod path_log;

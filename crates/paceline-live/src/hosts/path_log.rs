@@ -11,6 +11,7 @@ use crate::hosts::statistics::Sample;
 use crate::hosts::window::Window;
 use paceline_netsim::records::{DropReason, EventRecord, PacketClass, PacketRecord};
 use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A packet is lost if one that was sent this much later has arrived.
@@ -25,6 +26,19 @@ const PENDING_MAX: usize = 1 << 18;
 /// Maximum number of events that wait for the fate of earlier packets: each of these packets has three, and decisions have as many
 /// again. If there are more, the earliest packets without fate count as lost.
 const EVENTS_MAX: usize = 4 * PENDING_MAX;
+
+/// Number of lost packets above the size of all that arrived from which on their size is the cause: at random, 20 in a row are lost with a
+/// probability of one in a million if as many as half of the packets are.
+const LOST_LARGE_MIN: u64 = 20;
+
+/// Lost packets that were larger than every packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LostLarge {
+    /// Size of the largest packet that arrived, bytes, IP and UDP headers included.
+    pub above_bytes: u64,
+    /// Number of lost packets above it.
+    pub packets: u64,
+}
 
 /// A packet without fate.
 #[derive(Clone, Copy)]
@@ -86,6 +100,9 @@ pub struct PathLog {
     event_number: u64,
     /// Time of the latest event that was returned.
     returned: Time,
+    /// Size of the largest packet that arrived, and the number of lost packets of each larger size.
+    largest: DataSize,
+    lost_larger: BTreeMap<DataSize, u64>,
     /// Reported packets that were never sent, whose fate was known, or that cannot have arrived then.
     pub unknown: u64,
     /// Mean delay above the smallest one, in the last report.
@@ -229,6 +246,10 @@ impl PathLog {
         flow.received.marked += u64::from(arrival.ecn == Ecn::Ce);
         flow.up_to_latest = flow.up_to_latest.max(sent.number_in_flow);
         flow.differences.push(difference);
+        if sent.record.size > self.largest {
+            self.largest = sent.record.size;
+            self.lost_larger.retain(|size, _| *size > sent.record.size);
+        }
         let waited = difference - smallest;
         let origin = *self.origin.get_or_insert(difference);
         // Zero if the path had a queue during the handshake that is longer than the rest of its round trip.
@@ -250,6 +271,9 @@ impl PathLog {
         if self.numbers.get(&key) == Some(&number) {
             self.numbers.remove(&key);
         }
+        if record.size > self.largest {
+            *self.lost_larger.entry(record.size).or_default() += 1;
+        }
         // Where the path lost it is not known.
         self.insert(EventRecord::Dropped { at, hop: 0, packet: record, reason: DropReason::Loss, left: Some(at) });
     }
@@ -268,6 +292,13 @@ impl PathLog {
         let open: Vec<u64> = self.pending.iter().filter(|(_, sent)| sent.at <= late).map(|(n, _)| *n).collect();
         open.into_iter().for_each(|number| self.lose(number));
         std::mem::take(&mut self.events).into_values().collect()
+    }
+
+    /// Returns the packets that were lost because of their size, as it seems; `None` if there are none.
+    pub fn lost_large(&self) -> Option<LostLarge> {
+        let packets = self.lost_larger.values().sum();
+        let above_bytes = self.largest.as_bytes();
+        (above_bytes > 0 && packets >= LOST_LARGE_MIN).then_some(LostLarge { above_bytes, packets })
     }
 
     /// Returns the delays above the smallest one.
@@ -293,6 +324,28 @@ impl PathLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loss_of_all_large_packets_is_seen_and_other_loss_is_not() {
+        // The size of each packet, and which sizes arrive.
+        let lost_large = |arrives: &dyn Fn(u16, u64) -> bool| {
+            let mut log = PathLog::new(TimeDelta::from_millis(40), 1);
+            for n in 0..200 {
+                let (at, size) = (Time::from_millis(i64::from(n) * 10), 600 + 300 * u64::from(n % 3));
+                log.handle_sent(at, key(n), FlowId(0), PacketClass::Media, DataSize::from_bytes(size));
+                if arrives(n, size) {
+                    log.handle_report(&report(u32::from(n), vec![arrival(n, at, 20)]));
+                }
+            }
+            log.finish();
+            log.lost_large()
+        };
+        assert_eq!(lost_large(&|_, size| size <= 1000), Some(LostLarge { above_bytes: 900, packets: 66 }));
+        assert_eq!(lost_large(&|n, size| size <= 1000 || n == 149), None, "one of them arrived");
+        assert_eq!(lost_large(&|n, _| n % 2 == 0), None, "random loss");
+        assert_eq!(lost_large(&|n, _| n < 50), None, "the path broke");
+        assert_eq!(lost_large(&|_, _| false), None, "nothing arrived");
+    }
 
     const OFFSET: TimeDelta = TimeDelta::from_secs(-1000);
 

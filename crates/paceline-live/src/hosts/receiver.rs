@@ -18,6 +18,7 @@ use paceline_netsim::ControllerFailure;
 use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::EventRecord;
 use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,7 +238,7 @@ impl<'a> Server<'a> {
         let (socket, flows) = (self.receiver.socket, self.receiver.flows(id, &terms)?);
         let open = || self.tcp.open(socket.address()?, from.ip(), self.listener.proofs(id, token));
         let tcp = terms.tcp.then(open).transpose().map_err(|_| Refusal::Tcp)?;
-        let link = Link { socket, peer: from, id, keys: self.listener.keys(id, token) };
+        let link = Link { socket, peer: from, id, keys: self.listener.keys(id, token), refused: Cell::default() };
         let endpoint = Endpoint::new(link, &terms, flows, false, token.age(now));
         Ok(Session { endpoint, terms, tcp, started: now })
     }

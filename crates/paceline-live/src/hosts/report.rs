@@ -1,6 +1,6 @@
 //! The results of a session at either end, as `--json` prints them.
 
-use crate::hosts::diagnosis::{Diagnosis, Evidence};
+use crate::hosts::diagnosis::{Diagnosis, Evidence, diagnose};
 use crate::hosts::message::Totals;
 use crate::hosts::summary::Summary;
 use crate::hosts::tcp_receiver::TcpTotals;
@@ -64,6 +64,14 @@ pub struct SendReport {
     /// Lateness of timers.
     #[serde(skip)]
     pub lateness: Lateness,
+}
+
+impl SendReport {
+    /// Sets the largest share of time for which a video stream was frozen, `None` if it is not known, and judges again.
+    pub fn set_frozen(&mut self, ratio: Option<f64>) {
+        self.evidence.frozen_ratio = ratio;
+        (self.verdict, self.why) = diagnose(&self.evidence);
+    }
 }
 
 /// What the sender of media measured of them. Rates are over the time in which they were active, and arrivals those of which it knows.

@@ -19,8 +19,8 @@ use paceline_netsim::network::FlowEnd;
 use paceline_netsim::records::{Content, EventRecord, PacketClass, PacketRecord, TapPoint, TappedPacket};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Rate, Time, TimeDelta};
 
-/// Sends a datagram; returns whether the system accepted it.
-pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) -> bool + 'a;
+/// Sends a datagram.
+pub type Transmit<'a> = dyn FnMut(&[u8], Ecn) + 'a;
 
 /// A flow and what its sender measured.
 struct SendFlow {
@@ -55,8 +55,6 @@ pub struct SendSide {
     pub rtt: Sample,
     /// The smallest of them in each interval.
     round_trips: Minima,
-    /// Packets that the system did not accept.
-    pub send_failures: u64,
     /// Malformed datagrams.
     pub malformed: u64,
     /// Packets that were sent, and RTCP that was received, since they were taken; `None` if taps are not enabled.
@@ -127,7 +125,6 @@ impl SendSide {
             lateness: lateness::empty(),
             rtt: Sample::default(),
             round_trips: Minima::default(),
-            send_failures: 0,
             malformed: 0,
             taps: None,
             failure: None,
@@ -260,8 +257,7 @@ impl SendSide {
             if let Some(key) = key {
                 self.log.handle_sent(now, key, FlowId(index as u16), packet_class(&kind), datagram.size());
             }
-            let is_accepted = media_endpoint::with_bytes(&datagram, |bytes| transmit(bytes, datagram.ecn));
-            self.send_failures += u64::from(!is_accepted);
+            media_endpoint::with_bytes(&datagram, |bytes| transmit(bytes, datagram.ecn));
             self.tap(now, index, packet_class(&kind), &datagram);
         }
         let flow = &mut self.flows[index];
@@ -378,11 +374,11 @@ mod tests {
             for datagram in answers.drain(..) {
                 match message::read(&datagram) {
                     Ok((ID, Message::Arrivals(body))) => side.handle_report(now, body),
-                    _ => side.handle_rtcp(now, &datagram, Ecn::NotEct, &mut |_, _| true),
+                    _ => side.handle_rtcp(now, &datagram, Ecn::NotEct, &mut |_, _| ()),
                 }
             }
-            side.handle_timeout(now, &mut |bytes, _| (media.push((now, bytes.to_vec())), true).1);
-            let answer = &mut |bytes: &[u8], _| (answers.push(bytes.to_vec()), true).1;
+            side.handle_timeout(now, &mut |bytes, _| media.push((now, bytes.to_vec())));
+            let answer = &mut |bytes: &[u8], _| answers.push(bytes.to_vec());
             let arrived = media.iter().take_while(|(sent, _)| *sent + delay <= now).count();
             for (_, packet) in media.drain(..arrived) {
                 assert!(receiver.handle_packet(there, there, &packet, Ecn::NotEct, answer));
@@ -482,7 +478,7 @@ mod tests {
             SendSide::new(testing::ssrcs(ID), vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
         let mut sent = Vec::new();
         while let Some(due) = side.poll_timeout().filter(|due| *due < Time::from_secs(9)) {
-            side.handle_timeout(due, &mut |_, _| (sent.push(due), true).1);
+            side.handle_timeout(due, &mut |_, _| sent.push(due));
         }
         let (first, last) = (sent[0], sent[sent.len() - 1]);
         let from = |from: i64| Time::from_secs(7) + ms(from);
@@ -511,11 +507,11 @@ mod tests {
             let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, "googcc")], 0, now);
             let mut media = Vec::new();
             for ms in 1..100 {
-                side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+                side.handle_timeout(Time::from_millis(ms), &mut |bytes, _| media.push(bytes.to_vec()));
             }
             assert!(!media.is_empty());
             for packet in &media {
-                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_, _| true), is_ours);
+                assert_eq!(receiver.handle_packet(now, now, packet, Ecn::NotEct, &mut |_, _| ()), is_ours);
             }
             assert_eq!((receiver.totals().packets > 0, receiver.heard), (is_ours, now));
             let (later, before) = (now + TimeDelta::from_secs(1), now - TimeDelta::from_secs(1));
@@ -524,12 +520,12 @@ mod tests {
                 let [last, ..] = &media[..] else { panic!("there is one") };
                 let mut next = last.clone();
                 next[3] ^= if at == later { 0x40 } else { 0x80 };
-                receiver.handle_packet(later, at, &next, Ecn::NotEct, &mut |_, _| true);
+                receiver.handle_packet(later, at, &next, Ecn::NotEct, &mut |_, _| ());
                 assert_eq!(receiver.heard, if is_ours { later } else { now });
             }
             let ssrc = testing::ssrcs(id).of(0).receiver;
             let report = [vec![0x80, 201, 0, 1], ssrc.to_be_bytes().to_vec()].concat();
-            side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| true);
+            side.handle_rtcp(now, &report, Ecn::NotEct, &mut |_, _| ());
             assert_eq!(side.malformed == 0, is_ours);
         }
     }

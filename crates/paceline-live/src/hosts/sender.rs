@@ -3,6 +3,7 @@
 use crate::hosts::caller::{Caller, Status};
 use crate::hosts::diagnosis::{Evidence, diagnose};
 use crate::hosts::endpoint::{Endpoint, Link, is_silent};
+use crate::hosts::host_facts::{HostFacts, HostWatch, Route};
 use crate::hosts::message::{self, Message, SessionId, Totals};
 use crate::hosts::report::{BackReport, End, Measured, Received, SendReport, TcpReport, rate};
 use crate::hosts::seal::Secret;
@@ -10,7 +11,7 @@ use crate::hosts::session_flow::Flows;
 use crate::hosts::summary::Closing;
 use crate::hosts::tcp_sender::TcpSender;
 use crate::hosts::terms::Terms;
-use crate::testbed::clock::Monotonic;
+use crate::testbed::clock::{ClockReadings, Monotonic};
 use crate::testbed::lateness;
 use crate::testbed::socket::{ReceiveBuffers, Socket};
 use crate::testbed::timing::{Role, Timing, enter_realtime};
@@ -18,6 +19,7 @@ use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_netsim::world::WorldError;
 use paceline_units::{Ecn, FlowId, Rate, Time, TimeDelta};
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -96,7 +98,7 @@ impl Sender<'_> {
         let rtt = caller.rtt();
         let tcp = caller.tcp().filter(|_| self.terms.tcp);
         let Peer { socket, address, .. } = self.peer;
-        let link = Link { socket, peer: *address, id: self.id, keys: caller.into_keys() };
+        let link = Link { socket, peer: *address, id: self.id, keys: caller.into_keys(), refused: Cell::default() };
         let tcp = tcp.map(|(port, proofs)| TcpSender::start(SocketAddr::new(address.ip(), port), self.id, proofs));
         let tcp = tcp.transpose().map_err(socket_failed)?;
         enter_realtime(Role::Endpoint);
@@ -104,6 +106,7 @@ impl Sender<'_> {
         let endpoint = Endpoint::new(link, self.terms, flows, true, rtt.unwrap_or(TimeDelta::ZERO));
         let mut session =
             Session { sender: self, endpoint, goodbye: None, closing: None, peer_left: false, strangers: 0 };
+        let mut host = HostWatch::new(clock.now(), ClockReadings::now(), Route::to(*address));
         if let Some(rtt) = rtt {
             session.endpoint.send.log.push(EventRecord::RoundTrip { at: Time::ZERO, flow: FlowId(0), rtt });
         }
@@ -111,8 +114,10 @@ impl Sender<'_> {
             session.endpoint.send.enable_taps();
         }
         early.iter().for_each(|(bytes, ecn)| session.handle_datagram(clock.now(), *address, bytes, *ecn, true));
-        let end = session.send_media(&clock, &mut buffers, observer, progress).map_err(socket_failed)?;
+        let end = session.send_media(&clock, &mut buffers, &mut host, observer, progress).map_err(socket_failed)?;
         let lasted = (clock.now() - Time::ZERO).min(self.terms.duration());
+        host.check(ClockReadings::now(), Route::to(*address));
+        let host = host.facts(session.endpoint.link.refused.get());
         // The bye must not wait for a connection attempt.
         tcp.iter().for_each(TcpSender::stop);
         session.leave(&clock, &mut buffers, end).map_err(socket_failed)?;
@@ -124,7 +129,7 @@ impl Sender<'_> {
         session.endpoint.send.log.finish().iter().for_each(|event| observer.on_event(event));
         match session.endpoint.take_failure() {
             Some(failure) => Err(failure.in_run(self.plan, self.terms.seed)),
-            None => Ok(session.report(end, lasted, tcp)),
+            None => Ok(session.report(end, lasted, tcp, host)),
         }
     }
 
@@ -198,15 +203,20 @@ impl Session<'_> {
         &mut self,
         clock: &Monotonic,
         buffers: &mut ReceiveBuffers,
+        host: &mut HostWatch,
         observer: &mut dyn EventObserver,
         progress: &mut dyn FnMut(&Progress),
     ) -> io::Result<End> {
         let stop = Time::ZERO + self.sender.terms.duration();
         let (mut next_progress, mut bytes_before) = (Time::ZERO + PROGRESS, 0);
         let peer = self.sender.peer;
+        let mut due = clock.now();
         loop {
             self.receive(clock, buffers, true)?;
             let now = self.endpoint.send.advance(clock.now());
+            if host.handle_wake(now, due) {
+                host.check(ClockReadings::now(), Route::to(peer.address));
+            }
             self.endpoint.handle_timeout(now);
             let side = &mut self.endpoint.send;
             side.take_taps().iter().for_each(|tapped| observer.on_tap(&tapped.packet()));
@@ -235,7 +245,7 @@ impl Session<'_> {
                 () if is_silent => return Ok(End::Silence),
                 () => {}
             }
-            let due = self.endpoint.poll_timeout().map_or(stop, |due| due.min(stop)).min(now + POLL_INTERVAL);
+            due = self.endpoint.poll_timeout().map_or(stop, |due| due.min(stop)).min(now + POLL_INTERVAL);
             peer.timing.wait(&[peer.socket.fd()], due - clock.now());
         }
     }
@@ -295,7 +305,7 @@ impl Session<'_> {
         }
     }
 
-    fn report(mut self, end: End, lasted: TimeDelta, tcp: Option<TcpReport>) -> SendReport {
+    fn report(mut self, end: End, lasted: TimeDelta, tcp: Option<TcpReport>, host: HostFacts) -> SendReport {
         let (side, receive) = (&mut self.endpoint.send, &self.endpoint.receive);
         let confirmed = self.goodbye.is_some();
         let mut summary = side.summary(Time::ZERO + lasted);
@@ -313,7 +323,11 @@ impl Session<'_> {
             variation_p95_ms: measured.delay_variation_ms.p95.unwrap_or(0.0),
             drift: side.drift(),
             late_p99_ms: lateness::percentiles(&side.lateness).p99 / 1e3,
-            send_failures: side.send_failures,
+            lasted_s: lasted.as_secs_f64(),
+            sent_packets: measured.sent_packets,
+            host,
+            lost_large: side.log.lost_large(),
+            frozen_ratio: None,
             tcp_bps: tcp.as_ref().and_then(|tcp| tcp.received_bps),
         };
         let (verdict, why) = diagnose(&evidence);

@@ -88,10 +88,8 @@ impl World for TwoHosts {
 fn host_stats(monitor: &HostMonitor, report: &SendReport) -> HostStats {
     let (idle, others) = monitor.shares();
     let wake_us = lateness::percentiles(&report.lateness);
-    let disturbed = match report.evidence.send_failures {
-        0 => lateness::disturbance(&wake_us),
-        failures => Some(format!("the system did not accept {failures} packets")),
-    };
+    let facts = report.evidence.host.describe();
+    let disturbed = if facts.is_empty() { lateness::disturbance(&wake_us) } else { Some(facts.join("; ")) };
     HostStats { idle, others, late_us: Percentiles::default(), wake_us, disturbed, attempts: 1 }
 }
 

@@ -50,6 +50,32 @@ impl Monotonic {
     }
 }
 
+/// Readings of three clocks at one time, since their origins.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockReadings {
+    /// Time in which the host ran.
+    pub monotonic: TimeDelta,
+    /// Time since it started, suspension included.
+    pub boot: TimeDelta,
+    /// Time since 1970, which may step.
+    pub wall: TimeDelta,
+}
+
+impl ClockReadings {
+    /// Reads the clocks.
+    pub fn now() -> Self {
+        const CLOSE: i64 = 1_000_000;
+        let read = || {
+            let clocks = [ClockId::CLOCK_BOOTTIME, ClockId::CLOCK_MONOTONIC, ClockId::CLOCK_REALTIME].map(reading);
+            (reading(ClockId::CLOCK_BOOTTIME) - clocks[0], clocks.map(TimeDelta::from_nanos))
+        };
+        // Read again if the thread was interrupted between the readings.
+        let best = (0..3).map(|_| read()).find(|(apart, _)| *apart < CLOSE).unwrap_or_else(read);
+        let (_, [boot, monotonic, wall]) = best;
+        Self { monotonic, boot, wall }
+    }
+}
+
 #[inline]
 fn reading(clock: ClockId) -> i64 {
     let t = clock_gettime(clock).expect("Linux has both clocks");

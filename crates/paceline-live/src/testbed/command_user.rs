@@ -3,7 +3,18 @@
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, setgid, setgroups, setuid};
 use std::ffi::{CString, OsString};
-use std::io;
+use std::{fs, io};
+
+/// Returns whether this process is root of the host. Root of most containers is; root of a user namespace is not, because it has the
+/// rights of the user who made the namespace.
+pub fn is_host_root() -> bool {
+    geteuid().is_root() && fs::read_to_string("/proc/self/uid_map").map_or(true, |map| is_identity(&map))
+}
+
+/// Returns whether a map of user ids has each id as itself.
+fn is_identity(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
 
 /// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,5 +98,18 @@ impl From<User> for CommandUser {
             ("LOGNAME", user.name.clone().into()),
         ];
         Self { uid: user.uid, gid: user.gid, name: user.name, variables }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_of_a_user_namespace_is_not_that_of_the_host() {
+        assert!(is_identity("         0          0 4294967295\n"));
+        for map in ["         0       1000          1\n", "0 100000 65536\n", "0 0 1\n1 1 4294967294\n", ""] {
+            assert!(!is_identity(map), "{map:?}");
+        }
     }
 }

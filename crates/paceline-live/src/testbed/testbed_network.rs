@@ -3,7 +3,7 @@
 
 use crate::testbed::classify::port_of;
 use crate::testbed::clock::Monotonic;
-use crate::testbed::device::Device;
+use crate::testbed::device::{Device, MTU};
 use crate::testbed::error::{Unavailable, broken};
 use crate::testbed::event_merge::{EventSender, merge};
 use crate::testbed::host_monitor::HostMonitor;
@@ -21,7 +21,7 @@ use paceline_netsim::plan::{Direction, FlowKind, FlowPlan, Plan};
 use paceline_netsim::records::{EventObserver, HostStats};
 use paceline_netsim::sim;
 use paceline_netsim::world::{Outcome, WorldError};
-use paceline_units::{FlowId, RandomStreams, Time, TimeDelta};
+use paceline_units::{DataSize, FlowId, RandomStreams, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -265,6 +265,14 @@ fn only_simulated(plan: &Plan) -> Option<WorldError> {
     }
     if let Some(flow) = plan.flow_over_tcp() {
         return Some(unavailable(flow, "carries its media over TCP", "leave `transport` out"));
+    }
+    let mtu = DataSize::from_bytes(MTU.into());
+    if let Some(flow) = plan.flows.iter().find(|flow| flow.largest_packet() > mtu) {
+        return Some(unavailable(
+            flow,
+            &format!("has packets above the {MTU} bytes of a device"),
+            "choose smaller ones",
+        ));
     }
     let bursts =
         |flow: &&FlowPlan| matches!(&flow.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::Bursts { .. }));

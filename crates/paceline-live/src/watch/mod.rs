@@ -18,6 +18,6 @@ mod server;
 mod ui_commands;
 
 pub use live_series::LiveObserver;
-pub use request::{AccessControl, HttpError, Resource};
+pub use request::{AccessControl, Resource};
 pub use server::{WatchServer, WatchedRun};
 pub use ui_commands::parse as parse_command;

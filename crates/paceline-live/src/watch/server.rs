@@ -1,9 +1,10 @@
 //! The HTTP server on loopback: one page and its web sockets. One thread accepts connections, and each connection has its own
 //! thread. The server never delays the run: a slow page misses points, and a blocked socket is closed.
 
+use crate::http::{Server, Slot, respond};
 use crate::watch::live_series::{LiveObserver, SharedSeries};
 use crate::watch::page;
-use crate::watch::request::{AccessControl, BUSY, HttpError, Resource, read_head};
+use crate::watch::request::{AccessControl, BUSY, Resource};
 use crate::watch::ui_commands::{self, RANGES};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::network::FlowEnd;
@@ -12,7 +13,7 @@ use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::records::{RunDescription, RunHeader};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -24,14 +25,8 @@ use tungstenite::{Message, WebSocket};
 /// Largest number of authorised connections.
 const MAX_CONNECTIONS: usize = 16;
 
-/// Largest number of connections with an incomplete request. They do not count as authorised connections.
-const MAX_PENDING: usize = 64;
-
-/// Longest time to receive a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Longest time to write to a socket before it is closed.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest time for pages to show the outcome.
+const OUTCOME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval at which a page receives new points.
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
@@ -74,7 +69,6 @@ struct State {
     link_control: Option<LinkControl>,
     preview_images: PreviewImages,
     connections: AtomicUsize,
-    pending: AtomicUsize,
     /// Set when no more connections are accepted.
     closing: AtomicBool,
     /// The outcome of the run once it has ended.
@@ -107,13 +101,17 @@ impl WatchServer {
             link_control: watched.link_control,
             preview_images: watched.preview_images,
             connections: AtomicUsize::new(0),
-            pending: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             outcome: Mutex::new(None),
         });
         let accepting = {
             let state = state.clone();
-            thread::Builder::new().name("watch".to_owned()).spawn(move || accept(&listener, &state))?
+            let server = Server::new(listener);
+            let accept = move || {
+                let shared = state.clone();
+                server.run(&state.closing, move |stream, slot, head| connection(stream, slot, head, &shared));
+            };
+            thread::Builder::new().name("watch".to_owned()).spawn(accept)?
         };
         Ok(Self { state, accepting: Some(accepting) })
     }
@@ -131,7 +129,7 @@ impl WatchServer {
     /// Shows the outcome of the ended run on all pages and closes their connections.
     pub fn finish(self, outcome: &str) {
         *self.state.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.to_owned());
-        let until = Instant::now() + REQUEST_TIMEOUT;
+        let until = Instant::now() + OUTCOME_TIMEOUT;
         while self.state.connections.load(Ordering::Relaxed) > 0 && Instant::now() < until {
             thread::sleep(POLL_INTERVAL);
         }
@@ -178,69 +176,34 @@ fn hello(watched: &WatchedRun, series: &SharedSeries) -> Value {
     }})
 }
 
-fn accept(listener: &TcpListener, state: &Arc<State>) {
-    for stream in listener.incoming() {
-        if state.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        let Ok(stream) = stream else { continue };
-        let pending = ConnectionCount::new(state.clone(), |state| &state.pending);
-        if pending.number >= MAX_PENDING {
-            continue;
-        }
-        let serve = move || {
-            // An error affects only this connection.
-            let _ = connection(stream, pending);
-        };
-        // If no thread can be started, the connection is closed.
-        let _ = thread::Builder::new().name("watch page".to_owned()).spawn(serve);
-    }
-}
-
-/// Counts a connection until it is dropped.
-struct ConnectionCount {
-    state: Arc<State>,
-    counter: fn(&State) -> &AtomicUsize,
-    /// Connections before this one.
-    number: usize,
-}
-
-impl ConnectionCount {
-    fn new(state: Arc<State>, counter: fn(&State) -> &AtomicUsize) -> Self {
-        let number = counter(&state).fetch_add(1, Ordering::Relaxed);
-        Self { state, counter, number }
-    }
-}
+/// Counts an authorised connection until it is dropped.
+struct ConnectionCount(Arc<State>);
 
 impl Drop for ConnectionCount {
     fn drop(&mut self) {
-        (self.counter)(&self.state).fetch_sub(1, Ordering::Relaxed);
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn connection(mut stream: TcpStream, pending: ConnectionCount) -> io::Result<()> {
-    let state = pending.state.clone();
-    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
-    stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
-    stream.set_nodelay(true)?;
-    let until = Instant::now() + REQUEST_TIMEOUT;
-    let head = read_head(&mut stream, || Instant::now() < until)?;
-    let resource = match state.access.authorize(&head) {
-        Err(error) => return refuse(&mut stream, error),
+fn connection(mut stream: &TcpStream, slot: Slot, head: &[u8], state: &Arc<State>) -> io::Result<()> {
+    let resource = match state.access.authorize(head) {
+        Err(error) => return error.send(stream),
         Ok(resource) => resource,
     };
-    let authorised = ConnectionCount::new(state.clone(), |state| &state.connections);
-    drop(pending);
+    let before = state.connections.fetch_add(1, Ordering::Relaxed);
+    let _authorised = ConnectionCount(state.clone());
+    // Pages have a limit of their own.
+    drop(slot);
     match resource {
-        _ if authorised.number >= MAX_CONNECTIONS => refuse(&mut stream, BUSY),
+        _ if before >= MAX_CONNECTIONS => BUSY.send(stream),
         Resource::Page => {
             let nonce = random_digits()?;
             let policy = format!("Content-Security-Policy: {}\r\n", page::policy(state.access.port, &nonce));
-            respond(&mut stream, "200 OK", "text/html", &policy, &page::html(&nonce))
+            respond(stream, "200 OK", "text/html; charset=utf-8", &policy, &page::html(&nonce))
         }
         Resource::Socket(request) => {
             let Ok(response) = create_response(&request) else {
-                return respond(&mut stream, "400 Bad Request", "text/plain", "", "invalid web socket handshake\n");
+                return respond(stream, "400 Bad Request", "text/plain", "", "invalid web socket handshake\n");
             };
             let mut head = String::from("HTTP/1.1 101 Switching Protocols\r\n");
             for (name, value) in response.headers() {
@@ -251,7 +214,7 @@ fn connection(mut stream: TcpStream, pending: ConnectionCount) -> io::Result<()>
             let config =
                 WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
             let mut socket = WebSocket::from_raw_socket(stream, Role::Server, Some(config));
-            let _ = serve(&mut socket, &state);
+            let _ = serve(&mut socket, state);
             let _ = socket.close(None);
             let _ = socket.flush();
             Ok(())
@@ -259,24 +222,8 @@ fn connection(mut stream: TcpStream, pending: ConnectionCount) -> io::Result<()>
     }
 }
 
-fn refuse(stream: &mut TcpStream, error: HttpError) -> io::Result<()> {
-    respond(stream, &format!("{} {}", error.status, error.reason), "text/plain", "", error.body)
-}
-
-fn respond(stream: &mut TcpStream, status: &str, kind: &str, headers: &str, body: &str) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\
-         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
-         Cross-Origin-Resource-Policy: same-origin\r\n{headers}\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
-    stream.shutdown(Shutdown::Write)
-}
-
 /// Sends new points and images to a page and executes its commands until the run ends or the page closes.
-fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Result<()> {
+fn serve(socket: &mut WebSocket<&TcpStream>, state: &State) -> tungstenite::Result<()> {
     socket.send(Message::text(state.hello.as_str()))?;
     let mut next = 0;
     // Number and send time of the last image of each endpoint.
@@ -321,6 +268,7 @@ fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use crate::watch::live_series::tests::call;
     use paceline::Registry;
     use paceline_netsim::records::LinkUpdate;

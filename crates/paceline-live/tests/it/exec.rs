@@ -63,6 +63,57 @@ fn failure(name: &str, then: &str) -> String {
     }
 }
 
+/// Starts three programs in sessions of their own, one of which starts another and ends, and writes their numbers into the file.
+fn strays(file: &std::path::Path) -> String {
+    let file = file.display();
+    format!(
+        "rm -f {file}\nsetsid sh -c 'echo $$ >> {file}; exec sleep 8641' &\nsetsid sh -c 'echo $$ >> {file}; exec sleep 8642' &\n\
+         setsid sh -c 'setsid sh -c \"echo \\$\\$ >> {file}; exec sleep 8643\" & exit' &\n\
+         until [ $(wc -l < {file} 2>/dev/null || echo 0) = 3 ]; do sleep 0.01; done\n\
+         while read p; do kill -0 $p || exit 9; done < {file}"
+    )
+}
+
+/// Asserts that none of the programs of [`strays`] remains.
+fn assert_three_ended(file: &std::path::Path) {
+    let pids = std::fs::read_to_string(file).unwrap();
+    assert_eq!(pids.lines().count(), 3);
+    pids.lines().for_each(assert_ended);
+}
+
+/// At the end of a run, at an error, and at the end of the program itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_program_has_started_ends_with_it_in_every_session() {
+    for (name, then, fails) in [
+        ("strays-end", format!("{ANSWER}\nwhile read l; do {ANSWER}; done"), None),
+        ("strays-hang", "sleep 8644".to_owned(), Some("gave no answer within 0.5 s")),
+        ("strays-exit", "exit 3".to_owned(), Some("exit status: 3")),
+        ("strays-killed", "kill -9 $$".to_owned(), Some("signal: 9")),
+    ] {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let text = format!("{HELLO}\nread l || exit\n{}\n{ANSWER}\nread l\n{then}\n", strays(&file));
+        let ended = run_for("mmsys16/table1", &script(&format!("{name}.sh"), &text), "20s", 7);
+        match (ended, fails) {
+            (Ok(_), None) => {}
+            (Err(error), Some(cause)) => assert!(error.to_string().contains(cause), "{name}: {error}"),
+            (other, _) => panic!("{name}: {other:?}"),
+        }
+        assert_three_ended(&file);
+    }
+}
+
+#[test]
+fn timeouts_that_hardly_advance_end_with_a_message() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("crawls.py");
+    let text = "import json, sys\nprint('{\"protocol\":1}', flush=True)\nfor line in sys.stdin:\n    now = json.loads(line).get('now_ns', \
+                0)\n    print(json.dumps({'target_bps': 300000, 'timeout_ns': now + 1}), flush=True)\n";
+    std::fs::write(&path, text).unwrap();
+    let error =
+        run_for("mmsys16/table1", &format!("exec:python3 {}", path.display()), "20s", 1).unwrap_err().to_string();
+    assert!(error.contains("more than 1000 timeouts within 10 ms"), "{error}");
+}
+
 #[test]
 fn port_of_gcc_2016_has_its_trace_hash() {
     let own = run_for("mmsys16/table1", "gcc-2016", "200s", 1).unwrap();

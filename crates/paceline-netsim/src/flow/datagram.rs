@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 pub const PACKET_SIZE_DEFAULT: DataSize = paceline::Setup::PACKET_SIZE;
 
 /// The range of [`SenderConfig::packet_size`](crate::flow::SenderConfig::packet_size): from a padding packet, rounded up, to the
-/// payload of a UDP datagram that fits an Ethernet frame of 1500 bytes.
-pub const PACKET_SIZE_RANGE: RangeInclusive<DataSize> = DataSize::from_bytes(300)..=DataSize::from_bytes(1472);
+/// payload of the largest UDP datagram over IPv4, of 65,535 bytes with its headers.
+pub const PACKET_SIZE_RANGE: RangeInclusive<DataSize> = DataSize::from_bytes(300)..=DataSize::from_bytes(65_507);
 
 /// The largest size of the headers before the media in an RTP packet: RTP header with extensions, original sequence
 /// number of a retransmission, and VP8 descriptor.

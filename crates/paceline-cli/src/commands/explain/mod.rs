@@ -6,12 +6,14 @@ mod text;
 mod what_if;
 
 use super::check_controllers;
+use crate::view::View;
 use crate::{external, output, worlds};
 use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
 use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
 use paceline_explain::{ReadError, readers, redact};
-use paceline_lab::report::timeline;
+use paceline_lab::report::{ReportError, timeline};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,17 +45,47 @@ pub struct Arguments {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
-    inputs: Vec<Input<'a>>,
+pub struct Document<'a> {
+    inputs: &'a [Explained],
 }
 
-/// One input. Its path is not in it: names of files name people.
+/// An explained input. Its path is not in the document: names of files name people.
 #[derive(Serialize)]
-struct Input<'a> {
+pub struct Explained {
+    #[serde(skip)]
+    call: Call,
     #[serde(flatten)]
-    explanation: &'a Explanation,
+    explanation: Explanation,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    what_if: &'a Vec<WhatIf>,
+    what_if: Vec<WhatIf>,
+}
+
+impl Explained {
+    /// Explains a call, and runs these controllers on the path of each flow that is sent.
+    ///
+    /// # Errors
+    /// A run fails.
+    pub fn new(call: Call, what_if: &[String], registry: &Registry) -> Result<Self> {
+        let explanation = explained(&call);
+        let sent = call.flows.iter().filter(|flow| flow.is_sent && !what_if.is_empty());
+        let runs = sent.map(|flow| what_if::run(flow, what_if, registry)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { call, explanation, what_if: runs.into_iter().flatten().collect() })
+    }
+
+    /// Returns the largest fall and its cause in one sentence.
+    pub fn verdict(&self) -> String {
+        anstream::adapter::strip_str(&text::verdict(&self.explanation)).to_string()
+    }
+
+    /// Describes the explanation under the name of its input.
+    pub fn view(&self, name: &str) -> View {
+        text::describe(name, &self.call, &self.explanation, &self.what_if)
+    }
+
+    /// Returns what `--json` prints of one input.
+    pub fn document(&self) -> Document<'_> {
+        Document { inputs: std::slice::from_ref(self) }
+    }
 }
 
 /// Explains inputs.
@@ -63,34 +95,28 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     }
     let registry = external::add(worlds::registry("sim"), &arguments.what_if, &[], "")?;
     check_controllers(&arguments.what_if, &registry)?;
-    let mut all = Vec::new();
-    for file in &arguments.files {
-        let call = read(file, arguments.run.as_deref())?;
-        let explanation = explained(&call);
-        let mut what_if = Vec::new();
-        if !arguments.what_if.is_empty() {
-            for flow in call.flows.iter().filter(|flow| flow.is_sent) {
-                what_if.extend(what_if::run(flow, &arguments.what_if, &registry)?);
-            }
-        }
-        all.push((file, call, explanation, what_if));
-    }
-    if let Some(to) = &arguments.page {
+    let read = |file: &PathBuf| {
+        let call = readers::read(file, arguments.run.as_deref()).map_err(|error| failed(file, &error))?;
+        Explained::new(call, &arguments.what_if, &registry)
+    };
+    let all = arguments.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let written = arguments.page.iter().try_for_each(|to| {
         let mut timeline = timeline::Timeline { command: command(arguments), ..timeline::Timeline::default() };
-        for (_, call, explanation, what_if) in &all {
+        for Explained { call, explanation, what_if } in &all {
             page::add(&mut timeline, call, explanation, what_if);
         }
-        timeline::write(&timeline, to).into_diagnostic()?;
+        timeline::write(&timeline, to)?;
         eprintln!("the page is {}", to.display());
-    }
-    let inputs = all.iter().map(|(_, _, explanation, what_if)| Input { explanation, what_if });
-    let document = Document { inputs: inputs.collect() };
-    output::print_result(arguments.json, &document, || {
-        let texts = all.iter().map(|(file, call, explanation, what_if)| {
-            text::describe(&file.display().to_string(), call, explanation, what_if)
-        });
+        Ok::<_, ReportError>(())
+    });
+    output::print_result(arguments.json, &Document { inputs: &all }, || {
+        let texts = all
+            .iter()
+            .zip(&arguments.files)
+            .map(|(explained, file)| explained.view(&file.display().to_string()).text());
         texts.collect::<Vec<_>>().join("\n")
     })?;
+    written.into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,10 +127,6 @@ fn command(arguments: &Arguments) -> String {
     }
     words.push("--page PAGE".to_owned());
     words.join(" ")
-}
-
-fn read(file: &Path, run: Option<&str>) -> Result<Call> {
-    readers::read(file, run).map_err(|error| failed(file, &error))
 }
 
 fn failed(file: &Path, error: &ReadError) -> miette::Report {

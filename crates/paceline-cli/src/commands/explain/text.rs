@@ -17,7 +17,7 @@ const LISTED: usize = 7;
 const ADVISED: usize = 3;
 
 /// Describes an input.
-pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) -> String {
+pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) -> View {
     let mut view = View::default();
     let name = name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(name);
     view.heading(format!("{}  {}", output::bold(name), explanation.format));
@@ -34,8 +34,32 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
     for note in &explanation.notes {
         view.line("· ", note.clone());
     }
-    view.text()
+    view
 }
+
+/// Returns the largest fall and its cause in one sentence.
+pub(super) fn verdict(explanation: &Explanation) -> String {
+    let findings = explanation.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
+    let falls = findings.filter(|(_, finding)| matches!(finding.kind, EpisodeKind::Drop | EpisodeKind::SentDrop));
+    let lost = |finding: &FindingDocument| finding.from_bps - finding.to_bps;
+    match falls.max_by(|(_, a), (_, b)| lost(a).total_cmp(&lost(b))) {
+        Some((flow, finding)) => {
+            let unit = if finding.from_bps < SMALL { "" } else { " Mbit/s" };
+            format!(
+                "The rate of `{}` fell most at {}, {}{unit}: {}.",
+                flow.flow,
+                when(finding),
+                what(finding),
+                why(finding)
+            )
+        }
+        None if explanation.flows.iter().all(|flow| flow.findings.is_empty()) => NOTHING.to_owned(),
+        None => "The rate did not fall.".to_owned(),
+    }
+}
+
+/// What is said of a flow without findings.
+const NOTHING: &str = "The rate neither fell nor stood still for a cause that shows.";
 
 /// Formats a rate.
 pub(super) fn rate(bps: f64) -> String {
@@ -113,7 +137,7 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
         view.drawing(drawing);
     }
     if explained.findings.is_empty() {
-        view.line("", "The rate neither fell nor stood still for a cause that shows.");
+        view.line("", NOTHING);
         return;
     }
     let mut table = Table::new(["", "when", "Mbit/s", "why"], 4);

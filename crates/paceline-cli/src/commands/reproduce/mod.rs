@@ -17,7 +17,7 @@ use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{Seeds, Targets, Verdicts, sensitivity};
 use paceline_lab::results::ExperimentReport;
 use paceline_netsim::world::World;
-use paceline_scenario::{Catalogue, Changes, Origin, is_formula_table, is_scenario, suggestion};
+use paceline_scenario::{Catalogue, Changes, Origin, and, is_formula_table, is_scenario, suggestion};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -127,10 +127,9 @@ fn load(origins: Vec<Origin>, controllers: &[Option<String>], registry: &Registr
 
 /// Writes the scoreboard, prints the verdicts, and returns whether no claim fails.
 fn finish(arguments: &Arguments, verdicts: &Verdicts, describe: impl FnOnce() -> String) -> Result<ExitCode> {
-    if let Some(folder) = &arguments.out {
-        scoreboard::write(folder, &verdicts.report)?;
-    }
+    let stored = arguments.out.iter().try_for_each(|folder| scoreboard::write(folder, &verdicts.report));
     output::print_result(arguments.json, verdicts, describe)?;
+    stored?;
     output::exit_code(!verdicts.report.experiments.iter().any(ExperimentReport::fails))
 }
 
@@ -196,6 +195,6 @@ fn find_target(target: &str) -> Result<Vec<Origin>> {
     }
     let papers = options::papers();
     let papers: Vec<&str> = papers.iter().map(String::as_str).chain(["all"]).collect();
-    let help = format!("{}; or an experiment, see `paceline list scenarios`", suggestion(target, &papers));
+    let help = and(suggestion(target, &papers), "`paceline list scenarios` shows papers and experiments");
     Err(miette!(help = help, "no paper `{target}`"))
 }

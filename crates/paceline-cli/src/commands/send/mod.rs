@@ -210,25 +210,29 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode> {
             return Err(session_error(error));
         }
     };
-    let report = hosts.into_report().expect("the session was made");
+    let mut report = hosts.into_report().expect("the session was made");
+    let freeze_ratio = frozen.ratio_of(&report);
+    report.set_frozen(freeze_ratio);
     let judged = judge(arguments.scenario.is_some(), &planned, &report, run.as_ref());
     let none_fails = judged.assertions.iter().all(|assertion| assertion.judgement.verdict != Verdict::Fails);
-    let freeze_ratio = frozen.ratio_of(&report);
     let (world, report) = (TwoHosts::NAME, &report);
     let document = Document { world, peer: peer.address, terms, report, freeze_ratio, judged };
-    if let (Some(events), Some(mut run)) = (events, run) {
+    let session = serde_json::to_value(&document).into_diagnostic()?;
+    let stored = events.zip(run).map(|(events, mut run)| {
         if !report.knows_frames {
             forget_frames(&mut run.whole);
         }
-        let mut value = serde_json::to_value(&run).into_diagnostic()?;
-        value["session"] = serde_json::to_value(&document).into_diagnostic()?;
-        events.finish(&value, whole_values(scenario, &run.whole)).into_diagnostic()?;
-    }
-    if let (Some(capture), Some(file)) = (capture, pcap) {
-        capture.finish().into_diagnostic()?;
+        let mut value = serde_json::to_value(&run).expect("names and numbers become JSON");
+        value["session"] = session;
+        events.finish(&value, whole_values(scenario, &run.whole))
+    });
+    let captured = capture.map(Capture::finish);
+    output::print_results(arguments.json, &document, || describe(&document))?;
+    stored.transpose().into_diagnostic()?;
+    captured.transpose().into_diagnostic()?;
+    if let Some(file) = pcap {
         eprintln!("packets are in {}", file.display());
     }
-    output::print_results(arguments.json, &document, || describe(&document))?;
     if let Some(dir) = &arguments.out {
         eprintln!("events and results are in {}", dir.display());
     }

@@ -8,6 +8,7 @@ use super::frozen::FrozenStreams;
 use super::live::live_text;
 use super::scenario::{Planned, plan};
 use super::{Arguments, case, session_error};
+use crate::commands::options::consecutive_seeds;
 use crate::output;
 use crate::progress::StatusLine;
 use crate::table::Table;
@@ -121,9 +122,8 @@ pub(super) fn turns(arguments: &Arguments, registry: &Registry) -> Result<Vec<Pl
     }
     let mut random = RandomStreams::new(arguments.seed).stream("survey/order");
     let mut turns = Vec::new();
-    for round in 0..usize::from(arguments.turns) {
-        // All controllers of a round have the same frames.
-        let seed = arguments.seed.wrapping_add(round as u64);
+    // All controllers of a round have the same frames.
+    for (round, seed) in consecutive_seeds(arguments.seed, arguments.turns.into())?.into_iter().enumerate() {
         for controller in shuffled(controllers, &mut || random.unit()) {
             let planned = plan(arguments, Some(controller), seed, registry)?;
             turns.push(PlannedTurn { round, controller: controller.clone(), planned });
@@ -173,7 +173,8 @@ pub(super) fn survey(
             }
         };
         let rate = MetricKind::Rate.show(report.measured.received_bps);
-        eprintln!("turn {number} of {count}: {controller}, {rate}");
+        let facts = report.evidence.host.describe().into_iter().map(|fact| format!("; {fact}"));
+        eprintln!("turn {number} of {count}: {controller}, {rate}{}", facts.collect::<String>());
         let freezes = frozen.ratio_of(&report);
         let values = compared.iter().map(|quantity| (quantity.value)(&report, freezes)).collect();
         turns.push(Turn { round: *round, controller: controller.clone(), values });

@@ -125,12 +125,11 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
             suite.agreement = Agreement::of(simulated, suite);
         }
     }
-    if arguments.accept {
-        accept(&found, &report)?;
-    }
-    if let Some(folder) = arguments.out.as_ref().filter(|_| arguments.plots) {
-        plots::write(folder, &report, &arguments.settings, &*world, &registry)?;
-    }
+    let accepted = if arguments.accept { accept(&found, &report) } else { Ok(()) };
+    let plotted = match arguments.out.as_ref().filter(|_| arguments.plots) {
+        Some(folder) => plots::write(folder, &report, &arguments.settings, &*world, &registry),
+        None => Ok(()),
+    };
     let undecided = report.suites.iter().map(SuiteReport::undecided).sum::<usize>();
     if undecided > 0 {
         let advice = if arguments.strict { "" } else { "; --strict makes that exit code 1" };
@@ -141,12 +140,14 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     for earlier in earlier {
         earlier.add(&mut report)?;
     }
-    if let Some(folder) = &arguments.out {
+    let written = arguments.out.iter().try_for_each(|folder| {
         write(folder, &report)?;
         let page = folder.join(SUITES_PAGE);
         eprintln!("the results are in {}; open {}", folder.display(), page.display());
-    }
+        Ok::<_, miette::Report>(())
+    });
     output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
+    accepted.and(plotted).and(written)?;
     let is_as_expected = arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty());
     output::exit_code(is_as_expected && !(arguments.strict && undecided > 0))
 }

@@ -40,7 +40,7 @@ pub(super) fn write(
         for (dir, selection, scenario, row) in &failed {
             let store = Store::create(dir).into_diagnostic()?;
             let destination = Destination { store: Some(&store), ..Destination::default() };
-            make_runs(destination, selection, Some(&row.controller), runner, scenario, &[SEED])?;
+            make_runs(destination, selection, Some(&row.controller), runner, scenario, &[SEED])?.stored()?;
             page::write(dir, &dir.join(REPORT_FILE), metrics::catalogue()).into_diagnostic()?;
         }
         Ok(())

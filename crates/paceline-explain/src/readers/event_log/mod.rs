@@ -3,6 +3,7 @@
 //! A log is a sequence of records without a length or a checksum: a protobuf tag, a length, a body. Records of version 2 hold many
 //! events of one kind, so events are sorted by time after all are read.
 
+pub(crate) mod copy;
 mod delta;
 mod messages;
 
@@ -86,39 +87,56 @@ impl Events {
     }
 }
 
+/// The events of a log.
+struct Log {
+    events: Events,
+    /// Records, and the byte at which it is cut.
+    records: u64,
+    cut: Option<u64>,
+}
+
+impl Log {
+    fn read(input: &mut impl Read) -> Result<Self, ReadError> {
+        let mut events = Events::default();
+        let mut body = Vec::new();
+        let (mut records, mut at, mut cut) = (0u64, 0u64, None);
+        loop {
+            let Some((tag, n)) = stream_varint(input)? else { break };
+            let Some((length, m)) = stream_varint(input)? else {
+                cut = Some(at);
+                break;
+            };
+            if tag & 7 != 2 || length > BODY_MAX {
+                cut = Some(at);
+                break;
+            }
+            body.clear();
+            if (input.by_ref().take(length).read_to_end(&mut body)? as u64) < length {
+                cut = Some(at);
+                break;
+            }
+            at += n + m + length;
+            records += 1;
+            if record(tag >> 3, &body, &mut events).is_err() {
+                events.damaged += 1;
+            }
+        }
+        match (cut, records) {
+            (Some(at), 0) => {
+                let problem = "no record of an event log".to_owned();
+                Err(ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem })
+            }
+            _ => Ok(Self { events, records, cut }),
+        }
+    }
+}
+
 /// Reads a log.
 ///
 /// # Errors
 /// No record can be read, or the log has no RTP.
 pub fn read(input: &mut impl Read) -> Result<Call, ReadError> {
-    let mut events = Events::default();
-    let mut body = Vec::new();
-    let (mut records, mut at, mut cut) = (0u64, 0u64, None);
-    loop {
-        let Some((tag, n)) = stream_varint(input)? else { break };
-        let Some((length, m)) = stream_varint(input)? else {
-            cut = Some(at);
-            break;
-        };
-        if tag & 7 != 2 || length > BODY_MAX {
-            cut = Some(at);
-            break;
-        }
-        body.clear();
-        if (input.by_ref().take(length).read_to_end(&mut body)? as u64) < length {
-            cut = Some(at);
-            break;
-        }
-        at += n + m + length;
-        records += 1;
-        if record(tag >> 3, &body, &mut events).is_err() {
-            events.damaged += 1;
-        }
-    }
-    if let (Some(at), 0) = (cut, records) {
-        let problem = "no record of an event log".to_owned();
-        return Err(ReadError::Damaged { format: FORMAT, place: format!("byte {at}"), problem });
-    }
+    let Log { events, records, cut } = Log::read(input)?;
     let mut notes = Vec::new();
     if let Some(at) = cut {
         notes.push(format!("the log is cut or damaged at byte {at}, after {records} records"));
@@ -296,20 +314,28 @@ fn version_1(event: &Event1, events: &mut Events) {
     }
 }
 
+/// Returns a time since the first event. More than 100 days after it is a damaged time.
+fn since(first: i64, us: i64) -> Option<Time> {
+    us.checked_sub(first).filter(|us| *us < 8_640_000_000_000).map(|us| Time::from_nanos(us * 1000))
+}
+
+/// Returns the ids of header extensions of packets that were sent and that were received, from events in order of time.
+fn learn(all: &[(i64, Event)]) -> [ExtensionIds; 2] {
+    let first = all.first().map_or(0, |(us, _)| *us);
+    let mut learners = [Learner::default(), Learner::default()];
+    for (us, event) in all {
+        if let (Event::RawRtp { incoming, header, .. }, Some(at)) = (event, since(first, *us)) {
+            learners[usize::from(*incoming)].packet(at, header);
+        }
+    }
+    learners.map(|learner| learner.ids())
+}
+
 fn build(mut all: Vec<(i64, Event)>, notes: Vec<String>) -> Call {
     all.sort_by_key(|(us, _)| *us);
     let first = all.first().map_or(0, |(us, _)| *us);
-    // More than 100 days after the first event is a damaged time.
-    let time =
-        |us: i64| us.checked_sub(first).filter(|us| *us < 8_640_000_000_000).map(|us| Time::from_nanos(us * 1000));
-    let [mut ids_out, mut ids_in] = [Learner::default(), Learner::default()];
-    for (us, event) in &all {
-        if let (Event::RawRtp { incoming, header, .. }, Some(at)) = (event, time(*us)) {
-            let learner = if *incoming { &mut ids_in } else { &mut ids_out };
-            learner.packet(at, header);
-        }
-    }
-    let ids: [ExtensionIds; 2] = [ids_out.ids(), ids_in.ids()];
+    let time = |us: i64| since(first, us);
+    let ids = learn(&all);
     let (mut sent, mut received) = (Transport::new(Ends::Sender), Transport::new(Ends::Receiver));
     let log = || Series::new(Origin::Log, Confidence::Exact);
     let (mut loss_based, mut delay_based) = (log(), log());

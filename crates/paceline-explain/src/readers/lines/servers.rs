@@ -1,6 +1,7 @@
 //! Statistics of media servers and native libraries under the names of the standard: mediasoup, whose reports have no ids, counters without a direction and
 //! milliseconds; media events of Janus; objects of Flutter, Android and iOS, whose metrics are one level deeper; and names with `_` or `-`.
 
+use crate::statistics::METRICS;
 use serde_json::{Map, Value, json};
 
 /// Names of mediasoup that have a standard one, if packets are sent and if they are received.
@@ -46,9 +47,24 @@ pub fn standard(id: &str, values: &Map<String, Value>) -> Option<Vec<(String, Ma
     Some(vec![(id.to_owned(), stream), (format!("{id} remote"), remote)])
 }
 
+/// Returns the number of members that are objects with metrics and are not read.
+pub fn left_out(values: &Map<String, Value>) -> usize {
+    let first = FIRST_LEVEL.iter().find(|name| values.get(**name).is_some_and(Value::is_object));
+    let others = values.iter().filter(|(name, _)| first.is_none_or(|first| name != first));
+    let metrics = |value: &Value| value.as_object().is_some_and(|inner| inner.keys().any(|name| is_metric(name)));
+    others.filter(|(_, value)| metrics(value)).count()
+}
+
+fn is_metric(name: &str) -> bool {
+    METRICS.contains(&camel_case(name).as_str())
+}
+
+/// Members that hold the metrics of an object of a native library.
+const FIRST_LEVEL: [&str; 2] = ["values", "members"];
+
 /// Returns an object with its metrics on the first level, under names in camel case. `None`: it is so already.
 fn flattened(values: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let nested = ["values", "members"].iter().find_map(|name| values.get(*name)?.as_object());
+    let nested = FIRST_LEVEL.iter().find_map(|name| values.get(*name)?.as_object());
     // Chromium computes rates under names in brackets.
     let is_other = |name: &String| name.contains(['_', '-']) && !name.starts_with('[') || name == "timestampUs";
     if nested.is_none() && !values.keys().any(is_other) {

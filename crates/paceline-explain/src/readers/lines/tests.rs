@@ -55,6 +55,21 @@ fn statistics_of_native_libraries_are_read_like_those_of_browsers() {
 }
 
 #[test]
+fn statistics_inside_of_others_are_noted() {
+    let with = |inner: Value| {
+        let line = |second: u64| {
+            let mut report = report(second);
+            report["O"]["gst-stats"] = inner.clone();
+            format!("{report}\n")
+        };
+        read((0..20).map(line).collect::<String>()).unwrap().notes
+    };
+    let noted = |notes: &[String]| notes.iter().filter(|note| note.contains("20 objects with statistics")).count();
+    assert_eq!(noted(&with(json!({"packets-sent": 3}))), 1);
+    assert_eq!(noted(&with(json!({"none": 3, "cpu": 0}))), 0);
+}
+
+#[test]
 fn messages_distinguish_legacy_reports_from_none() {
     for kind in ["ssrc", "googCandidatePair", "VideoBwe"] {
         let text = format!("[\"getStats\",\"PC_0\",{{\"a\":{{\"type\":\"{kind}\"}}}},1700000000000]\n");

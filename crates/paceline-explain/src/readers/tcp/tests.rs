@@ -71,11 +71,12 @@ struct Read {
 impl Read {
     fn add(&mut self, ms: i64, segment: &Segment<'_>) {
         let packets = &mut self.packets;
-        self.streams.add(0, Time::from_millis(ms), segment, &mut |route, content, bytes| {
+        self.streams.add((0, 0), Time::from_millis(ms), segment, &mut |message| {
+            let Message { at, route, content, bytes, .. } = *message;
             if let Some((_, Some(number))) = source(content) {
                 assert_eq!((route, content), (ROUTE, &packet(number)[..]));
                 assert!((2..=60).contains(&(bytes - HEADERS - content.len() as u64)), "{bytes}");
-                packets.push((number, ms));
+                packets.push((number, at.as_nanos() / 1_000_000));
             }
         });
         let kept: usize = self.streams.streams.values().map(Stream::kept).sum();
@@ -156,6 +157,74 @@ fn what_the_capture_lacks_is_left_out() {
     assert!((4200..=4400).contains(&run(false)), "{}", run(false));
 }
 
+/// Each message has the time of the segment that completed it, although the framing is known later.
+#[test]
+fn messages_that_are_found_late_have_their_own_times() {
+    let bytes = stream(FRAMES[0].1, 40);
+    let mut read = Read::default();
+    // Begins in a message, so that the first 16 kB are searched again and again.
+    for (number, part) in bytes[500..].chunks(1000).enumerate() {
+        read.add(10 * number as i64, &segment(FIRST.wrapping_add(1000 * number as u32), part));
+    }
+    assert_eq!(read.numbers(), (1..40).collect::<Vec<_>>());
+    let mut end = 0;
+    for number in 0..40u16 {
+        end += 2 + packet(number).len();
+        let Some((_, ms)) = read.packets.iter().find(|(found, _)| *found == number) else { continue };
+        assert_eq!(*ms, 10 * ((end - 500 - 1) / 1000) as i64, "{number}");
+    }
+}
+
+/// Data waits for a framing, behind a segment that is lost, or both.
+#[test]
+fn what_waits_at_the_end_is_read() {
+    let bytes = stream(FRAMES[0].1, 40);
+    for ends in [true, false] {
+        for lost in [0, 20, 33] {
+            let mut read = Read::default();
+            let count = bytes.len().div_ceil(1000);
+            for (number, part) in bytes.chunks(1000).enumerate().filter(|(number, _)| *number != lost) {
+                let last = segment(FIRST.wrapping_add(1000 * number as u32), part);
+                read.add(10 * number as i64, &Segment { ends: ends && number + 1 == count, ..last });
+            }
+            let packets = &mut read.packets;
+            read.streams.finish(&mut |message| {
+                if let Some((_, Some(number))) = source(message.content) {
+                    packets.push((number, message.at.as_nanos() / 1_000_000));
+                }
+            });
+            assert!(read.streams.streams.is_empty() && read.streams.kept == 0);
+            let missing: Vec<u16> = (0..40).filter(|number| !read.numbers().contains(number)).collect();
+            assert!((1..=3).contains(&missing.len()) && missing.is_sorted(), "{lost}: {missing:?}");
+            assert!(read.packets.is_sorted(), "{:?}", read.packets);
+            let (_, last) = read.packets[read.packets.len() - 1];
+            assert_eq!(last, 10 * (count as i64 - 1), "{lost}: the time of the last segment");
+        }
+    }
+}
+
+/// A report whose content is cut says nothing, and what follows the cut is found again.
+#[test]
+fn bytes_that_the_capture_lacks_are_a_gap() {
+    let report = [&[0x81, 201, 0, 7, 0, 0, 0, 9][..], &[0x13; 24]].concat();
+    let frame = FRAMES[0].1;
+    let mut read = Read::default();
+    let (mut sequence, mut contents) = (FIRST, Vec::new());
+    for number in 0..60 {
+        // Each segment has a packet and a report, of which the last 20 bytes are cut, every fifth time in the packet.
+        let message = [frame(&packet(number)), frame(&report)].concat();
+        let captured = message.len() - if number % 5 == 4 { 200 } else { 20 };
+        let cut = Segment { size: message.len(), ..segment(sequence, &message[..captured]) };
+        read.streams.add((0, 0), Time::ZERO, &cut, &mut |message| contents.push(message.content.to_vec()));
+        sequence = sequence.wrapping_add(message.len() as u32);
+    }
+    let numbers: Vec<u16> = contents.iter().filter_map(|content| source(content)?.1).collect();
+    assert_eq!(numbers, (0..60).collect::<Vec<_>>());
+    let reports: Vec<&Vec<u8>> = contents.iter().filter(|content| is_rtcp(content)).collect();
+    assert!((45..=48).contains(&reports.len()), "{}", reports.len());
+    assert!(reports.iter().all(|content| **content == report[..report.len() - 20]), "{reports:?}");
+}
+
 #[test]
 fn segments_whose_end_is_not_captured_are_read() {
     let mut read = Read::default();
@@ -164,7 +233,7 @@ fn segments_whose_end_is_not_captured_are_read() {
     for number in 0..40 {
         let message = FRAMES[0].1(&packet(number));
         let cut = Segment { size: message.len(), ..segment(sequence, &message[..60]) };
-        read.streams.add(0, Time::ZERO, &cut, &mut |_, content, _| contents.extend(source(content)));
+        read.streams.add((0, 0), Time::ZERO, &cut, &mut |message| contents.extend(source(message.content)));
         sequence = sequence.wrapping_add(message.len() as u32);
     }
     assert_eq!(contents, (0..40).map(|number| (7, Some(number))).collect::<Vec<_>>());
@@ -179,7 +248,7 @@ fn reports_alone_are_recognised() {
         let mut streams = Streams::default();
         for number in 0..20 {
             let next = segment(message.len() as u32 * number, &message);
-            streams.add(0, Time::ZERO, &next, &mut |_, content, _| count += u32::from(content == report));
+            streams.add((0, 0), Time::ZERO, &next, &mut |message| count += u32::from(message.content == report));
         }
         assert_eq!(count, 20, "{name}");
     }
@@ -227,7 +296,7 @@ fn streams_with_gaps_have_bounded_memory() {
         for number in 0..30u32 {
             let route = ((CLIENT.0, port), SERVER);
             let sequence = if number == 0 { 0 } else { 20_000 * number + 1 };
-            read.streams.add(0, Time::ZERO, &Segment { route, ..segment(sequence, &data) }, &mut |_, _, _| ());
+            read.streams.add((0, 0), Time::ZERO, &Segment { route, ..segment(sequence, &data) }, &mut |_| ());
         }
         assert!(read.streams.kept <= KEPT_MAX);
     }
@@ -266,7 +335,7 @@ fn damaged_streams_are_read() {
                 size: part.len() + random(2) * random(1000),
                 ..segment(from as u32 ^ jump, part)
             };
-            streams.add(0, Time::from_millis(random(5000) as i64), &changed, &mut |_, _, _| ());
+            streams.add((0, 0), Time::from_millis(random(5000) as i64), &changed, &mut |_| ());
             assert_eq!(streams.kept, streams.streams.values().map(Stream::kept).sum::<usize>());
         }
     }

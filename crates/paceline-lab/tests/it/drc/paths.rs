@@ -2,6 +2,7 @@
 //!
 //! They share no seed and no file with the suites, which are validation.
 
+use super::goals::Targets;
 use paceline::Registry;
 use paceline_lab::metrics::find;
 use paceline_lab::run::{RunResult, Runner};
@@ -32,8 +33,8 @@ impl Measure {
     }
 }
 
-/// Takes the measures of a run.
-type Measures = dyn Fn(&RunResult) -> Vec<Measure> + Sync;
+/// Takes the measures of a run and of the targets of its first flow.
+type Measures = dyn Fn(&RunResult, &Targets) -> Vec<Measure> + Sync;
 
 /// A path of the training set.
 pub struct Path {
@@ -43,11 +44,21 @@ pub struct Path {
 }
 
 impl Path {
-    fn new(
+    pub fn new(
         name: &str,
         duration: u32,
         body: &str,
         measures: impl Fn(&RunResult) -> Vec<Measure> + Sync + 'static,
+    ) -> Self {
+        Self::with_targets(name, duration, body, move |run, _| measures(run))
+    }
+
+    /// Creates a path whose measures are also of the targets of the first flow.
+    pub fn with_targets(
+        name: &str,
+        duration: u32,
+        body: &str,
+        measures: impl Fn(&RunResult, &Targets) -> Vec<Measure> + Sync + 'static,
     ) -> Self {
         let text = format!(
             "id = \"training/path\"\ntitle = '{name}'\nduration = \"{duration} s\"\n[measure]\nqueue = \"packet\"\n{body}"
@@ -79,32 +90,36 @@ impl Path {
         let scenario = load(&origin, &changes, paceline_lab::registries(&registry)).unwrap_or_else(|problem| {
             panic!("{}: {problem} {:?} {:?}", self.name, problem.offending(), problem.hint())
         });
-        (self.measures)(&Runner::simulator(&registry).run(&scenario, seed, observer).expect("the simulator runs"))
+        let mut targets = Targets::default();
+        let runner = Runner::simulator(&registry);
+        let observer = observer.unwrap_or(&mut targets);
+        let run = runner.run(&scenario, seed, Some(observer)).expect("the simulator runs");
+        (self.measures)(&run, &targets)
     }
 }
 
-fn flow(n: usize, max_mbps: f64, more: &str) -> String {
+pub fn flow(n: usize, max_mbps: f64, more: &str) -> String {
     format!(
         "[[flow]]\nid = \"f{n}\"\ncontroller = \"drc\"\nmax_rate = \"{max_mbps} Mbps\"\n\
          encoder = {{ max = \"{max_mbps} Mbps\" }}\n{more}\n"
     )
 }
 
-fn path(rtt_ms: u32, forward: &str) -> String {
+pub fn path(rtt_ms: u32, forward: &str) -> String {
     format!("[path]\nrtt = \"{rtt_ms} ms\"\n[path.forward]\n{forward}\n")
 }
 
 /// What a flow received from second `from` to `until`, bit/s.
-fn received(run: &RunResult, flow: usize, from: usize, until: usize) -> f64 {
+pub fn received(run: &RunResult, flow: usize, from: usize, until: usize) -> f64 {
     let bytes: u64 = run.seconds[flow].iter().skip(from).take(until - from).sum();
     bytes as f64 * 8.0 / (until - from) as f64
 }
 
-fn p95(run: &RunResult) -> f64 {
+pub fn p95(run: &RunResult) -> f64 {
     run.whole.link.queue_ms.map_or(f64::NAN, |queue| queue.p95)
 }
 
-fn jain(rates: &[f64]) -> f64 {
+pub fn jain(rates: &[f64]) -> f64 {
     let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
     sum * sum / (rates.len() as f64 * squares)
 }

@@ -309,9 +309,9 @@ impl LibrarySendHalf {
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let expired = std::mem::take(&mut self.timer);
+        let expired = self.timer.expire();
         self.handle(now, Some(signals), |it| it.on_timeout(now.as_nanos()));
-        if let Err(problem) = self.timer.check_after(expired) {
+        if let Err(problem) = self.timer.check_after(now, expired) {
             self.timer.stop();
             self.state.get_mut().fail(&format!("`decide` wrote invalid data: {problem}"));
         }

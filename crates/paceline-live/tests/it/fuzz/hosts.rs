@@ -69,20 +69,17 @@ impl Ends {
     fn pass(&mut self, time: TimeDelta) {
         self.now += time;
         let Self { now, sender, receiver, media, rtcp, reports, .. } = self;
-        sender.handle_timeout(*now, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
-        let answer = &mut |bytes: &[u8], _| {
-            match arrivals(bytes) {
-                Some(body) => reports.push(body.to_vec()),
-                None => rtcp.push(bytes.to_vec()),
-            }
-            true
+        sender.handle_timeout(*now, &mut |bytes, _| media.push(bytes.to_vec()));
+        let answer = &mut |bytes: &[u8], _| match arrivals(bytes) {
+            Some(body) => reports.push(body.to_vec()),
+            None => rtcp.push(bytes.to_vec()),
         };
         for packet in media.drain(..) {
             assert!(receiver.handle_packet(*now, *now, &packet, Ecn::NotEct, answer), "a packet of the session");
         }
         receiver.handle_timeout(*now, answer);
         for bytes in rtcp.drain(..) {
-            sender.handle_rtcp(*now, &bytes, Ecn::NotEct, &mut |bytes, _| (media.push(bytes.to_vec()), true).1);
+            sender.handle_rtcp(*now, &bytes, Ecn::NotEct, &mut |bytes, _| media.push(bytes.to_vec()));
         }
         reports.drain(..).for_each(|bytes| sender.handle_report(*now, &bytes));
         while self.sender.log.poll_event(self.now).is_some() {}
@@ -148,12 +145,11 @@ pub fn check(bytes: &[u8]) -> usize {
                 let Ends { now, receiver, rtcp, .. } = &mut ends;
                 receiver.handle_packet(*now, *now, &datagram, Ecn::Ce, &mut |bytes, _| {
                     rtcp.extend(is_rtcp(bytes).then(|| bytes.to_vec()));
-                    true
                 });
             }
             3 => {
                 put(&mut datagram, 4, &receiver_ssrc);
-                ends.sender.handle_rtcp(ends.now, &datagram, Ecn::NotEct, &mut |_, _| true);
+                ends.sender.handle_rtcp(ends.now, &datagram, Ecn::NotEct, &mut |_, _| {});
             }
             4 => ends.sender.handle_report(ends.now, &datagram),
             5 => {
@@ -178,13 +174,12 @@ pub fn check(bytes: &[u8]) -> usize {
                 *now += TimeDelta::from_millis(100);
                 receiver.handle_timeout(*now, &mut |bytes, _| {
                     answers.push((arrivals(bytes).unwrap_or(bytes).to_vec(), is_rtcp(bytes)));
-                    true
                 });
                 for (mut bytes, is_rtcp) in answers {
                     let skipped = if is_rtcp { 8 } else { 0 };
                     bytes.iter_mut().skip(skipped).zip(&datagram).for_each(|(byte, change)| *byte ^= change);
                     match is_rtcp {
-                        true => sender.handle_rtcp(*now, &bytes, Ecn::NotEct, &mut |_, _| true),
+                        true => sender.handle_rtcp(*now, &bytes, Ecn::NotEct, &mut |_, _| {}),
                         false => sender.handle_report(*now, &bytes),
                     }
                 }

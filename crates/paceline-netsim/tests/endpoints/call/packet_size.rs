@@ -58,6 +58,7 @@ fn a_frame_is_cut_into_as_few_packets_as_it_needs() {
     assert_eq!([569, 570, 1138, 1139].map(|frame| count(600, frame)), [1, 2, 2, 3]);
     assert_eq!([1169, 1170, 2338, 2339].map(|frame| count(1200, frame)), [1, 2, 2, 3]);
     assert_eq!([1429, 1430, 2858, 2859].map(|frame| count(1460, frame)), [1, 2, 2, 3]);
+    assert_eq!([8941, 8942].map(|frame| count(8972, frame)), [1, 2]);
 }
 
 /// With FEC, the headers of a FEC packet must fit besides the parity: 24 of RTP, 1 of RED, 18 of ULPFEC, and the parity
@@ -86,7 +87,9 @@ fn largest(call: &TestCall, kind: PacketKind) -> (DataSize, usize) {
 /// size less the rounding of equal parts.
 #[test]
 fn retransmissions_and_fec_keep_to_the_packet_size() {
-    for size in [*PACKET_SIZE_RANGE.start(), DataSize::from_bytes(600), *PACKET_SIZE_RANGE.end()] {
+    for size in
+        [*PACKET_SIZE_RANGE.start(), DataSize::from_bytes(600), DataSize::from_bytes(1472), DataSize::from_bytes(6400)]
+    {
         for (fec, kind) in [(FecScheme::None, PacketKind::Retransmission), (FecScheme::Ulpfec, PacketKind::Fec)] {
             let mut config = CallConfig::new(fixed(kbps(3000)), kbps(3000));
             config.packet_size = size;

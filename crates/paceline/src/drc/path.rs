@@ -1,13 +1,10 @@
 //! What one feedback message shows of the path.
 
+use super::DrcConfig;
 use crate::blocks::{BaseDelayConfig, QueueDelay, RecentMinimum};
 use crate::{Feedback, PacketReport};
 use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
 
-/// The packets that arrived this long before the last of a message give its queue.
-const RECENT: TimeDelta = TimeDelta::from_millis(50);
-/// The weight of a sample of the jitter, and of the round-trip time.
-const GAIN: f64 = 0.02;
 /// The base delay and the round-trip time are the least of the last minute: routes change, and clocks drift.
 const BASE: BaseDelayConfig = BaseDelayConfig { history: 10, span: TimeDelta::from_secs(6) };
 
@@ -16,6 +13,10 @@ const BASE: BaseDelayConfig = BaseDelayConfig { history: 10, span: TimeDelta::fr
 pub(super) struct Report {
     /// Packets that arrived.
     pub(super) arrived: u32,
+    /// The bits that arrived.
+    pub(super) bits: u64,
+    /// Packets that arrived, of those sent since `counted`.
+    pub(super) counted: u32,
     /// Packets that were lost, of those sent since `counted`.
     pub(super) lost: u32,
     /// Packets that arrived with a mark.
@@ -31,9 +32,11 @@ pub(super) struct Delays {
     least: TimeDelta,
     /// The queue: the lesser of the least delays of the last two messages, so that one late message is none.
     pub(super) queue: TimeDelta,
-    /// The mean change of the queuing delay from message to message. Within a message, delays differ by what the flow's own frames
-    /// do, so that larger flows would be allowed a longer queue.
+    /// The mean queue that the flow's own packets do not explain: a message's last packet meets what the one before met, and what was sent
+    /// since then, at the delivery rate, less the time since then.
     pub(super) jitter: TimeDelta,
+    /// When the last packet of the last message was sent, and the queue that it met.
+    last: Option<(Time, TimeDelta)>,
     /// The least time of the last minute from the sending of a packet to the message that reports it.
     pub(super) rtt: TimeDelta,
     /// The smoothed time.
@@ -56,6 +59,7 @@ impl Delays {
             least: zero,
             queue: zero,
             jitter: zero,
+            last: None,
             rtt: TimeDelta::MAX,
             srtt: zero,
             origin: None,
@@ -64,34 +68,39 @@ impl Delays {
         }
     }
 
-    /// Handles the packets of a message that comes `dt` after the one before. Losses of packets that were sent before `counted` do
-    /// not count. Each packet goes to `each` as well.
+    /// Handles the packets of a message, at a delivery rate in bit/s. Losses of packets that were sent before `counted` do not count. Each
+    /// packet that arrived goes to `each` as well, with the queue that it met.
     pub(super) fn handle(
         &mut self,
         now: Time,
-        dt: TimeDelta,
         feedback: &Feedback<'_>,
         counted: Time,
-        mut each: impl FnMut(&PacketReport),
+        delivered: f64,
+        config: &DrcConfig,
+        mut each: impl FnMut(&PacketReport, TimeDelta),
     ) -> Report {
         let last = feedback.packets.iter().filter_map(|packet| packet.arrival).max();
-        let mut report = Report { arrived: 0, lost: 0, marked: 0 };
-        let mut least = TimeDelta::MAX;
+        let mut report = Report { arrived: 0, bits: 0, counted: 0, lost: 0, marked: 0 };
+        let (mut least, mut newest) = (TimeDelta::MAX, None);
         for packet in feedback.packets {
-            each(packet);
             let (Some(arrival), Some(last)) = (packet.arrival, last) else {
                 report.lost += u32::from(packet.sent >= counted);
                 continue;
             };
             report.arrived += 1;
+            report.counted += u32::from(packet.sent >= counted);
             report.marked += u32::from(packet.ecn == Some(Ecn::Ce));
             let queue = self.base.update(now, packet.sent, arrival);
-            if last - arrival <= RECENT {
+            each(packet, queue);
+            report.bits += packet.size.as_bits();
+            newest = Some((packet.sent, queue));
+            if last - arrival <= config.delivery {
                 least = least.min(queue);
             }
             let rtt = now - packet.sent;
             self.rtt = self.round_trips.update(now, rtt);
-            self.srtt = if self.srtt == TimeDelta::ZERO { rtt } else { self.srtt + (rtt - self.srtt).scale(GAIN) };
+            self.srtt =
+                if self.srtt == TimeDelta::ZERO { rtt } else { self.srtt + (rtt - self.srtt).scale(config.gain) };
         }
         if let Some(last) = last {
             let (now_0, last_0) = *self.origin.get_or_insert((now, last));
@@ -99,9 +108,15 @@ impl Delays {
             self.late = age - self.ages.update(now, age);
         }
         if report.arrived > 0 {
-            let change = TimeDelta::from_nanos((least - self.least).as_nanos().abs());
-            let share = (RECENT.as_secs_f64() / dt.as_secs_f64().max(1e-3)).min(1.0);
-            self.jitter += (change.scale(share) - self.jitter).scale(GAIN);
+            if let (Some((sent, before)), Some((now, queue))) = (self.last, newest) {
+                // In a longer time, the queue of others changes more.
+                let share = (config.feedback.as_secs_f64() / (now - sent).as_secs_f64().max(1e-3)).min(1.0);
+                let own = before.as_secs_f64() + report.bits as f64 / delivered.max(1.0) - (now - sent).as_secs_f64();
+                let jitter = (queue.as_secs_f64() - own.max(0.0)).max(0.0);
+                let jitter = TimeDelta::from_secs_f64(jitter * share).min(config.drain);
+                self.jitter += (jitter - self.jitter).scale(config.gain);
+            }
+            self.last = newest;
             self.queue = least.min(self.least);
             self.least = least;
         }

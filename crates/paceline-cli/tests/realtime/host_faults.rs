@@ -1,0 +1,117 @@
+//! Faults of the own host during a session: the verdict names them, and never contradicts the table.
+
+use super::hosts::folder;
+use super::stderr;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// A session between two network namespaces: what happens before it, one second after its start, two seconds later, and
+/// which verdict it has, with these words in its reason.
+struct Fault {
+    name: &'static str,
+    before: &'static str,
+    begin: &'static str,
+    end: &'static str,
+    verdicts: &'static [&'static str],
+    why: &'static str,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        name: "an MTU below the size of packets",
+        before: "ip link set near mtu 1000",
+        begin: "true",
+        end: "true",
+        verdicts: &["local-network"],
+        why: "packets above the MTU of its interface, 1000 B",
+    },
+    Fault {
+        name: "an MTU of the receiver below the size of packets",
+        before: "nsenter -t $outside -n ip link set far mtu 1000",
+        begin: "true",
+        end: "true",
+        verdicts: &["loss-limited"],
+        why: "as if the path or the receiver had an MTU below 1280 B",
+    },
+    Fault {
+        name: "an interface that goes down",
+        before: "true",
+        begin: "ip link set near down",
+        end: "ip link set near up",
+        verdicts: &["local-network"],
+        why: "no route, or the interface was down",
+    },
+    Fault {
+        name: "a sender that is stopped",
+        before: "true",
+        begin: "kill -STOP $sender",
+        end: "kill -CONT $sender",
+        verdicts: &["sender-too-slow"],
+        why: "this process did not run for",
+    },
+    Fault {
+        name: "a receiver that is stopped",
+        before: "true",
+        begin: "kill -STOP $receiver",
+        end: "kill -CONT $receiver",
+        verdicts: &["video-frozen", "delay-limited", "loss-limited", "sender-too-slow"],
+        why: "the video was frozen for",
+    },
+];
+
+const SCRIPT: &str = r#"
+paceline=$1 folder=$2
+trap 'kill -CONT $sender $receiver 2> /dev/null; kill $sender $receiver $outside 2> /dev/null' EXIT
+unshare -n sleep 60 &
+outside=$!
+until [ "$(readlink /proc/$outside/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.1; done
+until ip link add near type veth peer name far netns $outside 2> /dev/null; do sleep 0.1; done
+ip addr add 192.0.2.1/24 dev near
+ip link set near up
+nsenter -t $outside -n sh -c 'ip addr add 192.0.2.2/24 dev far; ip link set far up'
+eval "$3"
+nsenter -t $outside -n "$paceline" recv --once --json --bind 192.0.2.2:9777 > "$folder/received" 2> "$folder/messages" &
+receiver=$!
+until [ -s "$folder/messages" ]; do sleep 0.1; done
+"$paceline" send 192.0.2.2 --duration 6s --json > "$folder/sent" &
+sender=$!
+until grep -q session: "$folder/messages"; do sleep 0.1; done
+sleep 1
+eval "$4"
+sleep 2
+eval "$5"
+wait $sender $receiver
+"#;
+
+#[test]
+fn verdicts_name_faults_of_the_own_host() {
+    let has_namespaces =
+        Command::new("unshare").args(["-n", "ip", "link"]).output().is_ok_and(|ip| ip.status.success());
+    if !has_namespaces {
+        assert!(!super::track::is_required(), "PACELINE_REQUIRE names `track`, but there are no namespaces, or no ip");
+        eprintln!("SKIPPED: no network namespaces, or no ip");
+        return;
+    }
+    for Fault { name, before, begin, end, verdicts, why } in FAULTS {
+        let folder = folder("host-faults");
+        fs::create_dir_all(&folder).unwrap();
+        let mut machine = Command::new("timeout");
+        machine.args(["60", "unshare", "-n", "sh", "-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_paceline")]);
+        let output = machine.arg(&folder).args([before, begin, end]).output().unwrap();
+        let text = fs::read_to_string(folder.join("sent")).unwrap();
+        let sent: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{name}: {}", stderr(&output)));
+        let (verdict, reason) = (sent["verdict"].as_str().unwrap(), sent["why"].as_str().unwrap());
+        assert!(verdicts.contains(&verdict) && reason.contains(why), "{name}: {verdict}: {reason}");
+        let host = &sent["evidence"]["host"];
+        let refused = |cause: &str| host["refused"][cause].as_u64().unwrap();
+        let has_mtu = before.starts_with("ip link set near mtu");
+        assert_eq!(refused("too_large") > 0, has_mtu, "{name}: {host}");
+        assert_eq!(refused("unreachable") > 0, begin.contains("down"), "{name}: {host}");
+        let stalled_s = host["stalled_s"].as_f64().unwrap();
+        assert!((1.9..6.0).contains(&stalled_s) == begin.contains("sender"), "{name}: {host}");
+        assert_eq!(host["address_changes"], 0, "{name}");
+        assert_eq!(host["mtu"], if has_mtu { 1000 } else { 1500 }, "{name}: {host}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
