@@ -58,9 +58,16 @@ pub(super) struct Copy<'a> {
     ids: BTreeMap<String, String>,
     /// The time of the first sample of each connection, whole ms.
     origins_ms: BTreeMap<String, f64>,
-    /// The last value of each counter in the input and in the copy, by object and metric.
-    counters: BTreeMap<(String, &'static str), (f64, f64)>,
+    /// Each counter by object and metric.
+    counters: BTreeMap<(String, &'static str), Counter>,
     result: Result<()>,
+}
+
+/// The last value of a counter.
+struct Counter {
+    value: f64,
+    copy: f64,
+    is_text: bool,
 }
 
 impl<'a> Copy<'a> {
@@ -126,11 +133,13 @@ impl<'a> Copy<'a> {
         let of = |metric: &str| values.get(metric).and_then(number);
         for metric in COUNTERS {
             if let Some(value) = of(metric) {
-                let (last, copy) = self.counters.entry((object.clone(), metric)).or_insert((value, 0.0));
-                let growth = value - *last;
-                *copy += if values[metric].is_string() { rounded(growth) } else { growth };
-                *last = value;
-                add(metric, (*copy).into());
+                let is_text = values[metric].is_string();
+                let counter =
+                    self.counters.entry((object.clone(), metric)).or_insert(Counter { value, copy: 0.0, is_text });
+                let growth = value - counter.value;
+                let copy = counter.copy + if is_text || counter.is_text { rounded(growth) } else { growth };
+                *counter = Counter { value, copy, is_text };
+                add(metric, copy.into());
             }
         }
         for metric in GAUGES {
