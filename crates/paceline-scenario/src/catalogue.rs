@@ -210,6 +210,9 @@ pub(super) const PATH_ALIASES: [(&str, &str); 1] = [("dsl", "adsl")];
 /// Names of several suites.
 const SUITES: [&str; 2] = ["short", "all"];
 
+/// The name of files of the conclusions of a paper.
+const CONCLUSIONS: &str = "conclusions.toml";
+
 /// The ending of files of path presets.
 pub(super) const PATH_PRESET: &str = ".path.toml";
 
@@ -245,11 +248,12 @@ fn error(name: &str, message: String, help: String) -> ScenarioError {
     ScenarioError::of(name, "", message).help(help)
 }
 
-/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, presets,
-/// and tables of formulas.
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, `conclusions.toml`,
+/// sweeps, presets, and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
     let others = [SWEEP, SUITE, EXPECTED, PATH_PRESET, SOURCE_PRESET, FORMULA];
-    let is_other = others.iter().any(|ending| file.ends_with(ending)) || file.rsplit('/').next() == Some(CONSTANTS);
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let is_other = others.iter().any(|ending| file.ends_with(ending)) || [CONSTANTS, CONCLUSIONS].contains(&name);
     file.ends_with(".toml") && !is_other
 }
 
@@ -299,6 +303,20 @@ impl Origin {
     /// Returns the path of a file beside this one, or `None` if this one is in the catalogue.
     pub fn beside(&self, file: &str) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(file))
+    }
+
+    /// Returns the file of the conclusions of the paper, in the folder of this scenario; `None` if there is none.
+    pub fn conclusions(&self) -> Result<Option<Self>, ScenarioError> {
+        let name = self.display_path(CONCLUSIONS);
+        let text = match &self.folder {
+            None => self.shipped(CONCLUSIONS).map(str::to_owned),
+            Some(folder) => {
+                let path = folder.join(CONCLUSIONS);
+                let text = path.is_file().then(|| text_file::read(&path)).transpose();
+                text.map_err(|message| ScenarioError::of(&name, "", message))?
+            }
+        };
+        Ok(text.map(|text| Self { name, text, ..self.clone() }))
     }
 
     /// Returns the scenario without its published values and bounds, for programs that load it many times.

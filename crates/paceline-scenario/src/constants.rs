@@ -2,12 +2,13 @@
 //! plausible range.
 //!
 //! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.`
-//! or `tcp.` stands for all flows of that kind.
+//! or `tcp.` stands for all flows of that kind. A constant of one experiment or case precedes one of all experiments.
 
+use super::case::known;
 use super::catalogue::{CONSTANTS, Origin};
 use super::error::ScenarioError;
 use super::evaluation::Constant;
-use super::file::AnyValue;
+use super::file::{AnyValue, CaseTable};
 use super::overrides::{KeyPath, Override, key_path, set};
 use super::preset::source_entry;
 use super::reader::read;
@@ -17,6 +18,7 @@ use super::tree::{Entries, Node, Value};
 use paceline::Registry;
 use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::parameter::RegistryEntry;
+use paceline_netsim::records::Label;
 use serde::Deserialize;
 use toml::Value as Toml;
 
@@ -39,6 +41,10 @@ struct ConstantTable {
     id: Spanned<String>,
     /// The key of scenarios that it sets.
     key: Spanned<String>,
+    /// The experiment to which it is limited, without the paper; all if absent.
+    experiment: Option<Spanned<String>>,
+    /// The cases of that experiment to which it is limited; all if absent.
+    case: Option<Spanned<Label>>,
     /// Its value, as in a scenario.
     value: Spanned<AnyValue>,
     /// The lowest and the highest plausible value.
@@ -47,11 +53,27 @@ struct ConstantTable {
     why: Spanned<String>,
 }
 
-/// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `instead` holds
-/// other values for some, by id; those for keys of `unset` do not apply.
+impl ConstantTable {
+    /// Returns the experiment and the cases to which it is limited.
+    fn only(&self) -> Option<String> {
+        let case = self.case.as_ref().map(|case| case.get().to_string());
+        let parts: Vec<String> = self.experiment.iter().map(|name| name.get().clone()).chain(case).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
+    /// Returns whether it may apply to a case of an experiment.
+    fn is_of(&self, experiment: &str, case: &Label) -> bool {
+        self.experiment.as_ref().is_none_or(|name| name.get() == experiment)
+            && self.case.as_ref().is_none_or(|pattern| case.matches(pattern.get()))
+    }
+}
+
+/// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `case` is the chosen one of
+/// `cases`. `instead` holds other values for some constants, by id; those for keys of `unset` do not apply.
 pub(crate) fn apply(
     root: &mut Node,
     origin: &Origin,
+    (cases, case): (&[CaseTable], &Label),
     controller: Option<&str>,
     (instead, unset): (&[(String, String)], &[KeyPath]),
     registry: &Registry,
@@ -73,16 +95,26 @@ pub(crate) fn apply(
     let document = Node::document(sources, source)?;
     let file: ConstantsFile = read(sources, &document)?;
     check(&file, &document, sources)?;
+    let id = root.text_of("id").unwrap_or_default();
+    let experiment = id.rsplit('/').next().unwrap_or_default().to_owned();
+    check_places(&file, origin, (&experiment, cases), sources)?;
 
     // The path of a preset is none that the paper leaves open.
     let has_preset = root.get("path").is_some_and(|path| path.get("preset").is_some());
     let flows = root.tables_of("flow");
     let mut constants = Vec::new();
     let mut settings: Vec<(KeyPath, Node)> = Vec::new();
+    let keys_of = |c: &ConstantTable| match c.is_of(&experiment, case) {
+        true => keys(c.key.get(), root, controller, registry),
+        false => Vec::new(),
+    };
+    let limited = file.constant.iter().filter(|c| c.only().is_some());
+    let taken: Vec<Vec<String>> = limited.flat_map(keys_of).collect();
     let mut claimed: Vec<(Vec<String>, &str)> = Vec::new();
     for (c, node) in file.constant.iter().zip(document.tables_of("constant")) {
         let id = c.id.get();
-        let keys = keys(c.key.get(), root, controller, registry);
+        let only = c.only();
+        let keys: Vec<_> = keys_of(c).into_iter().filter(|key| only.is_some() || !taken.contains(key)).collect();
         if let Some((_, first)) = claimed.iter().find(|(key, _)| keys.contains(key)) {
             let message = format!("`{}` sets the same key as `{first}`", c.key.get());
             return Err(sources.error(&c.key, message).help("write one constant for a key of the scenario"));
@@ -113,6 +145,7 @@ pub(crate) fn apply(
             value,
             range: (low.0.to_string(), high.0.to_string()),
             why: c.why.get().clone(),
+            only,
             applied: settings.len() > before,
         });
     }
@@ -138,7 +171,7 @@ fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result
             (Some(low), Some(value), Some(high)) => low <= value && value <= high,
             _ => low.0.same_type(value) && high.0.same_type(value),
         };
-        let same_key = before.iter().find(|other| other.key.get() == c.key.get());
+        let same_key = before.iter().find(|other| other.key.get() == c.key.get() && other.only() == c.only());
         let (text_span, message, help) = if before.iter().any(|other| other.id.get() == c.id.get()) {
             let message = format!("two constants have the id `{}`", c.id.get());
             (c.id.text_span(), message, "results name constants by `id`; give each its own".to_owned())
@@ -158,6 +191,33 @@ fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result
             continue;
         };
         return Err(sources.error(&text_span, message).help(help));
+    }
+    Ok(())
+}
+
+/// Checks that every experiment has a file beside this one, and that the named cases of this experiment exist.
+fn check_places(
+    file: &ConstantsFile,
+    origin: &Origin,
+    (experiment, cases): (&str, &[CaseTable]),
+    sources: &Sources<'_>,
+) -> Result<(), ScenarioError> {
+    for c in &file.constant {
+        if let (None, Some(case)) = (&c.experiment, &c.case) {
+            let error = sources.error(case, "`case` needs the experiment that has the case");
+            return Err(error.help("add experiment = \"…\", the name of its file without .toml"));
+        }
+        if let Some(name) = c.experiment.as_ref().filter(|name| name.get() != experiment) {
+            if origin.read(&format!("{}.toml", name.get())).is_err() {
+                let message = format!("no experiment `{}` beside this scenario", name.get());
+                return Err(sources.error(name, message).help("write the name of its file without .toml"));
+            }
+        } else if let Some(pattern) = &c.case
+            && !cases.iter().any(|case| case.label.get().matches(pattern.get()))
+        {
+            let error = sources.error(pattern, format!("no case matches `{}`", pattern.get()));
+            return Err(error.help(known(cases)));
+        }
     }
     Ok(())
 }

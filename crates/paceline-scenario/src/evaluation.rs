@@ -283,6 +283,8 @@ pub struct Assert {
     pub bounds: (f64, f64),
     /// The reason for the bounds.
     pub why: Option<String>,
+    /// The key that was chosen by a sweep of the bounded quantity.
+    pub fitted: Option<String>,
     /// A remark for when it does not hold.
     pub remark: Remark,
     /// The index among the values and bounds of the scenario file.
@@ -311,6 +313,8 @@ pub struct Constant {
     pub range: (String, String),
     /// The reason for this value.
     pub why: String,
+    /// The experiment and the case to which it is limited, such as `fig11 threshold=static`.
+    pub only: Option<String>,
     /// Whether it set a value of this scenario.
     pub applied: bool,
 }

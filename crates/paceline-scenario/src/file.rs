@@ -441,8 +441,6 @@ pub struct ExpectTable {
     pub why: Option<Spanned<String>>,
     /// The id of an `[[assert]]` that the value supports; none if absent.
     pub claim: Option<Spanned<String>>,
-    /// The key of the scenario that was chosen by a sweep of this value, which then is no evidence; none if absent.
-    pub fitted: Option<Spanned<String>>,
     #[serde(rename = "$quantity")]
     #[schemars(flatten)]
     pub quantity: Table<QuantityKeys>,
@@ -487,6 +485,8 @@ pub struct QuantityKeys {
     pub window: Option<Spanned<(Time, Time)>>,
     /// The reference by which it is divided, seed by seed, so that it is a ratio; none if absent.
     pub relative_to: Option<Spanned<ReferenceTable>>,
+    /// The key of the scenario that was chosen by a sweep of it, so that it is no evidence; none if absent.
+    pub fitted: Option<String>,
     /// A remark for when it is not reproduced; none if absent.
     pub note: Option<String>,
     /// The `--set` changes with which it is reproduced; none if absent.

@@ -106,8 +106,15 @@ fn merge<'a>(origin: &'a Origin, changes: &'a Changes, registry: &Registry) -> R
     }
     background.preset_note = preset::apply_to_path(&mut root, &mut sources)?;
     preset::apply_to_sources(&mut root, &mut sources)?;
-    (background.constants, background.constants_note) =
-        constants::apply(&mut root, origin, controller, (&changes.constants, &unset), registry, &mut sources)?;
+    (background.constants, background.constants_note) = constants::apply(
+        &mut root,
+        origin,
+        (&cases, &background.case),
+        controller,
+        (&changes.constants, &unset),
+        registry,
+        &mut sources,
+    )?;
     if let Some(controller) = controller {
         let source = sources.add("--controller", controller, format!("set by --controller {controller}"));
         let text_span = TextSpan::new(source, 0..controller.len());

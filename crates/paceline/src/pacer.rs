@@ -102,9 +102,10 @@ impl<T> Pacer<T> {
         self.tick = tick;
     }
 
-    /// Returns whether the queue plus `size` would drain within the limit.
+    /// Returns whether the queue plus `size` would drain within the limit. An empty queue takes any frame: a flow whose frames are all
+    /// larger would otherwise send nothing, and get no feedback that raises its rate.
     pub fn has_room(&self, size: DataSize) -> bool {
-        (self.queued + size) / self.rate <= self.limit
+        self.queued == DataSize::ZERO || (self.queued + size) / self.rate <= self.limit
     }
 
     /// Returns the video packet of a stream that leaves first; `None` without any.
@@ -283,12 +284,12 @@ mod tests {
     #[test]
     fn queue_is_bounded_by_its_drain_time() {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40), [1.0]);
-        assert!(pacer.has_room(DataSize::from_bytes(5000)));
-        assert!(!pacer.has_room(DataSize::from_bytes(5001)));
-        pacer.push(Time::ZERO, PacketPriority::Video, 0, (), DataSize::from_bytes(5000));
-        assert!(!pacer.has_room(DataSize::from_bytes(1)));
+        assert!(pacer.has_room(DataSize::from_bytes(50_000)), "an empty queue takes any frame");
+        pacer.push(Time::ZERO, PacketPriority::Video, 0, (), DataSize::from_bytes(2000));
+        assert!(pacer.has_room(DataSize::from_bytes(3000)));
+        assert!(!pacer.has_room(DataSize::from_bytes(3001)));
         pacer.set_rate(Time::ZERO, Rate::from_kbps(2000));
-        assert!(pacer.has_room(DataSize::from_bytes(5000)));
+        assert!(pacer.has_room(DataSize::from_bytes(8000)));
     }
 
     #[test]

@@ -154,6 +154,37 @@ fn cells_have_the_documented_fields_and_verdicts() {
     assert_eq!(counts.map(|key| summary[key].as_u64().unwrap()), [2, 2, 1, 1]);
 }
 
+#[test]
+fn conclusions_hold_with_their_evidence_or_with_a_change() {
+    let folder = folder("conclusions");
+    let conclusion = |text: &str, evidence: &str| {
+        format!(
+            "[[conclusion]]\ntext = \"{text}\"\nplace = \"section 1\"\nevidence = [{{ experiment = \"rates\", {evidence} }}]\n"
+        )
+    };
+    let write = |last: &str| {
+        let all = [
+            conclusion("Half is more", r#"claim = "half-is-twice-a-quarter""#),
+            conclusion("A quarter fills the link", r#"metric = "utilization", case = { rate = "quarter" }"#),
+            conclusion("A quarter is slow", last),
+        ];
+        fs::write(folder.join("conclusions.toml"), format!("paper = \"paper\"\n{}", all.join(""))).unwrap();
+    };
+    write(r#"metric = "throughput_bps""#);
+    let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 0);
+    let of = |key: &str| report["conclusions"].as_array().unwrap().iter().map(|c| c[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("verdict"), [json!("holds"), json!("holds if"), json!("does not hold")]);
+    assert_eq!(of("conditions"), [json!([]), json!(["flow.call.config.rate_bps=850000"]), json!([])]);
+    let shown = paceline(&folder, &["reproduce", "rates.toml"]);
+    let shown = one_line(stdout(&shown, 0));
+    contains_all(
+        &shown,
+        &["conclusions of paper", "✓ holds: Half is more (section 1)", "✗ does not hold: A quarter is slow"],
+    );
+    write(r#"claim = "is-slow""#);
+    rejects(&paceline(&folder, &["reproduce", "rates.toml"]), &["no cell of `is-slow`", "`loses-little`"]);
+}
+
 /// The published values stay, and remarks on the paper's controller do not apply. `--resume` keeps finished runs.
 #[test]
 fn other_controllers_replace_that_of_the_paper() {

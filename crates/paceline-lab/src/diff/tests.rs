@@ -23,7 +23,7 @@ fn entry(scenario: &str, changes: &[&str], runs: &[RunMetrics]) -> Entry {
 
 fn assumed(key: &str, value: &str) -> Assumed {
     let [id, why] = ["id", "why"].map(str::to_owned);
-    Assumed { id, key: key.to_owned(), value: value.to_owned(), why }
+    Assumed { id, key: key.to_owned(), value: value.to_owned(), why, only: None }
 }
 
 #[test]

@@ -148,6 +148,7 @@ impl Experiment {
                 let mut cell = self.cell(runs, world, &CellSpec::bound(case, a), &check_of_bound(a), false);
                 cell.bounds = Some(a.bounds);
                 cell.claim = Some(a.id.clone());
+                cell.fitted = a.fitted.clone();
                 cells.push(cell);
             }
         }
@@ -471,6 +472,6 @@ fn controllers(scenario: &Scenario, flow: Option<usize>) -> String {
 
 /// Returns what results record of a constant.
 pub fn assumed(constant: &Constant) -> Assumed {
-    let Constant { id, key, value, why, .. } = constant.clone();
-    Assumed { id, key, value, why }
+    let Constant { id, key, value, why, only, .. } = constant.clone();
+    Assumed { id, key, value, why, only }
 }

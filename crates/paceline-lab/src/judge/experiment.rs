@@ -4,7 +4,7 @@
 use super::null_sender::null_sender;
 use crate::registries;
 use paceline::Registry;
-use paceline_scenario::{Changes, Constant, Origin, Scenario, ScenarioError, load_cases};
+use paceline_scenario::{Changes, Constant, Origin, Override, Scenario, ScenarioError, load, load_cases};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All cases of a scenario and their variants.
@@ -55,15 +55,23 @@ impl Experiment {
 
     /// Adds the cases with every change that should move a value into tolerance. They are run if the value is not reproduced.
     pub fn with_changes(mut self, origin: &Origin, registry: &Registry) -> Result<Self, ScenarioError> {
-        let remarks = self.cases.iter().flat_map(|scenario| {
-            scenario.expects.iter().map(|e| &e.remark).chain(scenario.asserts.iter().map(|a| &a.remark))
-        });
-        let wanted: BTreeSet<&Vec<String>> = remarks.map(|r| &r.reproduced_with).filter(|m| !m.is_empty()).collect();
-        for reproduced_with in wanted {
-            let settings = reproduced_with.iter().map(|text| text.parse().expect("it was resolved")).collect();
-            let changes = Changes { settings, ..Changes::default() };
-            self.changed.insert(reproduced_with.clone(), load_cases(origin, &changes, registries(registry))?);
+        let wanted: BTreeSet<&Vec<String>> = self.cases.iter().flat_map(changes_of).collect();
+        let mut changed = BTreeMap::new();
+        for by in wanted {
+            let settings: Vec<Override> = by.iter().map(|text| text.parse().expect("it was resolved")).collect();
+            let mut cases = Vec::new();
+            for scenario in &self.cases {
+                let case = scenario.plan.case.clone();
+                let changes = Changes { case, settings: settings.clone(), ..Changes::default() };
+                cases.push(match load(origin, &changes, registries(registry)) {
+                    // Another case may have a controller without this key.
+                    Err(_) if !changes_of(scenario).any(|other| other == by) => scenario.clone(),
+                    loaded => loaded?,
+                });
+            }
+            changed.insert(by.clone(), cases);
         }
+        self.changed = changed;
         Ok(self)
     }
 
@@ -113,4 +121,11 @@ impl Experiment {
     pub(crate) fn scenarios(&self, null: bool) -> &[Scenario] {
         if null { &self.nulls } else { &self.cases }
     }
+}
+
+/// Returns the changes that should move values of a case into tolerance.
+fn changes_of(scenario: &Scenario) -> impl Iterator<Item = &Vec<String>> {
+    let expects = scenario.expects.iter().map(|e| &e.remark);
+    let remarks = expects.chain(scenario.asserts.iter().map(|a| &a.remark));
+    remarks.map(|remark| &remark.reproduced_with).filter(|by| !by.is_empty())
 }

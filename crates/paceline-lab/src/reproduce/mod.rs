@@ -8,6 +8,7 @@
 //! a verdict, it adds the next seeds.
 
 mod complete;
+mod conclusions;
 mod formula;
 mod realtime;
 mod reproduction;
@@ -16,6 +17,7 @@ mod sensitivity;
 mod targets;
 
 pub use complete::Limits;
+pub use conclusions::Conclusions;
 pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use realtime::{FinishedRun, PendingRun, RealtimeExperiment, RealtimeReproduction};
 pub use reproduction::reproduce;

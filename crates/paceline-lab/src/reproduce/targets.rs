@@ -1,7 +1,7 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
 use super::reproduction::reproduce_with_runs;
-use super::{FormulaTable, Seeds};
+use super::{Conclusions, FormulaTable, Seeds};
 use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
 use crate::results::database::MeasuredRun;
@@ -21,6 +21,8 @@ pub struct Targets {
     pub experiments: Vec<Experiment>,
     /// Reports of formula tables, which need no run.
     pub tables: Vec<ExperimentReport>,
+    /// The conclusions of their papers.
+    pub conclusions: Vec<Conclusions>,
     /// The runs that were finished before, which are not repeated.
     pub done: Option<DoneRuns>,
     /// The controller of each experiment; `None` for that of the scenario.
@@ -74,6 +76,12 @@ impl Targets {
                 targets.under.push(changes.controller);
             }
         }
+        if targets.under.iter().all(Option::is_none) {
+            for origin in &targets.origins {
+                let found = Conclusions::beside(origin, &targets.experiments)?;
+                targets.conclusions.extend(found.filter(|one| !targets.conclusions.contains(one)));
+            }
+        }
         Ok(targets)
     }
 
@@ -95,7 +103,10 @@ impl Targets {
         let measured =
             self.experiments.iter().zip(&runs).flat_map(|(experiment, runs)| runs.measured(experiment, world));
         let runs = measured.collect();
-        Ok(Verdicts { runs, ..Verdicts::of(report.experiments.into_iter().chain(self.tables).collect()) })
+        let mut verdicts = Verdicts::of(report.experiments.into_iter().chain(self.tables).collect());
+        let conclusions = self.conclusions.iter().flat_map(|paper| paper.judge(&verdicts.report.experiments)).collect();
+        verdicts.report.conclusions = conclusions;
+        Ok(Verdicts { runs, ..verdicts })
     }
 }
 

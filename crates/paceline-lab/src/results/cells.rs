@@ -1,6 +1,6 @@
 //! The documents of a reproduction: cells, experiments, counts.
 
-use crate::results::{Judgement, StoreError, Verdict, files};
+use crate::results::{Conclusion, Judgement, StoreError, Verdict, files};
 use paceline_netsim::records::{Label, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +55,9 @@ pub struct Assumed {
     pub value: String,
     /// The reason for this value.
     pub why: String,
+    /// The experiment and the case to which it is limited, such as `fig11 threshold=static`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
 }
 
 /// The verdict on a published value or a bound.
@@ -103,7 +106,7 @@ pub struct Cell {
     pub null_sender: Option<f64>,
     /// Whether the null sender's mean is within the tolerance or bounds, too. Such a cell is no evidence.
     pub null_reproduces: bool,
-    /// The constant of the scenario that was chosen by a sweep of this value. Such a cell is no evidence either.
+    /// The constant of the scenario that was chosen by a sweep of this value or bound. Such a cell is no evidence either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitted: Option<String>,
     /// The claim that it supports; for a bound, its id.
@@ -191,6 +194,9 @@ pub struct Denominator {
 pub struct Report {
     /// The experiments.
     pub experiments: Vec<ExperimentReport>,
+    /// The conclusions of papers whose experiments were run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclusions: Vec<Conclusion>,
     /// Counts of the verdicts.
     pub summary: VerdictSummary,
 }
@@ -231,7 +237,7 @@ pub struct VerdictSummary {
     pub claims: usize,
     /// Claims that hold.
     pub claims_held: usize,
-    /// Claims that do not hold with the null sender.
+    /// Claims with a bound that is evidence.
     pub claims_without_null: usize,
     /// Those of them that hold.
     pub claims_held_without_null: usize,
@@ -241,7 +247,7 @@ impl Report {
     /// Creates the report of these experiments, in this order.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let summary = count_verdicts(&experiments);
-        Self { experiments, summary }
+        Self { experiments, conclusions: Vec::new(), summary }
     }
 }
 
@@ -362,7 +368,7 @@ impl Cell {
 pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> VerdictSummary {
     let mut counts = VerdictSummary::default();
     for report in reports {
-        // By claim: whether it holds, and whether it holds with the null sender.
+        // By claim: whether it holds, and whether none of its bounds is evidence.
         let mut claims: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
         let not_run: BTreeSet<&str> = report
             .cells
@@ -385,7 +391,7 @@ pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport
                 (None, Some(id)) => {
                     let claim = claims.entry(id).or_insert((true, true));
                     claim.0 &= cell.verdict == CellVerdict::Reproduced;
-                    claim.1 &= cell.null_reproduces;
+                    claim.1 &= !cell.is_evidence();
                 }
                 (None, None) => {}
             }

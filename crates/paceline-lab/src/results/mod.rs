@@ -33,6 +33,7 @@ mod agreement;
 mod cells;
 pub mod check;
 mod comparison;
+mod conclusions;
 #[cfg(feature = "storage")]
 pub mod database;
 mod error;
@@ -63,6 +64,7 @@ pub use cells::{
 };
 pub use check::{Check, Judgement, Verdict};
 pub use comparison::{ComparedDifference, ComparisonRow, ComparisonTable, RankedController, Role, Subject};
+pub use conclusions::{Conclusion, ConclusionVerdict, Evidence, EvidenceOf, EvidenceResult};
 pub use error::StoreError;
 pub use files::write_whole;
 pub use group::{Assertion, Differences, Group, RunMetrics};

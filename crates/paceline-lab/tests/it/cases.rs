@@ -226,6 +226,30 @@ fn constants_apply_to_keys_that_no_other_layer_sets() {
 }
 
 #[test]
+fn constant_of_one_case_precedes_that_of_all() {
+    let limited = CONSTANTS.to_owned()
+        + "\n[[constant]]\nid = \"noise-of-static\"\nkey = \"media.encoder.size_noise\"\nexperiment = \"NAME\"\n\
+           case = { threshold = \"static\" }\nvalue = 0.1\nrange = [0.0, 0.2]\nwhy = \"fitted\"\n";
+    let own = SCENARIO.split_once("id = \"").and_then(|(_, rest)| rest.split_once('"')).unwrap().0;
+    let own = own.rsplit('/').next().unwrap();
+    let origin = origin("limited", SCENARIO, &limited.replace("NAME", own));
+    let of = |case: &str, constants: &[(&str, &str)]| {
+        let constants = constants.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+        let plan = plan(&origin, &Changes { constants, ..changes(&[case], &[], None) });
+        let applied = |id: &str| plan.constants.iter().any(|c| c.id == id && c.applied);
+        (noise(&plan), applied("noise"), applied("noise-of-static"))
+    };
+    assert_eq!(of("threshold=static", &[]), (0.1, false, true));
+    assert_eq!(of("threshold=adaptive", &[]), (0.05, true, false));
+    assert_eq!(of("threshold=static", &[("noise-of-static", "0.2"), ("noise", "0.0")]).0, 0.2);
+    // The file of another experiment must be there; it may have other cases.
+    let other = self::origin("limited", SCENARIO, &limited.replace("NAME", "scenario"));
+    assert_eq!(noise(&plan(&other, &changes(&["threshold=static"], &[], None))), 0.05);
+    let missing = error_of("limited", SCENARIO, &limited.replace("NAME", "fig99"), &Changes::default());
+    assert!(missing.to_string().contains("no experiment `fig99`"), "{missing}");
+}
+
+#[test]
 fn constants_skip_sources_that_do_not_read_them() {
     let streams = "[[flow.stream]]\nid = \"a\"\nencoder = { source = \"ideal\" }\n[[flow.stream]]\nid = \"b\"\nencoder = {}\n\n[[case]]";
     let text = SCENARIO.replacen("[[case]]", streams, 1);
@@ -273,6 +297,7 @@ fn every_shipped_case_loads_with_its_changes_and_at_both_ends_of_its_constants()
 #[test]
 fn constants_sweeps_and_formulas_are_not_scenarios() {
     assert!(is_scenario("mmsys16/table1.toml") && !is_scenario("mmsys16/constants.toml"));
+    assert!(!is_scenario("mmsys16/conclusions.toml"));
     assert!(!is_scenario("mmsys16/fig8.sweep.toml") && !is_scenario("uottawa15/table2.formula.toml"));
     assert!(Catalogue.ids().all(|id| !id.ends_with("constants")));
 }
@@ -320,6 +345,7 @@ two spellings of one key | key = "path.forward.delay" | key = "flow.video.encode
 value outside its range | value = 0.05 | value = 0.5 | [0.0, 0.2] | around the value | 0.5
 range of another type | range = ["200ms", "400ms"] | range = [0.2, 0.4] | [0.2, 0.4] | around the value | 300ms
 no reason | why = "the paper gives no value" | why = "" | "" | needs a reason | source
+case without its experiment | key = "media.encoder.size_noise" | key = "media.encoder.size_noise"⏎case = { threshold = "static" } | { threshold = "static" } | needs the experiment | add experiment
 no range | range = [0.0, 0.2]⏎ | | [[constant]] | missing key `range` | add `range
 empty part of a key | media.encoder.size_noise | media..size_noise | "media..size_noise" | empty | media.encoder.size_noise
 unknown key | paper = "test" | paper = "test"⏎papers = 1 | papers | unknown key `papers` | `paper`

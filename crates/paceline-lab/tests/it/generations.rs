@@ -55,7 +55,7 @@ const GROWTH_OF_2016: Option<&str> = Some("additive_rtt_ms=50");
 fn adaptive_threshold_gets_its_share_against_tcp() {
     let beside_cubic = Measured {
         scenario: "fhmn13/fig7",
-        case: &[("capacity", "1Mbps"), ("first", "gcc")],
+        case: &[("capacity", "1Mbps"), ("first", "gcc"), ("reading", "decrease")],
         metric: "utilization",
         flow: "video",
         media: &["video"],

@@ -93,7 +93,7 @@ impl Resolver<'_> {
                 published: *e.published.get(),
                 tolerance,
                 claim: e.claim.as_ref().map(|c| c.get().clone()),
-                fitted: e.fitted.as_ref().map(|f| f.get().clone()),
+                fitted: keys.fitted.clone(),
                 remark,
                 index: key,
             });
@@ -137,6 +137,7 @@ impl Resolver<'_> {
                 runs,
                 bounds,
                 why,
+                fitted: keys.fitted.clone(),
                 remark,
                 index: key,
             });

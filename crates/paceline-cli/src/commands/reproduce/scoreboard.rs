@@ -1,7 +1,7 @@
 //! The scoreboard of `reproduce --out DIR`: JSON for `paceline diff`, a Markdown table for review, and an HTML page. It does
 //! not depend on time, machine or path.
 
-use super::text::cell_text;
+use super::text::{cell_text, evidence};
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::metrics;
 use paceline_lab::report::cells::{place, runs};
@@ -39,6 +39,14 @@ fn table(report: &Report) -> String {
         s.published_without_null.reproduced,
         s.claims_held_without_null,
     );
+    for conclusion in &report.conclusions {
+        let conditions = conclusion.conditions.iter().map(|change| format!(" `{change}`")).collect::<String>();
+        let (verdict, evidence) = (conclusion.verdict.name(), evidence(conclusion).join(", ").replace('*', "\\*"));
+        text += &format!("* {} **{verdict}**{conditions}: {evidence}\n", conclusion.text);
+    }
+    if !report.conclusions.is_empty() {
+        text.push('\n');
+    }
     text +=
         "| experiment | case | metric | flow | window | published or claim | measured | n | null | verdict | note |\n";
     text += "|---|---|---|---|---|---|---:|---:|---:|---|---|\n";

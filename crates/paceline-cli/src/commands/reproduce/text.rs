@@ -6,7 +6,8 @@ use paceline_lab::report::cells::{CellText, place, runs};
 use paceline_lab::report::check_text::cell_verdict;
 use paceline_lab::reproduce::{ConstantEnd, SensitivityReport};
 use paceline_lab::results::{
-    Cell, CellVerdict, Counts, ExperimentReport, Report, VerdictCounts, VerdictSummary, papers,
+    Cell, CellVerdict, Conclusion, Counts, EvidenceResult, ExperimentReport, Report, VerdictCounts, VerdictSummary,
+    papers,
 };
 
 /// Returns how cells are formatted: with the units of the lab's metrics.
@@ -49,7 +50,38 @@ pub(super) fn describe(report: &Report) -> String {
     for key in fitted.collect::<std::collections::BTreeSet<_>>() {
         text += &line(&format!("† `{key}` was chosen by a sweep of this value, so the cell is no evidence"));
     }
-    text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
+    text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary) + &describe_conclusions(report)
+}
+
+/// Returns the conclusions of the papers: whether each holds, and its evidence.
+fn describe_conclusions(report: &Report) -> String {
+    let mut text = String::new();
+    let mut paper = "";
+    for conclusion in &report.conclusions {
+        if conclusion.paper != paper {
+            paper = &conclusion.paper;
+            text += &format!("\n{}\n", line(&output::bold(&format!("conclusions of {paper}"))).trim_end());
+        }
+        let Conclusion { verdict, text: sentence, place, .. } = conclusion;
+        text += &output::hang(&format!("{} ", verdict.mark()), &format!("{}: {sentence} ({place})", verdict.name()));
+        text.push('\n');
+        if !conclusion.conditions.is_empty() {
+            text += &output::hang("  if ", &conclusion.conditions.join(", "));
+            text.push('\n');
+        }
+        text += &output::hang("  ", &evidence(conclusion).join(", "));
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns each piece of evidence of a conclusion with its mark, and a star if it is reproduced in any case.
+pub(super) fn evidence(conclusion: &Conclusion) -> Vec<String> {
+    let one = |result: &EvidenceResult| {
+        let star = if result.given { "*" } else { "" };
+        format!("{} {}{star}", result.verdict.mark(), result.evidence.describe())
+    };
+    conclusion.evidence.iter().map(one).collect()
 }
 
 /// Returns the counts of verdicts: a row for each paper, then one for each of its experiments.
@@ -92,7 +124,8 @@ fn matrix(report: &Report) -> String {
 fn describe_assumed(experiments: &[ExperimentReport]) -> String {
     let mut list: Vec<String> = Vec::new();
     for constant in experiments.iter().flat_map(|e| &e.assumed) {
-        let line = format!("{} = {}", constant.key, constant.value);
+        let only = constant.only.as_ref().map_or(String::new(), |only| format!(" ({only})"));
+        let line = format!("{} = {}{only}", constant.key, constant.value);
         if !list.contains(&line) {
             list.push(line);
         }
@@ -156,7 +189,7 @@ fn describe_summary(verdicts: &VerdictSummary) -> String {
     if verdicts.claims > 0 {
         let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
         text += &line(&format!(
-            "claims {}: {} hold; the null sender fails {claims} of them, and {held} of these hold",
+            "claims {}: {} hold; {claims} of them are evidence, and {held} of these hold",
             verdicts.claims, verdicts.claims_held
         ));
     }
