@@ -97,7 +97,7 @@ pub(crate) fn apply(
     check(&file, &document, sources)?;
     let id = root.text_of("id").unwrap_or_default();
     let experiment = id.rsplit('/').next().unwrap_or_default().to_owned();
-    check_places(&file, origin, (&experiment, cases), sources)?;
+    check_places(&file, (name == CONSTANTS).then_some(origin), (&experiment, cases), sources)?;
 
     // The path of a preset is none that the paper leaves open.
     let has_preset = root.get("path").is_some_and(|path| path.get("preset").is_some());
@@ -195,10 +195,11 @@ fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result
     Ok(())
 }
 
-/// Checks that every experiment has a file beside this one, and that the named cases of this experiment exist.
+/// Checks that the named cases of this experiment exist, and that every other experiment has a file beside this one; not if the
+/// constants are those of another folder, of which this scenario may be a copy.
 fn check_places(
     file: &ConstantsFile,
-    origin: &Origin,
+    origin: Option<&Origin>,
     (experiment, cases): (&str, &[CaseTable]),
     sources: &Sources<'_>,
 ) -> Result<(), ScenarioError> {
@@ -208,7 +209,7 @@ fn check_places(
             return Err(error.help("add experiment = \"…\", the name of its file without .toml"));
         }
         if let Some(name) = c.experiment.as_ref().filter(|name| name.get() != experiment) {
-            if origin.read(&format!("{}.toml", name.get())).is_err() {
+            if origin.is_some_and(|origin| origin.read(&format!("{}.toml", name.get())).is_err()) {
                 let message = format!("no experiment `{}` beside this scenario", name.get());
                 return Err(sources.error(name, message).help("write the name of its file without .toml"));
             }

@@ -174,11 +174,11 @@ mod tests {
         let printed = json!({"conclusions": [conclusion("one", "holds if", json!(["x=1"]), both),
             conclusion("two", "holds", json!([]), json!([]))]});
         let table = conclusions(&printed, "one");
-        let page = with_conclusions(&format!("# One\n\n{BEGIN}old\n{END}\nMore.\n"), &table).unwrap();
+        let page = with_conclusions(&format!("# One\n\n{BEGIN}stale\n{END}\nMore.\n"), &table).unwrap();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| It")).collect();
         assert_eq!(rows, ["| It works (section 7) | **holds if** `x=1` | a ≈, b ✓ |"]);
         assert!(
-            page.starts_with("# One\n\n<!--") && page.ends_with("-->\n\nMore.\n") && !page.contains("old"),
+            page.starts_with("# One\n\n<!--") && page.ends_with("-->\n\nMore.\n") && !page.contains("stale"),
             "{page}"
         );
         assert_eq!(with_conclusions(&page, &table).as_deref(), Some(page.as_str()), "the same again");
