@@ -115,7 +115,7 @@ pub fn full(arguments: &[String]) -> Result<(), Problem> {
         ("PACELINE_FULL", "1"),
         ("PACELINE_CALLS", "30"),
         ("PACELINE_FUZZ_SECONDS", "600"),
-        ("PACELINE_RANDOM_CALLS", "100000"),
+        ("PACELINE_RANDOM_CALLS", "1000000"),
         ("PACELINE_STRESS_STEPS", "2000"),
     ];
     no_arguments(arguments)?;

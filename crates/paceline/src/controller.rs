@@ -84,7 +84,7 @@ impl Controller {
     pub fn endpoints<T>(mut self, setup: &Setup) -> (crate::Sender<T>, crate::Receiver) {
         let config = crate::SenderConfig::new(setup);
         let mut sender = crate::Sender::new(&config, &mut self, Signals::disabled());
-        sender.add_stream(&crate::StreamConfig::video(StreamId(0), Rate::ZERO, setup.max));
+        sender.add_stream(&crate::StreamConfig::video(StreamId(0), Rate::ZERO, Rate::MAX));
         (sender, crate::Receiver::new(&mut self, Signals::disabled()))
     }
 }

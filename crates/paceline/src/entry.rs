@@ -13,7 +13,7 @@ use paceline_units::{DataSize, Rate, round_to_u64};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setup {
-    /// The first target.
+    /// The first target, but not above the maximum.
     pub start: Rate,
     /// The lowest target. Set it above zero: from a rate near zero a controller needs minutes to recover.
     pub min: Rate,
@@ -41,6 +41,11 @@ impl Setup {
         let factor = self.packet_size.as_bytes() as f64 / Self::PACKET_SIZE.as_bytes() as f64;
         let scaled = DataSize::from_bytes(round_to_u64(size.as_bytes() as f64 * factor));
         scaled.max(size.min(DataSize::from_bytes(1)))
+    }
+    /// Returns whether the minimum is not above the others, and start, maximum and packet size are above zero.
+    pub fn is_valid(&self) -> bool {
+        let Self { start, min, max, packet_size } = *self;
+        min <= start && min <= max && !start.is_zero() && !max.is_zero() && packet_size > DataSize::ZERO
     }
     /// Returns `min` and `max` as bounds of the target.
     pub fn bounds(&self) -> Bounds {
@@ -72,7 +77,14 @@ pub trait Config: Parameters + Clone + Send + Sync + 'static {
     fn halves(&self, setup: &Setup) -> Controller;
     /// Builds the controller. The send half of a controller that controls its rate runs under the [`Guard`](crate::Guard), which lowers
     /// the rate when feedback stops.
+    ///
+    /// # Panics
+    /// In debug builds, if `setup` contradicts itself ([`Setup::is_valid`]).
     fn build(&self, setup: &Setup) -> Controller {
+        debug_assert!(
+            setup.is_valid(),
+            "start, max and packet size must be above 0, and min not above start and max: {setup:?}"
+        );
         let halves = self.halves(setup);
         if Self::CONTROLS { halves.guarded(setup.min) } else { halves }
     }
@@ -114,9 +126,9 @@ pub enum ConfigError {
         /// The unit of value and range.
         unit: &'static str,
     },
-    /// The start rate is below the minimum, or the maximum is, or the packet size is zero.
+    /// The limits contradict each other ([`Setup::is_valid`]).
     #[error(
-        "{controller}: need min <= start, min <= max and packets of at least 1 byte, got min {}, start {}, max {}, {}",
+        "{controller}: need min <= start, min <= max, start and max above 0, packets of at least 1 byte; got min {}, start {}, max {}, {}",
         setup.min, setup.start, setup.max, setup.packet_size
     )]
     Setup {
@@ -216,7 +228,7 @@ impl Entry {
     /// # Errors
     /// Returns an error if a change names no parameter, a value is out of range, or `setup` contradicts itself.
     pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
-        if setup.min > setup.start || setup.min > setup.max || setup.packet_size == DataSize::ZERO {
+        if !setup.is_valid() {
             return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
         }
         self.factory.build(self.name, setup, changes)

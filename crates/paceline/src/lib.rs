@@ -71,6 +71,7 @@ pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 /// Parts of the controllers, for the tests and the laboratory of Paceline. They carry no promise of stability: any
 /// version may change or remove them.
 #[cfg(feature = "unstable-internals")]
+#[doc(hidden)]
 pub mod internals {
     /// The blocks that several controllers share.
     pub mod blocks {
@@ -94,7 +95,6 @@ pub mod internals {
     }
 }
 
-pub use blocks::EcnValidation;
 pub use controller::{Controller, FeedbackRequirement, Needs, ReceiveHalf, ReceiveSnapshot, SendHalf, SendSnapshot};
 pub use decision::{Decision, ProbeCluster, ProbeId, Window};
 pub use drc::DrcConfig;

@@ -151,9 +151,16 @@ mod tests {
         assert!(matches!(build("k_x", 1.0), ConfigError::UnknownField { .. }));
         assert!(matches!(build("k_u", -1.0), ConfigError::OutOfRange { .. }));
         assert!(matches!(build("k_u", f64::NAN), ConfigError::OutOfRange { .. }));
-        let setup = Setup { start: Rate::from_kbps(10), ..SETUP };
-        assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }));
-        let setup = Setup { packet_size: DataSize::ZERO, ..SETUP };
-        assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }));
+        let kbps = Rate::from_kbps;
+        for setup in [
+            Setup { start: kbps(10), ..SETUP },
+            Setup { max: kbps(10), ..SETUP },
+            Setup { packet_size: DataSize::ZERO, ..SETUP },
+            Setup { start: Rate::ZERO, min: Rate::ZERO, ..SETUP },
+            Setup::new(Rate::ZERO, Rate::ZERO, Rate::ZERO),
+        ] {
+            assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }), "{setup:?}");
+        }
+        assert!(entry.build(&Setup { start: SETUP.max.scale(2.0), ..SETUP }, &[]).is_ok(), "it starts at the maximum");
     }
 }

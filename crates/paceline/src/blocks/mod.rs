@@ -43,7 +43,7 @@ pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
 pub use delay_detector::{DelayDetector, DelayDetectorConfig};
-pub use ecn_validation::EcnValidation;
+pub(crate) use ecn_validation::EcnValidation;
 pub use flight_limit::FlightLimit;
 pub use frame_groups::{Departure, FrameGroups};
 pub use group_delta::GroupDelta;

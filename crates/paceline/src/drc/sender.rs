@@ -5,7 +5,7 @@ use super::loss::{LossExperiment, Seen, Verdict};
 use super::others::{Observation, QueueOfOthers, Step};
 use super::path::{Delays, Report};
 use super::{DrcConfig, law};
-use crate::blocks::{EcnValidation, RtpQueue};
+use crate::blocks::RtpQueue;
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, Message, SendHalf, SentPacket, Setup, SignalName,
     SignalTables, Signals, Window, signal_names,
@@ -74,7 +74,6 @@ struct Sender {
     delays: Delays,
     others: QueueOfOthers,
     losses: LossExperiment,
-    ecn: EcnValidation,
     marks: Marks,
     /// Whether the queue of the path marks packets.
     is_marked: bool,
@@ -112,7 +111,6 @@ impl Sender {
             delays: Delays::new(),
             others: QueueOfOthers::default(),
             losses: LossExperiment::new(),
-            ecn: EcnValidation::new(ecn),
             marks: Marks::default(),
             is_marked: false,
             queued_at: None,
@@ -157,7 +155,6 @@ impl Sender {
                 law::pacing(&self.config, rate, waiting)
             },
             window: (self.window.as_bytes() < u64::MAX).then_some(Window::Outstanding(self.window)),
-            ecn: self.ecn.codepoint(),
             ..self.decision
         };
     }
@@ -175,9 +172,8 @@ impl Sender {
             self.resumed_at.unwrap_or(Time::MAX).max(self.ceiling.map_or(Time::ZERO, |ceiling| ceiling.since));
         let waited = law::reference(&self.config, 1.0, self.delays.jitter, TimeDelta::ZERO).scale(0.5);
         let delivered = self.delivery.delivered();
-        let (ecn, delivery) = (&mut self.ecn, &mut self.delivery);
+        let delivery = &mut self.delivery;
         self.delays.handle(now, feedback, counted, delivered, &self.config, |packet, queue| {
-            ecn.handle_report(packet);
             if let Some(arrival) = packet.arrival {
                 delivery.handle_arrival(arrival, packet.size, queue > waited);
             }
@@ -345,7 +341,6 @@ impl Sender {
     }
 
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.ecn.handle_sent(now);
         self.waiting.handle_sent(packet);
         self.outstanding = packet.in_flight.unwrap_or(DataSize::ZERO) + packet.size;
         if self.timeout.is_none() && self.feedback_at.is_some() {

@@ -2,7 +2,7 @@
 
 use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
-use crate::blocks::{EcnValidation, FlightLimit};
+use crate::blocks::FlightLimit;
 use crate::{
     Bounds, Decision, Event, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, SentPacket, Setup,
     SignalName, Signals, StreamState,
@@ -71,8 +71,6 @@ pub(super) struct Sender<S> {
     observer: Option<Observer>,
     /// Whether packets are sent: a report on a pause would be taken for a low received rate.
     available: bool,
-    /// Without per-packet feedback the path cannot be validated.
-    ecn: EcnValidation,
     flight: Option<FlightLimit>,
     /// Packets that were reported lost and are not yet followed by an observed one.
     missing: u32,
@@ -95,7 +93,6 @@ impl<S: SenderSignal> Sender<S> {
             shaping: Shaping::new(config.shaping),
             observer,
             available: true,
-            ecn: EcnValidation::new(config.ecn),
             flight: FlightLimit::new(config.window_queue),
             missing: 0,
             next: 0,
@@ -115,7 +112,7 @@ impl<S: SenderSignal> Sender<S> {
             Generation::Y2015 { pacing_factor, .. } => pacer.max(target).scale(pacing_factor),
             Generation::Rfc8698 => pacer.min(self.bounds.max).max(target),
         };
-        self.decision = Decision { target, stable_target: target, pacing, ecn: self.ecn.codepoint(), ..self.decision };
+        self.decision = Decision { target, stable_target: target, pacing, ..self.decision };
     }
 
     /// Handles a report (RFC 8698, section 4.3).
@@ -205,12 +202,8 @@ impl<S: SenderSignal> Sender<S> {
         }
     }
 
-    /// A change of the ECN codepoint takes effect with the next frame. Without per-packet feedback no report is missing.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if self.observer.is_some() {
-            self.ecn.handle_sent(now);
-        }
         if self.flight.is_some() {
             self.limit_flight(now, packet);
         }
@@ -239,7 +232,6 @@ impl<S: SenderSignal> Sender<S> {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let (Some(observer), Some(names)) = (&mut self.observer, S::OBSERVED) else { return };
         for packet in feedback.packets {
-            self.ecn.handle_report(packet);
             let above = packet.sequence >= self.next;
             self.next = self.next.max(packet.sequence + 1);
             let Some(arrival) = packet.arrival else {

@@ -3,6 +3,8 @@
 mod arrival_log;
 mod feedback;
 #[cfg(feature = "rtp")]
+mod reception;
+#[cfg(feature = "rtp")]
 mod rtp;
 #[cfg(feature = "rtp")]
 mod send_time;

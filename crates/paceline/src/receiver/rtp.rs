@@ -1,12 +1,13 @@
 //! The receiver of a flow of RTP packets: reports as RTCP.
 
 use super::feedback::FeedbackBuilder;
+use super::reception::{BLOCKS_MAX, Receptions};
 use super::send_time::SendTimeUnwrapper;
 use super::{FeedbackFormats, Receiver};
 use crate::{Arrival, Controller, MediaKind, Message, PacketKind, Signals, rtcp_message};
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, TimeDelta};
-use paceline_wire::{CompoundWriter, RtpHeader, WriteError};
+use paceline_wire::{CompoundWriter, ReportBlock, RtpHeader, WireError, WriteError, parse_compound};
 
 /// The most SSRCs in RFC 8888 reports that were not added: those of retransmissions and padding, and some that a flow changes to.
 const LEARNED_MAX: usize = 7;
@@ -21,12 +22,16 @@ pub(super) struct RtpReports {
     own_ssrc: u32,
     media_ssrc: u32,
     send_times: SendTimeUnwrapper,
+    /// `None` if the program writes receiver reports itself.
+    receptions: Option<Receptions>,
 }
 
 impl RtpReports {
     #[inline]
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
-        self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout)
+        let feedback = self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout);
+        let blocks = self.receptions.as_ref().and_then(|receptions| receptions.due);
+        feedback.into_iter().chain(blocks).min()
     }
 }
 
@@ -76,11 +81,14 @@ impl Receiver {
         signals: Signals,
     ) -> Self {
         let feedback = (formats, None);
-        Self::for_ssrcs(controller, [own_ssrc, media_ssrc], Vec::from([media_ssrc]), feedback, signals)
+        let mut receiver =
+            Self::for_ssrcs(controller, [own_ssrc, media_ssrc], Vec::from([media_ssrc]), feedback, signals);
+        receiver.rtp.iter_mut().for_each(|rtp| rtp.receptions = Some(Receptions::default()));
+        receiver
     }
 
-    /// Creates a receiver of RTP packets with these SSRCs; see [`for_rtp`](Self::for_rtp). With an interval, reports on packets follow each
-    /// other after exactly this time.
+    /// Creates a receiver of RTP packets with these SSRCs, for a program that writes receiver reports itself; see
+    /// [`for_rtp`](Self::for_rtp). With an interval, reports on packets follow each other after exactly this time.
     #[doc(hidden)]
     pub fn for_ssrcs(
         controller: &mut Controller,
@@ -101,7 +109,7 @@ impl Receiver {
             Some(builder)
         });
         let (learned, send_times) = (Vec::new(), SendTimeUnwrapper::default());
-        let rtp = RtpReports { feedback, ssrcs, learned, own_ssrc, media_ssrc, send_times };
+        let rtp = RtpReports { feedback, ssrcs, learned, own_ssrc, media_ssrc, send_times, receptions: None };
         Self { log: None, rtp: Some(rtp), ..Self::new(controller, signals) }
     }
 
@@ -124,6 +132,7 @@ impl Receiver {
     /// Removes SSRCs from the reports.
     pub fn remove_ssrcs(&mut self, ssrcs: &[u32]) {
         let Some(rtp) = &mut self.rtp else { return };
+        rtp.receptions.iter_mut().for_each(|receptions| receptions.remove(ssrcs));
         rtp.ssrcs.retain(|ssrc| !ssrcs.contains(ssrc));
         rtp.learned.retain(|ssrc| !ssrcs.contains(ssrc));
         if let Some(feedback) = &mut rtp.feedback {
@@ -137,6 +146,11 @@ impl Receiver {
         let now = self.advance(now);
         let &RtpArrival { stream, media, kind, original, size, ecn } = packet;
         let Some(rtp) = &mut self.rtp else { return };
+        if let Some(receptions) = &mut rtp.receptions
+            && rtp.ssrcs.contains(&header.ssrc)
+        {
+            receptions.handle_packet(now, header, media);
+        }
         if let Some(feedback) = &mut rtp.feedback {
             if !rtp.ssrcs.contains(&header.ssrc) && !rtp.learned.contains(&header.ssrc) {
                 if rtp.learned.len() == LEARNED_MAX {
@@ -156,8 +170,23 @@ impl Receiver {
         self.collect(now);
     }
 
+    /// Handles an RTCP datagram of the sender. Its sender reports are named in the next receiver reports, which then give it the
+    /// round-trip time; the rest is skipped.
+    ///
+    /// # Errors
+    /// The datagram is malformed. Nothing of it has an effect.
+    pub fn handle_rtcp(&mut self, now: RemoteTime, datagram: &[u8]) -> Result<(), WireError> {
+        let now = self.advance(now);
+        let Some(RtpReports { receptions: Some(receptions), ssrcs, .. }) = &mut self.rtp else { return Ok(()) };
+        for packet in parse_compound(datagram)? {
+            receptions.handle_rtcp(now, &packet, ssrcs);
+        }
+        Ok(())
+    }
+
     /// Writes the next RTCP compound that is due: messages of the receive half, or a report on packets if no message waits. It begins
-    /// with a receiver report without blocks (RFC 3550, section 6.1). Returns its length, or `None` if nothing is due.
+    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second. Returns its
+    /// length, or `None` if nothing is due.
     ///
     /// # Errors
     /// The buffer is too small; 1200 bytes are enough.
@@ -165,7 +194,9 @@ impl Receiver {
         let now = self.advance(now);
         let Some(rtp) = &mut self.rtp else { return Ok(None) };
         let mut writer = CompoundWriter::new(buffer);
-        writer.receiver_report(rtp.own_ssrc, &[])?;
+        let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
+        let count = rtp.receptions.as_mut().map_or(0, |receptions| receptions.write(now, &mut blocks));
+        writer.receiver_report(rtp.own_ssrc, &blocks[..count])?;
         let empty = writer.len();
         // What does not fit follows in the next compound. A report on packets gets a compound of its own, because it needs room.
         let mut written = 0;
@@ -180,7 +211,7 @@ impl Receiver {
         {
             feedback.write(now, rtp.own_ssrc, rtp.media_ssrc, &mut writer);
         }
-        Ok((writer.len() > empty).then(|| writer.finish()))
+        Ok((count > 0 || writer.len() > empty).then(|| writer.finish()))
     }
 
     /// Returns the messages of the receive half that wait.

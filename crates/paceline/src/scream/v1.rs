@@ -20,7 +20,7 @@ use super::rates::Rates;
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
-use crate::blocks::{EcnValidation, QueueDelay, RtpQueue};
+use crate::blocks::{QueueDelay, RtpQueue};
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, PacketReport, SendHalf, SentPacket, Setup,
     SignalName, SignalTables, Signals, StreamState, Window, signal_names,
@@ -100,7 +100,6 @@ struct Sender {
     queue: RtpQueue,
     media: MediaRate,
     config: ScreamConfig,
-    ecn: EcnValidation,
 
     qdelay: TimeDelta,
     /// Smoothed; `None` before the first sample.
@@ -149,7 +148,6 @@ impl Sender {
             queue: RtpQueue::default(),
             media,
             config: config.clone(),
-            ecn: EcnValidation::new(Ecn::Ect0),
             qdelay: TimeDelta::ZERO,
             s_rtt: None,
             highest: None,
@@ -204,7 +202,6 @@ impl SendHalf for Sender {
 }
 
 impl Sender {
-    /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.adjust_due == Time::MAX {
@@ -215,16 +212,12 @@ impl Sender {
         self.flight.update(now, self.in_flight);
         self.rates.handle_sent(packet.size);
         self.queue.handle_sent(packet);
-        self.ecn.handle_sent(now);
         self.update_open_due(now);
     }
 
     fn handle_stream(&mut self, stream: &StreamState) {
         let encoded = self.queue.handle_stream(stream);
         self.rates.handle_encoded(encoded);
-        if self.ecn.codepoint() != self.decision.ecn {
-            self.decide();
-        }
     }
 
     fn handle_bounds(&mut self, bounds: &Bounds, signals: &mut Signals) {
@@ -295,7 +288,6 @@ impl Sender {
         let mut summary = FeedbackSummary { newest: None, marked: false };
         let s_rtt = self.s_rtt();
         for packet in packets {
-            self.ecn.handle_report(packet);
             let above = self.highest.is_none_or(|highest| packet.sequence > highest);
             match packet.arrival {
                 None => self.missing.handle_missing(now, packet.sequence),
@@ -432,7 +424,7 @@ impl Sender {
         self.decision = Decision {
             pacing: self.s_rtt.map_or(target.max(self.window.config().pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
-            ecn: self.ecn.codepoint(),
+            ecn: Ecn::Ect0,
             tick: self.config.tick,
             ..Decision::new(target)
         };

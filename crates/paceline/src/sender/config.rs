@@ -57,7 +57,8 @@ pub struct StreamConfig {
     pub priority: f64,
     /// The lowest rate of the source, IP and UDP headers included.
     pub min: Rate,
-    /// The highest rate of the source, IP and UDP headers included. Zero: the stream pauses.
+    /// The highest rate of the source, IP and UDP headers included. Zero: the stream pauses. [`Rate::MAX`]: the highest maximum of
+    /// the target so far.
     pub max: Rate,
     /// Whether the stream pauses while the target does not cover its lowest rate after the highest rates of the streams
     /// before it, as the layers of simulcast.
@@ -109,6 +110,20 @@ impl PacketHead {
     pub fn new(number: u64, sent: Time, timestamp: u32) -> Self {
         let (stream, media, kind) = (StreamId(0), MediaKind::Video, PacketKind::Media);
         Self { number, sent, stream, media, kind, timestamp }
+    }
+
+    /// Returns the RTP header with this number and time in its extensions, and payload type 0.
+    #[cfg(feature = "rtp")]
+    #[inline]
+    pub fn rtp_header(&self, ssrc: u32, sequence: u16) -> paceline_wire::RtpHeader {
+        paceline_wire::RtpHeader {
+            sequence,
+            timestamp: self.timestamp,
+            ssrc,
+            abs_send_time: Some(paceline_wire::AbsSendTime::from_time(self.sent)),
+            transport_sequence: Some(self.number as u16),
+            ..paceline_wire::RtpHeader::default()
+        }
     }
 }
 

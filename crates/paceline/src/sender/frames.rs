@@ -55,12 +55,13 @@ impl<T> Sender<T> {
         let time = self.advance(now);
         let Some(place) = self.streams.find(frame.stream) else { return Err(FrameDropped::NoStream) };
         let total = packets.clone().map(|(_, size)| size).sum();
+        let request = self.streams.request(place);
         let stream = &mut self.streams.list[place];
         let (is_inactive, suspended) = (stream.is_inactive(), stream.suspended);
         if !suspended {
             stream.unused.handle_frame(self.clock.own_time(frame.captured), stream.share, total);
         }
-        let (request, queued, unused) = (stream.request(), stream.queued, stream.unused.get());
+        let (queued, unused) = (stream.queued, stream.unused.get());
         if is_inactive {
             return Err(FrameDropped::NoStream);
         }

@@ -35,7 +35,7 @@ mod rtcp_in;
 mod sequence_map;
 mod streams;
 
-use crate::blocks::{ApplicationLimit, ProbeEstimator};
+use crate::blocks::{ApplicationLimit, EcnValidation, ProbeEstimator};
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
     Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SentPacket,
@@ -78,8 +78,8 @@ pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 /// 3. calls [`poll_timeout`](Self::poll_timeout), and [`handle_timeout`](Self::handle_timeout) at that time if nothing else
 ///    happens before.
 ///
-/// Every `handle_…`, `set_…`, `push_…` and `poll_transmit` call may change `poll_timeout`; the other calls do not. All calls may
-/// come in any order. A time before an earlier one is read as that one, and [`SenderEvent::ClockSteppedBack`] reports a step of
+/// Every call that takes `&mut self` may change `poll_timeout`, except `poll_event`, `poll_probe`, `poll_discarded` and
+/// `enable_signals`. All calls may come in any order. A time before an earlier one is read as that one, and [`SenderEvent::ClockSteppedBack`] reports a step of
 /// more than 100 ms.
 ///
 /// # Who paces
@@ -120,6 +120,8 @@ pub struct Sender<T = Vec<u8>> {
     /// Sent packets, with per-packet feedback.
     history: Option<History>,
     reader: FeedbackReader,
+    /// Whether ECN works on the path, which only reports on packets show.
+    ecn: EcnValidation,
     probes: ProbeEstimator,
     loss: LossCount,
     rtt: Option<RoundTrip>,
@@ -155,12 +157,13 @@ impl<T> Sender<T> {
             decision,
             decision_changed: false,
             coupled: None,
-            streams: Streams::default(),
+            streams: Streams::new(),
             reserved: Rate::ZERO,
             outbox: Outbox::new(&decision, config.start, config.queue_limit, config.padding_size),
             queue_limit: config.queue_limit,
             history: per_packet.then(History::new),
             reader: FeedbackReader::default(),
+            ecn: EcnValidation::new(decision.ecn, config.start),
             probes: ProbeEstimator::default(),
             loss: LossCount::default(),
             rtt: None,
@@ -292,11 +295,13 @@ impl<T> Sender<T> {
         if kind == PacketKind::Media && self.unanswered == Time::MAX {
             self.unanswered = now;
         }
+        let mut is_ecn_changed = false;
         if let Some(history) = &mut self.history {
             history.handle_sent(now, &packet);
+            is_ecn_changed = self.ecn.handle_sent(now);
         }
         self.half.handle(now, &Event::Sent(&packet));
-        if self.decides_on_sent {
+        if self.decides_on_sent || is_ecn_changed {
             self.update_decision();
         }
         (sequence, probe)
@@ -479,6 +484,7 @@ impl<T> Sender<T> {
             return; // until the flow has its share
         }
         let decision = half.decision();
+        let decision = Decision { ecn: self.ecn.allowed(self.clock.last(), decision.ecn), ..decision };
         if decision != self.decision {
             self.decision = decision;
             self.emit(SenderEvent::Decision(decision));

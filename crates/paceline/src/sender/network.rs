@@ -13,11 +13,13 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         self.apply_bounds(now, bounds);
         self.follow(now);
+        self.divide();
         self.update_wake();
     }
 
     pub(super) fn apply_bounds(&mut self, now: Time, bounds: &Bounds) {
         self.outbox.prober.drop_above(bounds.max);
+        self.streams.handle_max(bounds.max);
         self.half.handle(now, &Event::Bounds(bounds));
     }
 
@@ -32,16 +34,18 @@ impl<T> Sender<T> {
         (self.outbox.prober, self.rtt, self.loss) = (Prober::default(), None, LossCount::default());
         self.probes = ProbeEstimator::default();
         self.reader.restart();
+        self.ecn.restart(now);
         #[cfg(feature = "rtp")]
         self.rtp.handle_route_change(now);
         self.unanswered = Time::MAX;
         self.restart_application_limit(now);
         self.half.handle(now, &Event::RouteChange(setup));
-        self.half.handle(now, &Event::Bounds(&setup.bounds()));
+        self.apply_bounds(now, &setup.bounds());
         if !self.outbox.is_available() {
             self.half.handle(now, &Event::Availability(false));
         }
         self.follow(now);
+        self.divide();
         self.update_wake();
     }
 

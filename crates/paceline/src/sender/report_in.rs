@@ -145,6 +145,7 @@ impl<T> Sender<T> {
         self.reported.0 += arrived as u64;
         self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
+        packets.iter().for_each(|packet| self.ecn.handle_report(packet));
         let results = self.probes.handle_reports(packets);
         let feedback = Feedback { packets, outstanding, after_highest, rtt };
         self.half.handle(now, &Event::Feedback(&feedback));

@@ -54,10 +54,11 @@ impl SenderStream {
         self.config.kind == MediaKind::Video && !self.is_inactive()
     }
 
-    /// Returns the rates that the stream requests. A suspended stream requests them as well.
+    /// Returns the rates that the stream requests, where `highest` stands for a maximum of [`Rate::MAX`]. A suspended stream requests them as well.
     #[inline]
-    pub fn request(&self) -> RateRequest {
+    fn request(&self, highest: Option<Rate>) -> RateRequest {
         let StreamConfig { priority, min, max, .. } = self.config;
+        let max = if max == Rate::MAX { highest.unwrap_or(max) } else { max };
         let (min, max) = if self.is_inactive() { (Rate::ZERO, Rate::ZERO) } else { (min, max.max(min)) };
         RateRequest { priority, min, max }
     }
@@ -73,9 +74,11 @@ pub(super) struct Division {
 }
 
 /// The streams in the order in which they were added. A stream that ended keeps its place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Streams {
     pub list: Vec<SenderStream>,
+    /// The highest maximum of the target so far; `None`: it has none.
+    highest: Option<Rate>,
     requests: Vec<RateRequest>,
     shares: Vec<Rate>,
     /// Streams that resumed in the last division.
@@ -83,6 +86,21 @@ pub(super) struct Streams {
 }
 
 impl Streams {
+    pub fn new() -> Self {
+        Self { list: Vec::new(), highest: None, requests: Vec::new(), shares: Vec::new(), resumed: Vec::new() }
+    }
+
+    /// Handles a maximum of the target. A lower one leaves the sources what they can use.
+    pub fn handle_max(&mut self, max: Rate) {
+        self.highest = self.highest.max(Some(max));
+    }
+
+    /// Returns the rates that the stream at a place requests.
+    #[inline]
+    pub fn request(&self, place: usize) -> RateRequest {
+        self.list[place].request(self.highest)
+    }
+
     pub fn add(&mut self, config: StreamConfig) -> usize {
         self.list.push(SenderStream::new(config));
         self.list.len() - 1
@@ -101,7 +119,7 @@ impl Streams {
 
     /// Returns the highest rate that the streams can use; zero while all pause.
     pub fn desired_rate(&self) -> Rate {
-        self.list.iter().map(|stream| stream.request().max).sum()
+        self.list.iter().map(|stream| stream.request(self.highest).max).sum()
     }
 
     /// Divides what repair leaves of the target. `half_share` returns the rate of a stream if the controller divides the
@@ -115,7 +133,7 @@ impl Streams {
     ) -> Division {
         let media = target.saturating_sub(reserved);
         self.requests.clear();
-        self.requests.extend(self.list.iter().map(SenderStream::request));
+        self.requests.extend(self.list.iter().map(|stream| stream.request(self.highest)));
         let most = self.requests.iter().map(|request| request.max).sum();
         // Padding proves the capacity that the next layer needs (libwebrtc's `pad_up_to_bitrate_bps`).
         let resumes_at = self.suspend(media).min(target);
@@ -123,10 +141,24 @@ impl Streams {
         self.shares.clear();
         self.shares.resize(self.list.len(), Rate::ZERO);
         divide(media, &self.requests, &mut self.shares);
+        let half_share = |stream: &SenderStream| if stream.suspended { None } else { half_share(stream.config.id) };
+        let mut divided = Rate::ZERO;
+        for (stream, share) in self.list.iter().zip(&mut self.shares) {
+            if let Some(rate) = half_share(stream) {
+                *share = rate;
+                divided += rate;
+            }
+        }
+        if !divided.is_zero() && self.list.len() > 1 {
+            // The half knows no stream before its first frame.
+            for (_, share) in self.list.iter().zip(&mut self.shares).filter(|(s, _)| half_share(s).is_none()) {
+                *share = (*share).min(media.saturating_sub(divided));
+                divided += *share;
+            }
+        }
         let mut is_changed = false;
         for (stream, share) in self.list.iter_mut().zip(&self.shares) {
-            let share = if stream.suspended { *share } else { half_share(stream.config.id).unwrap_or(*share) };
-            is_changed |= core::mem::replace(&mut stream.share, share) != share;
+            is_changed |= core::mem::replace(&mut stream.share, *share) != *share;
         }
         Division { padding, is_changed }
     }

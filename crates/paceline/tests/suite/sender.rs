@@ -1,8 +1,8 @@
 //! The sender and the receiver of every registered controller: limits, pauses, misuse, random calls.
 
 use paceline::{
-    Bounds, Entry, MessageKind, NewFrame, Outgoing, PacketHead, PacketKind, Receiver, Registry, Report, Sender,
-    SenderEvent, Setup,
+    Bounds, Entry, Message, MessageKind, NewFrame, Outgoing, PacketHead, PacketKind, Receiver, Registry, Release,
+    Report, Sender, SenderEvent, Setup, StreamConfig,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
@@ -31,6 +31,8 @@ struct Call {
     dropped: usize,
     waits: TimeDelta,
     events: Vec<SenderEvent>,
+    /// Whether the path clears the ECN field.
+    clears_ecn: bool,
 }
 
 impl Call {
@@ -52,6 +54,7 @@ impl Call {
             dropped: 0,
             waits: TimeDelta::ZERO,
             events,
+            clears_ecn: false,
         }
     }
 
@@ -67,7 +70,12 @@ impl Call {
                 let _ =
                     self.sender.push_video(now, false, (0..count).map(|n| (n, DataSize::from_bytes(bytes / count))));
             }
+            if !self.sender.is_available() {
+                self.packets.clear();
+                self.reports.clear();
+            }
             while let Some(packet) = self.sender.poll_transmit(now) {
+                let ecn = if self.clears_ecn { Ecn::NotEct } else { packet.ecn };
                 if packet.head.kind == PacketKind::Media {
                     self.left.push(now);
                 }
@@ -76,7 +84,7 @@ impl Call {
                 if wait <= TimeDelta::from_millis(300) {
                     self.waits += wait;
                     self.free = now + wait + packet.size / self.capacity;
-                    self.packets.push_back((self.free + DELAY, packet.head, packet.size, packet.ecn));
+                    self.packets.push_back((self.free + DELAY, packet.head, packet.size, ecn));
                 }
             }
             while self.packets.front().is_some_and(|(at, ..)| *at <= now) {
@@ -165,31 +173,38 @@ fn controllers_need_what_the_guide_says() {
     }
 }
 
-/// A change of a call.
-type Change = fn(&mut Call);
+/// What changes in a call, and what takes it back.
+type Change = (&'static str, fn(&mut Call), fn(&mut Call));
+
+fn set_bounds(call: &mut Call, bps: u64) {
+    call.sender.set_bounds(call.now, &bounds(bps, bps));
+}
+
+fn set_route(call: &mut Call, bps: u64) {
+    let [start, min, max] = [Rate::from_bps(bps); 3];
+    call.sender.handle_route_change(call.now, &Setup::new(start, min, max));
+}
+
+/// Changes that stop a flow or nearly so, and some of another size. Without a network all that is under way is lost.
+const CHANGES: [Change; 7] = [
+    ("bounds of zero", |c| set_bounds(c, 0), restore),
+    ("bounds of 1 bit/s", |c| set_bounds(c, 1), restore),
+    ("bounds of 1 kbit/s", |c| set_bounds(c, 1000), restore),
+    ("no network", |c| c.sender.set_available(c.now, false), |c| c.sender.set_available(c.now, true)),
+    ("a route without a rate", |c| set_route(c, 1), |c| c.sender.handle_route_change(c.now, &SETUP)),
+    ("a slow link", |c| c.capacity = Rate::from_kbps(100), |c| c.capacity = Rate::from_kbps(2000)),
+    ("a fast route", |c| set_route(c, 20_000_000), |c| c.sender.handle_route_change(c.now, &SETUP)),
+];
+
+fn restore(call: &mut Call) {
+    call.sender.set_bounds(call.now, &SETUP.bounds());
+}
 
 /// Nothing that stops a flow stops it for good: after bounds near zero, an outage and new routes, packets leave within 3 s.
 #[test]
 fn every_controller_sends_again_within_three_seconds_of_a_pause() {
-    let pauses: [(&str, Change, Change); 5] = [
-        ("bounds of zero", |c| c.sender.set_bounds(c.now, &bounds(0, 0)), restore),
-        ("bounds of 1 bit/s", |c| c.sender.set_bounds(c.now, &bounds(1, 1)), restore),
-        ("bounds of 1 kbit/s", |c| c.sender.set_bounds(c.now, &bounds(1000, 1000)), restore),
-        ("no network", |c| c.sender.set_available(c.now, false), |c| c.sender.set_available(c.now, true)),
-        (
-            "a route without a rate",
-            |c| {
-                c.sender
-                    .handle_route_change(c.now, &Setup::new(Rate::from_bps(1), Rate::from_bps(1), Rate::from_bps(1)))
-            },
-            |c| c.sender.handle_route_change(c.now, &SETUP),
-        ),
-    ];
-    fn restore(call: &mut Call) {
-        call.sender.set_bounds(call.now, &SETUP.bounds());
-    }
     for entry in controllers().iter() {
-        for (what, pause, resume) in &pauses {
+        for (what, pause, resume) in &CHANGES[..5] {
             let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
             call.run_until(Time::from_secs(5));
             pause(&mut call);
@@ -202,6 +217,74 @@ fn every_controller_sends_again_within_three_seconds_of_a_pause() {
             let sent = call.sent_since(Time::from_secs(13));
             assert!((60..3000).contains(&sent), "{}, {what}: {sent} packets in the next 3 s", entry.name());
         }
+    }
+}
+
+/// The same after any sequence of these changes, of which some last beside others.
+#[test]
+fn every_controller_sends_again_after_any_sequence_of_changes() {
+    for entry in controllers().iter() {
+        for seed in 0..4 {
+            let (mut random, mut changes) = (Random(seed), Vec::new());
+            let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+            for _ in 0..8 {
+                let (what, change, back) = CHANGES[random.below(CHANGES.len() as u64) as usize];
+                let is_back = random.below(2) == 0;
+                changes.push((what, is_back, call.now));
+                if is_back {
+                    back(&mut call)
+                } else {
+                    change(&mut call)
+                }
+                call.run_until(call.now + TimeDelta::from_millis(10 + random.below(3000) as i64));
+            }
+            CHANGES.iter().for_each(|(_, _, back)| back(&mut call));
+            let from = call.now;
+            call.run_until(from + TimeDelta::from_secs(3));
+            let sent = call.sent_since(from);
+            assert!((3..3000).contains(&sent), "{}, {changes:?}: {sent} packets within 3 s", entry.name());
+        }
+    }
+}
+
+/// The one stream of [`Controller::endpoints`](paceline::Controller::endpoints) follows a maximum that is raised during the call.
+#[test]
+fn a_raised_maximum_is_that_of_the_stream() {
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(800));
+    for entry in controllers().iter() {
+        let mut call = Call::new(entry, &setup, Rate::from_kbps(3000));
+        call.run_until(Time::from_secs(20));
+        assert_eq!(call.sender.stream_rate(StreamId(0)), Some(call.sender.target()), "{}", entry.name());
+        assert!(call.sender.target() <= setup.max, "{}", entry.name());
+        call.events.clear();
+        call.sender.set_bounds(call.now, &bounds(50_000, 2_000_000));
+        call.run_until(Time::from_secs(60));
+        let (target, name) = (call.sender.target(), entry.name());
+        assert_eq!(call.sender.stream_rate(StreamId(0)), Some(target), "{name}");
+        assert!(target > setup.max && target <= Rate::from_kbps(2000), "{name}: {target}");
+        assert!(call.events.iter().any(|event| matches!(event, SenderEvent::StreamRates)), "{name}");
+    }
+}
+
+/// A path that clears the ECN field ends ECN for every controller that asks for it, and so does a new route to such a path.
+#[test]
+fn ecn_ends_where_the_path_clears_it() {
+    let registry = controllers();
+    let entries: Vec<&Entry> = registry.iter().filter(|entry| entry.build(&SETUP, &[]).unwrap().needs().ecn).collect();
+    assert!(entries.len() >= 7, "{}", entries.len());
+    for entry in entries {
+        let mut call = Call::new(entry, &SETUP, Rate::from_kbps(2000));
+        let (wanted, name) = (call.sender.decision().ecn, entry.name());
+        call.run_until(Time::from_secs(5));
+        assert_eq!(call.sender.decision().ecn, wanted, "{name}");
+        call.clears_ecn = true;
+        call.sender.handle_route_change(call.now, &SETUP);
+        call.run_until(Time::from_secs(6));
+        assert_eq!(call.sender.decision().ecn, Ecn::NotEct, "{name}");
+        call.clears_ecn = false;
+        call.sender.handle_route_change(call.now, &SETUP);
+        call.run_until(Time::from_secs(7));
+        assert_eq!(call.sender.decision().ecn, wanted, "{name}");
     }
 }
 
@@ -334,97 +417,139 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end.max(1)
     }
+
+    fn rate(&mut self) -> Rate {
+        Rate::from_bps(1 + self.below(1 << 24))
+    }
+
+    fn setup(&mut self) -> Setup {
+        let min = 1 + self.below(1_000_000);
+        let (start, max) = (min + self.below(1_000_000), min + 1_000_000 + self.below(9_000_000));
+        Setup::new(Rate::from_bps(start), Rate::from_bps(min), Rate::from_bps(max))
+    }
 }
 
-/// Calls in any order with any values: no panic, and the target stays within the bounds. `PACELINE_RANDOM_CALLS` sets their number.
+/// Calls in any order with any values: no panic, and target and shares stay within the limits. `PACELINE_RANDOM_CALLS` sets their number.
 #[test]
 fn random_calls_keep_the_invariants() {
-    let calls = std::env::var("PACELINE_RANDOM_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
+    const SEEDS: u64 = 4;
+    let calls: u64 = std::env::var("PACELINE_RANDOM_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8000);
     for entry in controllers().iter() {
-        let (mut random, mut limits, mut now) = (Random(7), SETUP.bounds(), 0i64);
-        let (mut sender, mut receiver): (Sender<u64>, _) = entry.build(&SETUP, &[]).unwrap().endpoints(&SETUP);
-        let mut reports: Vec<Report> = Vec::new();
-        for call in 0..calls {
-            let extreme = match random.below(1000) {
-                0 => Some(i64::MAX - random.below(1000) as i64),
-                1 => Some(i64::MIN + random.below(1000) as i64),
-                _ => None,
-            };
-            now = match random.below(1000) {
-                2 => now.saturating_sub(random.below(3_600_000_000_000) as i64),
-                3 => now.saturating_add(random.below(3_600_000_000_000) as i64),
-                _ => now.saturating_add(random.below(20_000_000) as i64),
-            };
-            let at = extreme.unwrap_or(now);
-            let (time, remote) = (Time::from_nanos(at), RemoteTime::from_nanos(at.wrapping_mul(3)));
-            match random.below(20) {
-                0 => {
-                    let min = random.below(2_000_000);
-                    limits = bounds(min, min + random.below(8_000_000));
-                    sender.set_bounds(time, &limits);
+        (0..SEEDS).for_each(|seed| random_calls(entry, seed, calls / SEEDS));
+    }
+}
+
+fn random_calls(entry: &Entry, seed: u64, calls: u64) {
+    let (mut random, mut limits, mut now) = (Random(seed), SETUP.bounds(), 0i64);
+    let (mut sender, mut receiver): (Sender<u64>, _) = entry.build(&SETUP, &[]).unwrap().endpoints(&SETUP);
+    let mut reports: Vec<Report> = Vec::new();
+    for call in 0..calls {
+        let extreme = match random.below(1000) {
+            0 => Some(i64::MAX - random.below(1000) as i64),
+            1 => Some(i64::MIN + random.below(1000) as i64),
+            _ => None,
+        };
+        now = match random.below(1000) {
+            2 => now.saturating_sub(random.below(3_600_000_000_000) as i64),
+            3 => now.saturating_add(random.below(3_600_000_000_000) as i64),
+            _ => now.saturating_add(random.below(20_000_000) as i64),
+        };
+        let at = extreme.unwrap_or(now);
+        let (time, remote) = (Time::from_nanos(at), RemoteTime::from_nanos(at.wrapping_mul(3)));
+        let stream = StreamId([0, 0, 0, 1, 2][random.below(5) as usize]);
+        match random.below(32) {
+            0 => {
+                let min = random.below(2_000_000);
+                limits = bounds(min, min + random.below(8_000_000));
+                sender.set_bounds(time, &limits);
+            }
+            1 => {
+                let setup = random.setup();
+                sender.handle_route_change(time, &setup);
+                limits = setup.bounds();
+            }
+            2 => sender.set_available(time, random.below(3) > 0),
+            3 => sender.handle_rtt(time, TimeDelta::from_nanos(random.below(1 << 40) as i64 - (1 << 20))),
+            4 => sender.handle_loss(time, Fraction::new(random.below(1001) as f64 / 1000.0).unwrap()),
+            5 => {
+                let any = |random: &mut Random| {
+                    let arrival = (random.below(3) > 0).then(|| RemoteTime::from_nanos(random.below(1 << 44) as i64));
+                    let ecn = (random.below(3) > 0).then(|| Ecn::from_bits(random.below(4) as u8));
+                    (random.below(sender.packets_sent() + 9), arrival, ecn)
+                };
+                let packets: Vec<_> = (0..random.below(9)).map(|_| any(&mut random)).collect();
+                sender.handle_reports(time, packets);
+            }
+            6 => sender.set_paces(random.below(4) > 0),
+            7 => {
+                let size = DataSize::from_bytes(random.below(65_536));
+                let probe = (random.below(3) == 0).then_some(random.below(9) as u16);
+                sender.handle_sent(time, &Outgoing::new(size, stream, PacketKind::Padding).with_probe(probe));
+            }
+            8 => _ = sender.remove_stream(time, StreamId(1 + random.below(2) as u8)),
+            9 => _ = sender.add_stream(&StreamConfig::video(stream, Rate::ZERO, random.rate())),
+            10 => _ = sender.set_stream_limits(time, stream, Rate::ZERO, random.rate()),
+            11 => _ = sender.set_priority(stream, 0.1 + random.below(100) as f64),
+            12 => _ = sender.poll_probe(),
+            13 => sender.handle_message(time, &Message::Remb(random.rate())),
+            14 => match sender.poll_release(time) {
+                Some(Release::Packet(_) | Release::Padding | Release::Probe { .. }) => {
+                    let size = DataSize::from_bytes(1 + random.below(1500));
+                    sender.handle_sent(time, &Outgoing::new(size, StreamId(0), PacketKind::Media));
                 }
-                1 => {
-                    let min = 1 + random.below(1_000_000);
-                    let (start, max) = (min + random.below(1_000_000), min + 1_000_000 + random.below(9_000_000));
-                    let setup = Setup::new(Rate::from_bps(start), Rate::from_bps(min), Rate::from_bps(max));
-                    sender.handle_route_change(time, &setup);
-                    limits = setup.bounds();
+                None => {}
+            },
+            15 => sender.handle_liveness(time),
+            16 => sender.handle_arrival_without_time(random.below(sender.packets_sent() + 9)),
+            17 if random.below(2) == 0 => _ = sender.couple(),
+            17 => sender.uncouple(time),
+            18 => receiver.set_bounds(remote, &limits),
+            19 => receiver.handle_route_change(remote, &random.setup()),
+            20 => receiver.handle_timeout(remote),
+            #[cfg(feature = "rtp")]
+            21 => sender.handle_rtp_sent(random.below(1 << 20), random.below(3) as u32, random.below(1 << 16) as u16),
+            #[cfg(feature = "rtp")]
+            22 => {
+                // A header of any type, and any bytes.
+                let mut bytes: Vec<u8> = (0..4 * (1 + random.below(20))).map(|_| random.below(256) as u8).collect();
+                let words = bytes.len() as u16 / 4 - 1;
+                bytes[..2].copy_from_slice(&[0x80 | random.below(32) as u8, 200 + random.below(8) as u8]);
+                bytes[2..4].copy_from_slice(&words.to_be_bytes());
+                _ = sender.handle_rtcp(time, &bytes);
+            }
+            23 => _ = sender.handle_timeout(time),
+            24 | 25 => {
+                let captured = Time::from_nanos(now.saturating_sub(random.below(5_000_000_000) as i64));
+                let sizes: Vec<_> =
+                    (0..random.below(9)).map(|n| (n, DataSize::from_bytes(1 + random.below(1500)))).collect();
+                let _ = sender.push_frame(time, &NewFrame::new(stream, captured, false), sizes);
+            }
+            26 => reports.extend(receiver.poll_report(remote)),
+            27 => {
+                let index = random.below(reports.len() as u64) as usize;
+                if let Some(report) = reports.get(index) {
+                    sender.handle_report(time, report);
                 }
-                2 => sender.set_available(time, random.below(3) > 0),
-                3 => sender.handle_rtt(time, TimeDelta::from_nanos(random.below(1 << 40) as i64 - (1 << 20))),
-                4 => sender.handle_loss(time, Fraction::new(random.below(1001) as f64 / 1000.0).unwrap()),
-                5 => {
-                    let any = |random: &mut Random| (random.below(1 << 20), None, None);
-                    let packets: Vec<_> = (0..random.below(9)).map(|_| any(&mut random)).collect();
-                    sender.handle_reports(time, packets);
-                }
-                6 => sender.set_paces(random.below(4) > 0),
-                7 => {
-                    let size = DataSize::from_bytes(random.below(65_536));
-                    let probe = (random.below(3) == 0).then_some(random.below(9) as u16);
-                    sender.handle_sent(time, &Outgoing::new(size, StreamId(0), PacketKind::Padding).with_probe(probe));
-                }
-                8 => sender.remove_stream(time, StreamId(9)).then_some(()).map_or((), |()| unreachable!()),
-                9 => {
-                    _ = sender.set_stream_limits(
-                        time,
-                        StreamId(0),
-                        Rate::ZERO,
-                        Rate::from_bps(1 + random.below(1 << 24)),
-                    )
-                }
-                10 | 11 => _ = sender.handle_timeout(time),
-                12 | 13 => {
-                    let captured = Time::from_nanos(now.saturating_sub(random.below(5_000_000_000) as i64));
-                    let sizes: Vec<_> =
-                        (0..random.below(9)).map(|n| (n, DataSize::from_bytes(1 + random.below(1500)))).collect();
-                    let _ = sender.push_frame(time, &NewFrame::new(StreamId(0), captured, false), sizes);
-                }
-                14 | 15 => {
-                    if let Some(report) = receiver.poll_report(remote) {
-                        reports.push(report);
-                    }
-                }
-                16 => {
-                    let index = random.below(reports.len() as u64) as usize;
-                    if let Some(report) = reports.get(index) {
-                        sender.handle_report(time, report);
-                    }
-                    reports.truncate(50);
-                }
-                _ => {
-                    for _ in 0..random.below(30) {
-                        let Some(packet) = sender.poll_transmit(time) else { break };
-                        if random.below(10) > 0 {
-                            receiver.handle_packet(remote, &packet.head, packet.size, packet.ecn);
-                        }
+                reports.truncate(50);
+            }
+            _ => {
+                for _ in 0..random.below(30) {
+                    let Some(packet) = sender.poll_transmit(time) else { break };
+                    if random.below(10) > 0 {
+                        receiver.handle_packet(remote, &packet.head, packet.size, packet.ecn);
                     }
                 }
             }
-            let (target, name) = (sender.target(), entry.name());
-            assert!(target <= limits.max.max(limits.min), "{name}, call {call}: {target} > {}", limits.max);
-            assert!(sender.decision().pacing >= Rate::ZERO && sender.poll_timeout() != Some(Time::MAX), "{name}");
-            while sender.poll_event().is_some() {}
         }
+        if sender.calculated_rate().is_some() {
+            sender.set_coupled_rate(time, random.rate());
+        }
+        let (target, name) = (sender.target(), entry.name());
+        let place = format!("{name}, seed {seed}, call {call}");
+        assert_eq!(limits.clamp(target), target, "{place}: {limits:?}");
+        let shares: Rate = [0, 1, 2].into_iter().filter_map(|id| sender.stream_rate(StreamId(id))).sum();
+        assert!(shares <= target + Rate::from_bps(3), "{place}: {shares} of {target}");
+        assert!(sender.decision().pacing > Rate::ZERO || target.is_zero(), "{place}");
+        while sender.poll_event().is_some() {}
     }
 }

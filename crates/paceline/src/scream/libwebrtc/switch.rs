@@ -3,7 +3,6 @@
 
 use super::config::{Mode, ScreamLibwebrtcConfig};
 use super::sender::Sender;
-use crate::blocks::EcnValidation;
 use crate::googcc::GoogCc;
 use crate::{Decision, Event, Feedback, GoogCcConfig, ProbeCluster, SendHalf, Setup, Signals};
 use alloc::boxed::Box;
@@ -26,7 +25,6 @@ pub struct Switch {
     controllers: Controllers,
     /// Whether a packet arrived with a mark.
     marked: bool,
-    ecn: EcnValidation,
 }
 
 impl Switch {
@@ -49,14 +47,13 @@ impl Switch {
             Mode::Scream | Mode::OnlyAfterCe => Controllers::Scream(scream()),
             Mode::GoogCcWithEct1 => Controllers::GoogCc(googcc()),
         };
-        Self { config: Arc::clone(config), controllers, marked, ecn: EcnValidation::new(Ecn::Ect1) }
+        Self { config: Arc::clone(config), controllers, marked }
     }
 
     /// Handles the ECN fields of a report. The first mark ends GoogCC in [`Mode::OnlyAfterCe`]; SCReAM continues with its state
     /// and handles this report.
     fn handle_marks(&mut self, feedback: &Feedback<'_>) {
         for packet in feedback.packets {
-            self.ecn.handle_report(packet);
             self.marked |= packet.ecn == Some(Ecn::Ce) && packet.arrival.is_some();
         }
         if let Controllers::Both(_, scream) = &mut self.controllers
@@ -70,7 +67,7 @@ impl Switch {
     fn codepoint(&self) -> Ecn {
         match &self.controllers {
             Controllers::GoogCc(_) if self.marked => Ecn::NotEct,
-            _ => self.ecn.codepoint(),
+            _ => Ecn::Ect1,
         }
     }
 
@@ -93,9 +90,6 @@ impl SendHalf for Switch {
         match *event {
             // The mark survives the change of the route.
             Event::RouteChange(setup) => *self = Self::with_mark(&Arc::clone(&self.config), setup, self.marked),
-            Event::Sent(_) => {
-                self.ecn.handle_sent(now);
-            }
             Event::Feedback(feedback) => self.handle_marks(feedback),
             _ => {}
         }
@@ -220,13 +214,14 @@ mod tests {
         assert_eq!((half.is_scream(), half.stream_rate(StreamId(0))), (false, None));
     }
 
-    /// A lost packet has no mark, and a path that clears the field ends ECT(1) without a switch.
+    /// A lost packet has no mark, and a path that clears the field causes no switch.
     #[test]
     fn cleared_field_is_no_mark() {
         for mode in [Mode::Scream, Mode::OnlyAfterCe, Mode::GoogCcWithEct1] {
             let mut half = switch(mode);
-            assert_eq!([None, ECT1].map(|ecn| pass(&mut half, i64::from(ecn.is_some()), ecn).ecn), [Ecn::Ect1; 2]);
-            assert_eq!(pass(&mut half, 2, Some(Ecn::NotEct)).ecn, Ecn::NotEct, "{mode:?}");
+            for (n, ecn) in [None, ECT1, Some(Ecn::NotEct)].into_iter().enumerate() {
+                pass(&mut half, n as i64, ecn);
+            }
             assert_eq!((half.is_scream(), half.marked), (mode == Mode::Scream, false));
             let packets = [PacketReport::new(3, at(1), DataSize::from_bytes(1), None).with_ecn(CE)];
             on(&mut half, 200, &Event::Feedback(&Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO)));

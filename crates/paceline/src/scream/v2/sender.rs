@@ -13,7 +13,7 @@ use super::reference_window::{AckSummary, ReferenceWindow, window_overhead};
 use super::rtt::SmoothedRtt;
 use super::shares::Shares;
 use super::target_rate::FrameStatistics;
-use crate::blocks::{EcnValidation, QueueDelay};
+use crate::blocks::QueueDelay;
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, PacketReport, QueuedFrame, SendHalf, SentPacket,
     Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
@@ -96,7 +96,6 @@ struct Sender {
     window: ReferenceWindow,
     frames: FrameStatistics,
     shares: Shares,
-    ecn: EcnValidation,
 
     target: Rate,
     qdelay: TimeDelta,
@@ -139,7 +138,6 @@ impl Sender {
             window: ReferenceWindow::new(config.window.for_packets(setup)),
             frames: FrameStatistics::new(config.media),
             shares: Shares::default(),
-            ecn: EcnValidation::new(ecn),
             target,
             qdelay: TimeDelta::ZERO,
             highest: None,
@@ -203,19 +201,17 @@ impl Sender {
         }
     }
 
-    /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         self.in_flight += packet.size;
         self.flight.handle(self.in_flight);
         self.frames.handle_sent(packet);
-        self.ecn.handle_sent(now);
         self.update_open_due(now);
     }
 
     fn handle_stream(&mut self, stream: &StreamState) {
         self.frames.handle_stream(stream);
-        if self.shares.handle_stream(stream) || self.ecn.codepoint() != self.decision.ecn {
+        if self.shares.handle_stream(stream) {
             self.decide();
         }
     }
@@ -285,7 +281,6 @@ impl Sender {
         let s_rtt = self.rtt.get().unwrap_or_default();
         let in_window = self.window.get() / self.window.config().mss.as_bytes() as f64;
         for packet in packets {
-            self.ecn.handle_report(packet);
             self.loss.handle_packet(packet.arrival.is_none(), in_window);
             let Some(arrival) = packet.arrival else {
                 self.missing.handle_missing(now, packet.sequence);
@@ -396,7 +391,7 @@ impl Sender {
         self.decision = Decision {
             pacing: pacing_rate(self.target, self.bounds.max, &self.config.pacing),
             window: Some(Window::AfterHighest(allowed)),
-            ecn: self.ecn.codepoint(),
+            ecn: self.decision.ecn,
             queue_max: self.config.queue_max,
             ..Decision::new(self.target)
         };
