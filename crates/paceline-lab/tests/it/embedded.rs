@@ -3,11 +3,11 @@
 #[path = "../../../../examples/embed/src/call.rs"]
 mod call;
 
-use crate::fixtures::metric;
+use crate::fixtures::{load_from, metric};
 use call::{Link, call};
 use paceline::Registry;
 use paceline_lab::run::Runner;
-use paceline_scenario::{Origin, load_from};
+use paceline_scenario::Origin;
 
 const SCENARIO: &str = "
 id = \"test/embedded\"
@@ -38,7 +38,7 @@ fn embedded_senders_behave_as_in_the_simulator() {
     let registry = Registry::standard();
     for name in ["googcc", "scream-v2", "drc", "nada", "gcc-2016"] {
         let origin = Origin::from_text("embedded.toml", SCENARIO.replace("NAME", name));
-        let scenario = load_from(&origin, None, &[], &registry).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = load_from(&origin, None, &[], &registry);
         let runner = Runner::simulator(&registry);
         let simulated: Vec<(f64, f64)> = (1..=SEEDS)
             .map(|seed| {

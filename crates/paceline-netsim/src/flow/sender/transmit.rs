@@ -5,9 +5,9 @@ use super::stream::SenderStream;
 use super::{DatagramKind, MediaSender, QueuedKind, QueuedPacket};
 use crate::flow::datagram::{Datagram, FramePiece, IP_UDP_HEADERS};
 use crate::flow::retransmission_store::MediaPacket;
-use paceline::{MediaKind, Outgoing, PacketKind, Release, rtp_timestamp};
+use paceline::{MediaKind, Outgoing, PacketHead, PacketKind, Release, rtp_timestamp};
 use paceline_units::{DataSize, Ecn, StreamId, Time};
-use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, red, rtx};
+use paceline_wire::{CompoundWriter, RtpHeader, red, rtx};
 
 /// Payload bytes of a padding packet: the most whole words that RTP's padding octet can count.
 const PADDING_PAYLOAD: u64 = 252;
@@ -188,14 +188,5 @@ impl MediaSender {
 
 /// The header of a packet that is sent now, without marker and padding.
 fn rtp_header(now: Time, sent: u64, payload_type: u8, sequence: u16, timestamp: u32, ssrc: u32) -> RtpHeader {
-    RtpHeader {
-        marker: false,
-        payload_type,
-        sequence,
-        timestamp,
-        ssrc,
-        abs_send_time: Some(AbsSendTime::from_time(now)),
-        transport_sequence: Some(sent as u16),
-        padding: false,
-    }
+    RtpHeader { payload_type, ..PacketHead::new(sent, now, timestamp).rtp_header(ssrc, sequence) }
 }
