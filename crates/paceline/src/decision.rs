@@ -25,7 +25,8 @@ pub struct Decision {
     /// The ECN codepoint of RTP packets.
     pub ecn: Ecn,
     /// When the first frame in the pacer's queue has waited for this time, the frames of its stream in the queue are
-    /// discarded, and a key frame follows. [`TimeDelta::MAX`]: the limit of the flow, which is also the longest.
+    /// discarded, and a key frame follows. [`TimeDelta::MAX`]: the controller has no limit. The
+    /// limit of the sender's own queue holds in addition.
     pub queue_max: TimeDelta,
 }
 
@@ -69,7 +70,7 @@ pub struct ProbeCluster {
     pub id: ProbeId,
     /// The rate of the packets.
     pub rate: Rate,
-    /// The length of the cluster: it ends when this much time's worth of bytes at its rate has left.
+    /// The length of the cluster: it ends when what its rate sends in this time has left, and so have `packets`.
     pub duration: TimeDelta,
     /// The least number of packets.
     pub packets: u16,

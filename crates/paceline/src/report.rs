@@ -5,9 +5,10 @@ use crate::Message;
 use alloc::vec::Vec;
 use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
 
-/// A report of the receiver. A program may leave out the ECN fields, and the messages if the controller has no receive half
-/// ([`Needs`](crate::Needs)). It covers the packets since the last report, at most a few hundred at 10 Mbit/s, so that it can exceed a
-/// datagram only at high rates: then send it in parts with the same number and time.
+/// A report of the receiver. To read one from a format of your own, begin with `Report::default()` and set the fields. A program may
+/// leave out the ECN fields (`None`), and the messages if the controller has no receive half ([`Needs`](crate::Needs)). It covers the
+/// packets since the last report, at most a few hundred at 10 Mbit/s, so that it can exceed a datagram only at high rates: then send it
+/// in parts with the same number and time. Reports may be lost: each begins where the one before it ended, so that the sender finds out.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -22,6 +23,20 @@ pub struct Report {
     pub messages: Vec<Message>,
     /// What arrived so far; `None` before the first packet. The sender gets the round-trip time and the loss from it.
     pub reception: Option<Reception>,
+}
+
+impl Report {
+    /// Returns the first of the packets without a gap up to the last one. Before them there are only packets that arrived late.
+    pub(crate) fn begin(&self) -> Option<u64> {
+        let mut begin = self.packets.last()?.number;
+        for packet in self.packets.iter().rev().skip(1) {
+            if packet.number.checked_add(1) != Some(begin) {
+                break;
+            }
+            begin = packet.number;
+        }
+        Some(begin)
+    }
 }
 
 /// The report on one packet.
@@ -47,7 +62,7 @@ impl PacketArrival {
     }
 }
 
-/// The loss and the round-trip time, as an RTCP receiver report states them (RFC 3550, section 6.4.1).
+/// From this the sender computes loss and round-trip time, as from an RTCP receiver report (RFC 3550, section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reception {

@@ -193,6 +193,9 @@ pub enum FrameDropped {
     /// There is no such stream, or it is paused or suspended.
     #[error("there is no such stream, or it pauses")]
     NoStream,
+    /// The program paces ([`set_paces`](super::Sender::set_paces)), so that packets would never leave.
+    #[error("the program paces")]
+    ProgramPaces,
     /// There is no network.
     #[error("there is no network")]
     Unavailable,

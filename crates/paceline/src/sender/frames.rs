@@ -53,6 +53,9 @@ impl<T> Sender<T> {
     ) -> Result<(), FrameDropped> {
         let packets = packets.into_iter();
         let time = self.advance(now);
+        if !self.outbox.paces() {
+            return Err(FrameDropped::ProgramPaces);
+        }
         let Some(place) = self.streams.find(frame.stream) else { return Err(FrameDropped::NoStream) };
         let total = packets.clone().map(|(_, size)| size).sum();
         let request = self.streams.request(place);
@@ -100,7 +103,8 @@ impl<T> Sender<T> {
         self.push_frame(now, &NewFrame::new(StreamId(0), now, key), packets)
     }
 
-    /// Handles the state of a stream before a frame of it is admitted.
+    /// Handles the state of a stream, for a program that queues frames itself: what waits in its queue, and the limits of the encoder.
+    /// Call it before each frame; [`push_frame`](Self::push_frame) does so.
     pub fn handle_stream(&mut self, now: Time, state: &StreamState) {
         let now = self.advance(now);
         self.check_application_limit(now);
@@ -181,12 +185,12 @@ impl<T> Sender<T> {
         self.outbox.push(at, priority, Queued { packet, timestamp, stream: place as u8, kind, start }, size);
     }
 
-    /// Returns whether the queue plus `size` would drain within its limit.
+    /// Returns whether the queue of this sender plus `size` would drain within its limit.
     pub fn has_room(&self, size: DataSize) -> bool {
         self.outbox.pacer.has_room(size)
     }
 
-    /// Ends an admitted frame, whose packets are all in the queue.
+    /// Handles a frame whose packets a program has put into its own queue. [`push_frame`](Self::push_frame) does so.
     pub fn finish_frame(&mut self, now: Time, frame: &QueuedFrame) {
         let now = self.advance(now);
         self.half.handle(now, &Event::Frame(frame));

@@ -191,7 +191,8 @@ impl<T> Sender<T> {
         sender
     }
 
-    /// Sets whether this sender paces. If not, the program paces: [`poll_transmit`](Self::poll_transmit) returns nothing.
+    /// Sets whether this sender paces. If not, the program paces: [`poll_transmit`](Self::poll_transmit) returns nothing, and
+    /// [`push_frame`](Self::push_frame) takes no frame.
     pub fn set_paces(&mut self, paces: bool) {
         self.outbox.set_paces(self.clock.last(), paces);
         self.update_wake();
@@ -307,8 +308,9 @@ impl<T> Sender<T> {
         (sequence, probe)
     }
 
-    /// Returns the next probe cluster, for a program that paces: packets at its rate, one after the other. Pass its id with
-    /// each of these packets to [`handle_sent`](Self::handle_sent).
+    /// Returns the next probe cluster, for a program that paces: packets of any size at its rate, one after the other, until both its size and
+    /// its number of packets are reached, while the [window is open](Self::window_is_open). Pass its id with each of these packets to
+    /// [`handle_sent`](Self::handle_sent). Drop it if a new maximum is below its rate.
     #[inline]
     pub fn poll_probe(&mut self) -> Option<ProbeCluster> {
         if self.outbox.paces() { None } else { self.outbox.prober.take() }

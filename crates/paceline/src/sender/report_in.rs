@@ -46,7 +46,8 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
         let mut is_proof = false;
-        if let Some(history) = self.history.as_mut().filter(|_| !report.packets.is_empty()) {
+        if let (Some(history), Some(begin)) = (&mut self.history, report.begin()) {
+            history.abandon_below(begin);
             let packets = report.packets.iter().map(|packet| (packet.number, packet.arrival, packet.ecn));
             self.reader.handle_reports(history, packets);
             self.reader.measure_rtt(now, report.written);
@@ -82,7 +83,8 @@ impl<T> Sender<T> {
     }
 
     /// Handles reports on packets in a format of the program: number, arrival on the receiver's clock or `None` for a loss, ECN
-    /// field if it is known. Packets that were never sent, or reported before, are ignored. Pass round-trip times and losses by
+    /// field if it is known. Packets that were never sent, or reported before, are ignored. Packets that no report names are in flight
+    /// for up to 10 s: where reports may be lost, name packets in several. Pass round-trip times and losses by
     /// [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss); [`handle_report`](Self::handle_report) does all three.
     pub fn handle_reports(
         &mut self,

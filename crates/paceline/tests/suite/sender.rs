@@ -33,6 +33,8 @@ struct Call {
     events: Vec<SenderEvent>,
     /// Whether the path clears the ECN field.
     clears_ecn: bool,
+    /// Of so many reports one is lost; zero: none is.
+    report_loss: u64,
 }
 
 impl Call {
@@ -55,6 +57,7 @@ impl Call {
             waits: TimeDelta::ZERO,
             events,
             clears_ecn: false,
+            report_loss: 0,
         }
     }
 
@@ -93,7 +96,9 @@ impl Call {
             }
             self.receiver.handle_timeout(remote);
             while let Some(report) = self.receiver.poll_report(remote) {
-                self.reports.push_back((now + DELAY, report));
+                if self.report_loss == 0 || !report.number.is_multiple_of(self.report_loss) {
+                    self.reports.push_back((now + DELAY, report));
+                }
             }
             while self.reports.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, report) = self.reports.pop_front().unwrap();
@@ -406,6 +411,21 @@ fn reordered_and_duplicate_reports_do_no_harm() {
         }
         let sent = call.sent_since(Time::from_secs(15));
         assert!((500..5000).contains(&sent), "{}: {sent} packets in 15 s", entry.name());
+    }
+}
+
+/// The packets of a lost report are not in flight for ever: one lost report of ten costs no controller more than a third of its rate.
+#[test]
+fn lost_reports_do_not_shut_the_window() {
+    for entry in controlled(&controllers()) {
+        let [without, with] = [0, 10].map(|report_loss| {
+            let mut call = Call { report_loss, ..Call::new(entry, &SETUP, Rate::from_kbps(2000)) };
+            call.run_until(Time::from_secs(60));
+            (call.sent_since(Time::from_secs(30)) as f64, call.sender.flight().outstanding)
+        });
+        let name = entry.name();
+        assert!((0.66..1.5).contains(&(with.0 / without.0)), "{name}: {with:?}, without lost reports {without:?}");
+        assert!(with.1 < DataSize::from_bytes(100_000), "{name}: {with:?}");
     }
 }
 
