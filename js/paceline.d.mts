@@ -13,12 +13,18 @@ export interface SenderOptions extends Rates {
 export type Ecn = "not-ect" | "ect0" | "ect1" | "ce";
 export type PacketKind = "media" | "retransmission" | "fec" | "padding";
 export type SenderEvent =
-  | "decision"
-  | "frame-dropped"
-  | "key-frame-requested"
-  | "feedback-lost"
-  | "feedback-resumed"
-  | "clock-stepped-back";
+  | { type: "probe-result"; probe: number; rateBps: number }
+  | { type: "stream-rates"; rateBps: number }
+  | {
+      type:
+        | "decision"
+        | "frame-dropped"
+        | "key-frame-requested"
+        | "feedback-lost"
+        | "feedback-resumed"
+        | "clock-stepped-back"
+        | "controller-failed";
+    };
 
 export interface Transmit<T> {
   number: number;

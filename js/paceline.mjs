@@ -2,7 +2,7 @@
 
 const KINDS = { media: 0, retransmission: 1, fec: 2, padding: 3 };
 const ECN = { "not-ect": 0, ect1: 1, ect0: 2, ce: 3 };
-const EVENTS = [null, "decision", "frame-dropped", "key-frame-requested", "feedback-lost", "feedback-resumed", "clock-stepped-back"];
+const LIST_MAX = 65_536;
 
 /** Compiles the module `paceline.wasm`: its bytes, a response that has them, or a compiled module. */
 export async function load(source) {
@@ -12,9 +12,14 @@ export async function load(source) {
   return new Paceline((await WebAssembly.instantiate(module, {})).exports);
 }
 
+/** Whether a value is an object, and no list, map or function. */
+function isObject(value) {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
 /** Throws if an object lacks one of the `required` keys, or has another key than these and the `optional` ones. */
 function check(object, what, required, optional = []) {
-  if (typeof object !== "object" || object === null) throw new TypeError(`${what} must be an object`);
+  if (!isObject(object)) throw new TypeError(`${what} must be an object`);
   const known = [...required, ...optional];
   for (const key of Object.keys(object)) {
     if (!known.includes(key)) throw new TypeError(`${what} has no \`${key}\`; known: ${known.join(", ")}`);
@@ -30,8 +35,32 @@ function number(value, name) {
   return value;
 }
 
+function boolean(value, name) {
+  if (typeof value !== "boolean") throw new TypeError(`\`${name}\` must be true or false, not ${value}`);
+  return value;
+}
+
+function string(value, name) {
+  if (typeof value !== "string") throw new TypeError(`${name} must be a string`);
+  return value;
+}
+
+/** Returns what `read` makes of each element of a list, or throws. */
+function list(values, what, read) {
+  if (typeof values?.[Symbol.iterator] !== "function") throw new TypeError(`${what} must be a list`);
+  const elements = Array.from(values, read);
+  if (elements.length > LIST_MAX) throw new RangeError(`${what} has at most ${LIST_MAX} elements, not ${elements.length}`);
+  return elements;
+}
+
+/** Passes a list of numbers to the next call. */
+function passNumbers(wasm, numbers) {
+  const address = wasm.numbers(numbers.length);
+  new Float64Array(wasm.memory.buffer, address, numbers.length).set(numbers);
+}
+
 function choice(value, choices, name) {
-  if (!Object.hasOwn(choices, value)) throw new TypeError(`\`${name}\` must be one of ${Object.keys(choices).join(", ")}, not ${value}`);
+  if (!Object.hasOwn(choices, string(value, `\`${name}\``))) throw new TypeError(`\`${name}\` must be one of ${Object.keys(choices).join(", ")}, not ${value}`);
   return choices[value];
 }
 
@@ -51,7 +80,7 @@ class Paceline {
   /** What a controller needs: reports on packets, the ECN field in them, REMB, or messages that only a receiver of Paceline sends, which
    * this package cannot give it. */
   needs(controller) {
-    this.#writeText(controller);
+    this.#passText(string(controller, "the name of a controller"));
     const needs = this.#checked(this.#wasm.needs());
     return { feedback: (needs & 1) !== 0, ecn: (needs & 2) !== 0, remb: (needs & 4) !== 0, receiver: (needs & 8) !== 0 };
   }
@@ -61,12 +90,11 @@ class Paceline {
   sender(controller, options) {
     check(options, "the options", ["startBps", "minBps", "maxBps"], ["parameters"]);
     const rates = ["startBps", "minBps", "maxBps"].map((key) => number(options[key], key));
-    for (const [name, value] of Object.entries(options.parameters ?? {})) {
-      number(value, name);
-      this.#writeText(name);
-      this.#wasm.set_parameter(value);
-    }
-    this.#writeText(controller);
+    const parameters = options.parameters ?? {};
+    if (!isObject(parameters)) throw new TypeError("`parameters` must be an object");
+    const values = Object.entries(parameters).map(([name, value]) => number(value, name));
+    this.#passText([string(controller, "the name of a controller"), ...Object.keys(parameters)].join("\0"));
+    passNumbers(this.#wasm, values);
     const handle = this.#checked(this.#wasm.create(...rates));
     return new Sender(this.#wasm, handle, () => this.#readText());
   }
@@ -76,7 +104,7 @@ class Paceline {
     return result;
   }
 
-  #writeText(text) {
+  #passText(text) {
     const bytes = new TextEncoder().encode(text);
     const address = this.#wasm.text(bytes.length);
     new Uint8Array(this.#wasm.memory.buffer).set(bytes, address);
@@ -89,7 +117,7 @@ class Paceline {
 }
 
 /** The sender of one flow: a controller, its record of sent packets, and a pacer. A call with a value that is not valid throws an Error
- * and has no effect, and so does each call after `free`. A time before an earlier one is read as that one. */
+ * and has no effect, and so does each call after `free`, except `free`. A time before an earlier one is read as that one. */
 class Sender {
   #wasm;
   #handle;
@@ -108,7 +136,7 @@ class Sender {
   handleSent(nowMs, bytes, packet = {}) {
     check(packet, "the packet", [], ["kind", "probe"]);
     const kind = choice(packet.kind ?? "media", KINDS, "kind");
-    const probe = packet.probe === undefined || packet.probe === null ? -1 : number(packet.probe, "probe");
+    const probe = packet.probe === undefined || packet.probe === null ? NaN : number(packet.probe, "probe");
     const sent = this.#wasm.handle_sent(this.#handle, number(nowMs, "nowMs"), number(bytes, "bytes"), kind, probe);
     if (Number.isNaN(sent)) throw new Error(this.#text());
     return sent;
@@ -117,15 +145,14 @@ class Sender {
   /** Handles per-packet feedback: a list of { number, arrivalMs }, with the receiver's clock, or null for a lost packet, and `ecn`, if it is
    * known: "not-ect", "ect0", "ect1" or "ce". */
   handleFeedback(nowMs, packets) {
-    const reports = Array.from(packets, (packet) => {
+    const reports = list(packets, "the packets of feedback", (packet) => {
       check(packet, "a packet of feedback", ["number", "arrivalMs"], ["ecn"]);
       const arrival = packet.arrivalMs === null ? NaN : number(packet.arrivalMs, "arrivalMs");
-      const ecn = packet.ecn === undefined || packet.ecn === null ? -1 : choice(packet.ecn, ECN, "ecn");
+      const ecn = packet.ecn === undefined || packet.ecn === null ? NaN : choice(packet.ecn, ECN, "ecn");
       return [number(packet.number, "number"), arrival, ecn];
     });
-    number(nowMs, "nowMs");
-    for (const report of reports) this.#checked(this.#wasm.add_report(this.#handle, ...report));
-    this.#checked(this.#wasm.handle_feedback(this.#handle, nowMs));
+    passNumbers(this.#wasm, reports.flat());
+    this.#checked(this.#wasm.handle_feedback(this.#handle, number(nowMs, "nowMs")));
   }
 
   /** Handles a round-trip time, as in `roundTripTime` of `getStats`, but in ms. */
@@ -138,7 +165,7 @@ class Sender {
     this.#checked(this.#wasm.handle_loss(this.#handle, number(nowMs, "nowMs"), number(fraction, "fraction")));
   }
 
-  /** Handles a receiver estimated maximum bitrate (REMB). */
+  /** Handles a receiver estimated maximum bitrate (REMB). Controllers that need none take it as a limit, or ignore it. */
   handleRemb(nowMs, bps) {
     this.#checked(this.#wasm.handle_remb(this.#handle, number(nowMs, "nowMs"), number(bps, "bps")));
   }
@@ -159,7 +186,7 @@ class Sender {
 
   /** Sets whether there is a network. */
   setAvailable(nowMs, available) {
-    this.#checked(this.#wasm.set_available(this.#handle, number(nowMs, "nowMs"), available ? 1 : 0));
+    this.#checked(this.#wasm.set_available(this.#handle, number(nowMs, "nowMs"), boolean(available, "available") ? 1 : 0));
   }
 
   /** Handles the passing of time. Call it at `timeoutMs`, or at a regular interval of 25 ms or less. */
@@ -169,19 +196,17 @@ class Sender {
 
   /** Queues a frame in the pacer: a list of { packet, bytes }, with anything that stands for the packet. Returns false if the frame is
    * dropped; the encoder should then make a key frame. */
-  pushFrame(nowMs, packets, { key = false } = {}) {
-    const sized = Array.from(packets, (one) => {
+  pushFrame(nowMs, packets, options = {}) {
+    check(options, "the options of a frame", [], ["key"]);
+    const { key = false } = options;
+    boolean(key, "key");
+    const frame = list(packets, "the packets of a frame", (one) => {
       check(one, "a packet of a frame", ["packet", "bytes"]);
       return [one.packet, number(one.bytes, "bytes")];
     });
-    number(nowMs, "nowMs");
-    const first = this.#next;
-    for (const [packet, bytes] of sized) {
-      this.#checked(this.#wasm.add_packet(this.#handle, this.#next, bytes));
-      this.#queued.set(this.#next++, packet);
-    }
-    const isQueued = this.#checked(this.#wasm.push_frame(this.#handle, nowMs, key ? 1 : 0)) === 1;
-    if (!isQueued) for (let token = first; token < this.#next; token++) this.#queued.delete(token);
+    passNumbers(this.#wasm, frame.flatMap(([, bytes], index) => [this.#next + index, bytes]));
+    const isQueued = this.#checked(this.#wasm.push_frame(this.#handle, number(nowMs, "nowMs"), key ? 1 : 0)) === 1;
+    if (isQueued) for (const [packet] of frame) this.#queued.set(this.#next++, packet);
     for (let token; !Number.isNaN((token = this.#wasm.poll_discarded(this.#handle)));) this.#queued.delete(token);
     return isQueued;
   }
@@ -200,14 +225,13 @@ class Sender {
    * its id to `handleSent`. */
   pollProbe() {
     if (this.#checked(this.#wasm.poll_probe(this.#handle)) === 0) return null;
-    const [id, rateBps, durationMs, packets] = this.#text().split(" ").map(Number);
-    return { id, rateBps, durationMs, packets };
+    return JSON.parse(this.#text());
   }
 
-  /** Returns the name of the next event, or null: "decision", "frame-dropped", "key-frame-requested", "feedback-lost",
-   * "feedback-resumed", "clock-stepped-back". */
+  /** Returns the next event, or null: { type }, with `probe`, the id of the cluster, and `rateBps` of "probe-result", and with `rateBps`, the
+   * rate of the encoder, of "stream-rates". */
   pollEvent() {
-    return EVENTS[this.#checked(this.#wasm.poll_event(this.#handle))];
+    return this.#checked(this.#wasm.poll_event(this.#handle)) === 0 ? null : JSON.parse(this.#text());
   }
 
   /** When handleTimeout and pollTransmit are due; Infinity for never. */

@@ -119,7 +119,7 @@ static bool receive_packet(int fd, Link *link) {
   link->free_ns = (link->free_ns > at ? link->free_ns : at) + (length + HEADERS) * 8 * SECOND / (int64_t)CAPACITY;
   link->waiting[last].arrival_ns = link->free_ns;
   link->waiting[last].packet = (PacelineReceivedPacket){
-      .size_bytes = (uint64_t)length + HEADERS, .transport_sequence = ntohs(transport),
+      .size = sizeof(PacelineReceivedPacket), .size_bytes = (uint64_t)length + HEADERS, .transport_sequence = ntohs(transport),
       .abs_send_time = bytes[20] << 16 | bytes[21] << 8 | bytes[22],
       .rtp_timestamp = ntohl(timestamp), .rtp_sequence = ntohs(rtp)};
   return true;
@@ -176,7 +176,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int main(int argc, char **argv) {
   int64_t end = (argc > 1 ? atoi(argv[1]) : 4) * SECOND, next_frame = 0, next_line = SECOND;
   const char *controller = argc > 2 ? argv[2] : "googcc";
-  PacelineLimits limits = {.start_bps = 300000, .min_bps = 50000, .max_bps = 10000000};
+  PacelineLimits limits = {.size = sizeof limits, .start_bps = 300000, .min_bps = 50000, .max_bps = 10000000};
   PacelineSender *sender;
   PacelineReceiver *receiver;
   static Link link;
@@ -199,7 +199,7 @@ int main(int argc, char **argv) {
       if (status != PACELINE_ERROR_RTCP) check(status);
     }
     check(paceline_sender_on_timeout(sender, now()));
-    PacelinePacket packet;
+    PacelinePacket packet = {.size = sizeof packet};
     int status;
     while ((status = paceline_sender_poll_packet(sender, now(), &packet)) == PACELINE_OK) {
       probes += packet.probe != PACELINE_NO_PROBE;
@@ -211,6 +211,9 @@ int main(int argc, char **argv) {
     check(status);
     while (receive_packet(remote, &link)) {}
     run_receiver(receiver, &link, remote, &sender_at);
+    PacelineEvent event = {.size = sizeof event};
+    while (paceline_sender_poll_event(sender, &event) == PACELINE_OK)
+      if (event.kind == PACELINE_EVENT_FEEDBACK_LOST) printf("no feedback arrives\n");
     if (at >= next_line) {
       printf("%lld s: target %llu kbit/s\n", (long long)(next_line / SECOND),
              (unsigned long long)paceline_sender_target(sender) / 1000);
@@ -224,10 +227,10 @@ int main(int argc, char **argv) {
     struct pollfd fds[] = {{.fd = media, .events = POLLIN}, {.fd = remote, .events = POLLIN}};
     poll(fds, 2, wait > 0 ? (int)(wait / MS) + 1 : 0);
   }
-  PacelineSnapshot snapshot;
+  PacelineSnapshot snapshot = {.size = sizeof snapshot};
   check(paceline_sender_snapshot(sender, &snapshot));
   printf("target %llu kbit/s on a link of %llu kbit/s; %llu packets, %u in probes, %u of padding; %llu arrived, %llu lost\n",
-         (unsigned long long)snapshot.decision.target_bps / 1000, (unsigned long long)CAPACITY / 1000,
+         (unsigned long long)paceline_sender_target(sender) / 1000, (unsigned long long)CAPACITY / 1000,
          (unsigned long long)snapshot.packets_sent, probes, padding, (unsigned long long)snapshot.packets_arrived,
          (unsigned long long)snapshot.packets_lost);
   print_signals(sender, controller);

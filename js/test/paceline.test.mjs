@@ -85,8 +85,10 @@ test("a controller that cannot work here is an error", () => {
   assert.throws(() => paceline.sender("nada", RATES), /receiver of Paceline/);
   const remb = paceline.sender("gcc-2016", RATES);
   assert.throws(() => remb.handleFeedback(0, []), /uses no reports on packets/);
-  remb.handleRemb(1000, 200e3);
-  assert.equal(remb.targetBps, 200e3);
+  for (const sender of [remb, paceline.sender("drc", RATES)]) {
+    sender.handleRemb(1000, 200e3);
+    assert.equal(sender.targetBps, 200e3);
+  }
 });
 
 test("the maximum is a hard limit, from the start and when it changes", () => {
@@ -126,7 +128,7 @@ test("time that goes back is an event, and the sender goes on", () => {
   sender.handleSent(3_600_000, 1200);
   sender.handleSent(0, 1200);
   let events = [];
-  for (let event; (event = sender.pollEvent()) !== null;) events.push(event);
+  for (let event; (event = sender.pollEvent()) !== null;) events.push(event.type);
   assert.ok(events.includes("clock-stepped-back"), `${events}`);
   assert.ok(sender.timeoutMs < 10_000, "timeouts are in the time of the program");
 });
@@ -136,7 +138,15 @@ test("a program with its own pacer gets the probes", () => {
   sender.handleSent(0, 1200);
   sender.handleTimeout(25);
   const probe = sender.pollProbe();
+  assert.deepEqual(Object.keys(probe), ["id", "rateBps", "durationMs", "packets"]);
   assert.ok(probe.rateBps > RATES.startBps && probe.durationMs > 0 && probe.packets > 0, JSON.stringify(probe));
   assert.equal(sender.pollTransmit(30), null);
-  assert.equal(sender.handleSent(30, 1200, { probe: probe.id, kind: "padding" }), 1);
+  for (let n = 0; n < 20; n++) assert.equal(sender.handleSent(30 + n, 1200, { probe: probe.id, kind: "padding" }), n + 1);
+  sender.handleFeedback(100, Array.from({ length: 20 }, (_, n) => ({ number: n + 1, arrivalMs: 50 + n })));
+  const events = [];
+  for (let event; (event = sender.pollEvent()) !== null;) events.push(event);
+  const result = events.find(({ type }) => type === "probe-result");
+  assert.ok(result.probe === probe.id && result.rateBps > 5e6 && result.rateBps < 11e6, JSON.stringify(events));
+  const rates = events.findLast(({ type }) => type === "stream-rates");
+  assert.equal(rates.rateBps, sender.targetBps);
 });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const HEADER: &str = "crates/paceline-c/include/paceline.h";
 /// In the order of the header. Their modules are read, too.
 const SOURCES: [&str; 2] = ["crates/paceline-abi/src/lib.rs", "crates/paceline-c/src/lib.rs"];
-const START: &str = "/* Controllers of congestion for real-time media. docs/how-to/c.md is the guide.\n\n   Every function checks its pointers, lengths and ranges, and returns a status or a value. None unwinds, does I/O or reads a\n   clock. Times are ns, rates bit/s, sizes bytes with IP and UDP headers. One thread at a time may use an object.\n\n   Made by `cargo xtask c`; do not edit. */";
+const START: &str = "/* Controllers of congestion for real-time media. docs/how-to/c.md is the guide.\n\n   Every function checks its pointers, lengths and ranges, and returns a status or a value. None unwinds, does I/O or reads a\n   clock. Times are ns, rates bit/s, sizes bytes with IP and UDP headers. One thread at a time may use an object.\n\n   A struct with `size` may grow at its end in a later version. The side that allocates it sets `size` to its sizeof; the other side\n   takes any size. What is behind `size` has its default when it is read, 0 unless another is stated, and is not written. What only the\n   caller's header has is ignored, and stays as it is. Structs without `size` do not change, except with\n   the version of the table of a controller, those that only its functions have.\n\n   Made by `cargo xtask c`; do not edit. */";
 const TABLE: &str = "/* The table of a controller in a shared library. The library defines and exports this function. */\n#ifdef __cplusplus\nextern \"C\"\n#endif\nconst struct PacelineControllerV1 *paceline_controller_v1(void);";
 
 /// Writes the header; with `--check` only compares it.
@@ -61,8 +61,11 @@ fn header() -> Result<String, String> {
 const WARNINGS: &str = "-std=c11 -Wall -Wextra -Werror -Icrates/paceline-c/include";
 const SANITIZERS: &str = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all";
 /// Programs in C and their arguments in the checks.
-const PROGRAMS: [(&str, &str); 2] =
-    [("examples/c/udp_loop.c", "2"), ("crates/paceline-c/tests/c/random_calls.c", "1 8000")];
+const PROGRAMS: [(&str, &str); 3] = [
+    ("examples/c/udp_loop.c", "2"),
+    ("crates/paceline-c/tests/c/other_sizes.c", ""),
+    ("crates/paceline-c/tests/c/random_calls.c", "1 8000"),
+];
 
 /// Checks the header, and runs the programs in C: under the sanitizers of the compiler, which see the memory of the programs, and
 /// under valgrind, which also sees that of the library.
@@ -79,7 +82,7 @@ pub fn check(_features: &str) -> Result<(), Problem> {
         let plain = compile(source, &folder.join(name), "-O1 -g")?;
         let mut valgrind = command("valgrind --quiet --error-exitcode=9 --leak-check=full");
         valgrind.arg(format!("--suppressions={}", root().join("crates/paceline-c/tests/c/valgrind.supp").display()));
-        valgrind.arg(plain).args(arguments.split(' '));
+        valgrind.arg(plain).args(arguments.split_whitespace());
         run(valgrind)?;
     }
     check_installed(&folder)?;
@@ -89,11 +92,14 @@ pub fn check(_features: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Installs the library into a folder, and compiles and runs a program with what pkg-config finds there.
+/// Installs the library into a folder, and compiles and runs a program with what pkg-config and CMake find there.
 fn check_installed(folder: &Path) -> Result<(), Problem> {
     let prefix = folder.join("prefix");
+    // Cargo takes a relative folder from the root of the workspace.
+    let up = "../".repeat(root().components().count() - 1);
+    let relative = format!("{up}{}", target().display().to_string().trim_start_matches('/'));
     let mut install = command("make --silent -C crates/paceline-c install");
-    install.arg(format!("PREFIX={}", prefix.display())).env("CARGO_TARGET_DIR", target());
+    install.arg(format!("PREFIX={}", prefix.display())).env("CARGO_TARGET_DIR", relative);
     run(install)?;
     let mut flags = command("pkg-config --cflags --libs paceline");
     flags.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
@@ -105,7 +111,19 @@ fn check_installed(folder: &Path) -> Result<(), Problem> {
     // The program finds the library by its soname.
     let mut installed = program(program_path, "2");
     installed.env("LD_LIBRARY_PATH", prefix.join("lib"));
-    Ok(run(installed)?)
+    run(installed)?;
+    if need("cmake --version", "").is_err() {
+        eprintln!("skipped: no cmake");
+        return Ok(());
+    }
+    let build = folder.join("cmake");
+    let mut configure = command("cmake -S examples/c -B");
+    configure.arg(&build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    run(configure)?;
+    let mut make = command("cmake --build");
+    make.arg(&build);
+    run(make)?;
+    Ok(run(program(build.join("udp_loop"), "2"))?)
 }
 
 /// Compiles a program in C with the static library.

@@ -119,7 +119,8 @@ pub fn full(arguments: &[String]) -> Result<(), Problem> {
         ("PACELINE_STRESS_STEPS", "2000"),
     ];
     no_arguments(arguments)?;
-    for line in ["test tests browser fuzz architectures --features paceline-cli/full", "scoreboard --check"] {
+    for line in ["test tests browser javascript fuzz architectures --features paceline-cli/full", "scoreboard --check"]
+    {
         let mut task = command(&format!("cargo xtask {line}"));
         task.envs(LENGTHS);
         run(task)?;

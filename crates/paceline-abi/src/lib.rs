@@ -2,13 +2,16 @@
 //! functions by which a shared library gives the laboratory a controller of its own (`lib:`, `external` of `paceline-live`).
 //!
 //! Times are nanoseconds, rates bits per second, sizes bytes with IP and UDP headers. Choices are integers, because an
-//! `enum` of Rust must not receive a value that it does not have. `cargo xtask c` writes these types into `paceline.h`.
+//! `enum` of Rust must not receive a value that it does not have. `cargo xtask c` writes these types into `paceline.h`, whose first
+//! lines have the rule for structs that may grow. A new member of a sized struct follows the old end: the padding of an older struct may
+//! contain anything.
 #![allow(unsafe_code, reason = "a table holds pointers, and statics must be shareable between threads")]
 
 use core::ffi::{c_char, c_void};
 
-/// The version of [`PacelineControllerV1`].
-pub const PACELINE_CONTROLLER_VERSION: u32 = 2;
+/// The version of [`PacelineControllerV1`]. It changes with the members that a table had, and with the structs without a `size` that its
+/// functions take; a table to which functions are added keeps its version.
+pub const PACELINE_CONTROLLER_VERSION: u32 = 3;
 
 /// A time that never comes: no timeout, no limit.
 pub const PACELINE_NEVER: i64 = i64::MAX;
@@ -57,10 +60,35 @@ pub const PACELINE_MESSAGE_NADA: u32 = 3;
 /// An application-defined message (RFC 3550, section 6.7).
 pub const PACELINE_MESSAGE_APP: u32 = 4;
 
+/// A struct that begins with its size, as the program that allocated it knows it.
+///
+/// # Safety
+/// The struct has the representation of C, its first member is `size: usize`, and any bytes are a value of it.
+pub unsafe trait SizedStruct: Copy + Default {}
+
+/// Declares structs that begin with their size. Their default is 0 in each other member.
+#[macro_export]
+macro_rules! sized_structs {
+    ($($name:ident),+) => { $(
+        impl Default for $name {
+            fn default() -> Self {
+                // SAFETY: zeros are a value of it.
+                Self { size: size_of::<Self>(), ..unsafe { core::mem::zeroed() } }
+            }
+        }
+        // SAFETY: its declaration above.
+        unsafe impl $crate::SizedStruct for $name {}
+    )+ };
+}
+
+sized_structs!(PacelineLimits, PacelineProbe, PacelineDecision);
+
 /// Limits of a flow.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacelineLimits {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The first target, bit/s; above 0.
     pub start_bps: u64,
     /// The lowest target, bit/s; at most `start_bps` and `max_bps`.
@@ -199,8 +227,10 @@ pub struct PacelineFrame {
 
 /// A probe cluster to send.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacelineProbe {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The rate of its packets; above 0.
     pub rate_bps: u64,
     /// The cluster ends when this much time's worth of bytes at its rate has left.
@@ -213,8 +243,10 @@ pub struct PacelineProbe {
 
 /// The instructions for encoder and pacer.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacelineDecision {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The sending rate of the flow.
     pub target_bps: u64,
     /// A rate up to the target that changes more slowly; from a controller, 0 stands for the target.
@@ -272,7 +304,8 @@ pub struct PacelineParameter {
 /// A controller in a shared library. The library exports
 /// `const PacelineControllerV1 *paceline_controller_v1(void);`, which returns a table that lives as long as the process.
 ///
-/// Set the members by name and leave the others zero: a null function handles nothing. Only `version`, `size`, `create`,
+/// Set the members by name and leave the others zero: a null function handles nothing, and so does one behind `size`. Functions that the
+/// laboratory does not know are not called. Only `version`, `size`, `create`,
 /// `destroy` and `decide` are needed. A handler returns 0, or another number to end the run with an error. After each
 /// handler the laboratory calls `decide`. Times never decrease. Runs on several threads have a state each, which one thread at
 /// a time uses; anything that states share needs protection. Equal calls must cause equal decisions: read no clock.

@@ -3,6 +3,11 @@
    Every function checks its pointers, lengths and ranges, and returns a status or a value. None unwinds, does I/O or reads a
    clock. Times are ns, rates bit/s, sizes bytes with IP and UDP headers. One thread at a time may use an object.
 
+   A struct with `size` may grow at its end in a later version. The side that allocates it sets `size` to its sizeof; the other side
+   takes any size. What is behind `size` has its default when it is read, 0 unless another is stated, and is not written. What only the
+   caller's header has is ignored, and stays as it is. Structs without `size` do not change, except with
+   the version of the table of a controller, those that only its functions have.
+
    Made by `cargo xtask c`; do not edit. */
 
 #ifndef PACELINE_H
@@ -11,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The version of `PacelineControllerV1`.
-#define PACELINE_CONTROLLER_VERSION 2
+// The version of `PacelineControllerV1`. It changes with the members that a table had, and with the structs without a `size` that its
+// functions take; a table to which functions are added keeps its version.
+#define PACELINE_CONTROLLER_VERSION 3
 
 // A time that never comes: no timeout, no limit.
 #define PACELINE_NEVER INT64_MAX
@@ -101,7 +107,7 @@
 // Messages that only a receiver of Paceline sends (`paceline_receiver_create`), in `paceline_sender_rtcp`.
 #define PACELINE_NEEDS_RECEIVER 8
 
-// The controller changed its decision: read it with `paceline_sender_snapshot`.
+// The controller changed its decision: read it with `paceline_sender_decision`.
 #define PACELINE_EVENT_DECISION 1
 
 // A frame was dropped, or removed from the queue.
@@ -121,6 +127,12 @@
 
 // The controller failed, and the last decision stays in force. The controllers of this library do not fail.
 #define PACELINE_EVENT_CONTROLLER_FAILED 7
+
+// A probe cluster arrived: `probe` and `rate_bps`. Further packets of it may refine the rate.
+#define PACELINE_EVENT_PROBE_RESULT 8
+
+// The rate of the encoder changed: `rate_bps`.
+#define PACELINE_EVENT_STREAM_RATES 9
 
 // A receiver. Opaque.
 typedef struct PacelineReceiver PacelineReceiver;
@@ -157,6 +169,8 @@ typedef struct PacelineSignal {
 
 // Limits of a flow.
 typedef struct PacelineLimits {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The first target, bit/s; above 0.
   uint64_t start_bps;
   // The lowest target, bit/s; at most `start_bps` and `max_bps`.
@@ -177,6 +191,8 @@ typedef struct PacelineSetting {
 
 // A packet as it arrives.
 typedef struct PacelineReceivedPacket {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The size on the network, 1 to 65,535 bytes.
   uint64_t size_bytes;
   // The transport-wide sequence number; negative if the packet has none. RFC 8888 feedback does without it.
@@ -202,6 +218,8 @@ typedef struct PacelineReceivedPacket {
 
 // A probe cluster to send.
 typedef struct PacelineProbe {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The rate of its packets; above 0.
   uint64_t rate_bps;
   // The cluster ends when this much time's worth of bytes at its rate has left.
@@ -211,6 +229,18 @@ typedef struct PacelineProbe {
   // The least number of packets.
   uint16_t packets;
 } PacelineProbe;
+
+// An event of a sender. It has no stream, because a sender has one.
+typedef struct PacelineEvent {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
+  // `PACELINE_EVENT_…`.
+  uint32_t kind;
+  // The cluster of the result of a probe, or `PACELINE_NO_PROBE`.
+  int32_t probe;
+  // The rate of the result of a probe, and the rate of the encoder with new rates of streams; else 0.
+  uint64_t rate_bps;
+} PacelineEvent;
 
 // A packet of a frame that is to be sent.
 typedef struct PacelineFramePacket {
@@ -222,6 +252,8 @@ typedef struct PacelineFramePacket {
 
 // A packet to send now.
 typedef struct PacelinePacket {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The number within the flow, from 0. Write its low 16 bits into the transport-wide sequence number.
   uint64_t sequence;
   // The token of the frame's packet; 0 for padding.
@@ -248,6 +280,8 @@ typedef struct PacelineArrival {
 
 // The instructions for encoder and pacer.
 typedef struct PacelineDecision {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The sending rate of the flow.
   uint64_t target_bps;
   // A rate up to the target that changes more slowly; from a controller, 0 stands for the target.
@@ -276,10 +310,10 @@ typedef struct PacelineDecision {
 
 // The state of a sender.
 typedef struct PacelineSnapshot {
+  // The size of the struct in the caller's header: `sizeof`.
+  size_t size;
   // The latest time of a call.
   int64_t now_ns;
-  // The decision in force.
-  struct PacelineDecision decision;
   // The bytes that are neither acknowledged nor lost.
   uint64_t outstanding_bytes;
   // The bytes sent after the highest acknowledged packet.
@@ -411,7 +445,8 @@ typedef struct PacelineFrame {
 // A controller in a shared library. The library exports
 // `const PacelineControllerV1 *paceline_controller_v1(void);`, which returns a table that lives as long as the process.
 //
-// Set the members by name and leave the others zero: a null function handles nothing. Only `version`, `size`, `create`,
+// Set the members by name and leave the others zero: a null function handles nothing, and so does one behind `size`. Functions that the
+// laboratory does not know are not called. Only `version`, `size`, `create`,
 // `destroy` and `decide` are needed. A handler returns 0, or another number to end the run with an error. After each
 // handler the laboratory calls `decide`. Times never decrease. Runs on several threads have a state each, which one thread at
 // a time uses; anything that states share needs protection. Equal calls must cause equal decisions: read no clock.
@@ -738,12 +773,13 @@ PacelineStatus paceline_sender_encoder(struct PacelineSender *sender,
 PacelineStatus paceline_sender_poll_discarded(struct PacelineSender *sender,
                                               uint64_t *token);
 
-// Writes the next event: `PACELINE_EVENT_…`. Returns `PACELINE_NOTHING` if there is none. At most 64 wait; then the oldest are dropped.
+// Writes the next event. Returns `PACELINE_NOTHING` if there is none. Of each kind, and of each probe cluster, the last event waits; of
+// probe clusters at most 64.
 //
 // Pointers:
 // Each pointer is null or valid.
 PacelineStatus paceline_sender_poll_event(struct PacelineSender *sender,
-                                          uint32_t *event);
+                                          struct PacelineEvent *event);
 
 // Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
 // between `min_bps` and `max_bps`. Returns `PACELINE_ERROR_FULL` if the queue would take more than 2 s, if a frame waits longer than
@@ -806,7 +842,7 @@ PacelineStatus paceline_sender_loss(struct PacelineSender *sender,
                                     int64_t now_ns,
                                     double fraction);
 
-// Handles a receiver estimated maximum bitrate (REMB), bit/s.
+// Handles a receiver estimated maximum bitrate (REMB), bit/s. Controllers that need none take it as a limit, or ignore it.
 //
 // Pointers:
 // `sender` is null or a sender.
@@ -865,6 +901,13 @@ uint64_t paceline_sender_target(const struct PacelineSender *sender);
 // Pointers:
 // `sender` is null or a sender.
 uint64_t paceline_sender_pacing(const struct PacelineSender *sender);
+
+// Writes the decision in force, for a program with a pacer of its own.
+//
+// Pointers:
+// Each pointer is null or valid.
+PacelineStatus paceline_sender_decision(const struct PacelineSender *sender,
+                                        struct PacelineDecision *decision);
 
 // Writes the state of the sender.
 //

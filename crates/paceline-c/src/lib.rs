@@ -28,6 +28,7 @@ pub use status::{
     PACELINE_OK, PacelineStatus,
 };
 
+use paceline_abi::SizedStruct;
 use status::{Failure, Object, Status, argument, catch, fail, null};
 use std::ffi::{CStr, c_char};
 
@@ -141,14 +142,44 @@ unsafe fn settings(settings: *const PacelineSetting, count: usize) -> Result<Vec
     settings.iter().map(|one| Ok((unsafe { text(one.name, "name") }?.to_owned(), one.value))).collect()
 }
 
+/// Returns the size of a struct that begins with it, as its caller knows it, and checks its place before the call has an effect.
+///
 /// # Safety
-/// `pointer` is null or points to a value that nothing else writes during the call.
-unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
-    if !pointer.is_aligned() {
-        return Err(argument(format!("`{name}` is not aligned")));
+/// `pointer` is null or points to a size.
+unsafe fn sized<T: SizedStruct>(pointer: *const T, name: &str) -> Result<usize, Failure> {
+    writable(pointer, name)?;
+    // SAFETY: it is aligned and not null, and the caller promises the rest.
+    match unsafe { pointer.cast::<usize>().read() } {
+        size if size < size_of::<usize>() => Err(argument(format!("set `size` of `{name}` to its sizeof, not {size}"))),
+        size => Ok(size),
     }
-    // SAFETY: it is aligned, and the caller promises the rest.
-    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// Reads a struct that begins with its size. Members behind it have their defaults, and what is behind the own struct is ignored.
+///
+/// # Safety
+/// `pointer` is null or points to a struct of this size that nothing else writes during the call.
+unsafe fn read_sized<T: SizedStruct>(pointer: *const T, name: &str) -> Result<T, Failure> {
+    // SAFETY: the contract of this function.
+    let size = unsafe { sized(pointer, name) }?.min(size_of::<T>());
+    let mut value = T::default();
+    // SAFETY: neither is longer than `size`, and any bytes are a value.
+    unsafe { pointer.cast::<u8>().copy_to_nonoverlapping((&raw mut value).cast(), size) };
+    Ok(value)
+}
+
+/// Writes a struct that begins with its size, which stays, as far as that reaches.
+///
+/// # Safety
+/// `pointer` is null or points to a size and has room for it.
+unsafe fn write_sized<T: SizedStruct>(pointer: *mut T, name: &str, value: T) -> Result<(), Failure> {
+    // SAFETY: the contract of this function.
+    let size = unsafe { sized(pointer, name) }?.min(size_of::<T>());
+    let members = size_of::<usize>()..size;
+    let (from, to) = ((&raw const value).cast::<u8>(), pointer.cast::<u8>());
+    // SAFETY: neither is shorter than `size`.
+    unsafe { from.add(members.start).copy_to_nonoverlapping(to.add(members.start), members.len()) };
+    Ok(())
 }
 
 /// Writes a result, once the call succeeded.

@@ -3,7 +3,7 @@
 use crate::PacelineSetting;
 use crate::receiver::{BUFFER_MIN, Receiver};
 use crate::status::{Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
-use crate::{Opaque, copy_out, read, reference, text, values, with, writable, write};
+use crate::{Opaque, copy_out, read, read_sized, text, values, with, writable, write};
 use paceline::{MediaKind, RtpArrival};
 use paceline_abi::{PACELINE_NEVER, PacelineLimits};
 use paceline_units::{Ecn, RemoteTime, StreamId};
@@ -22,8 +22,10 @@ impl Opaque for PacelineReceiver {
 
 /// A packet as it arrives.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct PacelineReceivedPacket {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The size on the network, 1 to 65,535 bytes.
     pub size_bytes: u64,
     /// The transport-wide sequence number; negative if the packet has none. RFC 8888 feedback does without it.
@@ -46,6 +48,8 @@ pub struct PacelineReceivedPacket {
     /// The ECN field: `PACELINE_ECN_…`.
     pub ecn: u8,
 }
+
+paceline_abi::sized_structs!(PacelineReceivedPacket);
 
 /// Creates a receiver for senders with the controller `name`, and writes its address to `receiver`. `own_ssrc` is written
 /// into its RTCP as the sender of the packets, `media_ssrc` as the stream. Its feedback is transport-wide, or that of RFC 8888 for
@@ -84,10 +88,10 @@ pub unsafe extern "C" fn paceline_receiver_create_with(
     catch(|| {
         writable(receiver, "receiver")?;
         // SAFETY: the contract of this function.
-        let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
+        let (name, limits) = unsafe { (text(name, "name")?, read_sized(limits, "limits")?) };
         // SAFETY: as above.
         let settings = unsafe { crate::settings(settings, count) }?;
-        let object = Object::new(Receiver::new(name, &values::setup(limits)?, &settings, [own_ssrc, media_ssrc])?);
+        let object = Object::new(Receiver::new(name, &values::setup(&limits)?, &settings, [own_ssrc, media_ssrc])?);
         // SAFETY: as above.
         unsafe { write(receiver, "receiver", Box::into_raw(object).cast()) }
     })
@@ -117,7 +121,7 @@ pub unsafe extern "C" fn paceline_receiver_packet(
     unsafe {
         with(receiver, |receiver| {
             let now = values::remote_time(now_ns, "now_ns")?;
-            let packet = reference(packet, "packet")?;
+            let packet = read_sized(packet, "packet")?;
             let (transport, sent) = (u16::try_from(packet.transport_sequence), u32::try_from(packet.abs_send_time));
             if packet.transport_sequence > u16::MAX.into() || packet.abs_send_time >= 1 << 24 {
                 return Err(argument("`transport_sequence` has 16 bits and `abs_send_time` 24"));

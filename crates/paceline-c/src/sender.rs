@@ -1,29 +1,33 @@
 //! One flow's sender: that of the library, with what C reads of it.
 
 use crate::catalogue::unknown;
+use crate::sender_api::*;
 use crate::signals::LastSignals;
 use crate::status::{
     Failure, PACELINE_ERROR_CONTROLLER, PACELINE_ERROR_FULL, PACELINE_ERROR_PARAMETER, PACELINE_ERROR_RTCP, argument,
 };
-use paceline::{ConfigError, Controller, NewFrame, Registry, SenderConfig, SenderEvent, Setup, SignalTables, Signals};
+use paceline::{
+    ConfigError, Controller, Needs, NewFrame, Registry, SenderConfig, SenderEvent, Setup, SignalTables, Signals,
+};
 use paceline::{FrameDropped, StreamConfig};
+use paceline_abi::PACELINE_NO_PROBE;
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time};
 use paceline_wire::{Rtcp, parse_compound};
 use std::collections::VecDeque;
 
 /// The one stream of a sender.
 pub(crate) const STREAM: StreamId = StreamId(0);
-/// The most events that wait. The oldest are dropped.
-const EVENTS_MAX: usize = 64;
+/// The most results of probes that wait.
+const RESULTS_MAX: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub core: paceline::Sender<u64>,
     pub signals: LastSignals,
-    pub events: VecDeque<SenderEvent>,
+    /// The last event of each kind, and of each probe cluster, in order.
+    pub events: VecDeque<PacelineEvent>,
     name: &'static str,
-    /// Whether the controller uses reports on each packet.
-    per_packet: bool,
+    pub needs: Needs,
     /// Whether RTP numbers of packets are known, by which RFC 8888 feedback names them.
     has_rtp_numbers: bool,
     /// The latest time of a call.
@@ -54,30 +58,50 @@ impl Sender {
         if controller.send.is_none() {
             return Err((PACELINE_ERROR_CONTROLLER, format!("`{name}` has no half at the sender")));
         }
-        let per_packet = controller.feedback.is_some();
+        let needs = controller.needs();
         let mut core = paceline::Sender::new(&SenderConfig::new(setup), &mut controller, Signals::disabled());
-        core.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, setup.max));
+        core.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, Rate::MAX));
         // Until the first frame: a program with a pacer of its own queues none.
         core.set_paces(false);
         let (signals, events) = (LastSignals::new(signals), VecDeque::new());
         let now = Time::ZERO;
-        Ok(Self { core, signals, events, name, per_packet, has_rtp_numbers: false, now })
+        Ok(Self { core, signals, events, name, needs, has_rtp_numbers: false, now })
     }
 
     /// Takes the events and the signals of the last call.
     pub fn collect(&mut self, now: Time) {
         self.now = self.now.max(now);
         while let Some(event) = self.core.poll_event() {
-            match event {
-                SenderEvent::Signal(index, value) => self.signals.set(index, value),
-                // C reads the decision in force, not that of the event.
-                SenderEvent::Decision(_) if matches!(self.events.back(), Some(SenderEvent::Decision(_))) => {}
-                event => {
-                    if self.events.len() == EVENTS_MAX {
-                        self.events.pop_front();
-                    }
-                    self.events.push_back(event);
+            let (mut probe, mut rate) = (PACELINE_NO_PROBE, Rate::ZERO);
+            let kind = match event {
+                SenderEvent::Signal(index, value) => {
+                    self.signals.set(index, value);
+                    continue;
                 }
+                SenderEvent::ProbeResult { id, rate: measured } => {
+                    (probe, rate) = (id.into(), measured);
+                    PACELINE_EVENT_PROBE_RESULT
+                }
+                SenderEvent::StreamRates => {
+                    rate = self.core.stream_rate(STREAM).unwrap_or_default();
+                    PACELINE_EVENT_STREAM_RATES
+                }
+                SenderEvent::Decision(_) => PACELINE_EVENT_DECISION,
+                SenderEvent::FrameDropped(_) => PACELINE_EVENT_FRAME_DROPPED,
+                SenderEvent::KeyFrameRequested(_) => PACELINE_EVENT_KEY_FRAME_REQUESTED,
+                SenderEvent::FeedbackLost => PACELINE_EVENT_FEEDBACK_LOST,
+                SenderEvent::FeedbackResumed => PACELINE_EVENT_FEEDBACK_RESUMED,
+                SenderEvent::ClockSteppedBack(_) => PACELINE_EVENT_CLOCK_STEPPED_BACK,
+                SenderEvent::ControllerFailed => PACELINE_EVENT_CONTROLLER_FAILED,
+                // The program itself passed the samples that these report.
+                _ => continue,
+            };
+            let new = PacelineEvent { kind, probe, rate_bps: rate.as_bps(), ..PacelineEvent::default() };
+            self.events.retain(|old| (old.kind, old.probe) != (new.kind, new.probe));
+            self.events.push_back(new);
+            let mut results = (0..self.events.len()).filter(|at| self.events[*at].probe != PACELINE_NO_PROBE);
+            if let (Some(oldest), RESULTS_MAX..) = (results.next(), results.count()) {
+                self.events.remove(oldest);
             }
         }
     }
@@ -115,10 +139,10 @@ impl Sender {
         now: Time,
         packets: impl Iterator<Item = (u64, Option<RemoteTime>, Option<Ecn>)>,
     ) -> Result<(), Failure> {
-        if !self.per_packet {
+        if !self.needs.feedback {
+            let name = self.name;
             let text = format!(
-                "`{}` uses no reports on packets; `paceline_controller_needs` says what a controller needs",
-                self.name
+                "`{name}` uses no reports on packets; `paceline_controller_needs` says what a controller needs"
             );
             return Err((PACELINE_ERROR_CONTROLLER, text));
         }

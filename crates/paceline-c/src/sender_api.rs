@@ -3,8 +3,8 @@
 use crate::PacelineSetting;
 use crate::sender::{STREAM, Sender};
 use crate::status::{Failure, Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
-use crate::{Opaque, read, reference, slice, text, values, with, with_const, writable, write};
-use paceline::{Message, Outgoing, SenderEvent, StreamState};
+use crate::{Opaque, read, read_sized, sized, slice, text, values, with, with_const, writable, write, write_sized};
+use paceline::{Message, Outgoing, StreamState};
 use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
 use paceline_abi::{PacelineDecision, PacelineLimits, PacelineProbe};
 use paceline_units::{DataSize, Fraction, Time};
@@ -20,7 +20,7 @@ impl Opaque for PacelineSender {
     const NAME: &str = "sender";
 }
 
-/// The controller changed its decision: read it with `paceline_sender_snapshot`.
+/// The controller changed its decision: read it with `paceline_sender_decision`.
 pub const PACELINE_EVENT_DECISION: u32 = 1;
 /// A frame was dropped, or removed from the queue.
 pub const PACELINE_EVENT_FRAME_DROPPED: u32 = 2;
@@ -35,6 +35,11 @@ pub const PACELINE_EVENT_CLOCK_STEPPED_BACK: u32 = 6;
 /// The controller failed, and the last decision stays in force. The controllers of this library do not fail.
 pub const PACELINE_EVENT_CONTROLLER_FAILED: u32 = 7;
 
+/// A probe cluster arrived: `probe` and `rate_bps`. Further packets of it may refine the rate.
+pub const PACELINE_EVENT_PROBE_RESULT: u32 = 8;
+/// The rate of the encoder changed: `rate_bps`.
+pub const PACELINE_EVENT_STREAM_RATES: u32 = 9;
+
 /// A packet of a frame that is to be sent.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,8 +52,10 @@ pub struct PacelineFramePacket {
 
 /// A packet to send now.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct PacelinePacket {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The number within the flow, from 0. Write its low 16 bits into the transport-wide sequence number.
     pub sequence: u64,
     /// The token of the frame's packet; 0 for padding.
@@ -77,12 +84,12 @@ pub struct PacelineArrival {
 
 /// The state of a sender.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct PacelineSnapshot {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
     /// The latest time of a call.
     pub now_ns: i64,
-    /// The decision in force.
-    pub decision: PacelineDecision,
     /// The bytes that are neither acknowledged nor lost.
     pub outstanding_bytes: u64,
     /// The bytes sent after the highest acknowledged packet.
@@ -98,6 +105,22 @@ pub struct PacelineSnapshot {
     /// The packets that were reported lost, with those that arrived after all.
     pub packets_lost: u64,
 }
+
+/// An event of a sender. It has no stream, because a sender has one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PacelineEvent {
+    /// The size of the struct in the caller's header: `sizeof`.
+    pub size: usize,
+    /// `PACELINE_EVENT_…`.
+    pub kind: u32,
+    /// The cluster of the result of a probe, or `PACELINE_NO_PROBE`.
+    pub probe: i32,
+    /// The rate of the result of a probe, and the rate of the encoder with new rates of streams; else 0.
+    pub rate_bps: u64,
+}
+
+paceline_abi::sized_structs!(PacelinePacket, PacelineSnapshot, PacelineEvent);
 
 /// Creates a sender with the controller `name` (`paceline_controller_name` lists them), and writes its address to `sender`.
 /// Errors: a null pointer, limits that contradict each other, no such controller, a controller without a send half.
@@ -132,10 +155,10 @@ pub unsafe extern "C" fn paceline_sender_create_with(
     catch(|| {
         writable(sender, "sender")?;
         // SAFETY: the contract of this function.
-        let (name, limits) = unsafe { (text(name, "name")?, reference(limits, "limits")?) };
+        let (name, limits) = unsafe { (text(name, "name")?, read_sized(limits, "limits")?) };
         // SAFETY: as above.
         let settings = unsafe { crate::settings(settings, count) }?;
-        let object = Object::new(Sender::new(name, &values::setup(limits)?, &settings)?);
+        let object = Object::new(Sender::new(name, &values::setup(&limits)?, &settings)?);
         // SAFETY: as above.
         unsafe { write(sender, "sender", Box::into_raw(object).cast()) }
     })
@@ -274,15 +297,16 @@ pub unsafe extern "C" fn paceline_sender_poll_probe(
     // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
-            writable(probe, "probe")?;
+            sized(probe, "probe")?;
             let Some(cluster) = sender.core.poll_probe() else { return Ok(PACELINE_NOTHING) };
             let value = PacelineProbe {
                 rate_bps: cluster.rate.as_bps(),
                 duration_ns: cluster.duration.as_nanos().max(0).unsigned_abs(),
                 id: cluster.id,
                 packets: cluster.packets,
+                ..PacelineProbe::default()
             };
-            write(probe, "probe", value)?;
+            write_sized(probe, "probe", value)?;
             Ok(PACELINE_OK)
         })
     }
@@ -336,31 +360,23 @@ pub unsafe extern "C" fn paceline_sender_poll_discarded(
     }
 }
 
-/// Writes the next event: `PACELINE_EVENT_…`. Returns `PACELINE_NOTHING` if there is none. At most 64 wait; then the oldest are dropped.
+/// Writes the next event. Returns `PACELINE_NOTHING` if there is none. Of each kind, and of each probe cluster, the last event waits; of
+/// probe clusters at most 64.
 ///
 /// # Safety
 /// Each pointer is null or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn paceline_sender_poll_event(sender: *mut PacelineSender, event: *mut u32) -> PacelineStatus {
+pub unsafe extern "C" fn paceline_sender_poll_event(
+    sender: *mut PacelineSender,
+    event: *mut PacelineEvent,
+) -> PacelineStatus {
     // SAFETY: the contract of this function.
     unsafe {
         with(sender, |sender| {
-            writable(event, "event")?;
-            while let Some(next) = sender.events.pop_front() {
-                let kind = match next {
-                    SenderEvent::Decision(_) => PACELINE_EVENT_DECISION,
-                    SenderEvent::FrameDropped(_) => PACELINE_EVENT_FRAME_DROPPED,
-                    SenderEvent::KeyFrameRequested(_) => PACELINE_EVENT_KEY_FRAME_REQUESTED,
-                    SenderEvent::FeedbackLost => PACELINE_EVENT_FEEDBACK_LOST,
-                    SenderEvent::FeedbackResumed => PACELINE_EVENT_FEEDBACK_RESUMED,
-                    SenderEvent::ClockSteppedBack(_) => PACELINE_EVENT_CLOCK_STEPPED_BACK,
-                    SenderEvent::ControllerFailed => PACELINE_EVENT_CONTROLLER_FAILED,
-                    _ => continue,
-                };
-                write(event, "event", kind)?;
-                return Ok(PACELINE_OK);
-            }
-            Ok(PACELINE_NOTHING)
+            sized(event, "event")?;
+            let Some(next) = sender.events.pop_front() else { return Ok(PACELINE_NOTHING) };
+            write_sized(event, "event", next)?;
+            Ok(PACELINE_OK)
         })
     }
 }
@@ -414,7 +430,7 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
     unsafe {
         with(sender, |sender| {
             let now = values::time(now_ns)?;
-            writable(packet, "packet")?;
+            sized(packet, "packet")?;
             let next = sender.core.poll_transmit(now);
             sender.collect(now);
             let Some(next) = next else { return Ok(PACELINE_NOTHING) };
@@ -424,8 +440,9 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
                 size_bytes: next.size.as_bytes(),
                 probe: next.probe.map_or(PACELINE_NO_PROBE, i32::from),
                 kind: if next.packet.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
+                ..PacelinePacket::default()
             };
-            write(packet, "packet", value)?;
+            write_sized(packet, "packet", value)?;
             Ok(PACELINE_OK)
         })
     }
@@ -519,7 +536,7 @@ pub unsafe extern "C" fn paceline_sender_loss(
     }
 }
 
-/// Handles a receiver estimated maximum bitrate (REMB), bit/s.
+/// Handles a receiver estimated maximum bitrate (REMB), bit/s. Controllers that need none take it as a limit, or ignore it.
 ///
 /// # Safety
 /// `sender` is null or a sender.
@@ -573,7 +590,7 @@ pub unsafe extern "C" fn paceline_sender_route_change(
     // SAFETY: the contract of this function.
     unsafe {
         at(sender, now_ns, |sender, now| {
-            let setup = values::setup(reference(limits, "limits")?)?;
+            let setup = values::setup(&read_sized(limits, "limits")?)?;
             sender.core.handle_route_change(now, &setup);
             Ok(())
         })
@@ -646,6 +663,24 @@ pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -
     unsafe { read(sender, 0, |sender| sender.core.decision().pacing.as_bps()) }
 }
 
+/// Writes the decision in force, for a program with a pacer of its own.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn paceline_sender_decision(
+    sender: *const PacelineSender,
+    decision: *mut PacelineDecision,
+) -> PacelineStatus {
+    // SAFETY: the contract of this function.
+    unsafe {
+        with_const(sender, |sender| {
+            let value = values::decision(sender.core.decision(), sender.core.controller_timeout());
+            write_sized(decision, "decision", value)
+        })
+    }
+}
+
 /// Writes the state of the sender.
 ///
 /// # Safety
@@ -662,7 +697,6 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
             let (packets_arrived, packets_lost) = core.packets_reported();
             let value = PacelineSnapshot {
                 now_ns: sender.now.as_nanos(),
-                decision: values::decision(core.decision(), core.controller_timeout()),
                 outstanding_bytes: flight.outstanding.as_bytes(),
                 after_highest_bytes: flight.after_highest.as_bytes(),
                 queued_bytes: core.queued().as_bytes(),
@@ -670,8 +704,9 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
                 packets_sent: core.packets_sent(),
                 packets_arrived,
                 packets_lost,
+                ..PacelineSnapshot::default()
             };
-            write(snapshot, "snapshot", value)
+            write_sized(snapshot, "snapshot", value)
         })
     }
 }

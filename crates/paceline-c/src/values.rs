@@ -108,5 +108,6 @@ pub(crate) fn decision(decision: &Decision, timeout: Option<Time>) -> PacelineDe
         timeout_ns: timeout.map_or(PACELINE_NEVER, Time::as_nanos),
         window,
         ecn: decision.ecn as u8,
+        ..PacelineDecision::default()
     }
 }

@@ -9,7 +9,7 @@
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "target";
   long calls = argc > 2 ? atol(argv[2]) : 10000000;
-  PacelineLimits limits = {300000, 50000, 10000000, 0};
+  PacelineLimits limits = {.size = sizeof limits, .start_bps = 300000, .min_bps = 50000, .max_bps = 10000000};
   PacelineSender *sender;
   if (paceline_sender_create("googcc", &limits, &sender) != PACELINE_OK) return 1;
   uint64_t sum = 0;

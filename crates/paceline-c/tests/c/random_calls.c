@@ -33,22 +33,25 @@ static double fraction(void) {
   return chance(90) ? (double)below(1001) / 1000 : extreme[below(4)];
 }
 
-static const int64_t LATEST = 1ll << 62;
+static const int64_t LATEST = 1ll << 62, HOUR = 3600000000000;
 static int64_t clock_ns;
-/* The clock advances, at times by seconds. A few times are earlier ones, or invalid. A later one would stop the time of the object
-   until the clock reaches it. */
+/* The clock advances, at times by seconds. A few times are earlier ones, an hour ahead of the clock, or invalid. */
 static int64_t time_ns(void) {
   static const int64_t invalid[] = {-1, INT64_MIN, (1ll << 62) + 1, INT64_MAX};
   if (chance(1)) return invalid[below(sizeof invalid / sizeof *invalid)];
   if (chance(1)) return (int64_t)below((uint64_t)clock_ns + 1);
+  if (below(500) == 0 && clock_ns < LATEST - HOUR) return clock_ns + HOUR;
   clock_ns += below(500) == 0 ? (int64_t)below(10000000000) : (int64_t)below(20000000);
   return clock_ns = clock_ns < LATEST ? clock_ns : LATEST;
 }
 
 #define SOMETIMES_NULL(pointer) (chance(97) ? (pointer) : NULL)
 
+/* A size that is mostly the right one. `bytes` is the room that there is. */
+static size_t size_of(size_t bytes) { return chance(97) ? bytes : below(bytes + 1); }
+
 static PacelineLimits limits(void) {
-  PacelineLimits l = {number(2000000), number(300000), number(20000000), chance(80) ? 0 : number(1500)};
+  PacelineLimits l = {chance(98) ? sizeof l : number(64), number(2000000), number(300000), number(20000000), chance(80) ? 0 : number(1500)};
   return l;
 }
 static char *random_name(void) {
@@ -121,7 +124,7 @@ static int create(void) {
 }
 
 static int feedback(PacelineSender *to) {
-  PacelineSnapshot s = {0};
+  PacelineSnapshot s = {.size = sizeof s};
   paceline_sender_snapshot(to, &s);
   size_t count = below(40);
   PacelineArrival *arrivals = malloc(count * sizeof *arrivals + 1);
@@ -166,7 +169,7 @@ static int rtcp(PacelineSender *to) {
 
 static int arrival(void) {
   static uint16_t sequence;
-  PacelineReceivedPacket p = {.size_bytes = number(1500), .transport_sequence = (int32_t)number(65536),
+  PacelineReceivedPacket p = {.size = size_of(sizeof p), .size_bytes = number(1500), .transport_sequence = (int32_t)number(65536),
                               .abs_send_time = (int32_t)number(1 << 24), .rtp_timestamp = (uint32_t)next(),
                               .ssrc = chance(90) ? 0 : (uint32_t)below(20), .rtp_sequence = (uint16_t)next(),
                               .stream = (uint8_t)below(3), .audio = (uint8_t)below(2), .kind = (uint8_t)number(4),
@@ -181,7 +184,7 @@ static int poll(PacelineSender *to) {
   int64_t now = time_ns();
   int status = PACELINE_NOTHING;
   for (unsigned rounds = (unsigned)below(50); rounds > 0; rounds--) {
-    PacelinePacket packet;
+    PacelinePacket packet = {.size = sizeof packet};
     while ((status = paceline_sender_poll_packet(to, now, SOMETIMES_NULL(&packet))) == PACELINE_OK) {
       media += packet.kind == PACELINE_KIND_MEDIA, probes += packet.probe != PACELINE_NO_PROBE;
       uint32_t ssrc = (uint32_t)(chance(90) ? packet.kind : below(20));
@@ -240,7 +243,7 @@ enum { NOT_CALLED = 2 };
 /* Once all timeouts are handled and all packets have left, the next timeout is in the future. */
 static int waits(void) {
   for (int i = 0; i < 100000; i++) {
-    PacelinePacket packet;
+    PacelinePacket packet = {.size = sizeof packet};
     int status = paceline_sender_on_timeout(sender, clock_ns);
     while (status == PACELINE_OK) status = paceline_sender_poll_packet(sender, clock_ns, &packet);
     if (status < 0) return status;
@@ -252,7 +255,10 @@ static int waits(void) {
 static int call(unsigned which) {
   PacelineSender *to = SOMETIMES_NULL(sender);
   uint64_t sequence;
-  PacelineSnapshot snapshot;
+  PacelineSnapshot snapshot = {.size = size_of(sizeof snapshot)};
+  PacelineEvent event = {.size = size_of(sizeof event)};
+  PacelineDecision decision = {.size = size_of(sizeof decision)};
+  PacelineProbe probe = {.size = size_of(sizeof probe)};
   PacelineLimits l;
   switch (which) {
     case 0: return chance(10) ? create() : NOT_CALLED;
@@ -280,23 +286,30 @@ static int call(unsigned which) {
     }
     case 18: return waits();
     case 19: {
-      PacelineSnapshot s;
-      if (!to || paceline_sender_snapshot(to, &s) < 0) return paceline_sender_target(to) == 0 ? NOT_CALLED : PACELINE_ERROR_DEFECT;
-      return paceline_sender_target(to) == s.decision.target_bps && paceline_sender_pacing(to) == s.decision.pacing_bps
+      PacelineDecision s = {.size = sizeof s};
+      if (!to || paceline_sender_decision(to, &s) < 0) return paceline_sender_target(to) == 0 ? NOT_CALLED : PACELINE_ERROR_DEFECT;
+      return paceline_sender_target(to) == s.target_bps && paceline_sender_pacing(to) == s.pacing_bps
                  ? PACELINE_OK : PACELINE_ERROR_DEFECT;
     }
-    case 20: return paceline_receiver_next_timeout(NULL) == PACELINE_NEVER && paceline_receiver_next_timeout(receiver) > 0
-                        ? PACELINE_OK : PACELINE_ERROR_DEFECT;
+    case 20: /* After a step of the clock by an hour it may be before 0. */
+      return paceline_receiver_next_timeout(receiver) > -25 * HOUR && paceline_receiver_next_timeout(NULL) == PACELINE_NEVER
+                 ? PACELINE_OK : PACELINE_ERROR_DEFECT;
     case 21: return paceline_sender_rtp_number(to, number(1000), (uint32_t)below(20), (uint16_t)number(65536));
     case 22: return listed();
     case 23: return signals_of(to);
     case 24: return chance(50) ? paceline_sender_enable_signals(to) : paceline_receiver_enable_signals(SOMETIMES_NULL(receiver));
+    case 25: return paceline_sender_poll_event(to, SOMETIMES_NULL(&event));
+    case 26: return paceline_sender_decision(to, SOMETIMES_NULL(&decision));
+    case 27: return chance(10) ? paceline_sender_poll_probe(to, SOMETIMES_NULL(&probe)) : NOT_CALLED;
+    case 28: return chance(10) ? paceline_sender_encoder(to, time_ns(), number(100000), 100000 + number(9000000), number(20000)) : NOT_CALLED;
+    case 29: return paceline_sender_probe_sent(to, time_ns(), number(1500), (uint8_t)number(4), (int32_t)number(9) - 1, SOMETIMES_NULL(&sequence));
+    case 30: return paceline_sender_poll_discarded(to, SOMETIMES_NULL(&sequence));
     default: return (strlen(paceline_last_error()) + strlen(paceline_version())) == 0;
   }
 }
 
 /* The number of cases of `call`. */
-enum { FUNCTIONS = 26 };
+enum { FUNCTIONS = 32 };
 
 int main(int argc, char **argv) {
   state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;

@@ -92,7 +92,7 @@ fn lists_reject_unknown_controllers_halves_and_null() {
 fn settings_change_the_controller() {
     let target = |settings: &[(&str, f64)]| {
         let mut sender = Sender::configured("fixed", settings).expect("a sender");
-        sender.snapshot().decision.target_bps
+        sender.decision().target_bps
     };
     let name = text(parameter(c"fixed", 0).unwrap().name);
     assert_eq!((name, target(&[])), ("rate_bps", LIMITS.max_bps), "0 stands for the maximum");

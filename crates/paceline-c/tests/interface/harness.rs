@@ -1,13 +1,18 @@
 //! Senders and receivers of the tests: the functions of the interface without their pointers.
 
-use paceline_abi::{PACELINE_NO_PROBE, PacelineLimits, PacelineProbe};
+use paceline_abi::{PACELINE_NO_PROBE, PacelineDecision, PacelineLimits, PacelineProbe};
 use paceline_c::*;
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
 
 /// 300 kbit/s at first, and from 50 kbit/s to 10 Mbit/s.
-pub const LIMITS: PacelineLimits =
-    PacelineLimits { start_bps: 300_000, min_bps: 50_000, max_bps: 10_000_000, packet_size_bytes: 0 };
+pub const LIMITS: PacelineLimits = PacelineLimits {
+    size: size_of::<PacelineLimits>(),
+    start_bps: 300_000,
+    min_bps: 50_000,
+    max_bps: 10_000_000,
+    packet_size_bytes: 0,
+};
 
 pub const OWN_SSRC: u32 = 2000;
 pub const MEDIA_SSRC: u32 = 1000;
@@ -69,14 +74,29 @@ impl Sender {
         if status == PACELINE_OK { Ok(sequence) } else { Err(status) }
     }
 
-    /// Returns the kinds of the events that wait.
-    pub fn events(&mut self) -> Vec<u32> {
-        let (mut events, mut event) = (Vec::new(), 0);
+    /// Returns the events that wait.
+    pub fn events(&mut self) -> Vec<PacelineEvent> {
+        let (mut events, mut event) = (Vec::new(), PacelineEvent::default());
         // SAFETY: the pointers are valid.
         while unsafe { paceline_sender_poll_event(self.0, &mut event) } == PACELINE_OK {
             events.push(event);
         }
         events
+    }
+
+    pub fn rtt(&mut self, now: i64, rtt_ns: i64) {
+        // SAFETY: the pointer is valid.
+        assert_eq!(unsafe { paceline_sender_rtt(self.0, now, rtt_ns) }, PACELINE_OK);
+    }
+
+    pub fn loss(&mut self, now: i64, fraction: f64) {
+        // SAFETY: the pointer is valid.
+        assert_eq!(unsafe { paceline_sender_loss(self.0, now, fraction) }, PACELINE_OK);
+    }
+
+    pub fn remb(&mut self, now: i64, rate_bps: u64) -> PacelineStatus {
+        // SAFETY: the pointer is valid.
+        unsafe { paceline_sender_remb(self.0, now, rate_bps) }
     }
 
     pub fn new(name: &str, limits: PacelineLimits) -> Result<Self, PacelineStatus> {
@@ -194,6 +214,13 @@ impl Sender {
         // SAFETY: the pointers are valid.
         assert_eq!(unsafe { paceline_sender_copy(self.0, &mut copy) }, PACELINE_OK);
         Self(copy)
+    }
+
+    pub fn decision(&mut self) -> PacelineDecision {
+        let mut decision = PacelineDecision::default();
+        // SAFETY: the pointers are valid.
+        assert_eq!(unsafe { paceline_sender_decision(self.0, &mut decision) }, PACELINE_OK);
+        decision
     }
 
     pub fn snapshot(&mut self) -> PacelineSnapshot {

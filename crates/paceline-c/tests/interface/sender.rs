@@ -1,11 +1,12 @@
 //! Senders.
 
 use crate::harness::*;
+use paceline::Registry;
 use paceline_abi::PacelineLimits;
 use paceline_c::{
     PACELINE_ERROR_ARGUMENT, PACELINE_ERROR_CONTROLLER, PACELINE_ERROR_FULL, PACELINE_EVENT_CLOCK_STEPPED_BACK,
-    PACELINE_NEEDS_ECN, PACELINE_NEEDS_FEEDBACK, PACELINE_NEEDS_RECEIVER, PACELINE_NEEDS_REMB, PACELINE_OK,
-    PacelineArrival,
+    PACELINE_EVENT_KEY_FRAME_REQUESTED, PACELINE_EVENT_PROBE_RESULT, PACELINE_EVENT_STREAM_RATES, PACELINE_NEEDS_ECN,
+    PACELINE_NEEDS_FEEDBACK, PACELINE_NEEDS_RECEIVER, PACELINE_NEEDS_REMB, PACELINE_OK, PacelineArrival,
 };
 
 /// A report that a packet arrived, 20 ms after it was sent at `sent_ms`.
@@ -23,7 +24,7 @@ fn feedback_of_the_old_route_changes_nothing() {
     sender.feedback(ms(50), &[arrived(0, 0), arrived(1, 1)]);
     assert_eq!((sender.snapshot().packets_arrived, sender.snapshot().outstanding_bytes), (2, 18 * 1200));
     sender.route_change(ms(60), LIMITS);
-    let expected = sender.snapshot();
+    let (expected, target) = (sender.snapshot(), sender.decision().target_bps);
     assert_eq!((expected.outstanding_bytes, expected.after_highest_bytes), (0, 0));
     let lost = PacelineArrival { arrived: 0, ..arrived(3, 3) };
     sender.feedback(ms(70), &[arrived(2, 2), lost]);
@@ -32,7 +33,7 @@ fn feedback_of_the_old_route_changes_nothing() {
     }
     let after = sender.snapshot();
     assert_eq!((after.packets_arrived, after.packets_lost), (2, 0));
-    assert_eq!(after.decision.target_bps, expected.decision.target_bps);
+    assert_eq!(sender.decision().target_bps, target);
     // Packets of the new route count.
     let sequence = sender.packet_sent(ms(110));
     assert_eq!((sequence, sender.snapshot().outstanding_bytes), (20, 1200));
@@ -107,7 +108,7 @@ fn no_burst_follows_a_full_window() {
     }
     sender.feedback(ms(1100), &waiting);
     let snapshot = sender.snapshot();
-    assert!(snapshot.queued_bytes > 10 * 1200 && snapshot.decision.pacing_bps > 3_000_000, "{snapshot:?}");
+    assert!(snapshot.queued_bytes > 10 * 1200 && sender.decision().pacing_bps > 3_000_000, "{snapshot:?}");
     let at_once = std::iter::from_fn(|| sender.poll(ms(1100))).count();
     assert_eq!(at_once, 1, "{snapshot:?}");
 }
@@ -142,8 +143,12 @@ fn frames_are_refused_while_one_waits_longer_than_the_controller_allows() {
     }
 }
 
-/// The controllers that work from per-packet feedback.
-const FROM_FEEDBACK: [&str; 5] = ["drc", "googcc", "gcc-tfb", "nada-sender", "scream-v2"];
+/// Returns the controllers that work from per-packet feedback.
+fn from_feedback() -> Vec<&'static str> {
+    let registry = Registry::standard();
+    let names = registry.iter().map(|entry| entry.name());
+    names.filter(|name| needs(name) & PACELINE_NEEDS_FEEDBACK != 0).collect()
+}
 
 /// Sends frames from `from` to `to`, ms, each with feedback at once. Returns the number of packets that left.
 fn send(sender: &mut Sender, from: i64, to: i64) -> usize {
@@ -162,7 +167,7 @@ fn send(sender: &mut Sender, from: i64, to: i64) -> usize {
 
 #[test]
 fn packets_leave_within_three_seconds_of_a_pause() {
-    for name in FROM_FEEDBACK {
+    for name in from_feedback() {
         for bps in [1, 1000] {
             let mut sender = Sender::new(name, LIMITS).unwrap();
             send(&mut sender, 0, 2000);
@@ -177,12 +182,12 @@ fn packets_leave_within_three_seconds_of_a_pause() {
 
 #[test]
 fn maximum_is_a_hard_limit() {
-    for name in FROM_FEEDBACK {
+    for name in from_feedback() {
         let limits = PacelineLimits { max_bps: 1_000_000, ..LIMITS };
         let mut sender = Sender::new(name, limits).unwrap();
         for second in 0..30 {
             send(&mut sender, 1000 * second, 1000 * second + 1000);
-            let target = sender.snapshot().decision.target_bps;
+            let target = sender.decision().target_bps;
             assert!((50_000..=1_000_000).contains(&target), "{name}: {target}");
         }
     }
@@ -190,13 +195,13 @@ fn maximum_is_a_hard_limit() {
 
 #[test]
 fn wrong_time_does_not_freeze_a_sender() {
-    for name in FROM_FEEDBACK {
+    for name in from_feedback() {
         let mut sender = Sender::new(name, LIMITS).unwrap();
         send(&mut sender, 0, 5000);
         sender.events();
         sender.push_frame(ms(3_605_000), 1);
         sender.on_timeout(ms(5000));
-        let steps = sender.events().iter().filter(|event| **event == PACELINE_EVENT_CLOCK_STEPPED_BACK).count();
+        let steps = sender.events().iter().filter(|event| event.kind == PACELINE_EVENT_CLOCK_STEPPED_BACK).count();
         assert_eq!(steps, 1, "{name}");
         assert!((40..4000).contains(&send(&mut sender, 5000, 10_000)), "{name}");
     }
@@ -213,6 +218,9 @@ fn controller_says_what_it_needs_and_rejects_what_it_cannot_use() {
         assert_eq!(sender.try_feedback(ms(50), &[arrived(0, 0)]), PACELINE_ERROR_CONTROLLER);
         assert!(last_error().contains("uses no reports on packets"), "{}", last_error());
     }
+    for name in ["googcc", "drc", "gcc-2016"] {
+        assert_eq!(Sender::new(name, LIMITS).unwrap().remb(0, 200_000), PACELINE_OK, "{name}");
+    }
 }
 
 #[test]
@@ -226,4 +234,44 @@ fn program_with_its_own_pacer_sends_the_probes() {
     assert_eq!(sender.probe_sent(ms(27), 3, -1), Ok(2));
     assert_eq!(sender.probe_sent(ms(27), 3, 65_536), Err(PACELINE_ERROR_ARGUMENT));
     assert_eq!(sender.probe_sent(ms(27), 3, -2), Err(PACELINE_ERROR_ARGUMENT));
+}
+
+#[test]
+fn probe_results_and_rates_are_events() {
+    let mut sender = Sender::new("googcc", LIMITS).unwrap();
+    sender.packet_sent(0);
+    sender.on_timeout(ms(25));
+    let id = sender.poll_probe().expect("probes follow the first packet").id.into();
+    let sent: Vec<_> = (0..20).map(|n| (sender.probe_sent(ms(30 + n), 3, id).unwrap(), 30 + n)).collect();
+    let reports: Vec<_> = sent.iter().map(|(sequence, at)| arrived(*sequence, *at)).collect();
+    sender.feedback(ms(100), &reports);
+    let events = sender.events();
+    let of = |kind| events.iter().filter(move |event| event.kind == kind).collect::<Vec<_>>();
+    let results = of(PACELINE_EVENT_PROBE_RESULT);
+    assert!(results.len() == 1 && results[0].probe == id, "{events:?}");
+    // One packet of 1200 bytes per ms.
+    assert!((5_000_000..11_000_000).contains(&results[0].rate_bps), "{events:?}");
+    let rates = of(PACELINE_EVENT_STREAM_RATES);
+    assert!(rates.len() == 1 && rates[0].rate_bps == sender.decision().target_bps, "{events:?}");
+}
+
+/// An RTCP picture loss indication asks for a key frame; a program that polls no events for long gets it all the same.
+#[test]
+fn many_events_drop_no_key_frame_request() {
+    let mut sender = Sender::new("googcc", LIMITS).unwrap();
+    send(&mut sender, 0, 1000);
+    let pli = [0x81, 206, 0, 2, 0, 0, 7, 0xd0, 0, 0, 3, 0xe8];
+    assert_eq!(sender.rtcp(ms(1000), &pli), PACELINE_OK, "{}", last_error());
+    for n in 0..2000 {
+        sender.rtt(ms(1000), ms(20 + n % 50));
+        sender.loss(ms(1000), (n % 10) as f64 / 100.0);
+        assert_eq!(sender.bounds(ms(1000), 50_000, 1_000_000 + n.unsigned_abs()), PACELINE_OK);
+        sender.push_frame(ms(1000), 500);
+    }
+    send(&mut sender, 1000, 20_000);
+    let events = sender.events();
+    assert!(
+        events.len() < 80 && events.iter().any(|event| event.kind == PACELINE_EVENT_KEY_FRAME_REQUESTED),
+        "{events:?}"
+    );
 }

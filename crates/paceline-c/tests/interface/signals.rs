@@ -34,10 +34,10 @@ fn values_are_those_of_the_last_call() {
     let rate = |values: [f64; SIGNALS]| values[index];
     for round in 1..30 {
         pass_feedback(&mut sender, round * 100);
-        let target = sender.snapshot().decision.target_bps;
+        let target = sender.decision().target_bps;
         assert_eq!(rate(sender.signals().unwrap()), target as f64, "round {round}");
     }
-    assert!(sender.snapshot().decision.target_bps > LIMITS.start_bps, "the rate rose");
+    assert!(sender.decision().target_bps > LIMITS.start_bps, "the rate rose");
     // To enable signals again changes nothing, and a copy has values of its own.
     sender.enable_signals();
     let (mut copy, before) = (sender.copy(), rate(sender.signals().unwrap()));

@@ -62,14 +62,17 @@ fn compiled(name: &str, source: &str) -> String {
 fn library(name: &str, decide: &str, members: &str) -> String {
     let source = format!(
         r#"#include "paceline.h"
+#include <stddef.h>
 #include <stdlib.h>
 static void *create(const PacelineLimits *l, const double *p, size_t n) {{ (void)l, (void)p, (void)n; return calloc(1, 8); }}
+static int poll_probe(void *s, int64_t now, PacelineProbe *p) {{ (void)s, (void)now, (void)p; abort(); }}
 static int on_feedback(void *s, int64_t now, const PacelineFeedback *f) {{ (void)now, (void)f; ++*(int *)s; return 0; }}
 static int on_timeout(void *s, int64_t now) {{ (void)s, (void)now; return 0; }}
 static int decide(void *s, PacelineDecision *d) {{ int calls = *(int *)s; (void)calls, (void)d; {decide} return 0; }}
 const PacelineControllerV1 *paceline_controller_v1(void) {{
   static const PacelineControllerV1 table = {{.version = PACELINE_CONTROLLER_VERSION, .size = sizeof(PacelineControllerV1),
     .create = create, .destroy = free, .on_feedback = on_feedback, .on_timeout = on_timeout, .decide = decide, {members}}};
+  (void)poll_probe;
   return &table;
 }}
 "#
@@ -192,6 +195,23 @@ const PacelineControllerV1 *paceline_controller_v1(void) {
     assert_ne!(run("2e5"), run("8e5"));
 }
 
+/// An older header has no `poll_probe`, `stream_rate` and `read_signals`; a newer one has more functions, and more members of a decision.
+#[test]
+fn tables_of_other_sizes_make_the_same_decisions() {
+    if !has_compiler() {
+        return;
+    }
+    let run = |name: &str, decide: &str, members: &str| {
+        run_for(&library(name, &format!("d->target_bps = 300000 + 1000 * calls; {decide}"), members), "20s", 7, &[])
+            .unwrap()
+    };
+    let same = run("same", "", "");
+    let older = ".poll_probe = poll_probe, .size = offsetof(PacelineControllerV1, poll_probe)";
+    assert_eq!(run("older", "if (d->size != sizeof *d) return 1;", older), same);
+    let newer = ".size = sizeof(PacelineControllerV1) + 16";
+    assert_eq!(run("newer", "((uint64_t *)(d + 1))[3] = 5;", newer), same);
+}
+
 #[test]
 fn files_that_are_not_controllers_are_refused() {
     let error = |name: &str| entry(name).err().map(|error| error.to_string()).unwrap();
@@ -204,7 +224,11 @@ fn files_that_are_not_controllers_are_refused() {
     // In C a later member of an initialiser replaces an earlier one.
     let changed = |name: &str, members: &str| error(&library(name, "", members));
     assert!(changed("version", ".version = 1").contains("has version 1 and "));
-    assert!(changed("size", ".size = 8").contains("and 8 bytes; this program has version 2"));
+    assert!(changed("size", ".size = 8").contains("and 8 bytes; this program needs version 3"));
+    assert!(
+        changed("cut", ".size = offsetof(PacelineControllerV1, read_signals) - 1")
+            .contains("this program needs version 3")
+    );
     assert!(changed("no_decide", ".decide = 0").contains("the function `decide` is null"));
     assert!(changed("format", ".feedback = 3").contains("feedback must be 0, 1 or 2, not 3"));
     assert!(changed("half", ".receive_of = \"gcc\"").contains("no controller `gcc`"));

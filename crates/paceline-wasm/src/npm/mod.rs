@@ -1,21 +1,21 @@
 //! Controllers for JavaScript. `js/paceline.mjs` wraps this interface.
 //!
 //! Every argument and result is a number: times in ms, rates in bit/s, sizes in bytes. A sender has a handle, which is never used
-//! again. A call that cannot be taken returns a negative number, or NaN, and leaves a message in the buffer of text, by which names
-//! come in, too.
+//! again. A call that cannot be taken has no effect, returns a negative number, or NaN, and leaves a message in the buffer of text, by which
+//! names come in, too. Lists come in through the buffer of numbers, which the next call takes.
 #![allow(unsafe_code, reason = "exported names must not be mangled")]
 
 mod sender;
 
-use paceline::{Message, PacketKind, SenderEvent, Transmit, Window};
+use paceline::{PacketKind, SenderEvent, Transmit, Window};
 use paceline_units::{Fraction, TimeDelta};
-use sender::{Sender, bounds, rate, setup, time};
+use sender::{Sender, bounds, setup, time};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static TEXT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static SENDERS: Mutex<BTreeMap<u32, Sender>> = Mutex::new(BTreeMap::new());
-static PARAMETERS: Mutex<Vec<(String, f64)>> = Mutex::new(Vec::new());
+static NUMBERS: Mutex<Vec<f64>> = Mutex::new(Vec::new());
 /// The packet that `poll_transmit` returned.
 static PACKET: Mutex<Option<Transmit<f64>>> = Mutex::new(None);
 
@@ -64,6 +64,19 @@ pub extern "C" fn text(length: usize) -> *const u8 {
     text.as_ptr()
 }
 
+/// Makes room for a list of `count` numbers, and returns its address.
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
+pub extern "C" fn numbers(count: usize) -> *const f64 {
+    let mut numbers = lock(&NUMBERS);
+    *numbers = vec![0.0; count];
+    numbers.as_ptr()
+}
+
+/// Takes the list of numbers.
+fn take_numbers() -> Vec<f64> {
+    core::mem::take(&mut lock(&NUMBERS))
+}
+
 /// Returns the length of the text, bytes.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn text_length() -> usize {
@@ -89,19 +102,17 @@ pub extern "C" fn needs() -> i32 {
     status(sender::needs(&text_of_caller()))
 }
 
-/// Sets a parameter, which the text names, of the sender that is created next.
-#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn set_parameter(value: f64) {
-    let name = text_of_caller();
-    lock(&PARAMETERS).push((name, value));
-}
-
-/// Creates a sender whose controller the text names. Returns its handle.
+/// Creates a sender. The text has the name of its controller and those of changed parameters, separated by zeros; the numbers are their
+/// values. Returns its handle.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn create(start_bps: f64, min_bps: f64, max_bps: f64) -> i32 {
-    let parameters = core::mem::take(&mut *lock(&PARAMETERS));
-    let created =
-        setup(start_bps, min_bps, max_bps).and_then(|setup| Sender::new(&text_of_caller(), &setup, &parameters));
+    let (text, values) = (text_of_caller(), take_numbers());
+    let mut names = text.split('\0');
+    let name = names.next().unwrap_or_default();
+    // A name with a zero in it is more names than there are values, and NaN is the value of none.
+    let parameters: Vec<_> =
+        names.map(str::to_owned).zip(values.into_iter().chain(core::iter::repeat(f64::NAN))).collect();
+    let created = setup(start_bps, min_bps, max_bps).and_then(|setup| Sender::new(name, &setup, &parameters));
     status(created.and_then(|sender| {
         let mut senders = lock(&SENDERS);
         static LAST: Mutex<i32> = Mutex::new(0);
@@ -119,25 +130,21 @@ pub extern "C" fn free(handle: u32) {
 }
 
 /// Records a packet that leaves, and returns its number from 0. `kind` is 0 for media, 1 for a retransmission, 2 for FEC, 3 for padding;
-/// `probe` is the id of its probe cluster, or -1.
+/// `probe` is the id of its probe cluster, or NaN.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn handle_sent(handle: u32, now_ms: f64, bytes: f64, kind: i32, probe: i32) -> f64 {
+pub extern "C" fn handle_sent(handle: u32, now_ms: f64, bytes: f64, kind: i32, probe: f64) -> f64 {
     with(handle, |sender| sender.handle_sent(now_ms, bytes, kind, probe)).unwrap_or_else(|message| {
         *lock(&TEXT) = message.into_bytes();
         f64::NAN
     })
 }
 
-/// Adds a packet to the next feedback: its arrival on the receiver's clock, or NaN if it is lost, and its ECN field, or -1.
-#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn add_report(handle: u32, number: f64, arrival_ms: f64, ecn: i32) -> i32 {
-    run(handle, |sender| sender.add_report(number, arrival_ms, ecn))
-}
-
-/// Passes the added packets to the controller.
+/// Handles reports on packets. The numbers are, for each packet, its number, its arrival on the receiver's clock, or NaN if it is lost, and
+/// its ECN field, or NaN.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_feedback(handle: u32, now_ms: f64) -> i32 {
-    run(handle, |sender| sender.handle_feedback(now_ms))
+    let reports = take_numbers();
+    run(handle, |sender| sender.handle_feedback(now_ms, &reports))
 }
 
 /// Handles a round-trip time.
@@ -165,10 +172,7 @@ pub extern "C" fn handle_loss(handle: u32, now_ms: f64, fraction: f64) -> i32 {
 /// Handles a receiver estimated maximum bitrate (REMB).
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_remb(handle: u32, now_ms: f64, bps: f64) -> i32 {
-    run(handle, |sender| {
-        sender.core.handle_message(time(now_ms)?, &Message::Remb(rate(bps, "bps")?));
-        Ok(())
-    })
+    run(handle, |sender| sender.handle_remb(now_ms, bps))
 }
 
 /// Sets the lowest and the highest target.
@@ -207,16 +211,11 @@ pub extern "C" fn handle_timeout(handle: u32, now_ms: f64) -> i32 {
     })
 }
 
-/// Adds a packet to the next frame: a number of the caller's choice, and its size.
-#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn add_packet(handle: u32, token: f64, bytes: f64) -> i32 {
-    run(handle, |sender| sender.add_packet(token, bytes))
-}
-
-/// Queues the packets that were added as a frame. Returns 1, or 0 if the frame is dropped.
+/// Queues a frame. The numbers are, for each packet, a number of the caller's choice, and its size. Returns 1, or 0 if the frame is dropped.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn push_frame(handle: u32, now_ms: f64, key: i32) -> i32 {
-    status(with(handle, |sender| sender.push_frame(now_ms, key != 0).map(i32::from)))
+    let packets = take_numbers();
+    status(with(handle, |sender| sender.push_frame(now_ms, key != 0, &packets).map(i32::from)))
 }
 
 /// Takes the next packet that may leave. Returns 1, or 0 for none; `packet_…` then have its values.
@@ -252,33 +251,42 @@ pub extern "C" fn poll_discarded(handle: u32) -> f64 {
     with(handle, |sender| Ok(sender.core.poll_discarded())).ok().flatten().unwrap_or(f64::NAN)
 }
 
-/// Takes the next probe cluster for a program that paces. Sets the text to its id, rate, duration in ms and least number of packets,
-/// separated by spaces. Returns 1, or 0 for none.
+/// Takes the next probe cluster for a program that paces. Sets the text to it, in JSON. Returns 1, or 0 for none.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_probe(handle: u32) -> i32 {
     status(with(handle, |sender| {
         let Some(cluster) = sender.core.poll_probe() else { return Ok(0) };
-        let (rate, ms) = (cluster.rate.as_bps(), cluster.duration.as_millis_f64());
-        *lock(&TEXT) = format!("{} {rate} {ms} {}", cluster.id, cluster.packets).into_bytes();
+        let (id, rate, packets) = (cluster.id, cluster.rate.as_bps(), cluster.packets);
+        let ms = cluster.duration.as_millis_f64();
+        let text = format!(r#"{{"id":{id},"rateBps":{rate},"durationMs":{ms},"packets":{packets}}}"#);
+        *lock(&TEXT) = text.into_bytes();
         Ok(1)
     }))
 }
 
-/// Takes the next event: 1 for a new decision, 2 for a dropped frame, 3 for a request of a key frame, 4 for lost feedback, 5 for feedback
-/// that resumes, 6 for a clock that was set back; 0 for none. Others are skipped.
+/// Takes the next event. Sets the text to it, in JSON. Returns 1, or 0 for none. Samples that the program passed are no events here.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn poll_event(handle: u32) -> i32 {
     status(with(handle, |sender| {
         while let Some(event) = sender.core.poll_event() {
-            match event {
-                SenderEvent::Decision(_) => return Ok(1),
-                SenderEvent::FrameDropped(_) => return Ok(2),
-                SenderEvent::KeyFrameRequested(_) => return Ok(3),
-                SenderEvent::FeedbackLost => return Ok(4),
-                SenderEvent::FeedbackResumed => return Ok(5),
-                SenderEvent::ClockSteppedBack(_) => return Ok(6),
-                _ => {}
-            }
+            let (kind, members) = match event {
+                SenderEvent::Decision(_) => ("decision", String::new()),
+                SenderEvent::StreamRates => {
+                    ("stream-rates", format!(r#","rateBps":{}"#, sender.encoder_rate().as_bps()))
+                }
+                SenderEvent::ProbeResult { id, rate } => {
+                    ("probe-result", format!(r#","probe":{id},"rateBps":{}"#, rate.as_bps()))
+                }
+                SenderEvent::FrameDropped(_) => ("frame-dropped", String::new()),
+                SenderEvent::KeyFrameRequested(_) => ("key-frame-requested", String::new()),
+                SenderEvent::FeedbackLost => ("feedback-lost", String::new()),
+                SenderEvent::FeedbackResumed => ("feedback-resumed", String::new()),
+                SenderEvent::ClockSteppedBack(_) => ("clock-stepped-back", String::new()),
+                SenderEvent::ControllerFailed => ("controller-failed", String::new()),
+                _ => continue,
+            };
+            *lock(&TEXT) = format!(r#"{{"type":"{kind}"{members}}}"#).into_bytes();
+            return Ok(1);
         }
         Ok(0)
     }))

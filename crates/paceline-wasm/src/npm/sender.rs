@@ -1,8 +1,8 @@
 //! One flow's sender: that of the library, with numbers as JavaScript has them.
 
 use paceline::{
-    Bounds, ConfigError, Controller, MessageKind, Needs, NewFrame, Outgoing, PacketKind, Registry, SenderConfig, Setup,
-    Signals, StreamConfig,
+    Bounds, ConfigError, Controller, Message, MessageKind, Needs, NewFrame, Outgoing, PacketKind, Registry,
+    SenderConfig, Setup, Signals, StreamConfig,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
@@ -10,17 +10,15 @@ use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta}
 const STREAM: StreamId = StreamId(0);
 /// Numbers above this one are not exact in JavaScript.
 const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+/// The latest time, ms: 146 years, so that no sum of two times overflows.
+const TIME_MAX: f64 = 4e12;
 
 /// A sender.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub core: paceline::Sender<f64>,
     name: &'static str,
-    per_packet: bool,
-    /// Packets of the next feedback.
-    reports: Vec<(u64, Option<RemoteTime>, Option<Ecn>)>,
-    /// Packets of the next frame: token and size.
-    frame: Vec<(f64, DataSize)>,
+    needs: Needs,
 }
 
 /// Returns the names of all controllers.
@@ -64,16 +62,29 @@ fn number(value: f64, name: &str, range: core::ops::RangeInclusive<f64>) -> Resu
     }
 }
 
-pub(crate) fn rate(bps: f64, name: &str) -> Result<Rate, String> {
+/// Reads a whole number of a range.
+fn whole(value: f64, name: &str, range: core::ops::RangeInclusive<f64>) -> Result<u64, String> {
+    match number(value, name, range)? {
+        value if value.fract() == 0.0 => Ok(value as u64),
+        value => Err(format!("`{name}` must be a whole number, not {value}")),
+    }
+}
+
+/// Reads a number that may be absent.
+fn optional<T>(value: f64, read: impl FnOnce(f64) -> Result<T, String>) -> Result<Option<T>, String> {
+    if value.is_nan() { Ok(None) } else { read(value).map(Some) }
+}
+
+fn rate(bps: f64, name: &str) -> Result<Rate, String> {
     number(bps, name, 0.0..=1e13).map(Rate::from_bps_f64)
 }
 
 pub(crate) fn time(ms: f64) -> Result<Time, String> {
-    number(ms, "nowMs", -EXACT_MAX / 1e3..=EXACT_MAX / 1e3).map(|ms| Time::ZERO + TimeDelta::from_millis_f64(ms))
+    number(ms, "nowMs", -TIME_MAX..=TIME_MAX).map(|ms| Time::ZERO + TimeDelta::from_millis_f64(ms))
 }
 
 fn size(bytes: f64) -> Result<DataSize, String> {
-    number(bytes, "bytes", 1.0..=65_535.0).map(|bytes| DataSize::from_bytes(bytes as u64))
+    whole(bytes, "bytes", 1.0..=65_535.0).map(DataSize::from_bytes)
 }
 
 pub(crate) fn setup(start_bps: f64, min_bps: f64, max_bps: f64) -> Result<Setup, String> {
@@ -106,53 +117,59 @@ impl Sender {
             return Err(format!("`{name}` has no half at the sender"));
         }
         let mut core = paceline::Sender::new(&SenderConfig::new(setup), &mut controller, Signals::disabled());
-        core.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, setup.max));
+        core.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, Rate::MAX));
         // Until the first frame: a program with a pacer of its own queues none.
         core.set_paces(false);
-        Ok(Self { core, name, per_packet: needs.feedback, reports: Vec::new(), frame: Vec::new() })
+        Ok(Self { core, name, needs })
     }
 
-    pub fn handle_sent(&mut self, now_ms: f64, bytes: f64, kind: i32, probe: i32) -> Result<f64, String> {
+    /// Returns the rate of the encoder.
+    pub fn encoder_rate(&self) -> Rate {
+        self.core.stream_rate(STREAM).unwrap_or_default()
+    }
+
+    pub fn handle_sent(&mut self, now_ms: f64, bytes: f64, kind: i32, probe: f64) -> Result<f64, String> {
         use PacketKind::*;
         let kind = [Media, Retransmission, Fec, Padding].get(kind as usize).copied();
         let kind = kind.ok_or("`kind` must be media, retransmission, fec or padding")?;
-        let packet = Outgoing::new(size(bytes)?, STREAM, kind).with_probe(u16::try_from(probe).ok());
+        let probe = optional(probe, |probe| Ok(whole(probe, "probe", 0.0..=65_535.0)? as u16))?;
+        let packet = Outgoing::new(size(bytes)?, STREAM, kind).with_probe(probe);
         Ok(self.core.handle_sent(time(now_ms)?, &packet) as f64)
     }
 
-    pub fn add_report(&mut self, sequence: f64, arrival_ms: f64, ecn: i32) -> Result<(), String> {
-        let sequence = number(sequence, "number", 0.0..=EXACT_MAX)? as u64;
-        let arrival = match arrival_ms.is_nan() {
-            true => None,
-            false => {
-                let ms = number(arrival_ms, "arrivalMs", -EXACT_MAX / 1e3..=EXACT_MAX / 1e3)?;
-                Some(RemoteTime::from_nanos(TimeDelta::from_millis_f64(ms).as_nanos()))
-            }
-        };
-        self.reports.push((sequence, arrival, u8::try_from(ecn).ok().filter(|ecn| *ecn < 4).map(Ecn::from_bits)));
-        Ok(())
-    }
-
-    pub fn handle_feedback(&mut self, now_ms: f64) -> Result<(), String> {
-        let reports = core::mem::take(&mut self.reports);
-        if !self.per_packet {
+    pub fn handle_feedback(&mut self, now_ms: f64, reports: &[f64]) -> Result<(), String> {
+        if !self.needs.feedback {
             return Err(format!(
                 "`{}` uses no reports on packets; `needs(name)` says what a controller needs",
                 self.name
             ));
         }
+        let arrival = |ms| {
+            let ms = number(ms, "arrivalMs", -TIME_MAX..=TIME_MAX)?;
+            Ok(RemoteTime::from_nanos(TimeDelta::from_millis_f64(ms).as_nanos()))
+        };
+        let ecn = |ecn| Ok(Ecn::from_bits(whole(ecn, "ecn", 0.0..=3.0)? as u8));
+        let report = |report: &[f64; 3]| {
+            let &[sequence, at, bits] = report;
+            Ok((whole(sequence, "number", 0.0..=EXACT_MAX)?, optional(at, arrival)?, optional(bits, ecn)?))
+        };
+        let reports = reports.as_chunks().0.iter().map(report).collect::<Result<Vec<_>, String>>()?;
         self.core.handle_reports(time(now_ms)?, reports);
         Ok(())
     }
 
-    pub fn add_packet(&mut self, token: f64, bytes: f64) -> Result<(), String> {
-        self.frame.push((token, size(bytes)?));
+    pub fn handle_remb(&mut self, now_ms: f64, bps: f64) -> Result<(), String> {
+        self.core.handle_message(time(now_ms)?, &Message::Remb(rate(bps, "bps")?));
         Ok(())
     }
 
-    /// Queues the packets that were added. Returns whether they were accepted.
-    pub fn push_frame(&mut self, now_ms: f64, key: bool) -> Result<bool, String> {
-        let (now, frame) = (time(now_ms)?, core::mem::take(&mut self.frame));
+    /// Queues a frame: tokens of the caller, and sizes. Returns whether it was accepted.
+    pub fn push_frame(&mut self, now_ms: f64, key: bool, packets: &[f64]) -> Result<bool, String> {
+        let sized = packets.as_chunks().0.iter().map(|&[token, bytes]| Ok((token, size(bytes)?)));
+        let (now, frame) = (time(now_ms)?, sized.collect::<Result<Vec<_>, String>>()?);
+        if frame.is_empty() {
+            return Err("a frame needs a packet".to_owned());
+        }
         self.core.set_paces(true);
         Ok(self.core.push_frame(now, &NewFrame::new(STREAM, now, key), frame).is_ok())
     }

@@ -12,6 +12,7 @@ pub(super) fn limits(setup: &Setup) -> PacelineLimits {
         min_bps: setup.min.as_bps(),
         max_bps: setup.max.as_bps(),
         packet_size_bytes: setup.packet_size.as_bytes(),
+        ..PacelineLimits::default()
     }
 }
 

@@ -13,6 +13,8 @@ use std::ptr::NonNull;
 
 /// The name of the exported function.
 const SYMBOL: &str = "paceline_controller_v1";
+/// The least size of a table: that with every function which a controller needs.
+const LEAST: usize = std::mem::offset_of!(PacelineControllerV1, poll_probe);
 /// The most parameters.
 const PARAMETERS_MAX: usize = 256;
 /// The most signals.
@@ -59,15 +61,18 @@ pub(super) fn load(path: &str) -> Result<&'static PacelineControllerV1, Cause> {
     // The version is read before the rest, whose extent depends on it.
     // SAFETY: the first two members exist in every version.
     let (version, size) = unsafe { ((*table).version, (*table).size) };
-    let own = size_of::<PacelineControllerV1>();
-    if version != PACELINE_CONTROLLER_VERSION || size as usize != own {
+    let (size, own) = (size as usize, size_of::<PacelineControllerV1>());
+    if version != PACELINE_CONTROLLER_VERSION || size < LEAST || size % align_of::<PacelineControllerV1>() != 0 {
         return Err(broken(format!(
-            "its table has version {version} and {size} bytes; this program has version {PACELINE_CONTROLLER_VERSION} and {own} bytes. \
-             Compile it with the paceline.h of this version"
+            "its table has version {version} and {size} bytes; this program needs version {PACELINE_CONTROLLER_VERSION} and {LEAST} bytes \
+             or more. Compile it with the paceline.h of this version"
         )));
     }
-    // SAFETY: it has the size of this version and lives as long as the process, by the contract in paceline.h.
-    let table = unsafe { &*table };
+    // What an older table lacks is null, and what a newer one has besides is not called.
+    let mut whole = PacelineControllerV1::EMPTY;
+    // SAFETY: both have this size, which ends at a member.
+    unsafe { table.cast::<u8>().copy_to_nonoverlapping((&raw mut whole).cast(), size.min(own)) };
+    let table: &'static PacelineControllerV1 = Box::leak(Box::new(whole));
     for (name, is_missing) in
         [("create", table.create.is_none()), ("destroy", table.destroy.is_none()), ("decide", table.decide.is_none())]
     {
@@ -142,6 +147,19 @@ impl Drop for Instance {
     }
 }
 
+/// A struct that a library writes, with room for members of a newer header whose `size` the library did not compare.
+#[repr(C)]
+struct Roomy<T> {
+    value: T,
+    room: [u64; 32],
+}
+
+impl<T> Roomy<T> {
+    fn new(value: T) -> Self {
+        Self { value, room: [0; 32] }
+    }
+}
+
 /// The result of a handler: it ran or is absent, or it failed.
 type Handled = Result<bool, String>;
 
@@ -198,20 +216,22 @@ impl Instance {
     }
 
     /// Overwrites the decision with that of the library.
-    pub fn decide(&mut self, mut decision: PacelineDecision) -> Result<PacelineDecision, String> {
+    pub fn decide(&mut self, decision: PacelineDecision) -> Result<PacelineDecision, String> {
         let decide = self.table.decide.ok_or("`decide` is null")?;
+        let mut place = Roomy::new(decision);
         // SAFETY: the state and the address are valid.
-        match unsafe { decide(self.state.as_ptr(), &mut decision) } {
-            0 => Ok(decision),
+        match unsafe { decide(self.state.as_ptr(), (&raw mut place).cast()) } {
+            0 => Ok(place.value),
             code => Err(format!("`decide` returned {code}, an error")),
         }
     }
 
     pub fn poll_probe(&mut self, now_ns: i64) -> Result<Option<PacelineProbe>, String> {
         let Some(poll) = self.table.poll_probe else { return Ok(None) };
-        let mut probe = PacelineProbe::default();
+        let mut place = Roomy::new(PacelineProbe::default());
         // SAFETY: the state and the address are valid.
-        optional("poll_probe", unsafe { poll(self.state.as_ptr(), now_ns, &mut probe) }, probe)
+        let code = unsafe { poll(self.state.as_ptr(), now_ns, (&raw mut place).cast()) };
+        optional("poll_probe", code, place.value)
     }
 
     pub fn stream_rate(&mut self, stream: u8) -> Result<Option<u64>, String> {
