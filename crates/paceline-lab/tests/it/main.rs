@@ -37,5 +37,4 @@ mod streams;
 mod sweep;
 mod tcp;
 mod validation;
-mod yardsticks;
 mod zoo;
