@@ -14,6 +14,7 @@ mod determinism;
 mod drc;
 mod each;
 mod ecn;
+mod failing_halves;
 mod feedback;
 mod fixtures;
 mod flow_order;
