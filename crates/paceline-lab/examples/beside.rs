@@ -176,20 +176,11 @@ fn figure(name: &str, senders: &[String], calls: &[Vec<Call>]) -> Figure {
         y: Axis::new(label, unit),
         series: calls.iter().enumerate().map(|(sender, of)| mean(sender, of, values)).chain(limits).collect(),
     };
-    let subject = |name: &String| Subject {
-        run: String::new(),
-        seed: 0,
-        flow: String::new(),
-        controller: name.clone(),
-        label: name.clone(),
-        kind: name.clone(),
-        traffic: false,
-    };
     Figure {
         id: name.to_owned(),
         scenario: String::new(),
         title: String::new(),
-        subjects: senders.iter().map(subject).collect(),
+        subjects: senders.iter().map(|name| Subject::named(name)).collect(),
         panels: vec![
             panel("received rate", "Mbit/s", vec![limit], |call| &call.rate),
             panel("longest wait in the queue", "ms", Vec::new(), |call| &call.queue),

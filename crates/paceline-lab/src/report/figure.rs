@@ -21,7 +21,7 @@ pub struct Figure {
 }
 
 /// A flow of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Subject {
     /// Folder of the run.
     pub run: String,
@@ -38,6 +38,13 @@ pub struct Subject {
     pub kind: String,
     /// Whether it is other traffic and not media.
     pub traffic: bool,
+}
+
+impl Subject {
+    /// Creates a subject of this label that is no flow of a single run.
+    pub fn named(label: &str) -> Self {
+        Self { label: label.to_owned(), kind: label.to_owned(), ..Self::default() }
+    }
 }
 
 /// One plot.
@@ -184,19 +191,8 @@ impl Series {
 
     /// Returns this series without its points.
     pub fn without_points(&self) -> Self {
-        let Self { id, label, subject, role, kind, states, .. } = self;
-        let (id, label, states) = (id.clone(), label.clone(), states.clone());
-        Self {
-            id,
-            label,
-            subject: *subject,
-            role: *role,
-            kind: *kind,
-            states,
-            x: Vec::new(),
-            y: Vec::new(),
-            ci95: Vec::new(),
-        }
+        let Self { id, label, subject, role, kind, .. } = self;
+        Self { subject: *subject, states: self.states.clone(), ..Self::new(id, label, 0, *role, *kind) }
     }
 
     /// Returns the number of points.

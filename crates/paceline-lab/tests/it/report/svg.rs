@@ -130,9 +130,7 @@ fn example_figure() -> Figure {
         seed: 1,
         flow: flow.to_owned(),
         controller: "gcc-2016".to_owned(),
-        label: format!("<{flow}>"),
-        kind: format!("<{flow}>"),
-        traffic: false,
+        ..Subject::named(&format!("<{flow}>"))
     };
     let series = |id: &str, subject, role, kind, points: &[(f64, f64)]| {
         let mut series = Series::new(id, id, subject, role, kind);
