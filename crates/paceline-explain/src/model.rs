@@ -104,8 +104,6 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Inferred from other quantities.
-    Inferred,
     /// Measured, with a long interval or an unknown clock.
     Coarse,
     /// Measured for each packet or at each change.

@@ -3,7 +3,6 @@
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use crate::results::Assertion;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
-use paceline_netsim::world::Outcome;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,9 +37,9 @@ pub struct RunResult {
     /// Bytes that each flow received in each second.
     #[serde(skip)]
     pub seconds: Vec<Vec<u64>>,
-    /// What the world returned.
+    /// Packets that reached their endpoint.
     #[serde(skip)]
-    pub outcome: Outcome,
+    pub delivered: u64,
 }
 
 /// Runs of one scenario, as `run --json` prints them.

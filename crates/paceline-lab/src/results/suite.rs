@@ -325,11 +325,6 @@ impl SuiteTest {
         ids.filter(|(n, id)| self.bounds[..*n].iter().all(|other| other.id != *id)).map(|(_, id)| id)
     }
 
-    /// Returns the names of its bounds with that of the test, as in the expected verdicts.
-    pub fn bound_names(&self) -> impl Iterator<Item = String> {
-        self.bound_ids().map(|id| format!("{}: {id}", self.name()))
-    }
-
     /// Returns the verdict on all bounds of this name together.
     pub fn verdict(&self, id: &str, result: &TestResult) -> Verdict {
         let of_id = self.bounds.iter().zip(&result.bounds).filter(|(bound, _)| bound.id == id);
