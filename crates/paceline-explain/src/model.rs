@@ -30,7 +30,6 @@ pub struct Flow {
     pub span: (Time, Time),
     /// The mean time between two samples of statistics; zero for packets.
     pub interval: TimeDelta,
-    /// Series by quantity.
     pub series: BTreeMap<Quantity, Series>,
     /// Single events, in order of time.
     pub marks: Vec<Mark>,
@@ -124,7 +123,6 @@ pub struct Series {
 /// A single event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Its time.
     pub at: Time,
     /// What happened.
     pub kind: MarkKind,

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 pub struct RunResult {
     /// World that it ran in.
     pub world: String,
-    /// Its seed.
     pub seed: u64,
     /// How long it lasted, in time of the run, s.
     pub duration_s: f64,
@@ -64,7 +63,6 @@ pub struct RunsResult {
 /// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
-    /// Metric.
     pub metric: String,
     /// The flow it is taken of; none: the run as a whole.
     pub flow: Option<String>,

@@ -8,6 +8,9 @@
 //!
 //! Each module is a feature of the same name, so that its dependencies are compiled for those who use it.
 
+// Other programs embed `paceline`, not this crate: what a name says needs no comment.
+#![allow(missing_docs)]
+
 #[cfg(all(unix, feature = "external"))]
 pub mod external;
 #[cfg(feature = "hosts")]

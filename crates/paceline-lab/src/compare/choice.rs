@@ -33,7 +33,6 @@ pub struct Choice {
 /// A path and the comparison on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChosenPath {
-    /// Its name.
     pub name: String,
     /// Length of a run.
     pub seconds: f64,

@@ -12,7 +12,6 @@ pub struct Figure {
     pub id: String,
     /// Id of the scenario.
     pub scenario: String,
-    /// Title.
     pub title: String,
     /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
     pub subjects: Vec<Subject>,
@@ -52,15 +51,11 @@ impl Subject {
 pub struct Panel {
     /// Unique in its figure, such as `rate`.
     pub id: String,
-    /// Title.
     pub title: String,
     /// Explains the marks and bins.
     pub caption: String,
-    /// The x axis.
     pub x: Axis,
-    /// The y axis.
     pub y: Axis,
-    /// The series.
     pub series: Vec<Series>,
 }
 
@@ -81,7 +76,6 @@ impl Panel {
     }
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
     /// Quantity.

@@ -314,7 +314,6 @@ impl Left {
         }
     }
 
-    /// Returns the path of the data.
     pub(crate) fn data(holder: &Path) -> PathBuf {
         holder.join(DATA)
     }
