@@ -1,7 +1,7 @@
 //! Runs that touch the world outside the program, in real time.
 //!
 //! * [`testbed`]: scenarios over network devices, kernel TCP and UDP sockets (Linux);
-//! * [`hosts`]: media flows between two hosts over UDP;
+//! * [`hosts`]: media flows between two hosts over UDP (Linux);
 //! * [`watch`]: a page on which people watch a run and move its link;
 //! * [`external`]: controllers in other programs and in shared libraries (Unix);
 //! * `http`: a server on the loopback.
@@ -13,7 +13,7 @@
 
 #[cfg(all(unix, feature = "external"))]
 pub mod external;
-#[cfg(feature = "hosts")]
+#[cfg(all(target_os = "linux", feature = "hosts"))]
 pub mod hosts;
 #[cfg(feature = "http")]
 pub mod http;
