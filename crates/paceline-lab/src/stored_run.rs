@@ -117,16 +117,15 @@ mod tests {
             let Ok(origin) = Catalogue.find(id) else { continue };
             let scenario = crate::load(&origin, &changes, &registry).unwrap();
             let run = Runner::simulator(&registry).run(&scenario, 1, None).unwrap();
-            let folder = std::env::temp_dir().join(format!("paceline-stored-run-{}", std::process::id()));
-            std::fs::create_dir_all(&folder).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path();
             std::fs::write(folder.join(FILE), text(&run)).unwrap();
-            assert_eq!(read(&folder).as_ref(), Some(&run), "{id}");
+            assert_eq!(read(folder).as_ref(), Some(&run), "{id}");
             let other = String::from_utf8(text(&run)).unwrap().replacen("\"seed\":1", "\"seed\":2", 1);
             for damaged in ["{}", &other] {
                 std::fs::write(folder.join(FILE), damaged).unwrap();
-                assert_eq!(read(&folder), None);
+                assert_eq!(read(folder), None);
             }
-            std::fs::remove_dir_all(&folder).unwrap();
         }
     }
 }
