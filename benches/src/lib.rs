@@ -7,8 +7,7 @@ pub use gym_loop::GymLoop;
 pub use send_loop::{PACKET, Scripted, SendLoop};
 
 use paceline::{Arrival, ReceiveHalf, Registry, Setup, Signals};
-use paceline_lab::run::Runner;
-use paceline_netsim::world::Outcome;
+use paceline_lab::run::{RunResult, Runner};
 use paceline_scenario::Scenario;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
@@ -91,9 +90,8 @@ impl Simulation {
     }
 
     /// One run: metrics and trace hash on, nothing written.
-    pub fn run(&self, seed: u64) -> Outcome {
-        let result = Runner::simulator(&self.registry).run(&self.scenario, seed, None).expect("the scenario is sound");
-        black_box(result).outcome
+    pub fn run(&self, seed: u64) -> RunResult {
+        black_box(Runner::simulator(&self.registry).run(&self.scenario, seed, None).expect("the scenario is sound"))
     }
 }
 

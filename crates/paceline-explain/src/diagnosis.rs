@@ -18,7 +18,6 @@ pub struct Finding {
     pub others: Vec<(&'static str, Evidence)>,
 }
 
-/// The findings of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowFindings {
     /// Name of the flow.

@@ -14,18 +14,15 @@ pub struct Explanation {
     pub format: String,
     /// What the input cannot show, and what was wrong with it.
     pub notes: Vec<String>,
-    /// The flows.
     pub flows: Vec<FlowExplanation>,
 }
 
-/// The explanation of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowExplanation {
     /// Name of the flow.
     pub flow: String,
     /// Whether the end that made the input sent it.
     pub is_sent: bool,
-    /// Duration, s.
     pub duration_s: f64,
     /// The quantity whose drops are explained; `null` if there is none.
     pub rate: Option<Quantity>,
@@ -60,14 +57,12 @@ pub struct SeriesSummary {
     pub points: usize,
 }
 
-/// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingDocument {
     /// What happened.
     pub kind: EpisodeKind,
     /// Beginning, s since the flow's first packet or sample.
     pub start_s: f64,
-    /// End, s.
     pub end_s: f64,
     /// The rate before, bit/s.
     pub from_bps: f64,
@@ -92,11 +87,9 @@ pub struct FindingDocument {
 pub struct OtherCause {
     /// Its id.
     pub cause: &'static str,
-    /// Its evidence.
     pub evidence: EvidenceDocument,
 }
 
-/// Evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EvidenceDocument {
     /// How strong it is.
@@ -109,7 +102,6 @@ pub struct EvidenceDocument {
     pub span_s: (f64, f64),
 }
 
-/// Explains a call.
 pub fn explain(call: &Call) -> Explanation {
     Explanation { format: call.format.clone(), notes: call.notes.clone(), flows: call.flows.iter().map(of).collect() }
 }

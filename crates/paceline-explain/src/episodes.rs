@@ -27,7 +27,6 @@ pub(crate) const SLOW: TimeDelta = TimeDelta::from_secs(8);
 /// The share of the former rate that counts as returned. Assumed: the former rate may have been a peak.
 pub(crate) const RETURNED: f64 = 0.85;
 
-/// The kind of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EpisodeKind {
@@ -44,7 +43,6 @@ pub enum EpisodeKind {
 /// A part of a call that needs an explanation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Episode {
-    /// Its kind.
     pub kind: EpisodeKind,
     /// Its beginning: the last time of the old rate.
     pub start: Time,

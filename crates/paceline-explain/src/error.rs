@@ -13,16 +13,12 @@ pub const FORMATS: &str = "a folder that --out wrote, a pcapng or pcap capture, 
 pub enum ReadError {
     /// A file operation failed.
     #[error("cannot be read: {source}")]
-    Io {
-        /// The error.
-        source: std::io::Error,
-    },
+    Io { source: std::io::Error },
     /// A copy cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// The error.
         source: std::io::Error,
     },
     /// The format is none of those that can be read.
@@ -44,7 +40,6 @@ pub enum ReadError {
     /// The input is whole, and has nothing to explain.
     #[error("{format}: {problem}")]
     Empty {
-        /// The format.
         format: &'static str,
         /// What is missing.
         problem: String,

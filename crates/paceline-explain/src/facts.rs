@@ -103,9 +103,7 @@ pub struct Delays {
 /// An episode and the flow that it belongs to.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
-    /// The flow.
     pub flow: &'a Flow,
-    /// The episode.
     pub episode: &'a Episode,
 }
 

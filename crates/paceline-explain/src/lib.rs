@@ -7,6 +7,9 @@
 //! Pure: bytes in, typed model out. No clock, no network. A reader fills the [model](model::Call); [`diagnosis`] finds each drop and
 //! each plateau of the rate, and asks every [cause](causes::CAUSES) for evidence.
 
+// Other programs embed `paceline`, not this crate: what a name says needs no comment.
+#![allow(missing_docs)]
+
 mod carried;
 pub mod causes;
 pub mod diagnosis;

@@ -30,7 +30,6 @@ pub struct Flow {
     pub span: (Time, Time),
     /// The mean time between two samples of statistics; zero for packets.
     pub interval: TimeDelta,
-    /// Series by quantity.
     pub series: BTreeMap<Quantity, Series>,
     /// Single events, in order of time.
     pub marks: Vec<Mark>,
@@ -104,8 +103,6 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Inferred from other quantities.
-    Inferred,
     /// Measured, with a long interval or an unknown clock.
     Coarse,
     /// Measured for each packet or at each change.
@@ -126,7 +123,6 @@ pub struct Series {
 /// A single event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Its time.
     pub at: Time,
     /// What happened.
     pub kind: MarkKind,

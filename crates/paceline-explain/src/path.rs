@@ -41,7 +41,6 @@ pub struct Path {
     pub start_bps: f64,
     /// See [`start_bps`](Self::start_bps).
     pub highest_bps: f64,
-    /// Duration, s.
     pub duration_s: f64,
 }
 

@@ -79,20 +79,15 @@ pub const METRICS: &[&str] = &[
 pub enum Sample<'a> {
     /// The values of an object of this type by metric, at a time in ms since 1970.
     Object {
-        /// Its id.
         id: &'a str,
         /// Its type.
         kind: &'a str,
         /// The time of its report.
         at_ms: f64,
-        /// The values.
         values: &'a Map<String, Value>,
     },
     /// An object is gone.
-    Removed {
-        /// Its id.
-        id: &'a str,
-    },
+    Removed { id: &'a str },
     /// The session set an upper limit, bit/s.
     Cap {
         /// The time, ms since 1970.
@@ -160,7 +155,6 @@ struct Direction {
 }
 
 impl Statistics {
-    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample<'_>) {
         match *sample {
             Sample::Object { id, kind, at_ms, values } => self.add_object(id, kind, at_ms, values),

@@ -312,7 +312,6 @@ impl Transport {
         !saw.departures && !saw.arrivals
     }
 
-    /// Returns the flow.
     pub fn finish(mut self, name: String) -> Flow {
         let from_reports = self.ends == Ends::Sender;
         let mut flow = Flow { name, is_sent: self.ends != Ends::Receiver, ..Flow::default() };

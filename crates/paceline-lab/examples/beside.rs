@@ -6,9 +6,11 @@
 //!
 //! `RUNS` contains `CASE/SENDER-SEED`, as `cargo xtask beside` writes it. The first sender is the reference.
 
+use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use paceline_lab::report::read::{Event, Results, Run};
+use paceline_lab::report::svg;
+use paceline_netsim::records::Summary;
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +27,8 @@ const WITHIN_MS: f64 = 20.0;
 const START_SHARE: f64 = 0.9;
 const STEP_S: f64 = 0.1;
 
-const COLORS: [&str; 3] = ["#3b6fb6", "#d1622b", "#4a8f3c"];
+/// Most senders of a figure.
+const SENDERS_MAX: usize = 3;
 
 /// The figures of a call.
 struct Call {
@@ -48,7 +51,7 @@ const USAGE: &str = "takes RUNS FIGURES REFERENCE OTHER [OTHER]";
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [runs, figures, senders @ ..] = args.as_slice() else { return Err(USAGE.into()) };
-    if !(2..=COLORS.len()).contains(&senders.len()) {
+    if !(2..=SENDERS_MAX).contains(&senders.len()) {
         return Err(USAGE.into());
     }
     let mut cases: Vec<_> = fs::read_dir(runs)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
@@ -67,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         }
         println!("{}", row(&name, &calls));
-        fs::write(Path::new(figures).join(format!("{name}.svg")), page(&name, senders, &calls))?;
+        fs::write(Path::new(figures).join(format!("{name}.svg")), svg::draw(&figure(&name, senders, &calls)))?;
     }
     Ok(())
 }
@@ -156,139 +159,44 @@ fn row(name: &str, calls: &[Vec<Call>]) -> String {
     format!("| {name} | {used} | {queue} | {} |", starts.join(" | "))
 }
 
-/// A panel of a page: its place, its axis, and the values of a call.
-struct Panel {
-    top: f64,
-    height: f64,
-    title: &'static str,
-    most: f64,
-    step: f64,
-    values: fn(&Call) -> &[f64],
-}
-
-const LEFT: f64 = 56.0;
-const WIDTH: f64 = 760.0;
-
-impl Panel {
-    fn y(&self, value: f64) -> f64 {
-        self.top + self.height * (1.0 - (value / self.most).min(1.0))
-    }
-}
-
-/// Returns the page of a case as SVG: received rates above, the longest wait in the queue below. Thin lines are single calls.
-fn page(name: &str, senders: &[String], calls: &[Vec<Call>]) -> String {
-    let duration = calls[0][0].duration_s;
-    let capacity = &calls[0][0].capacity;
-    let most = capacity.iter().map(|(_, bps)| bps * 1e-6).fold(0.0, f64::max);
-    let x = |s: f64| LEFT + WIDTH * s / duration;
-    let step = if most > 2.6 {
-        1.0
-    } else if most > 1.1 {
-        0.5
-    } else {
-        0.25
+/// Returns the figure of a case: received rates above, the longest wait in the queue below, each the mean of the calls with its interval.
+fn figure(name: &str, senders: &[String], calls: &[Vec<Call>]) -> Figure {
+    let Call { duration_s, capacity, .. } = &calls[0][0];
+    let counts: Vec<String> = calls.iter().map(|of| of.len().to_string()).collect();
+    let title = format!("link {name}: means of {} calls in bins of {BIN_S} s", counts.join(", "));
+    let mut limit = Series::new("capacity", "capacity", 0, Role::Limit, SeriesKind::Steps);
+    limit.subject = None;
+    capacity.iter().for_each(|(from, bps)| limit.push(*from, bps * 1e-6));
+    limit.push(*duration_s, capacity.last().map_or(f64::NAN, |(_, bps)| bps * 1e-6));
+    let panel = |label: &str, unit: &str, limits: Vec<Series>, values: fn(&Call) -> &[f64]| Panel {
+        id: label.to_owned(),
+        title: title.clone(),
+        caption: String::new(),
+        x: Axis::time(*duration_s),
+        y: Axis::new(label, unit),
+        series: calls.iter().enumerate().map(|(sender, of)| mean(sender, of, values)).chain(limits).collect(),
     };
-    let panels = [
-        Panel {
-            top: 64.0,
-            height: 240.0,
-            title: "received rate, Mbit/s",
-            most: 1.15 * most,
-            step,
-            values: |call| &call.rate,
-        },
-        Panel {
-            top: 350.0,
-            height: 130.0,
-            title: "longest wait in the queue, ms",
-            most: 320.0,
-            step: 100.0,
-            values: |call| &call.queue,
-        },
-    ];
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 840 530\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"840\" height=\"530\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"15\">link {name}: means of {} calls in bins of {BIN_S} s</text>\n",
-        calls.iter().map(|of| of.len().to_string()).collect::<Vec<_>>().join(", ")
-    );
-    for (index, sender) in senders.iter().enumerate() {
-        let at = LEFT + 110.0 * index as f64;
-        let color = COLORS[index];
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{at} 38h22\" stroke=\"{color}\" stroke-width=\"2.5\"/><text x=\"{}\" y=\"42\">{sender}</text>",
-            at + 28.0
-        );
+    Figure {
+        id: name.to_owned(),
+        scenario: String::new(),
+        title: String::new(),
+        subjects: senders.iter().map(|name| Subject::named(name)).collect(),
+        panels: vec![
+            panel("received rate", "Mbit/s", vec![limit], |call| &call.rate),
+            panel("longest wait in the queue", "ms", Vec::new(), |call| &call.queue),
+        ],
     }
-    let _ = writeln!(
-        svg,
-        "<path d=\"M{0} 38h22\" stroke=\"#444\" stroke-dasharray=\"5 3\"/><text x=\"{1}\" y=\"42\">capacity</text>",
-        LEFT + 110.0 * senders.len() as f64,
-        LEFT + 110.0 * senders.len() as f64 + 28.0
-    );
-    for panel in &panels {
-        axes(&mut svg, panel, duration, x);
-        for (of, color) in calls.iter().zip(COLORS) {
-            let lines = of.iter().map(|call| (panel.values)(call).to_vec());
-            lines.for_each(|line| polyline(&mut svg, panel, &line, color, "0.8\" stroke-opacity=\"0.35", x));
-            polyline(&mut svg, panel, &mean(of, panel.values), color, "2", x);
-        }
-    }
-    let mut path = String::new();
-    for (index, (from, bps)) in capacity.iter().enumerate() {
-        let until = capacity.get(index + 1).map_or(duration, |(next, _)| *next);
-        let y = panels[0].y(bps * 1e-6);
-        let command = if index == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{command}{:.1} {y:.1}L{:.1} {y:.1}", x(*from), x(until));
-    }
-    let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"#444\" stroke-dasharray=\"5 3\"/>");
-    svg.push_str("</svg>\n");
-    svg
 }
 
-fn axes(svg: &mut String, panel: &Panel, duration: f64, x: impl Fn(f64) -> f64) {
-    let (bottom, right) = (panel.top + panel.height, LEFT + WIDTH);
-    let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{}\" fill=\"#444\">{}</text>", panel.top - 6.0, panel.title);
-    let mut tick = 0.0;
-    while tick <= panel.most {
-        let y = panel.y(tick);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#e2e2e2\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
-            LEFT - 6.0,
-            y + 4.0
-        );
-        tick += panel.step;
-    }
-    for s in (0..=duration as u32).step_by(10) {
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{s}</text>",
-            x(f64::from(s)),
-            bottom + 16.0
-        );
-    }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#444\">time, s</text>",
-        bottom + 30.0
-    );
-}
-
-fn mean(calls: &[Call], values: fn(&Call) -> &[f64]) -> Vec<f64> {
+/// Returns the mean of the calls of a sender in each bin, with its interval.
+fn mean(sender: usize, calls: &[Call], values: fn(&Call) -> &[f64]) -> Series {
+    let mut line = Series::new("mean", "mean", sender, Role::Main, SeriesKind::Line);
     let bins = calls.iter().map(|call| values(call).len()).min().unwrap_or(0);
-    (0..bins).map(|bin| calls.iter().map(|call| values(call)[bin]).sum::<f64>() / calls.len() as f64).collect()
-}
-
-fn polyline(svg: &mut String, panel: &Panel, values: &[f64], color: &str, width: &str, x: impl Fn(f64) -> f64) {
-    let points = values
-        .iter()
-        .enumerate()
-        .map(|(bin, value)| format!("{:.1},{:.1}", x((bin as f64 + 0.5) * BIN_S), panel.y(*value)));
-    let points: Vec<String> = points.collect();
-    let _ = writeln!(
-        svg,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"/>",
-        points.join(" ")
-    );
+    for bin in 0..bins {
+        let of_bin: Vec<f64> = calls.iter().map(|call| values(call)[bin]).collect();
+        let Some(Summary { mean, ci95, .. }) = Summary::from_values(&of_bin) else { continue };
+        line.push((bin as f64 + 0.5) * BIN_S, mean);
+        line.ci95.push(if ci95.is_finite() { ci95 } else { 0.0 });
+    }
+    line
 }

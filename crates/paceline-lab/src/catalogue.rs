@@ -60,7 +60,6 @@ pub fn kinds() -> [&'static str; KINDS.len()] {
 /// One of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
     /// One line that describes it.
     pub summary: String,
@@ -72,7 +71,6 @@ pub struct Entry {
 /// What is known of an entry besides its name and summary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs)]
 pub enum Details {
     None {},
     Controller(ControllerDetails),
@@ -147,7 +145,6 @@ pub struct Key {
 
 /// A parameter of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)]
 pub struct Parameter {
     pub name: &'static str,
     pub unit: &'static str,
@@ -158,7 +155,6 @@ pub struct Parameter {
 
 /// The signals of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)]
 pub struct Signals {
     pub send: Vec<Signal>,
     pub receive: Vec<Signal>,
@@ -166,7 +162,6 @@ pub struct Signals {
 
 /// A signal: a number over time or, with `states`, the index of a state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)]
 pub struct Signal {
     pub name: &'static str,
     pub unit: &'static str,
@@ -186,7 +181,6 @@ pub fn list(kinds: &[&str], of_worlds: &[(&'static str, Registry)]) -> Listing {
 
 /// What the Python package lists: details of controllers and metrics, and names of the rest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)]
 pub struct Overview {
     pub controllers: Vec<Entry>,
     pub scenarios: Vec<&'static str>,

@@ -21,6 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Other programs embed `paceline`, not this crate: what a name says needs no comment.
+#![allow(missing_docs)]
 // Without the feature `storage` some helpers of judges and comparisons have no user.
 #![cfg_attr(not(feature = "storage"), allow(dead_code, unused_imports))]
 

@@ -100,12 +100,12 @@ impl<'a> Runner<'a> {
             trace_hash: format!("{:016x}", outcome.trace_hash),
             wall_s: (self.clock)() - began,
             events: outcome.events,
-            machine: outcome.machine.clone(),
-            programs: outcome.programs.clone(),
+            machine: outcome.machine,
+            programs: outcome.programs,
             whole,
             windows: results.collect(),
             seconds,
-            outcome,
+            delivered: outcome.delivered,
         })
     }
 

@@ -3,7 +3,6 @@
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use crate::results::Assertion;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
-use paceline_netsim::world::Outcome;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,7 +12,6 @@ use std::collections::BTreeMap;
 pub struct RunResult {
     /// World that it ran in.
     pub world: String,
-    /// Its seed.
     pub seed: u64,
     /// How long it lasted, in time of the run, s.
     pub duration_s: f64,
@@ -38,9 +36,9 @@ pub struct RunResult {
     /// Bytes that each flow received in each second.
     #[serde(skip)]
     pub seconds: Vec<Vec<u64>>,
-    /// What the world returned.
+    /// Packets that reached their endpoint.
     #[serde(skip)]
-    pub outcome: Outcome,
+    pub delivered: u64,
 }
 
 /// Runs of one scenario, as `run --json` prints them.
@@ -65,7 +63,6 @@ pub struct RunsResult {
 /// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
-    /// Metric.
     pub metric: String,
     /// The flow it is taken of; none: the run as a whole.
     pub flow: Option<String>,

@@ -66,7 +66,6 @@ pub enum Resume {
 #[derive(Debug)]
 #[must_use]
 pub struct MadeRuns<E> {
-    /// Their results.
     pub result: RunsResult,
     /// The problem; `None` if all are stored.
     pub unstored: Option<E>,

@@ -4,7 +4,6 @@
 use crate::metrics::{Pooled, WindowResult, find};
 use crate::run_result::RunResult;
 use paceline_netsim::records::{HostStats, Program};
-use paceline_netsim::world::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,7 +71,7 @@ pub(crate) fn text(run: &RunResult) -> Vec<u8> {
         trace_hash: run.trace_hash.clone(),
         wall_s: run.wall_s,
         events: run.events,
-        delivered: run.outcome.delivered,
+        delivered: run.delivered,
         machine: run.machine.clone(),
         programs: run.programs.clone(),
         windows: std::iter::once(&run.whole).chain(&run.windows).map(StoredWindow::of).collect(),
@@ -88,13 +87,7 @@ pub(crate) fn read(folder: &Path) -> Option<RunResult> {
     let stored = Some(checked.run).filter(|run| Checked::checksum(run) == checked.checksum)?;
     let mut windows = stored.windows.into_iter().map(StoredWindow::window).collect::<Option<Vec<_>>>()?.into_iter();
     Some(RunResult {
-        outcome: Outcome {
-            trace_hash: u64::from_str_radix(&stored.trace_hash, 16).ok()?,
-            events: stored.events,
-            delivered: stored.delivered,
-            machine: stored.machine.clone(),
-            programs: stored.programs.clone(),
-        },
+        delivered: stored.delivered,
         world: stored.world,
         seed: stored.seed,
         duration_s: stored.duration_s,
@@ -124,16 +117,15 @@ mod tests {
             let Ok(origin) = Catalogue.find(id) else { continue };
             let scenario = crate::load(&origin, &changes, &registry).unwrap();
             let run = Runner::simulator(&registry).run(&scenario, 1, None).unwrap();
-            let folder = std::env::temp_dir().join(format!("paceline-stored-run-{}", std::process::id()));
-            std::fs::create_dir_all(&folder).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path();
             std::fs::write(folder.join(FILE), text(&run)).unwrap();
-            assert_eq!(read(&folder).as_ref(), Some(&run), "{id}");
+            assert_eq!(read(folder).as_ref(), Some(&run), "{id}");
             let other = String::from_utf8(text(&run)).unwrap().replacen("\"seed\":1", "\"seed\":2", 1);
             for damaged in ["{}", &other] {
                 std::fs::write(folder.join(FILE), damaged).unwrap();
-                assert_eq!(read(&folder), None);
+                assert_eq!(read(folder), None);
             }
-            std::fs::remove_dir_all(&folder).unwrap();
         }
     }
 }

@@ -128,7 +128,6 @@ fn script(page: &Page, out: &Path) -> String {
     script
 }
 
-/// Returns the command to run for a line.
 fn command_to_run(line: &str) -> String {
     let (root, target) = (root().display(), target());
     if let Some(address) = line.strip_prefix("git clone ") {

@@ -5,7 +5,6 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A page.
 pub struct Page {
     /// The path relative to the root. Pages of the book are below `docs`, also those that are generated.
     pub path: PathBuf,

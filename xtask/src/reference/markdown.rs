@@ -3,7 +3,6 @@
 use serde_json::Value;
 use std::fmt;
 
-/// A table.
 pub struct Table {
     columns: usize,
     lines: Vec<String>,

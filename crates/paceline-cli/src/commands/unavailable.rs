@@ -1,45 +1,24 @@
 //! Replaces the commands that this build does not include.
 
-use crate::worlds::{needs_feature, unavailable};
-use miette::Result;
-use std::process::ExitCode;
+/// Declares modules of commands that need a feature.
+macro_rules! replaced {
+    ($($name:ident needs $feature:literal;)*) => { $(
+        #[doc = concat!("Replaces `", stringify!($name), "`.")]
+        pub mod $name {
+            pub use crate::commands::AnyArguments as Arguments;
+            use crate::worlds::{needs_feature, unavailable};
 
-/// Replaces `call`.
-pub mod call {
-    pub use crate::commands::AnyArguments as Arguments;
-
-    /// Reports the missing feature; exit code 3.
-    pub fn call(_: &Arguments) -> super::Result<super::ExitCode> {
-        Err(super::unavailable("the command `call`", super::needs_feature("browser")))
-    }
+            /// Reports the missing feature; exit code 3.
+            pub fn $name(_: &Arguments) -> miette::Result<std::process::ExitCode> {
+                Err(unavailable(concat!("the command `", stringify!($name), "`"), needs_feature($feature)))
+            }
+        }
+    )* };
 }
 
-/// Replaces `link`.
-pub mod link {
-    pub use crate::commands::AnyArguments as Arguments;
-
-    /// Reports the missing feature; exit code 3.
-    pub fn link(_: &Arguments) -> super::Result<super::ExitCode> {
-        Err(super::unavailable("the command `link`", super::needs_feature("testbed")))
-    }
-}
-
-/// Replaces `send`.
-pub mod send {
-    pub use crate::commands::AnyArguments as Arguments;
-
-    /// Reports the missing feature; exit code 3.
-    pub fn send(_: &Arguments) -> super::Result<super::ExitCode> {
-        Err(super::unavailable("the command `send`", super::needs_feature("testbed")))
-    }
-}
-
-/// Replaces `recv`.
-pub mod recv {
-    pub use crate::commands::AnyArguments as Arguments;
-
-    /// Reports the missing feature; exit code 3.
-    pub fn recv(_: &Arguments) -> super::Result<super::ExitCode> {
-        Err(super::unavailable("the command `recv`", super::needs_feature("testbed")))
-    }
+replaced! {
+    call needs "browser";
+    link needs "testbed";
+    send needs "testbed";
+    recv needs "testbed";
 }

@@ -286,8 +286,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn own_controllers_are_loaded_where_they_are_named() {
-        let dir = folder("own");
-        fs::create_dir_all(&dir).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
         let program = dir.join("program");
         fs::write(&program, "echo '{\"protocol\":1}'").unwrap();
         let name = format!("exec:sh {}", program.display());
@@ -301,13 +301,6 @@ mod tests {
         assert!(has(&["validate", "mmsys16/table1", "--controllers", &format!("fixed,{name}")]));
         assert!(!has(&["validate", &file.display().to_string()]));
         assert!(has(&["validate", &file.display().to_string(), "--allow-exec"]));
-        let _ = fs::remove_dir_all(&dir);
-    }
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("paceline-validate-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        folder
     }
 
     #[test]
@@ -316,29 +309,30 @@ mod tests {
         // Seed 2 is disturbed in each of three attempts: 1 + 3 + 1 runs of each scenario.
         assert_eq!((whole.validations.len(), runs), (2, 10));
         assert_ne!(whole.validations[0].measured, whole.validations[1].measured);
-        let dir = folder("cut");
-        let (first, runs) = run("1", Some(&dir));
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let (first, runs) = run("1", Some(dir));
         assert_eq!((runs, first.validations[0].seeds.as_slice()), (2, &[1][..]));
         // Killed while it wrote the second run.
         let left = dir.join("runs/mmsys16_table1-gcc-2016-path-seed2.tmp-1-0");
         fs::create_dir_all(left.join("data")).unwrap();
         fs::write(left.join("lock"), "").unwrap();
         fs::write(left.join("data/packets.parquet"), b"PAR1").unwrap();
-        assert_eq!(Store::read(&dir).unwrap().runs.len(), 4);
-        let (resumed, runs) = run("3", Some(&dir));
+        assert_eq!(Store::read(dir).unwrap().runs.len(), 4);
+        let (resumed, runs) = run("3", Some(dir));
         assert!(runs == 8 && resumed == whole && !left.exists(), "{runs} runs");
-        assert_eq!(Store::read(&dir).unwrap().runs.len(), 12);
-        let (again, runs) = run("3", Some(&dir));
+        assert_eq!(Store::read(dir).unwrap().runs.len(), 12);
+        let (again, runs) = run("3", Some(dir));
         assert!(runs == 0 && again == whole, "{runs} runs");
         // A deleted run is repeated.
         fs::remove_dir_all(dir.join("runs/mmsys16_table1-gcc-2016-path-seed3")).unwrap();
-        let (again, runs) = run("3", Some(&dir));
+        let (again, runs) = run("3", Some(dir));
         assert!(runs == 1 && again == whole, "{runs} runs");
         // The page names both worlds and states their distance.
-        let store = Store::create(&dir).unwrap();
+        let store = Store::create(dir).unwrap();
         again.validations.iter().for_each(|validation| store.validation(validation).unwrap());
         let page = paceline_lab::report::page::render(
-            &paceline_lab::report::Results::open(&dir).unwrap(),
+            &paceline_lab::report::Results::open(dir).unwrap(),
             paceline_lab::metrics::catalogue(),
         )
         .unwrap();
@@ -346,7 +340,6 @@ mod tests {
         for wanted in ["Validation: sim and path", "\"kind\":\"video · sim\"", "video · path", &distance] {
             assert!(page.contains(wanted), "no `{wanted}`");
         }
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -34,6 +34,7 @@ fn one_scenario_is_ranked_as_by_compare() {
         assert_eq!(chosen[key], compared["table"][key]);
         assert_eq!(chosen["paths"][0]["table"][key], compared["table"][key]);
     }
+    assert!(chosen["limits"][0].as_str().unwrap().contains("this path alone"), "{}", chosen["limits"]);
 }
 
 #[test]

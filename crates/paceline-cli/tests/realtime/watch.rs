@@ -6,7 +6,6 @@ use super::{paceline, stderr};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tungstenite::{ClientRequestBuilder, Message, WebSocket};
@@ -18,15 +17,6 @@ impl Drop for Watched {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// A folder, which is removed when it is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -93,8 +83,8 @@ fn interrupt(call: &Watched) {
 
 #[test]
 fn the_page_shows_the_call_and_changes_its_link() {
-    let folder = Folder(std::env::temp_dir().join(format!("paceline-watch-{}", std::process::id())));
-    let out = &folder.0;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
     let Some((mut call, host, path)) = watched("testbed", &["--json", "--out", out.to_str().unwrap()]) else { return };
     assert!(host.starts_with("127.0.0.1:") && path.len() == 34, "{host}{path}");
     assert!(get(&host, &path, &host).starts_with("HTTP/1.1 200 "));

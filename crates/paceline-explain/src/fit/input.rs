@@ -21,7 +21,6 @@ const CONTROLLER: &str = "googcc";
 /// The name of the scenario in error messages.
 const NAME: &str = "path.toml";
 
-/// A fitted scenario.
 pub struct FittedScenario {
     /// The scenario file.
     pub text: String,
@@ -35,7 +34,6 @@ pub struct FittedScenario {
 pub struct FittedRun {
     /// What its ends know of the path.
     pub seen: Observation,
-    /// Its seed.
     pub seed: u64,
     /// Whether its flows filled the path; else the capacity is a lower bound.
     pub has_capacity: bool,

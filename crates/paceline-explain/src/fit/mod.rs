@@ -60,7 +60,6 @@ pub struct PathFit {
     pub marked: u64,
 }
 
-/// Fits a path.
 pub fn fit(seen: &Observation) -> PathFit {
     let capacity = capacity::fit(&seen.forward);
     let (least, share) = least_delay(&seen.forward, &capacity);

@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn only_a_whole_copy_is_written_and_the_input_stays() {
-        let folder = std::env::temp_dir().join(format!("paceline-redact-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let (from, to, link) = (folder.join("in"), folder.join("out"), folder.join("link"));
         // The header of a classic pcap without a packet.
         let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0];
@@ -147,8 +147,7 @@ mod tests {
         redact(&from, &link).unwrap();
         assert_eq!(std::fs::read_to_string(&from).unwrap(), text());
         assert!(is_copy(&link));
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
-        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use paceline_explain::document::{FindingDocument, explain};
 use paceline_explain::readers::read_bytes;
 use paceline_explain::redact::redact;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A word as statistics may have it, and an address as a number: 203.0.113.77.
 const WORD: &str = "kanarie-vogel";
@@ -35,13 +34,10 @@ fn is_left(copy: &[u8]) -> Option<String> {
 }
 
 fn copy_of(input: &[u8]) -> Option<Vec<u8>> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("paceline-redaction-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let [from, to] = ["in", "out"].map(|end| std::env::temp_dir().join(format!("{name}.{end}")));
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["in", "out"].map(|name| folder.path().join(name));
     std::fs::write(&from, input).unwrap();
-    let copy = redact(&from, &to).ok().map(|_| std::fs::read(&to).unwrap());
-    [from, to].iter().for_each(|file| drop(std::fs::remove_file(file)));
-    copy
+    redact(&from, &to).ok().map(|_| std::fs::read(&to).unwrap())
 }
 
 /// The findings of each flow.

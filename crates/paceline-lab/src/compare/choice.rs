@@ -33,7 +33,6 @@ pub struct Choice {
 /// A path and the comparison on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChosenPath {
-    /// Its name.
     pub name: String,
     /// Length of a run.
     pub seconds: f64,
@@ -192,47 +191,29 @@ fn limits(runs: &[(Candidates, Vec<RunsResult>)], paths: &[ChosenPath]) -> Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::compare;
     use crate::yardsticks;
     use paceline_scenario::Call;
 
-    fn made(paths: &[&str]) -> (Choice, Vec<(Candidates, Vec<RunsResult>)>, Registry) {
+    #[test]
+    fn several_paths_are_ranked_by_the_mean_score() {
         let registry = Oracle::add_all(yardsticks::add(Registry::standard()));
         let subjects = Subject::named(&usual(&registry), &registry);
         let settings = ["duration=20s".parse().unwrap()];
-        let run = |path: &&str| {
+        let run = |path: &str| {
             let path = CallPath::find(path, &Call::default()).unwrap();
             let candidates = Candidates::load(path, &subjects, &settings, &registry).unwrap();
             assert_eq!(candidates.seconds(), 100.0);
             let results = candidates.run(&Runner::simulator(&registry), &[1, 2, 3]).unwrap();
             (candidates, results)
         };
-        let runs: Vec<_> = paths.iter().map(run).collect();
-        (choose(&runs, &settings, &registry), runs, registry)
-    }
-
-    #[test]
-    fn one_path_is_ranked_as_by_compare() {
-        let (choice, runs, registry) = made(&["cellular/lte-drive"]);
-        let (candidates, results) = &runs[0];
-        let compared = compare(&candidates.names, &candidates.scenarios, results.clone(), &registry).table;
-        assert_eq!((&choice.ranking, &choice.verdict), (&compared.ranking, &compared.verdict));
-        let mut names: Vec<&str> = choice.ranking.iter().map(|entry| entry.controller.as_str()).collect();
-        assert_eq!(names.pop(), Some("causal"));
-        names.sort_unstable();
-        assert_eq!(names, ["drc", "googcc", "nada", "scream-v2"]);
-        assert!(choice.limits.len() == 1 && choice.limits[0].contains("this path alone"), "{:?}", choice.limits);
-    }
-
-    #[test]
-    fn several_paths_are_ranked_by_the_mean_score() {
-        let (choice, ..) = made(&["dsl", "wifi-fq-codel"]);
+        let choice = choose(&["dsl", "wifi-fq-codel"].map(run), &settings, &registry);
         for entry in &choice.ranking {
             let on =
                 |path: &ChosenPath| path.table.ranking.iter().find(|e| e.controller == entry.controller).unwrap().score;
             let [a, b] = [on(&choice.paths[0]), on(&choice.paths[1])];
             assert!((entry.score.mean - (a.mean + b.mean) / 2.0).abs() < 1e-9 && entry.score.n == 3, "{entry:?}");
         }
+        assert_eq!(choice.paths[0].table.ranking.last().unwrap().controller, "causal");
         assert!(choice.ranking[..4].is_sorted_by(|a, b| a.score.mean >= b.score.mean));
         assert!(choice.verdict.last().unwrap().starts_with("On "), "{:?}", choice.verdict);
         assert_eq!(

@@ -42,9 +42,8 @@ mod tests {
     /// Outages of 600 ms and 500 ms, and one at the end; a lap of the trace has a second without opportunities.
     #[test]
     fn gaps_are_longer_than_half_a_second() {
-        let folder = std::env::temp_dir().join(format!("paceline-gaps-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let trace = folder.join("a.mahimahi");
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("a.mahimahi");
         std::fs::write(&trace, "10\n200\n1200\n1700\n").unwrap();
         let rates = r#"[["0 s", "2 Mbps"], ["1 s", "0 bps"], ["1.6 s", "1 Mbps"], ["3 s", "0 bps"], ["3.5 s", "1 Mbps"], ["9 s", "0 bps"]]"#;
         let traced = format!("{{ trace = {:?}, end = \"loop\" }}", trace.display().to_string());
@@ -55,6 +54,5 @@ mod tests {
             let plan = load(&Origin::from_text("a", text), &Changes::default(), &Registry::standard()).unwrap().plan;
             assert_eq!(gaps(&plan), expected, "{capacity}");
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

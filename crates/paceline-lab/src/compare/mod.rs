@@ -40,20 +40,16 @@ pub struct Comparison {
 /// The runs under one controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerRuns {
-    /// The controller.
     pub controller: String,
-    /// Its runs.
     pub result: RunsResult,
 }
 
 /// How the runs under one controller differ from those under the baseline, seed by seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerDifferences {
-    /// The controller.
     pub controller: String,
     /// The controller that it is compared with.
     pub baseline: String,
-    /// The differences.
     #[serde(flatten)]
     pub found: Differences,
 }

@@ -30,7 +30,6 @@ const TRAFFIC: &[(&str, &str)] = &[("throughput_bps", "rate"), ("share", "share 
 const LINK: &[(&str, &str)] =
     &[("utilization", "utilization"), ("queue_p95_ms", "queuing delay p95"), ("jain", "Jain's index")];
 
-/// A quantity of a stream.
 struct StreamQuantity {
     metric: &'static str,
     label: &'static str,

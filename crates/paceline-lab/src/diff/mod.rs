@@ -39,7 +39,6 @@ pub struct Diff {
 pub struct GroupName {
     /// Scenario id.
     pub scenario: String,
-    /// World.
     pub world: String,
     /// Case of the scenario.
     pub case: Label,
@@ -146,7 +145,6 @@ pub struct CellResult {
     pub null_sender: Option<f64>,
     /// Whether the null sender reproduces it, too.
     pub null_reproduces: bool,
-    /// The verdict.
     pub verdict: CellVerdict,
     /// The result with the changes that should reproduce it.
     pub moved: Option<ChangeResult>,

@@ -29,10 +29,7 @@ pub(super) struct Entry {
 pub enum DiffError {
     /// Neither a folder of results nor a scoreboard.
     #[error("`{}` holds neither results nor a scoreboard", .path.display())]
-    Neither {
-        /// The path.
-        path: PathBuf,
-    },
+    Neither { path: PathBuf },
     /// A folder of runs without groups.
     #[error("`{}` lists no group of runs", .path.display())]
     NoGroups {

@@ -19,9 +19,7 @@ const SILENCE_MAX: TimeDelta = TimeDelta::from_secs(10);
 /// A number that the gym returns, with its unit and meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// Its name.
     pub name: &'static str,
-    /// Its unit.
     pub unit: &'static str,
     /// The meaning, in one line.
     pub meaning: &'static str,
@@ -68,7 +66,6 @@ impl ActionSpace {
         Rate::from_bps_f64(min * libm::pow(max / min, part)).max(self.min).min(self.max)
     }
 
-    /// Returns the action of a rate.
     pub fn action(&self, rate: Rate) -> f32 {
         let (min, max) = (self.min.as_bps_f64().max(1.0), self.max.as_bps_f64().max(1.0));
         if max <= min {

@@ -216,11 +216,8 @@ fn check_length(what: &'static str, got: usize, wanted: usize) -> Result<(), Gym
 /// The results of an episode: means over its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Its seed.
     pub seed: u64,
-    /// Steps.
     pub steps: u64,
-    /// Reward.
     pub reward: f64,
     /// Goodput over the rate that the flow could have used, from 0 to 1.
     pub used: f64,

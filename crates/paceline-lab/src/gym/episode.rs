@@ -117,7 +117,6 @@ impl<O: EventObserver> Episode<O> {
         self.run.advance(until).map_err(|failure| failure.in_run(&self.plan, self.seed))
     }
 
-    /// Returns the action space.
     pub fn space(&self) -> ActionSpace {
         self.space
     }
@@ -189,7 +188,6 @@ impl<O: EventObserver> Episode<O> {
         &self.truth
     }
 
-    /// Returns the observer.
     pub fn observer(&mut self) -> &mut O {
         &mut self.run.observer().1
     }

@@ -31,12 +31,7 @@ pub enum GymError {
     },
     /// A range is wrong.
     #[error("range of `{key}`: {cause}")]
-    Range {
-        /// Its key.
-        key: String,
-        /// The cause.
-        cause: String,
-    },
+    Range { key: String, cause: String },
     /// There is no scenario to sample from.
     #[error("a task needs at least one scenario")]
     NoScenario,
@@ -45,7 +40,6 @@ pub enum GymError {
     Action {
         /// Index of the episode.
         index: usize,
-        /// The action.
         action: f32,
     },
     /// A length does not match the number of episodes.

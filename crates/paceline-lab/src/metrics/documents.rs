@@ -21,7 +21,6 @@ fn kind<'de, D: Deserializer<'de>>(input: D) -> Result<Name, D::Error> {
 /// The results of one window of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {
-    /// The window, s.
     pub window_s: (f64, f64),
     /// Every hop.
     pub links: Vec<LinkResult>,
@@ -67,7 +66,6 @@ pub struct LinkResult {
     pub utilization: Option<f64>,
     /// Bytes dropped over bytes that arrived at the hop.
     pub loss_ratio: f64,
-    /// Packets dropped.
     pub dropped_packets: u64,
     /// Packets that it marked (congestion experienced) and that crossed it.
     pub marked_packets: u64,
@@ -167,11 +165,9 @@ pub struct FlowResult {
     /// Its score, over its streams; none without one.
     #[serde(flatten)]
     pub score: Option<Score>,
-    /// Its streams.
     pub streams: Vec<StreamResult>,
 }
 
-/// The results of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Its name.

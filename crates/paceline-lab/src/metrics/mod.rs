@@ -116,7 +116,6 @@ pub const METRICS: &[MetricSpec] = &[
     score::LOST_TO_DELAY,
 ];
 
-/// Returns the metric of this id.
 pub fn find(id: &str) -> Option<&'static MetricSpec> {
     METRICS.iter().find(|m| m.id == id)
 }

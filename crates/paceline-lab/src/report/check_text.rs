@@ -73,7 +73,6 @@ pub fn summary_text(summary: &Summary, show: impl Fn(f64) -> String) -> String {
 pub struct CheckLine {
     /// The line without the judgement.
     pub text: String,
-    /// The judgement.
     pub judgement: Judgement,
 }
 

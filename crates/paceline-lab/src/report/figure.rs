@@ -12,7 +12,6 @@ pub struct Figure {
     pub id: String,
     /// Id of the scenario.
     pub scenario: String,
-    /// Title.
     pub title: String,
     /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
     pub subjects: Vec<Subject>,
@@ -21,7 +20,7 @@ pub struct Figure {
 }
 
 /// A flow of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Subject {
     /// Folder of the run.
     pub run: String,
@@ -40,20 +39,23 @@ pub struct Subject {
     pub traffic: bool,
 }
 
+impl Subject {
+    /// Creates a subject of this label that is no flow of a single run.
+    pub fn named(label: &str) -> Self {
+        Self { label: label.to_owned(), kind: label.to_owned(), ..Self::default() }
+    }
+}
+
 /// One plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Unique in its figure, such as `rate`.
     pub id: String,
-    /// Title.
     pub title: String,
     /// Explains the marks and bins.
     pub caption: String,
-    /// The x axis.
     pub x: Axis,
-    /// The y axis.
     pub y: Axis,
-    /// The series.
     pub series: Vec<Series>,
 }
 
@@ -74,7 +76,6 @@ impl Panel {
     }
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
     /// Quantity.
@@ -184,19 +185,8 @@ impl Series {
 
     /// Returns this series without its points.
     pub fn without_points(&self) -> Self {
-        let Self { id, label, subject, role, kind, states, .. } = self;
-        let (id, label, states) = (id.clone(), label.clone(), states.clone());
-        Self {
-            id,
-            label,
-            subject: *subject,
-            role: *role,
-            kind: *kind,
-            states,
-            x: Vec::new(),
-            y: Vec::new(),
-            ci95: Vec::new(),
-        }
+        let Self { id, label, subject, role, kind, .. } = self;
+        Self { subject: *subject, states: self.states.clone(), ..Self::new(id, label, 0, *role, *kind) }
     }
 
     /// Returns the number of points.

@@ -13,7 +13,6 @@ pub const PAPERS: &str = include_str!("../../figures.toml");
 pub struct PaperFigure {
     /// Paper and figure, such as `mmsys16/fig13`.
     pub id: String,
-    /// The scenario.
     pub scenario: String,
     /// Cases of the scenario, each as `name=value`, combined with spaces. Empty: all runs.
     #[serde(default)]
@@ -45,7 +44,6 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 const OTHERS: &str = "signals";
 
-/// Returns the figures of papers.
 pub fn papers() -> Vec<PaperFigure> {
     let file: File = toml::from_str(PAPERS).expect("checked by a test");
     file.figure

@@ -106,7 +106,6 @@ impl Run {
         self.stored.files.iter().find(|file| file.name == table).map_or(0, |file| file.rows)
     }
 
-    /// Returns its tables.
     pub fn tables(&self) -> RunTables<'_> {
         RunTables::new(&self.dir, &self.about)
     }

@@ -13,7 +13,6 @@ const OWN_STYLE: &str = include_str!("page/timeline.css");
 /// The content of the page.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Title.
     pub title: String,
     /// The parts, such as the flows of a call.
     pub parts: Vec<Part>,
@@ -26,7 +25,6 @@ pub struct Timeline {
 /// A part with a timeline of its own.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Name.
     pub name: String,
     /// Facts in one line: name and value.
     pub facts: Vec<(String, String)>,
@@ -47,7 +45,6 @@ pub struct Label {
     pub when: String,
     /// What happened.
     pub what: String,
-    /// Why.
     pub why: String,
     /// Why so, in a sentence.
     pub evidence: String,

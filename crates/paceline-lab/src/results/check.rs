@@ -54,7 +54,6 @@ impl fmt::Display for Verdict {
 /// The verdict on a check and, where there is none yet, what would decide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The verdict.
     pub verdict: Verdict,
     /// The number of additional runs after which the interval would decide if mean and standard deviation stay; `None` if it is
     /// decided, if the mean is on the limit, if one run has no standard deviation, or for more than 10,000 runs.

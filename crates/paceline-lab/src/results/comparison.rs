@@ -11,7 +11,6 @@ use std::fmt;
 pub struct ComparisonTable {
     /// Scenario id.
     pub scenario: String,
-    /// Its title.
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
@@ -69,7 +68,6 @@ pub struct RankedController {
 pub struct ComparisonRow {
     /// What it describes.
     pub subject: Subject,
-    /// Metric.
     pub metric: String,
     /// Its name in tables.
     pub label: String,

@@ -77,7 +77,6 @@ pub enum StoreError {
     Column {
         /// The file.
         path: PathBuf,
-        /// The column.
         column: &'static str,
         /// Description of the problem.
         cause: String,

@@ -314,7 +314,6 @@ impl Left {
         }
     }
 
-    /// Returns the path of the data.
     pub(crate) fn data(holder: &Path) -> PathBuf {
         holder.join(DATA)
     }
@@ -379,21 +378,20 @@ mod tests {
 
     #[test]
     fn files_of_a_running_writer_stay() {
-        let dir = std::env::temp_dir().join(format!("paceline-files-{}", process::id()));
-        create_folder(&dir).unwrap();
-        let (writing, _) = Temporary::create(&dir, "a").unwrap();
-        clean(&dir, |_| true).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let (writing, _) = Temporary::create(dir, "a").unwrap();
+        clean(dir, |_| true).unwrap();
         assert!(writing.path().is_file());
         writing.replace(&dir.join("a")).unwrap();
-        assert_eq!(names(&dir).unwrap(), ["a"]);
+        assert_eq!(names(dir).unwrap(), ["a"]);
         // As a killed process leaves them: the system has released the lock.
         for left in ["b.tmp-1-1", "b.tmp-1-2", "c.tmp-1-1"] {
             fs::create_dir(dir.join(left)).unwrap();
         }
         fs::write(dir.join("b.tmp-1-1/lock"), "").unwrap();
         fs::write(dir.join("b.tmp-1-1/data"), "half").unwrap();
-        clean(&dir, |base| base == "b").unwrap();
-        assert_eq!(names(&dir).unwrap(), ["a", "c.tmp-1-1"]);
-        fs::remove_dir_all(&dir).unwrap();
+        clean(dir, |base| base == "b").unwrap();
+        assert_eq!(names(dir).unwrap(), ["a", "c.tmp-1-1"]);
     }
 }

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 pub struct Group {
     /// Scenario id.
     pub scenario: String,
-    /// Its title.
     pub title: String,
-    /// Its source.
     pub source: String,
     /// World of the runs.
     pub world: String,
@@ -47,7 +45,6 @@ pub struct Group {
 /// The trace hash and the metrics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMetrics {
-    /// Its seed.
     pub seed: u64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
@@ -96,7 +93,6 @@ impl Differences {
 pub struct Assertion {
     /// Its name.
     pub id: String,
-    /// Metric.
     pub metric: String,
     /// Flow, for a metric of a flow.
     pub flow: Option<String>,

@@ -3,7 +3,6 @@
 use crate::results::{ExperimentReport, VerdictSummary, count_verdicts};
 use serde::Serialize;
 
-/// The counts of a paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaperCounts {
     /// Prefix of its experiments' ids.
@@ -11,16 +10,13 @@ pub struct PaperCounts {
     /// Counts of all its experiments.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Counts of each experiment.
     pub experiments: Vec<ExperimentCounts>,
 }
 
-/// The counts of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentCounts {
     /// Scenario id.
     pub id: String,
-    /// Its counts.
     #[serde(flatten)]
     pub counts: Counts,
 }

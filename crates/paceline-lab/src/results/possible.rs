@@ -173,7 +173,6 @@ impl SuiteReport {
     }
 }
 
-/// Returns the mean score of a result.
 pub fn mean_score(result: &TestResult) -> Option<f64> {
     Some(Summary::from_values(&result.scores)?.mean)
 }

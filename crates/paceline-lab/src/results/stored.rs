@@ -69,7 +69,6 @@ pub struct StoredRun {
     /// Changes by `--set`, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
-    /// Its seed.
     pub seed: u64,
     /// Version of the program.
     pub version: String,
@@ -124,7 +123,6 @@ impl StoredFile {
 pub struct About {
     /// Names, seed and files.
     pub run: StoredRun,
-    /// Its inputs.
     pub inputs: RunInputs,
     /// Name of each flow.
     pub flows: Vec<String>,

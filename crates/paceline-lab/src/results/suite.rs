@@ -17,7 +17,6 @@ pub const SUITES_FILE: &str = "suites.json";
 /// The results of one or several suites. The document has the [`Rankings`], too.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct SuitesReport {
-    /// The suites.
     pub suites: Vec<SuiteReport>,
 }
 
@@ -106,7 +105,6 @@ impl SuitesReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteReport {
-    /// Its id.
     pub id: String,
     /// One line that describes it.
     pub title: String,
@@ -152,7 +150,6 @@ pub struct SuiteTest {
     pub scenario: String,
     /// What `paceline run` takes: the id, or the path of a file.
     pub run: String,
-    /// Its title.
     pub title: String,
     /// The case; empty if the scenario has none.
     pub case: Label,
@@ -160,7 +157,6 @@ pub struct SuiteTest {
     pub media_use: String,
     /// The scale of its score that the suite expects; `None` if it expects none. See [`SuiteReport::scale`].
     pub scale: Option<Scale>,
-    /// The bounds.
     pub bounds: Vec<SuiteBound>,
 }
 
@@ -204,7 +200,6 @@ pub enum ValueFormat {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowKind {
-    /// A controller.
     #[default]
     Controller,
     /// A controller with one fault, which every test should find.
@@ -223,7 +218,6 @@ pub struct SuiteRow {
     pub controller: String,
     /// The purpose of the row.
     pub kind: RowKind,
-    /// The result of each test.
     pub results: Vec<TestResult>,
 }
 
@@ -249,7 +243,6 @@ pub struct TestResult {
     pub bounds: Vec<BoundResult>,
 }
 
-/// The result of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BoundResult {
@@ -268,7 +261,6 @@ pub struct BoundResult {
 /// A verdict that differs from the expected one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedVerdict {
-    /// The controller.
     pub controller: String,
     /// The test and the name of the bound.
     pub bound: String,
@@ -323,11 +315,6 @@ impl SuiteTest {
     pub fn bound_ids(&self) -> impl Iterator<Item = &str> {
         let ids = self.bounds.iter().map(|bound| bound.id.as_str()).enumerate();
         ids.filter(|(n, id)| self.bounds[..*n].iter().all(|other| other.id != *id)).map(|(_, id)| id)
-    }
-
-    /// Returns the names of its bounds with that of the test, as in the expected verdicts.
-    pub fn bound_names(&self) -> impl Iterator<Item = String> {
-        self.bound_ids().map(|id| format!("{}: {id}", self.name()))
     }
 
     /// Returns the verdict on all bounds of this name together.

@@ -10,12 +10,10 @@ use serde::Serialize;
 pub struct Axis {
     /// Keys of `--set`; `controller` is the controller of every media flow.
     pub keys: Vec<String>,
-    /// Their values.
     #[serde(flatten)]
     pub values: AxisValues,
 }
 
-/// The values of an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AxisValues {
@@ -66,7 +64,6 @@ pub enum AxisValues {
 /// A measured column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measure {
-    /// Its name.
     pub name: String,
     /// Scenario id or file.
     pub scenario: String,
@@ -83,12 +80,10 @@ pub struct Measure {
     pub range: Option<(f64, f64)>,
 }
 
-/// The result of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SweepResult {
     /// The sweep's id.
     pub id: String,
-    /// Its axes.
     pub axes: Vec<Axis>,
     /// Its columns.
     pub measures: Vec<Measure>,
@@ -117,7 +112,6 @@ pub struct SweepResult {
     pub points: Vec<Point>,
 }
 
-/// A point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The value of each key.
@@ -137,7 +131,6 @@ pub struct RankedPoint {
     pub point: usize,
     /// The value of each key there.
     pub at: Vec<toml::Value>,
-    /// Its sum.
     pub sum: f64,
     /// The sum of its measures without scaling.
     pub raw_sum: f64,
@@ -163,7 +156,6 @@ pub struct OrderingClaim {
     pub verdict: Verdict,
 }
 
-/// The effect of a constant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantEffect {
     /// The controller; `None` for that of the scenarios.

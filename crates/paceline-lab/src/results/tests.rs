@@ -18,21 +18,16 @@ use parquet::record::Field;
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use tempfile::TempDir;
 
 const TABLES: [&str; 4] = ["packets.parquet", "flows.parquet", "frames.parquet", "signals.parquet"];
 
 /// A temporary folder, removed on drop.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::SeqCst);
-        let path = std::env::temp_dir().join(format!("paceline-store-{}-{n}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Self(path)
+        Self(tempfile::tempdir().unwrap())
     }
     fn with_store() -> (Self, Store) {
         let scratch = Self::new();
@@ -40,7 +35,7 @@ impl Scratch {
         (scratch, store)
     }
     fn dir(&self) -> PathBuf {
-        self.0.join("out")
+        self.0.path().join("out")
     }
     fn open(&self) -> Store {
         Store::create(&self.dir()).unwrap()
@@ -53,12 +48,6 @@ impl Scratch {
     }
     fn hashes(&self) -> Vec<String> {
         self.stored().into_iter().map(|run| run.trace_hash.unwrap()).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -104,7 +104,6 @@ pub struct QueueDelay {
 /// A run of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
-    /// Its seed.
     pub seed: u64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
@@ -116,9 +115,7 @@ pub struct ComparedRun {
 /// Whether a difference is within its tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationCheck {
-    /// The hop.
     pub hop: String,
-    /// The metric.
     pub metric: String,
     /// Mean of the differences, second world minus first, in the metric's unit; `None` if a run has no value, which fails.
     pub difference: Option<f64>,
@@ -139,14 +136,12 @@ impl Validation {
 }
 
 impl ComparedMetric {
-    /// Returns its kind.
     pub fn kind(&self) -> MetricKind {
         kind(&self.metric)
     }
 }
 
 impl ValidationCheck {
-    /// Returns the kind of its metric.
     pub fn kind(&self) -> MetricKind {
         kind(&self.metric)
     }

@@ -45,7 +45,6 @@ struct SuiteFile {
 /// A suite: scenarios whose bounds judge controllers.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Its id.
     pub id: String,
     /// One line that describes it.
     pub title: String,

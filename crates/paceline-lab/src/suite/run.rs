@@ -63,7 +63,6 @@ impl Subject {
         Self { name, kind, oracle: None }
     }
 
-    /// Returns an oracle.
     pub fn oracle(oracle: Oracle) -> Self {
         Self { name: oracle.name().to_owned(), kind: RowKind::Oracle, oracle: Some(oracle) }
     }

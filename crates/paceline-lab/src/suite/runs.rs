@@ -54,7 +54,6 @@ pub struct SuiteJob {
 pub struct SuiteRun {
     /// Index of the case in the scenario.
     pub case: usize,
-    /// Its seed.
     pub seed: u64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
@@ -90,12 +89,10 @@ impl SuiteRuns {
         Ok(Self { suites, subjects, seeds: seeds.map(<[u64]>::to_vec), experiments, applies, runs })
     }
 
-    /// Returns the suites.
     pub fn suites(&self) -> &[Suite] {
         &self.suites
     }
 
-    /// Returns the subjects.
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }

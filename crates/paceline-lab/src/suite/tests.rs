@@ -6,7 +6,7 @@ use crate::run::Runner;
 use paceline::Registry;
 use paceline_scenario::ScenarioError;
 use std::fs;
-use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// A call of 600 kbit/s over 1 Mbit/s.
 const SCENARIO: &str = r#"id = "own/rate"
@@ -40,31 +40,23 @@ why = "a rate below the capacity has no queue: this bound fails"
 const MANIFEST: &str = "id = \"own\"\ntitle = \"Own\"\nrepeats = 2\nscenarios = [\"rate\"]\n";
 
 /// A folder with a suite, removed at the end.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let folder = std::env::temp_dir().join(format!("paceline-suite-{name}-{}", std::process::id()));
-        _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(file, text)| fs::write(folder.path().join(file), text).unwrap());
         Self(folder)
     }
 
     fn load(&self) -> Result<Suite, ScenarioError> {
-        Suite::find(self.0.join("own.suite.toml").to_str().unwrap())
+        Suite::find(self.0.path().join("own.suite.toml").to_str().unwrap())
     }
 
     fn run(&self, repeats: Option<u64>) -> Result<SuitesReport, ScenarioError> {
         let registry = Registry::standard();
         let runner = Runner::simulator(&registry);
         run(&runner, &[self.load()?], &[Subject::controller("fixed", &registry)], repeats, &|_| ()).map(Result::unwrap)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -77,7 +69,7 @@ fn fails<T>(result: Result<T, ScenarioError>, message: &str, hint: &str) {
 
 #[test]
 fn judges_each_bound_over_all_runs() {
-    let folder = Folder::new("judges", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let folder = Folder::new(&[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
     let report = &folder.run(None).unwrap().suites[0];
     assert_eq!((report.id.as_str(), report.repeats, report.tests.len(), report.rows.len()), ("own", 2, 1, 1));
     let [rate, queue] = &report.rows[0].results[0].bounds[..] else { panic!("{report:?}") };
@@ -100,7 +92,7 @@ fn each_test_has_the_seeds_that_its_bounds_need() {
     let flow = &SCENARIO[path.len()..SCENARIO.find("[[assert]]").unwrap()];
     let scenario = format!("{path}{flow}{cases}{bound}");
     let manifest = MANIFEST.replace("repeats = 2", "repeats = 8");
-    let folder = Folder::new("seeds", &[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
+    let folder = Folder::new(&[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
     let report = &folder.run(None).unwrap().suites[0];
     let results = &report.rows[0].results;
     let counts: Vec<_> = results.iter().map(|result| (result.runs, result.scores.len())).collect();
@@ -127,7 +119,7 @@ fn each_test_has_the_seeds_that_its_bounds_need() {
     // Expected verdicts are of the same rule.
     let expected = Expected::of(report, None);
     assert!(expected.is_of(report) && !expected.is_of(&SuiteReport { sequential: false, ..report.clone() }));
-    fs::write(folder.0.join("own.expected.toml"), expected.text("own")).unwrap();
+    fs::write(folder.0.path().join("own.expected.toml"), expected.text("own")).unwrap();
     assert_eq!(folder.load().unwrap().expected, Some(expected));
 }
 
@@ -153,7 +145,7 @@ fn a_test_that_fails_takes_no_more_seeds() {
         + &bound("open", "loss", loss)
         + &bound("beside", "rate", &rate("0"));
     let manifest = MANIFEST.replace("repeats = 2", "repeats = 8");
-    let folder = Folder::new("decided", &[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
+    let folder = Folder::new(&[("own.suite.toml", &manifest), ("rate.toml", &scenario)]);
     let report = &folder.run(None).unwrap().suites[0];
     let runs: Vec<u64> = report.rows[0].results.iter().map(|result| result.runs).collect();
     assert_eq!(runs, [3, 5, 5]);
@@ -167,7 +159,7 @@ fn jobs_give_the_report_of_one_process() {
     let other = SCENARIO.replace("own/rate", "own/other").replace("5 s\"\n\n[path", "6 s\"\n\n[path");
     let manifest = MANIFEST.replace("[\"rate\"]", "[\"rate\", \"other\"]");
     let files = [("own.suite.toml", &*manifest), ("rate.toml", SCENARIO), ("other.toml", &other)];
-    let folder = Folder::new("jobs", &files);
+    let folder = Folder::new(&files);
     let registry = Registry::standard();
     let runner = Runner::simulator(&registry);
     let subjects = ["fixed", "googcc"].map(|name| Subject::controller(name, &registry)).to_vec();
@@ -194,7 +186,7 @@ fn jobs_give_the_report_of_one_process() {
 /// Verdicts are compared only with those of as many runs, and both ways.
 #[test]
 fn compares_verdicts_with_the_expected_ones() {
-    let folder = Folder::new("compares", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let folder = Folder::new(&[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
     let report = folder.run(None).unwrap();
     let expected = Expected::of(&report.suites[0], None);
     assert_eq!(expected.changes(&report.suites[0]), []);
@@ -216,14 +208,14 @@ fn compares_verdicts_with_the_expected_ones() {
 /// Verdicts of controllers that were not judged stay.
 #[test]
 fn keeps_the_verdicts_of_other_controllers() {
-    let folder = Folder::new("keeps", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let folder = Folder::new(&[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
     let before = Expected {
         repeats: 2,
         sequential: true,
         fails: [("nada".to_owned(), ["x".to_owned()].into())].into(),
         scale: [("own/rate".to_owned(), (1.5, 7.25))].into(),
     };
-    fs::write(folder.0.join("own.expected.toml"), before.text("own")).unwrap();
+    fs::write(folder.0.path().join("own.expected.toml"), before.text("own")).unwrap();
     let report = folder.run(None).unwrap();
     // Points are written with one decimal.
     assert_eq!(report.suites[0].tests[0].scale, Some(Scale { zero: 1.5, hundred: 7.2 }));
@@ -236,29 +228,26 @@ fn keeps_the_verdicts_of_other_controllers() {
 
 #[test]
 fn rejects_wrong_suites() {
-    let load =
-        |name: &str, manifest: &str| Folder::new(name, &[("own.suite.toml", manifest), ("rate.toml", SCENARIO)]).load();
-    fails(load("id", &MANIFEST.replace("\"own\"", "\"other\"")), "differs from the name", "id = \"own\"");
+    let load = |manifest: &str| Folder::new(&[("own.suite.toml", manifest), ("rate.toml", SCENARIO)]).load();
+    fails(load(&MANIFEST.replace("\"own\"", "\"other\"")), "differs from the name", "id = \"own\"");
     for repeats in ["= 0", "= 41"] {
-        fails(load("repeats", &MANIFEST.replace("= 2", repeats)), "repeats must be from 1 to 40", "suite --repeats");
+        fails(load(&MANIFEST.replace("= 2", repeats)), "repeats must be from 1 to 40", "suite --repeats");
         let short = format!("{MANIFEST}short_repeats {repeats}\n");
-        fails(load("short", &short), "short_repeats must be from 1 to 40", "suite --repeats");
+        fails(load(&short), "short_repeats must be from 1 to 40", "suite --repeats");
     }
-    assert_eq!(load("most", &MANIFEST.replace("repeats = 2", "")).unwrap().repeats, 40);
-    fails(load("empty", &MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
-    fails(load("missing", &MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
-    fails(load("unknown", &format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");
+    assert_eq!(load(&MANIFEST.replace("repeats = 2", "")).unwrap().repeats, 40);
+    fails(load(&MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
+    fails(load(&MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
+    fails(load(&format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");
 }
 
 #[test]
 fn rejects_scenarios_without_bounds_or_reasons() {
-    let run = |name: &str, scenario: &str| {
-        Folder::new(name, &[("own.suite.toml", MANIFEST), ("rate.toml", scenario)]).run(Some(1))
-    };
+    let run = |scenario: &str| Folder::new(&[("own.suite.toml", MANIFEST), ("rate.toml", scenario)]).run(Some(1));
     let without = SCENARIO.split("\n[[assert]]").next().unwrap();
-    fails(run("bounds", without), "needs bounds", "[[assert]]");
-    fails(run("why", &SCENARIO.replace("why = \"the rate of the controller\"", "")), "`rate` has no reason", "why =");
-    fails(run("blank", &SCENARIO.replace("the rate of the controller", " ")), "`rate` has no reason", "why =");
+    fails(run(without), "needs bounds", "[[assert]]");
+    fails(run(&SCENARIO.replace("why = \"the rate of the controller\"", "")), "`rate` has no reason", "why =");
+    fails(run(&SCENARIO.replace("the rate of the controller", " ")), "`rate` has no reason", "why =");
 }
 
 /// Every suite of the catalogue expects verdicts of as many runs as it makes, and the scale of its scores. Its short form has up to three

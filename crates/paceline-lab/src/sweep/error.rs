@@ -6,7 +6,6 @@ use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 use std::path::PathBuf;
 
-/// An error of a sweep.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum SweepError {

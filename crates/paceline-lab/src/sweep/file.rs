@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub(super) struct SweepFile {
     /// Its id, such as `mmsys16/fig8`.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// The document, section or figure that it follows.
     #[serde(default)]

@@ -289,7 +289,6 @@ impl RunColumns {
         })
     }
 
-    /// Returns the run of a row.
     pub(super) fn run(&self, row: &JobRow) -> JobRun {
         let Job { point, subject, seed, .. } = self.sweep.job(row.job);
         let SubjectColumns { scenario, changes, controllers, .. } = &self.subjects[subject];

@@ -13,7 +13,6 @@ pub struct Job {
     pub point: u64,
     /// Index of the subject.
     pub subject: usize,
-    /// Its seed.
     pub seed: u64,
 }
 

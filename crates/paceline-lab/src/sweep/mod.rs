@@ -52,15 +52,12 @@ const CONTROLLER: &str = "controller";
 pub struct Sweep {
     /// Its id, such as `mmsys16/fig8`.
     pub id: String,
-    /// Its title.
     pub title: String,
-    /// Its source.
     pub source: String,
     /// Seeds per point, from 1 on.
     pub repeats: u64,
     /// The dimensions; the last changes fastest.
     pub axes: Vec<Axis>,
-    /// The measures.
     pub measures: Vec<Measure>,
     targets: Vec<Target>,
     /// The sum of the measures, if there is one.

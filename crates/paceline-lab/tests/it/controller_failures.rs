@@ -1,17 +1,15 @@
 //! Controllers that fail during a run.
 
+use crate::failing_halves::{FailingReceiver, FailingSender};
 use crate::fixtures::{Listener, load_from};
-use paceline::{
-    Arrival, Config, Controller, Decision, Entry, Event, Failure, Message, ReceiveHalf, Registry, SendHalf, Setup,
-    Signals, params,
-};
+use paceline::{Config, Controller, Entry, Failure, Registry, Setup, params};
 use paceline_lab::run::Runner;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::records::EventRecord;
 use paceline_netsim::sim::{Simulator, StoppableSimulator};
 use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_scenario::{Origin, Scenario};
-use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{Time, TimeDelta};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,55 +54,6 @@ impl Config for Failing {
         let send = FailingSender { rate: setup.start, due, failure };
         let receive = FailingReceiver { arrivals: if is_at_receiver { 10 } else { u32::MAX }, failure: None };
         Controller::from_halves(send, receive)
-    }
-}
-
-#[derive(Clone, Debug)]
-struct FailingSender {
-    rate: Rate,
-    due: Option<Time>,
-    failure: Option<Failure>,
-}
-
-impl SendHalf for FailingSender {
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
-        if matches!(event, Event::Timeout) && self.due.take_if(|due| *due <= now).is_some() {
-            self.failure = Some(Failure::new("ran out of ideas").with_source(std::fmt::Error));
-        }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.due
-    }
-    fn decision(&self) -> Decision {
-        Decision::new(self.rate)
-    }
-    fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
-    }
-}
-
-#[derive(Clone, Debug)]
-struct FailingReceiver {
-    /// Packets up to the failure.
-    arrivals: u32,
-    failure: Option<Failure>,
-}
-
-impl ReceiveHalf for FailingReceiver {
-    fn handle_arrival(&mut self, _: RemoteTime, _: &Arrival, _: &mut Signals) {
-        self.arrivals -= 1;
-        if self.arrivals == 0 {
-            self.failure = Some(Failure::new("lost count"));
-        }
-    }
-    fn poll_timeout(&self) -> Option<RemoteTime> {
-        self.failure.as_ref().map(|_| RemoteTime::ZERO)
-    }
-    fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
-        None
-    }
-    fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
     }
 }
 

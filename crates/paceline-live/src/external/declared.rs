@@ -20,7 +20,6 @@ pub struct Declared {
     pub receive_of: Option<&'static str>,
     /// The per-packet feedback, if no receive half of the library decides it.
     pub feedback: Option<FeedbackRequirement>,
-    /// The parameters.
     pub parameters: Vec<Parameter>,
     /// The parameters of the controller whose receive half is used.
     pub receive_parameters: Vec<Parameter>,
@@ -29,15 +28,12 @@ pub struct Declared {
 /// A parameter with its current value.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// The name.
     pub name: &'static str,
-    /// The unit.
     pub unit: &'static str,
     /// One line of description.
     pub description: &'static str,
     /// The lowest and the highest value.
     pub range: (f64, f64),
-    /// The value.
     pub value: f64,
 }
 

@@ -8,7 +8,6 @@ pub enum Cause {
     /// The program did not start.
     #[error("did not start: `{program}`: {error}")]
     Start {
-        /// The program.
         program: String,
         /// The error of the system.
         error: String,
@@ -41,10 +40,7 @@ pub enum Cause {
     },
     /// A line is too long.
     #[error("wrote a line of more than {limit} bytes")]
-    LongLine {
-        /// The limit.
-        limit: usize,
-    },
+    LongLine { limit: usize },
     /// A line or a value is invalid.
     #[error("answered invalid data: {problem}")]
     Invalid {

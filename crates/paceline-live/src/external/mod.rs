@@ -40,7 +40,6 @@ pub fn is_external(name: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the controller `{name}` {cause}{}", below(messages))]
 pub struct ExternalError {
-    /// The name.
     pub name: String,
     /// What went wrong.
     pub cause: Cause,

@@ -172,7 +172,6 @@ fn describe(drift: &Drift) -> String {
 }
 
 impl Diagnosis {
-    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::NothingArrived => "nothing arrived",

@@ -52,7 +52,6 @@ impl Link<'_> {
         }
     }
 
-    /// Sends a message.
     pub(crate) fn send(&self, message: Message<'_>) {
         self.transmit(&message::write(self.id, message), Ecn::NotEct);
     }

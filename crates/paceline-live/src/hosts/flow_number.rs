@@ -24,12 +24,10 @@ pub struct Ssrcs {
     sorted: Vec<(u32, u16, u8)>,
 }
 
-/// The SSRCs of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSsrcs {
     /// Media and retransmissions of each stream.
     pub streams: Vec<[u32; 2]>,
-    /// The receiver.
     pub receiver: u32,
 }
 
@@ -72,7 +70,6 @@ impl Ssrcs {
         Self { id, flows, first_streams, sorted }
     }
 
-    /// Returns the SSRCs of a flow.
     pub fn of(&self, number: usize) -> &FlowSsrcs {
         &self.flows[number]
     }

@@ -102,7 +102,6 @@ impl Totals {
 /// Length of the totals.
 const TOTALS: usize = 5 * 8;
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// A sender requests a token.

@@ -55,7 +55,6 @@ pub struct ReceiverState {
 /// A receiver that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// A controller failed.
     #[error(transparent)]
     ControllerFailed(#[from] ControllerFailure),
     /// A socket failed.
@@ -65,7 +64,6 @@ pub enum ReceiveError {
 
 /// What a receiver needs.
 pub struct Receiver<'a> {
-    /// Its socket.
     pub socket: &'a Socket,
     /// The random key of its tokens.
     pub key: [u8; 32],

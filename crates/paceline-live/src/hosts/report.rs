@@ -20,7 +20,6 @@ pub enum End {
     Complete,
     /// This end was interrupted.
     Interrupted,
-    /// The peer left.
     PeerLeft,
     /// The peer was silent for ten seconds.
     Silence,
@@ -28,7 +27,6 @@ pub enum End {
 
 /// The result of a session at its sender.
 #[derive(Serialize)]
-#[allow(missing_docs)]
 pub struct SendReport {
     pub end: End,
     /// Time from its start to the last media, s.
@@ -76,7 +74,6 @@ impl SendReport {
 
 /// What the sender of media measured of them. Rates are over the time in which they were active, and arrivals those of which it knows.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)]
 pub struct Measured {
     pub sent_packets: u64,
     pub sent_bps: f64,
@@ -121,7 +118,6 @@ pub(crate) fn rate(bytes: u64, lasted: TimeDelta) -> f64 {
 
 /// Quantiles of a time, ms.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)]
 pub struct Quantiles {
     pub p50: Option<f64>,
     pub p95: Option<f64>,
@@ -134,9 +130,7 @@ impl From<[Option<f64>; 3]> for Quantiles {
     }
 }
 
-/// A flow.
 #[derive(Serialize)]
-#[allow(missing_docs)]
 pub struct FlowReport {
     pub id: String,
     #[serde(flatten)]
@@ -157,7 +151,6 @@ pub struct BackReport {
 
 /// What arrived. Rates are over the whole session, also of a flow that starts later.
 #[derive(Serialize)]
-#[allow(missing_docs)]
 pub struct Received {
     pub received_packets: u64,
     pub received_bps: f64,
@@ -174,7 +167,6 @@ impl Received {
 
 /// The TCP flow.
 #[derive(Serialize)]
-#[allow(missing_docs)]
 pub struct TcpReport {
     #[serde(flatten)]
     pub sent: TcpSent,
@@ -186,7 +178,6 @@ pub struct TcpReport {
 
 /// The result of a session at its receiver: what arrived.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)]
 pub struct ReceiveReport {
     pub peer: SocketAddr,
     pub terms: Terms,

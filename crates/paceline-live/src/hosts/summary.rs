@@ -26,7 +26,6 @@ pub struct Summary {
     pub known_packets: u64,
     /// Packets of which the sender of these flows has heard that they arrived.
     pub received_packets: u64,
-    /// Their bytes.
     pub received_bytes: u64,
     /// Those that were marked as congestion experienced.
     pub marked_packets: u64,

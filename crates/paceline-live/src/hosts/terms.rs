@@ -51,7 +51,6 @@ pub struct FlowTerms {
     /// Parameters of the controller that differ from their defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, f64>,
-    /// Its streams.
     pub streams: Vec<StreamTerms>,
     /// Whether lost packets are requested and sent again; `true` if absent.
     #[serde(skip_serializing_if = "Clone::clone")]

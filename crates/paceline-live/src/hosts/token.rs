@@ -7,7 +7,6 @@ use std::net::{IpAddr, SocketAddr};
 /// The time for which a token is valid: some retransmissions of the handshake.
 pub(crate) const TOKEN_LIFETIME: TimeDelta = TimeDelta::from_secs(10);
 
-/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The time of its creation on the receiver's clock, ns.

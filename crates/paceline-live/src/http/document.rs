@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 /// A document at one path; there is nothing at any other.
 #[derive(Clone, Debug)]
 pub struct Document<F> {
-    /// The path.
     pub path: &'static str,
     /// The content type.
     pub kind: &'static str,

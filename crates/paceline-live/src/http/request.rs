@@ -27,7 +27,6 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Path, with the query.
     pub path: &'a str,
-    /// Headers.
     pub headers: Vec<httparse::Header<'a>>,
     /// Whether a page of this server makes the request, rather than a user or a program.
     pub has_origin: bool,
@@ -101,7 +100,6 @@ pub(crate) fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// A stream from which nothing is read after a time, however slowly its bytes come.
 pub(crate) struct ReadUntil<'a> {
-    /// The stream.
     pub(crate) stream: &'a TcpStream,
     /// The time.
     pub(crate) until: Instant,

@@ -10,7 +10,6 @@ pub struct HttpError {
     pub status: u16,
     /// Reason phrase.
     pub reason: &'static str,
-    /// Body.
     pub body: &'static str,
 }
 

@@ -12,7 +12,6 @@ pub enum Transport<'a> {
         from: u16,
         /// Destination port.
         to: u16,
-        /// Payload.
         payload: &'a [u8],
     },
     /// A TCP segment.

@@ -51,7 +51,6 @@ pub struct PacketIdentity {
 /// A flow that the link carries.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkFlow {
-    /// Side of the sender.
     pub sender: Side,
     /// The link discards packets of the flow from then on, as in the simulator; a kernel still resets open connections.
     pub stop: Time,

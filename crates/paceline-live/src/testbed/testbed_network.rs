@@ -102,7 +102,6 @@ impl TestbedNetwork {
         Self { link_control, ..self }
     }
 
-    /// Returns the namespace of a side.
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.namespaces[side as usize]
     }

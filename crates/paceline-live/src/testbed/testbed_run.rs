@@ -13,7 +13,6 @@ use std::sync::mpsc::Sender;
 /// The common state of the threads of a run.
 #[derive(Clone)]
 pub struct TestbedRun<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The available controllers.
     pub registry: &'a Registry,

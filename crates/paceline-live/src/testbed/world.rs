@@ -17,7 +17,6 @@ use paceline_netsim::records::EventObserver;
 use paceline_netsim::world::{Outcome, World, WorldError};
 use paceline_netsim::{media_flow, sim};
 
-/// The testbed.
 #[derive(Clone, Debug)]
 pub struct Testbed {
     /// The accuracy with which the link and the endpoints wait.

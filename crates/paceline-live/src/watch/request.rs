@@ -7,7 +7,6 @@ use tungstenite::http;
 /// The requested resource.
 #[derive(Debug)]
 pub enum Resource {
-    /// The page.
     Page,
     /// The web socket, with the request for the handshake.
     Socket(Box<http::Request<()>>),

@@ -40,7 +40,6 @@ const MAX_MESSAGE: usize = 1024;
 /// The run that a page shows and controls.
 #[derive(Clone, Debug)]
 pub struct WatchedRun {
-    /// The plan.
     pub plan: Plan,
     /// Header of its events.
     pub header: RunHeader,

@@ -1,16 +1,14 @@
 //! A controller that fails ends a run in real time.
 
-use paceline::{
-    Arrival, Config, Controller, Decision, Entry, Event, Failure, Message, Parameters, ReceiveHalf, Registry, SendHalf,
-    Setup, Signals,
-};
+use crate::failing_halves::{FailingReceiver, FailingSender};
+use paceline::{Config, Controller, Entry, Parameters, Registry, Setup};
 use paceline_live::testbed::Testbed;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::world::{World, WorldError};
 use paceline_scenario::{Changes, Origin};
-use paceline_units::{Rate, RemoteTime, Time};
+use paceline_units::Time;
 use std::time::{Duration, Instant};
 
 const SCENARIO: &str = r#"
@@ -41,55 +39,6 @@ impl Config for Failing {
         let send = FailingSender { rate: setup.start, due, failure: None };
         let arrivals = if self.at_receiver { 10 } else { u32::MAX };
         Controller::from_halves(send, FailingReceiver { arrivals, failure: None })
-    }
-}
-
-#[derive(Clone, Debug)]
-struct FailingSender {
-    rate: Rate,
-    due: Option<Time>,
-    failure: Option<Failure>,
-}
-
-impl SendHalf for FailingSender {
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
-        if matches!(event, Event::Timeout) && self.due.take_if(|due| *due <= now).is_some() {
-            self.failure = Some(Failure::new("ran out of ideas"));
-        }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.due
-    }
-    fn decision(&self) -> Decision {
-        Decision::new(self.rate)
-    }
-    fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
-    }
-}
-
-#[derive(Clone, Debug)]
-struct FailingReceiver {
-    /// Packets up to the failure.
-    arrivals: u32,
-    failure: Option<Failure>,
-}
-
-impl ReceiveHalf for FailingReceiver {
-    fn handle_arrival(&mut self, _: RemoteTime, _: &Arrival, _: &mut Signals) {
-        self.arrivals = self.arrivals.saturating_sub(1);
-        if self.arrivals == 0 {
-            self.failure.get_or_insert_with(|| Failure::new("lost count"));
-        }
-    }
-    fn poll_timeout(&self) -> Option<RemoteTime> {
-        self.failure.as_ref().map(|_| RemoteTime::ZERO)
-    }
-    fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
-        None
-    }
-    fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
     }
 }
 

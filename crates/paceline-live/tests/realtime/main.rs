@@ -5,5 +5,7 @@ mod browser;
 #[path = "../common/mod.rs"]
 mod common;
 mod controller_failures;
+#[path = "../../../paceline-lab/tests/it/failing_halves.rs"]
+mod failing_halves;
 mod marks;
 mod two_arms;

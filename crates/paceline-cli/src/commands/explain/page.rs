@@ -92,18 +92,6 @@ fn label(finding: &FindingDocument, figure: Option<Figure>) -> Label {
     }
 }
 
-fn subject(flow: &Flow) -> Subject {
-    Subject {
-        run: flow.name.clone(),
-        seed: 0,
-        flow: flow.name.clone(),
-        controller: String::new(),
-        label: flow.name.clone(),
-        kind: flow.name.clone(),
-        traffic: false,
-    }
-}
-
 /// Returns the panels of a span: all, or those with quantities of the evidence.
 fn figure(id: &str, flow: &Flow, (from, to): (Time, Time), only: Option<&[Quantity]>) -> Figure {
     let seconds = |at: Time| (at - flow.span.0).as_secs_f64();
@@ -130,7 +118,8 @@ fn figure(id: &str, flow: &Flow, (from, to): (Time, Time), only: Option<&[Quanti
         }
     }
     let (scenario, title) = ("explain".to_owned(), String::new());
-    Figure { id: id.to_owned(), scenario, title, subjects: vec![subject(flow)], panels }
+    let subject = Subject { run: flow.name.clone(), flow: flow.name.clone(), ..Subject::named(&flow.name) };
+    Figure { id: id.to_owned(), scenario, title, subjects: vec![subject], panels }
 }
 
 fn drawn(quantity: Quantity, measured: &Measured, (from, to): (Time, Time), seconds: &dyn Fn(Time) -> f64) -> Series {

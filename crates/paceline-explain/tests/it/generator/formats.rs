@@ -13,14 +13,12 @@ use paceline_units::{Time, TimeDelta};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use serde_json::json;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 /// A scenario that can run.
 pub struct Made {
     registry: Registry,
     scenario: Scenario,
     header: RunHeader,
-    number: u64,
     seed: u64,
 }
 
@@ -32,7 +30,7 @@ impl Made {
         let scenario = paceline_lab::load(&origin, &Changes::default(), &registry)
             .unwrap_or_else(|error| panic!("{error:?}\n{}", generated.text));
         let header = scenario.plan.header(&registry, "sim", generated.seed);
-        Self { registry, scenario, header, number: generated.number, seed: generated.seed }
+        Self { registry, scenario, header, seed: generated.seed }
     }
 
     fn run(&self, observer: &mut dyn EventObserver) {
@@ -55,13 +53,12 @@ impl Made {
 
     /// Returns a pcapng file, with the packets at both ends and at every hop, or at the sender only.
     pub fn capture(&self, at_sender: bool) -> Vec<u8> {
-        let path = std::env::temp_dir().join(format!("paceline-explain-{}-{}.pcapng", std::process::id(), self.number));
-        let remove = Removed(path.clone());
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.pcapng");
         let mut capture = Capture::create(&path, &self.scenario.plan, &self.header).expect("a capture");
         self.run(&mut capture);
         capture.finish().expect("it is written");
         let bytes = std::fs::read(&path).expect("it was written");
-        drop(remove);
         if at_sender { only_sender(&bytes) } else { bytes }
     }
 
@@ -89,14 +86,6 @@ impl EventObserver for Overflows {
         {
             self.0.push(at.since(Time::ZERO).as_secs_f64());
         }
-    }
-}
-
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 

@@ -49,7 +49,6 @@ pub(in crate::metrics) struct Rendered {
     pub at: Time,
     /// When it was captured.
     pub captured: Time,
-    /// Its size.
     pub size: DataSize,
 }
 

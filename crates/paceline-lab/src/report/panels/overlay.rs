@@ -32,21 +32,12 @@ pub(super) fn figure(runs: &[&Run], time: &Figure) -> Option<Figure> {
     panels.extend(source.queues());
     panels.extend(source.frame_delays());
     panels.retain(|panel| panel.series.iter().any(|series| series.subject.is_some()));
-    let subject = |group: &Group<'_>| Subject {
-        run: String::new(),
-        seed: 0,
-        flow: String::new(),
-        controller: String::new(),
-        label: group.label.clone(),
-        kind: group.label.clone(),
-        traffic: false,
-    };
     let several_seeds = groups.iter().any(|group| group.runs.len() > 1);
     Some(Figure {
         id: format!("{}/overlay", time.scenario),
         scenario: time.scenario.clone(),
         title: if several_seeds { "Means over seeds" } else { "Side by side" }.to_owned(),
-        subjects: groups.iter().map(subject).collect(),
+        subjects: groups.iter().map(|group| Subject::named(&group.label)).collect(),
         panels,
     })
 }

@@ -110,9 +110,8 @@ impl<'a> RunView<'a> {
             seed: self.run.stored.seed,
             flow,
             controller: controller.to_owned(),
-            label: String::new(),
-            kind: String::new(),
             traffic,
+            ..Subject::default()
         };
         let of = |flow: &usize| subject(flows[*flow].clone(), self.run.controller(*flow), !is_media(self.run, *flow));
         let mut subjects: Vec<Subject> = self.shown.iter().map(of).collect();

@@ -28,7 +28,6 @@ impl SeriesMap {
         })
     }
 
-    /// Returns the series at a place.
     pub(super) fn at(&mut self, place: usize) -> &mut Series {
         &mut self.series[place]
     }

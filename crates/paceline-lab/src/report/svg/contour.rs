@@ -9,7 +9,6 @@ use std::fmt::Write;
 /// A value over two parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// Title.
     pub title: String,
     /// The horizontal parameter.
     pub x: Scale,
@@ -24,18 +23,14 @@ pub struct Map {
 /// A parameter and its increasing values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Name.
     pub name: String,
-    /// Values.
     pub values: Vec<f64>,
 }
 
 /// How a point is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A disc.
     Disc,
-    /// A cross.
     Cross,
 }
 

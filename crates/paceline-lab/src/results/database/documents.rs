@@ -6,7 +6,6 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentKind {
     /// The summary of several runs of one scenario: a [`Group`](crate::results::Group).

@@ -24,7 +24,6 @@ pub struct Experiment {
 pub struct JobRun {
     /// Its number.
     pub job: u64,
-    /// Its run.
     pub run: MeasuredRun,
 }
 

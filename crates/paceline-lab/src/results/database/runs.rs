@@ -33,15 +33,12 @@ pub struct MeasuredRun {
     pub controllers: Vec<Option<String>>,
     /// The case and the changes by `--set`.
     pub changes: Vec<String>,
-    /// World.
     pub world: String,
-    /// Seed.
     pub seed: u64,
     /// Version of the program, and its commit if known.
     pub code: String,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
-    /// Duration, s.
     pub duration_s: f64,
     /// The values; `None` where the run has no value.
     pub values: Vec<(QuantityKey, Option<f64>)>,

@@ -185,7 +185,6 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Reads a column of names.
     fn read_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
         let (at, optional) = self.find::<ByteArrayType>(column)?;
         let unreadable = |source| self.table.unreadable(source);

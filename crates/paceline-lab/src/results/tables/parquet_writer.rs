@@ -24,7 +24,6 @@ pub const ROW_GROUP: usize = 65_536;
 /// Higher levels take much more time and save little space.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
-/// The type of a column.
 #[derive(Clone, Debug)]
 pub enum ColumnType {
     /// Times and numbers that differ little from row to row.
@@ -41,12 +40,10 @@ pub enum ColumnType {
     Hash,
 }
 
-/// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its name, which ends in the unit.
     pub name: Cow<'static, str>,
-    /// Its type.
     pub kind: ColumnType,
     /// Whether it may contain nulls.
     pub optional: bool,

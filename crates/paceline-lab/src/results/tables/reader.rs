@@ -21,7 +21,6 @@ pub enum Event {
     Sent,
     /// The packet crossed a hop.
     Crossed {
-        /// The hop.
         hop: u16,
         /// Queuing delay, ns.
         waited_ns: i64,
@@ -29,10 +28,7 @@ pub enum Event {
         left_ns: i64,
     },
     /// A hop dropped the packet.
-    Dropped {
-        /// The hop.
-        hop: u16,
-    },
+    Dropped { hop: u16 },
     /// The packet reached its endpoint.
     Arrived {
         /// One-way delay, ns.
@@ -45,7 +41,6 @@ pub enum Event {
 pub struct PacketRow {
     /// Time, ns since the run's start.
     pub time_ns: i64,
-    /// The event.
     pub event: Event,
     /// Index among the run's flows.
     pub flow: u16,
@@ -96,7 +91,6 @@ pub struct SignalRow<'a> {
     pub name_index: u16,
     /// Unit of the value.
     pub unit: &'a str,
-    /// Its value.
     pub value: f64,
 }
 

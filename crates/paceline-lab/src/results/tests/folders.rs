@@ -86,7 +86,7 @@ fn refuses_other_folders() {
     fs::create_dir(scratch.dir()).unwrap();
     scratch.open();
 
-    let other = scratch.0.join("other");
+    let other = scratch.0.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("thesis.tex"), "").unwrap();
     let error = Store::create(&other).unwrap_err();

@@ -54,7 +54,6 @@ impl Config for FollowerConfig {
     }
 }
 
-/// A constant rate.
 #[derive(Clone, Debug)]
 struct Constant(Rate);
 

@@ -2,12 +2,8 @@
 //!
 //! The paths are written here or come from `CellularLink` with seeds of their own. They share no file with the suites.
 
-use super::paths::{Measure, Path, flow, p95, path, received};
-use paceline_lab::metrics::find;
-use paceline_lab::run::RunResult;
+use super::paths::{Path, cellular_hop, flow, goal, metric, p95, path, received, shown, start};
 use paceline_netsim::records::{EventObserver, EventRecord};
-use paceline_scenario::cellular::CellularLink;
-use std::fmt::Write;
 
 /// The targets of the first flow, one each 100 ms.
 #[derive(Default)]
@@ -65,50 +61,31 @@ impl EventObserver for Targets {
     }
 }
 
-fn metric(run: &RunResult, name: &str) -> f64 {
-    (find(name).expect("a metric").value)(&run.whole, Some(0), &Default::default()).unwrap_or(f64::NAN)
-}
-
-const SHOWN: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
-
-fn shown(name: &'static str, value: f64) -> Measure {
-    Measure { name, value, goal: SHOWN }
-}
-
 fn steady(mbps: f64) -> Path {
     let body =
         path(50, &format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}")) + &flow(0, 2.0 * mbps, "");
     Path::with_targets(&format!("steady {mbps}"), 70, &body, move |run, targets| {
         let (variation, swing, reversals) = targets.variation(10);
         vec![
-            Measure { name: "variation", value: variation, goal: (0.0, 0.06) },
-            Measure { name: "swing", value: swing, goal: (0.0, 0.18) },
-            Measure { name: "reversals", value: reversals, goal: (0.0, 0.0) },
-            Measure { name: "use", value: received(run, 0, 10, 70) / mbps / 1e6, goal: (0.93, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 65.0) },
-            Measure { name: "frame", value: metric(run, "frame_delay_p95_ms"), goal: (0.0, 145.0) },
+            goal("variation", variation, 0.0, 0.06),
+            goal("swing", swing, 0.0, 0.18),
+            goal("reversals", reversals, 0.0, 0.0),
+            goal("use", received(run, 0, 10, 70) / mbps / 1e6, 0.93, 1.0),
+            goal("queue", p95(run), 0.0, 65.0),
+            goal("frame", metric(run, "frame_delay_p95_ms"), 0.0, 145.0),
         ]
     })
 }
 
-fn start(mbps: f64) -> Path {
-    let forward = format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}");
-    Path::new(&format!("start {mbps}"), 10, &(path(50, &forward) + &flow(0, 2.0 * mbps, "")), move |run| {
-        vec![
-            Measure { name: "rate after 3 s", value: received(run, 0, 3, 4) / (mbps * 1e6), goal: (0.9, 1.1) },
-            shown("queue", p95(run)),
-        ]
-    })
-}
-
-fn recorded(name: &str, forward: &str, seconds: u32, max_mbps: f64, goals: (f64, f64)) -> Path {
-    let body = path(60, forward) + &flow(0, max_mbps, "");
-    Path::new(&format!("{name} {max_mbps}"), seconds, &body, move |run| {
+fn cellular(link: &str, max_mbps: f64, seed: u64) -> Path {
+    let (least_f, least_q) = if max_mbps < 2.0 { (0.45, 0.55) } else { (0.28, 0.4) };
+    let body = path(60, &cellular_hop(link, seed)) + &flow(0, max_mbps, "");
+    Path::new(&format!("{link} {seed} {max_mbps}"), 120, &body, move |run| {
         let share = metric(run, "link_share");
         let (queue, frame) = (p95(run), metric(run, "frame_delay_p95_ms"));
         vec![
-            Measure { name: "score_q", value: share * (100.0 / queue).min(1.0), goal: (goals.1, 1.0) },
-            Measure { name: "score_f", value: share * (230.0 / frame).min(1.0), goal: (goals.0, 1.0) },
+            goal("score_q", share * (100.0 / queue).min(1.0), least_q, 1.0),
+            goal("score_f", share * (230.0 / frame).min(1.0), least_f, 1.0),
             shown("share", share),
             shown("queue", queue),
             shown("frame", frame),
@@ -117,27 +94,12 @@ fn recorded(name: &str, forward: &str, seconds: u32, max_mbps: f64, goals: (f64,
     })
 }
 
-fn cellular(link: &str, max_mbps: f64, seed: u64) -> Path {
-    let csv = CellularLink::find(link).expect("a model").csv(seed, 120);
-    let mut capacity = String::from("capacity = [");
-    for line in csv.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
-        let (time, rate) = line.split_once(',').expect("two columns");
-        _ = write!(capacity, "[\"{time} s\", \"{rate} Mbps\"], ");
-    }
-    let goals = if max_mbps < 2.0 { (0.45, 0.55) } else { (0.28, 0.4) };
-    let forward = format!("{capacity}]\nqueue = {{ limit = \"150 KB\" }}");
-    recorded(&format!("{link} {seed}"), &forward, 120, max_mbps, goals)
-}
-
 fn adsl() -> Path {
     let body = "[path.forward]\ncapacity = \"24 Mbps\"\ndelay = \"20 ms\"\n[path.reverse]\ncapacity = \"1 Mbps\"\ndelay = \"20 ms\"\nqueue = { limit = \"500 ms\" }\n".to_owned()
         + &flow(0, 3.0, "")
         + "[[flow]]\nid = \"upload\"\nkind = \"tcp\"\ndirection = \"reverse\"\nstart = \"10 s\"\n";
     Path::new("ADSL, upload", 60, &body, |run| {
-        vec![
-            Measure { name: "freezes", value: metric(run, "freeze_ratio"), goal: (0.0, 0.0) },
-            Measure { name: "score", value: metric(run, "score"), goal: (85.0, 100.0) },
-        ]
+        vec![goal("freezes", metric(run, "freeze_ratio"), 0.0, 0.0), goal("score", metric(run, "score"), 85.0, 100.0)]
     })
 }
 
@@ -148,9 +110,9 @@ fn longer(name: &'static str, delays: &str) -> Path {
     ) + &flow(0, 6.0, "");
     Path::new(name, 60, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.85, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 65.0) },
-            Measure { name: "loss", value: run.whole.link.loss_ratio, goal: (0.0, 0.001) },
+            goal("use", received(run, 0, 10, 60) / 3e6, 0.85, 1.0),
+            goal("queue", p95(run), 0.0, 65.0),
+            goal("loss", run.whole.link.loss_ratio, 0.0, 0.001),
         ]
     })
 }
@@ -165,7 +127,7 @@ fn beside_googcc(mbps: f64, first: bool) -> Path {
         );
     Path::new(&format!("beside googcc, {mbps}{}", if first { ", 30 s later" } else { "" }), 120, &body, move |run| {
         vec![
-            Measure { name: "part", value: received(run, 1, 40, 120) / (mbps * 5e5), goal: (0.4, 1.6) },
+            goal("part", received(run, 1, 40, 120) / (mbps * 5e5), 0.4, 1.6),
             shown("own", received(run, 0, 40, 120) / (mbps * 5e5)),
             shown("queue", p95(run)),
             shown("score", metric(run, "score")),
@@ -180,7 +142,7 @@ fn beside(tcp: &'static str, queue: u32, mbps: f64) -> Path {
     Path::new(&format!("beside {tcp}, {queue} ms, {mbps}"), 90, &body, |run| {
         let (own, other) = (received(run, 0, 30, 90), received(run, 1, 30, 90));
         vec![
-            Measure { name: "share", value: own / (own + other), goal: (0.25, 0.75) },
+            goal("share", own / (own + other), 0.25, 0.75),
             shown("frozen", metric(run, "freeze_ratio")),
             shown("queue", p95(run)),
             shown("score", metric(run, "score")),
@@ -197,8 +159,8 @@ fn jitter(std: u32, order: &str) -> Path {
     ) + &flow(0, 6.0, "");
     Path::new(&format!("jitter {std} {order}"), 60, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.7, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 100.0) },
+            goal("use", received(run, 0, 10, 60) / 3e6, 0.7, 1.0),
+            goal("queue", p95(run), 0.0, 100.0),
             shown("score", metric(run, "score")),
         ]
     })
@@ -209,8 +171,8 @@ fn lossy(loss: u32) -> Path {
         + &flow(0, 6.0, "");
     Path::new(&format!("{loss} % of loss"), 60, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.85, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 60.0) },
+            goal("use", received(run, 0, 10, 60) / 3e6, 0.85, 1.0),
+            goal("queue", p95(run), 0.0, 60.0),
             shown("score", metric(run, "score")),
         ]
     })
@@ -223,8 +185,8 @@ fn fall() -> Path {
     ) + &flow(0, 6.0, "");
     Path::new("fall", 60, &body, |run| {
         vec![
-            Measure { name: "low", value: received(run, 0, 24, 40) / 1e6, goal: (0.85, 1.0) },
-            Measure { name: "again", value: received(run, 0, 46, 60) / 3e6, goal: (0.85, 1.0) },
+            goal("low", received(run, 0, 24, 40) / 1e6, 0.85, 1.0),
+            goal("again", received(run, 0, 46, 60) / 3e6, 0.85, 1.0),
             shown("queue", p95(run)),
             shown("score", metric(run, "score")),
         ]
@@ -248,7 +210,7 @@ fn looked_at(name: &str, rtt: u32, forward: &str, mbps: f64, more: &str) -> Path
 /// Every path of the goals, with these seeds of the cellular models.
 pub fn all(cellular_seeds: &[u64]) -> Vec<Path> {
     let mut paths: Vec<Path> = [1.0, 2.5, 6.0, 15.0, 50.0].map(steady).into();
-    paths.extend([1.0, 5.0, 20.0].map(start));
+    paths.extend([1.0, 5.0, 20.0].map(|mbps| start(mbps, None)));
     for &seed in cellular_seeds {
         for (link, mbps) in [("lte-drive", 1.7), ("lte-drive", 8.0), ("lte-stand", 8.0), ("3g-drive", 1.7)] {
             paths.push(cellular(link, mbps, seed));

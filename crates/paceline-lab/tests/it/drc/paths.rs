@@ -21,6 +21,16 @@ pub struct Measure {
 /// The goal of a measure that is printed and not judged.
 const SHOWN: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
+/// Returns a measure that is printed and not judged.
+pub fn shown(name: &'static str, value: f64) -> Measure {
+    Measure { name, value, goal: SHOWN }
+}
+
+/// Returns a measure whose value should be from `low` to `high`.
+pub fn goal(name: &'static str, value: f64, low: f64, high: f64) -> Measure {
+    Measure { name, value, goal: (low, high) }
+}
+
 impl Measure {
     /// Whether it is judged.
     pub fn is_goal(&self) -> bool {
@@ -119,43 +129,44 @@ pub fn p95(run: &RunResult) -> f64 {
     run.whole.link.queue_ms.map_or(f64::NAN, |queue| queue.p95)
 }
 
-pub fn jain(rates: &[f64]) -> f64 {
+/// Returns a metric of the first flow.
+pub fn metric(run: &RunResult, name: &str) -> f64 {
+    (find(name).expect("a metric").value)(&run.whole, Some(0), &Default::default()).unwrap_or(f64::NAN)
+}
+
+fn jain(rates: &[f64]) -> f64 {
     let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// The share of the possible times min(1, 100 ms / p95 of the queue).
-fn cellular(link: &'static str, max_mbps: f64, seed: u64, goal: f64) -> Path {
+/// Returns the forward hop of a cellular link: its capacity for 120 s, and a queue of 150 KB.
+pub fn cellular_hop(link: &str, seed: u64) -> String {
     let csv = CellularLink::find(link).expect("a model").csv(seed, 120);
     let mut capacity = String::from("capacity = [");
     for line in csv.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
         let (time, rate) = line.split_once(',').expect("two columns");
         _ = write!(capacity, "[\"{time} s\", \"{rate} Mbps\"], ");
     }
-    let forward = format!("{capacity}]\nqueue = {{ discipline = \"drop-tail\", limit = \"150 KB\" }}");
+    format!("{capacity}]\nqueue = {{ limit = \"150 KB\" }}")
+}
+
+/// The share of the possible times min(1, 100 ms / p95 of the queue).
+fn cellular(link: &'static str, max_mbps: f64, seed: u64, least: f64) -> Path {
     let name = format!("{link} {max_mbps} seed {seed}");
-    let body = path(60, &forward) + &flow(0, max_mbps, "");
+    let body = path(60, &cellular_hop(link, seed)) + &flow(0, max_mbps, "");
     Path::new(&name, 120, &body, move |run| {
-        let share = (find("link_share").expect("a metric").value)(&run.whole, Some(0), &Default::default());
-        let (share, queue) = (share.unwrap_or(0.0), p95(run));
-        let value = share * (100.0 / queue.max(1e-9)).min(1.0);
-        vec![
-            Measure { name: "score", value, goal: (goal, 1.0) },
-            Measure { name: "share", value: share, goal: SHOWN },
-            Measure { name: "queue", value: queue, goal: SHOWN },
-        ]
+        let (share, queue) = (metric(run, "link_share"), p95(run));
+        let value = share * (100.0 / queue).min(1.0);
+        vec![goal("score", value, least, 1.0), shown("share", share), shown("queue", queue)]
     })
 }
 
-fn start(mbps: f64) -> Path {
+/// A start; the goal of its queue, if it is judged, is up to this many ms.
+pub fn start(mbps: f64, most_queue: Option<f64>) -> Path {
     let forward = format!("capacity = \"{mbps} Mbps\"\nqueue = {{ limit = \"300 ms\" }}");
     Path::new(&format!("start {mbps}"), 10, &(path(50, &forward) + &flow(0, 2.0 * mbps, "")), move |run| {
-        let part = received(run, 0, 3, 4) / (mbps * 1e6);
-        let queue = p95(run);
-        vec![
-            Measure { name: "rate after 3 s", value: part, goal: (0.9, 1.1) },
-            Measure { name: "queue", value: queue, goal: (0.0, 100.0) },
-        ]
+        let queue = most_queue.map_or(shown("queue", p95(run)), |most| goal("queue", p95(run), 0.0, most));
+        vec![goal("rate after 3 s", received(run, 0, 3, 4) / (mbps * 1e6), 0.9, 1.1), queue]
     })
 }
 
@@ -167,17 +178,14 @@ fn outage(seconds: usize) -> Path {
     let duration = end + 15;
     Path::new(&format!("outage {seconds}"), duration as u32, &(path(60, &forward) + &flow(0, 6.0, "")), move |run| {
         let part = received(run, 0, end + 5, end + 6) / 3e6;
-        vec![Measure { name: "rate after 5 s", value: part, goal: (0.9, 1.1) }]
+        vec![goal("rate after 5 s", part, 0.9, 1.1)]
     })
 }
 
 fn deep() -> Path {
     let body = path(50, "capacity = \"50 Mbps\"\nqueue = { limit = \"1 s\" }") + &flow(0, 100.0, "");
     Path::new("50 Mbit/s, 1 s", 40, &body, |run| {
-        vec![
-            Measure { name: "queue", value: p95(run), goal: (0.0, 50.0) },
-            Measure { name: "use", value: received(run, 0, 10, 40) / 50e6, goal: (0.85, 1.0) },
-        ]
+        vec![goal("queue", p95(run), 0.0, 50.0), goal("use", received(run, 0, 10, 40) / 50e6, 0.85, 1.0)]
     })
 }
 
@@ -185,10 +193,7 @@ fn lossy(loss: &'static str) -> Path {
     let body = path(80, &format!("capacity = \"3 Mbps\"\nloss = \"{loss} %\"\nqueue = {{ limit = \"300 ms\" }}"))
         + &flow(0, 6.0, "");
     Path::new(&format!("{loss} % of loss"), 60, &body, |run| {
-        vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.85, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 100.0) },
-        ]
+        vec![goal("use", received(run, 0, 10, 60) / 3e6, 0.85, 1.0), goal("queue", p95(run), 0.0, 100.0)]
     })
 }
 
@@ -198,8 +203,8 @@ fn policer() -> Path {
             + &flow(0, 4.0, "");
     Path::new("policer", 60, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 1.5e6, goal: (0.6, 1.02) },
-            Measure { name: "loss", value: run.whole.flows[0].loss_ratio, goal: (0.0, 0.05) },
+            goal("use", received(run, 0, 10, 60) / 1.5e6, 0.6, 1.02),
+            goal("loss", run.whole.flows[0].loss_ratio, 0.0, 0.05),
         ]
     })
 }
@@ -209,9 +214,9 @@ fn slow_feedback() -> Path {
         + &flow(0, 4.0, "feedback_interval = \"1 s\"");
     Path::new("slow feedback", 60, &body, |run| {
         vec![
-            Measure { name: "before", value: received(run, 0, 15, 30) / 3e6, goal: (0.7, 1.0) },
-            Measure { name: "after", value: received(run, 0, 36, 60) / 1.2e6, goal: (0.7, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 250.0) },
+            goal("before", received(run, 0, 15, 30) / 3e6, 0.7, 1.0),
+            goal("after", received(run, 0, 36, 60) / 1.2e6, 0.7, 1.0),
+            goal("queue", p95(run), 0.0, 250.0),
         ]
     })
 }
@@ -223,7 +228,7 @@ fn longer() -> Path {
         .to_owned()
         + &flow(0, 6.0, "");
     Path::new("longer path", 120, &body, |run| {
-        vec![Measure { name: "use after a minute", value: received(run, 0, 90, 120) / 3e6, goal: (0.85, 1.0) }]
+        vec![goal("use after a minute", received(run, 0, 90, 120) / 3e6, 0.85, 1.0)]
     })
 }
 
@@ -233,10 +238,7 @@ fn drift() -> Path {
            encoder = { source = \"ideal\", fps = 5, min = \"15 kbps\", max = \"80 kbps\" }\n";
     Path::new("drift", 600, &body, |run| {
         let [early, late] = [(20, 80), (500, 600)].map(|(from, until)| received(run, 0, from, until));
-        vec![
-            Measure { name: "late/early", value: late / early, goal: (0.9, 1.1) },
-            Measure { name: "rate", value: received(run, 0, 60, 600) / 80e3, goal: (0.85, 1.3) },
-        ]
+        vec![goal("late/early", late / early, 0.9, 1.1), goal("rate", received(run, 0, 60, 600) / 80e3, 0.85, 1.3)]
     })
 }
 
@@ -246,7 +248,7 @@ fn beside(tcp: &'static str, queue: &'static str, mbps: f64) -> Path {
         + &format!("[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\nstart = \"5 s\"\ncongestion = \"{tcp}\"\n");
     Path::new(&format!("beside {tcp}, {mbps} Mbit/s, {queue}"), 90, &body, |run| {
         let (own, other) = (received(run, 0, 30, 90), received(run, 1, 30, 90));
-        vec![Measure { name: "share", value: own / (own + other), goal: (0.333, 0.667) }]
+        vec![goal("share", own / (own + other), 0.333, 0.667)]
     })
 }
 
@@ -259,23 +261,11 @@ fn fair(flows: usize, mbps: f64, queue: &'static str) -> Path {
     Path::new(&format!("{flows} flows, {mbps} Mbit/s, {queue}"), last as u32 + 60, &body, move |run| {
         let rates = |from: usize, until: usize| (0..flows).map(|n| received(run, n, from, until)).collect::<Vec<_>>();
         vec![
-            Measure { name: "jain 30-60 s", value: jain(&rates(last + 30, last + 60)), goal: (0.95, 1.0) },
-            Measure {
-                name: "use",
-                value: rates(last + 20, last + 60).iter().sum::<f64>() / mbps / 1e6,
-                goal: (0.8, 1.0),
-            },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 80.0) },
-            Measure {
-                name: "first",
-                value: received(run, 0, last + 30, last + 60) / mbps / 1e6 * flows as f64,
-                goal: (0.5, 2.0),
-            },
-            Measure {
-                name: "last",
-                value: received(run, flows - 1, last + 30, last + 60) / mbps / 1e6 * flows as f64,
-                goal: (0.5, 2.0),
-            },
+            goal("jain 30-60 s", jain(&rates(last + 30, last + 60)), 0.95, 1.0),
+            goal("use", rates(last + 20, last + 60).iter().sum::<f64>() / mbps / 1e6, 0.8, 1.0),
+            goal("queue", p95(run), 0.0, 80.0),
+            goal("first", received(run, 0, last + 30, last + 60) / mbps / 1e6 * flows as f64, 0.5, 2.0),
+            goal("last", received(run, flows - 1, last + 30, last + 60) / mbps / 1e6 * flows as f64, 0.5, 2.0),
         ]
     })
 }
@@ -293,11 +283,11 @@ fn jittery() -> Path {
     Path::new("3 flows with jitter", 120, &body, |run| {
         let rates = |from: usize, until: usize| (0..3).map(|n| received(run, n, from, until)).collect::<Vec<_>>();
         vec![
-            Measure { name: "jain 30-60 s", value: jain(&rates(50, 80)), goal: (0.95, 1.0) },
-            Measure { name: "use", value: rates(40, 90).iter().sum::<f64>() / 3e6, goal: (0.8, 1.0) },
-            Measure { name: "use after", value: rates(95, 120).iter().sum::<f64>() / 2e6, goal: (0.8, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 80.0) },
-            Measure { name: "loss", value: run.whole.link.loss_ratio, goal: (0.0, 0.001) },
+            goal("jain 30-60 s", jain(&rates(50, 80)), 0.95, 1.0),
+            goal("use", rates(40, 90).iter().sum::<f64>() / 3e6, 0.8, 1.0),
+            goal("use after", rates(95, 120).iter().sum::<f64>() / 2e6, 0.8, 1.0),
+            goal("queue", p95(run), 0.0, 80.0),
+            goal("loss", run.whole.link.loss_ratio, 0.0, 0.001),
         ]
     })
 }
@@ -306,10 +296,7 @@ fn jittery() -> Path {
 fn short_queue() -> Path {
     let body = path(40, "capacity = \"3 Mbps\"\nqueue = { limit = \"12 ms\" }") + &flow(0, 6.0, "");
     Path::new("queue of 12 ms", 60, &body, |run| {
-        vec![
-            Measure { name: "use", value: received(run, 0, 10, 60) / 3e6, goal: (0.7, 1.0) },
-            Measure { name: "loss", value: run.whole.link.loss_ratio, goal: (0.0, 0.03) },
-        ]
+        vec![goal("use", received(run, 0, 10, 60) / 3e6, 0.7, 1.0), goal("loss", run.whole.link.loss_ratio, 0.0, 0.03)]
     })
 }
 
@@ -322,9 +309,9 @@ fn aqm(discipline: &'static str) -> Path {
     ) + &flow(0, 3.0, "");
     Path::new(&format!("1.5 and 0.8 Mbit/s, {discipline}"), 80, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 10, 40) / 1.5e6, goal: (0.8, 1.0) },
-            Measure { name: "use after", value: received(run, 0, 45, 80) / 0.8e6, goal: (0.8, 1.0) },
-            Measure { name: "loss", value: run.whole.link.loss_ratio, goal: (0.0, 0.02) },
+            goal("use", received(run, 0, 10, 40) / 1.5e6, 0.8, 1.0),
+            goal("use after", received(run, 0, 45, 80) / 0.8e6, 0.8, 1.0),
+            goal("loss", run.whole.link.loss_ratio, 0.0, 0.02),
         ]
     })
 }
@@ -339,8 +326,8 @@ fn beside_constant(discipline: &'static str) -> Path {
            max_rate = \"0.8 Mbps\"\nencoder = { source = \"ideal\", min = \"0.8 Mbps\", max = \"0.8 Mbps\" }\n";
     Path::new(&format!("beside 0.8 Mbit/s of UDP, {discipline}"), 60, &body, |run| {
         vec![
-            Measure { name: "use", value: received(run, 0, 20, 60) / 1.2e6, goal: (0.8, 1.05) },
-            Measure { name: "loss", value: run.whole.link.loss_ratio, goal: (0.0, 0.02) },
+            goal("use", received(run, 0, 20, 60) / 1.2e6, 0.8, 1.05),
+            goal("loss", run.whole.link.loss_ratio, 0.0, 0.02),
         ]
     })
 }
@@ -353,10 +340,10 @@ fn marked_steps() -> Path {
     ) + &flow(0, 15.0, "");
     Path::new("steps with DualPI2", 60, &body, |run| {
         vec![
-            Measure { name: "first", value: received(run, 0, 10, 20) / 8e6, goal: (0.8, 1.0) },
-            Measure { name: "low", value: received(run, 0, 25, 40) / 3e6, goal: (0.8, 1.0) },
-            Measure { name: "again", value: received(run, 0, 45, 60) / 8e6, goal: (0.8, 1.0) },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 40.0) },
+            goal("first", received(run, 0, 10, 20) / 8e6, 0.8, 1.0),
+            goal("low", received(run, 0, 25, 40) / 3e6, 0.8, 1.0),
+            goal("again", received(run, 0, 45, 60) / 8e6, 0.8, 1.0),
+            goal("queue", p95(run), 0.0, 40.0),
         ]
     })
 }
@@ -368,13 +355,9 @@ fn round_trips() -> Path {
     Path::new("RTT 20 and 200 ms", 90, &body, |run| {
         let ratio = received(run, 0, 30, 90) / received(run, 1, 30, 90);
         vec![
-            Measure { name: "ratio", value: ratio, goal: (0.5, 2.0) },
-            Measure {
-                name: "use",
-                value: (received(run, 0, 30, 90) + received(run, 1, 30, 90)) / 4e6,
-                goal: (0.8, 1.0),
-            },
-            Measure { name: "queue", value: p95(run), goal: (0.0, 80.0) },
+            goal("ratio", ratio, 0.5, 2.0),
+            goal("use", (received(run, 0, 30, 90) + received(run, 1, 30, 90)) / 4e6, 0.8, 1.0),
+            goal("queue", p95(run), 0.0, 80.0),
         ]
     })
 }
@@ -386,9 +369,9 @@ pub const TRAINING: [u64; 2] = [101, 102];
 pub fn all(cellular_seeds: &[u64]) -> Vec<Path> {
     const TAIL: &str = "limit = \"300 ms\"";
     let mut paths = vec![
-        start(1.0),
-        start(5.0),
-        start(20.0),
+        start(1.0, Some(100.0)),
+        start(5.0, Some(100.0)),
+        start(20.0, Some(100.0)),
         outage(3),
         outage(10),
         deep(),

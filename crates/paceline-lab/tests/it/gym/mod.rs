@@ -1,7 +1,8 @@
 //! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in
 //! other environments, with random paths, queues and actions.
 
-use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
+use crate::failing_halves::FailingSender;
+use paceline::{Config, Controller, Entry, Parameters, Registry, Setup};
 use paceline_lab::gym::{
     ActionSpace, Episode, FEATURES, Gym, GymError, Outputs, Policy, Range, Reward, STEP, TRUTHS, TaskDistribution,
     TaskSpec, evaluate,
@@ -530,40 +531,21 @@ fn an_invalid_action_changes_no_episode() {
 
 /// A controller that fails 250 ms after the start.
 #[derive(Clone, Debug)]
-struct Failing {
-    failure: Option<Failure>,
-    is_due: bool,
-}
+struct Failing;
 
 impl Parameters for Failing {}
 
 impl Config for Failing {
-    fn halves(&self, _: &Setup) -> Controller {
-        Controller::from_sender(self.clone())
-    }
-}
-
-impl SendHalf for Failing {
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
-        if matches!(event, Event::Timeout) && now >= Time::from_millis(250) {
-            (self.failure, self.is_due) = (Some(Failure::new("gave up")), false);
-        }
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.is_due.then_some(Time::from_millis(250))
-    }
-    fn decision(&self) -> Decision {
-        Decision::new(Rate::from_kbps(300))
-    }
-    fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
+    fn halves(&self, setup: &Setup) -> Controller {
+        let due = Some(Time::from_millis(250));
+        Controller::from_sender(FailingSender { rate: setup.start, due, failure: None })
     }
 }
 
 #[test]
 fn failure_of_a_controller_ends_the_episode_in_its_step() {
     let mut registry = Registry::standard();
-    registry.add(Entry::new("failing", "fails", "a test", Failing { failure: None, is_due: true }));
+    registry.add(Entry::new("failing", "fails", "a test", Failing));
     let other = "[[flow]]\nid = \"other\"\ncontroller = \"failing\"\n";
     let text = format!("{}{other}", ONE.replace("20s", "2s"));
     let spec = TaskSpec { flow: Some("video".to_owned()), ..TaskSpec::for_scenario(origin(&text)) };

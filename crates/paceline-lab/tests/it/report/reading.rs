@@ -1,6 +1,6 @@
 //! Reading folders: errors name the damaged file.
 
-use crate::report::results::{Scratch, store};
+use crate::report::results::store;
 use paceline_lab::report::{ReportError, Results, page, panels};
 use paceline_lab::results::Store;
 use paceline_lab::results::database::DATABASE_FILE;
@@ -8,17 +8,18 @@ use paceline_scenario::{Catalogue, Changes, Origin};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Returns a folder with a short run of table 1, and the folder of the run.
-fn folder(name: &str) -> (Scratch, PathBuf) {
-    folder_of(name, &Catalogue.find("mmsys16/table1").unwrap())
+fn folder() -> (TempDir, PathBuf) {
+    folder_of(&Catalogue.find("mmsys16/table1").unwrap())
 }
 
 /// Returns a folder with one run of 5 s, and the folder of the run.
-fn folder_of(name: &str, origin: &Origin) -> (Scratch, PathBuf) {
-    let scratch = Scratch::new(&format!("reading-{name}"));
+fn folder_of(origin: &Origin) -> (TempDir, PathBuf) {
+    let scratch = tempfile::tempdir().unwrap();
     let changes = Changes { settings: vec!["duration=5s".parse().unwrap()], ..Changes::default() };
-    let run = store(&scratch.0, origin, &changes, &[1], false).remove(0);
+    let run = store(scratch.path(), origin, &changes, &[1], false).remove(0);
     (scratch, run)
 }
 
@@ -44,21 +45,21 @@ count = 9
 id = "video"
 controller = "gcc-2016"
 "#;
-    let (scratch, _) = folder_of("crowd", &Origin::from_text("crowd.toml", crowd));
-    let figures = panels::figures(&Results::open(&scratch.0).unwrap()).unwrap();
+    let (scratch, _) = folder_of(&Origin::from_text("crowd.toml", crowd));
+    let figures = panels::figures(&Results::open(scratch.path()).unwrap()).unwrap();
     let flows: Vec<&str> = figures[0].subjects.iter().map(|subject| subject.flow.as_str()).collect();
     assert_eq!(flows, ["tcp-1", "tcp-2", "tcp-3", "tcp-4", "tcp-5", "tcp-6", "tcp-7", "video", "2 more flows"]);
     let gradient = figures[0].panel("gradient").expect("the call has one");
     assert!(gradient.series.iter().all(|series| series.subject == Some(7)), "{:?}", gradient.series.len());
-    page::write(&scratch.0, &scratch.0.join("page.html"), paceline_lab::metrics::catalogue()).unwrap();
-    let page = fs::read_to_string(scratch.0.join("page.html")).unwrap();
+    page::write(scratch.path(), &scratch.path().join("page.html"), paceline_lab::metrics::catalogue()).unwrap();
+    let page = fs::read_to_string(scratch.path().join("page.html")).unwrap();
     assert!(page.contains("8 of a run&#39;s 10 flows have lines") || page.contains("8 of a run's 10 flows have lines"));
 }
 
 #[test]
 fn errors_name_the_damaged_file() {
-    let (scratch, place) = folder("damaged");
-    let dir = &scratch.0;
+    let (scratch, place) = folder();
+    let dir = scratch.path();
     page::write(dir, &dir.join("whole.html"), paceline_lab::metrics::catalogue()).unwrap();
 
     let packets = fs::read(place.join("packets.parquet")).unwrap();
@@ -81,18 +82,18 @@ fn errors_name_the_damaged_file() {
 
 #[test]
 fn rejects_folders_without_results() {
-    let (scratch, _) = folder("empty");
-    let empty = scratch.0.join("other");
+    let (scratch, _) = folder();
+    let empty = scratch.path().join("other");
     Store::create(&empty).unwrap();
     let error = error_of(&empty);
     assert!(error.contains("contains no run") && error.contains("--out"), "{error}");
-    let error = error_of(&scratch.0.join("runs"));
+    let error = error_of(&scratch.path().join("runs"));
     assert!(error.contains("no Paceline result"), "{error}");
 }
 
 #[test]
 fn interrupted_run_is_drawn_and_labelled() {
-    let (scratch, place) = folder("cut");
+    let (scratch, place) = folder();
     // As a killed process leaves a run of another text; a complete run of the same text would replace it.
     let parts = place.with_file_name("cut.parts-1-0");
     let part = parts.join("data/until-000003s");
@@ -104,18 +105,18 @@ fn interrupted_run_is_drawn_and_labelled() {
     let mut about = Store::read_run(&place).unwrap().about;
     about.inputs.scenario_text = "an earlier text".to_owned();
     fs::write(parts.join("data/about.json"), serde_json::to_string(&about).unwrap()).unwrap();
-    Store::create(&scratch.0).unwrap();
+    Store::create(scratch.path()).unwrap();
 
-    let results = Results::open(&scratch.0).unwrap();
+    let results = Results::open(scratch.path()).unwrap();
     assert_eq!(results.runs.iter().map(|run| run.duration_s()).collect::<Vec<_>>(), [5.0, 3.0]);
     let figures = panels::figures(&results).unwrap();
     let labels: Vec<&str> = figures[0].subjects.iter().map(|subject| subject.label.as_str()).collect();
     assert_eq!(labels, ["video", "video · cut at 3 s"]);
     let page = page::render(&results, paceline_lab::metrics::catalogue()).unwrap();
     assert!(page.contains("cut-cut was cut at 3 s: its process ended there."));
-    let (whole, _) = folder("whole");
+    let (whole, _) = folder();
     assert!(
-        !page::render(&Results::open(&whole.0).unwrap(), paceline_lab::metrics::catalogue())
+        !page::render(&Results::open(&whole.path()).unwrap(), paceline_lab::metrics::catalogue())
             .unwrap()
             .contains("was cut at")
     );

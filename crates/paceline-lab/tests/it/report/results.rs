@@ -5,26 +5,7 @@ use paceline_lab::group::Provenance;
 use paceline_lab::results::{RunInputs, Store};
 use paceline_lab::run::{self, Runner};
 use paceline_scenario::{self, Catalogue, Changes, Origin};
-use std::fs;
 use std::path::{Path, PathBuf};
-
-/// A folder that is removed when the test ends.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("paceline-report-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The runs to store.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! SVG figures are well-formed, keep lines within their panels, and are reproducible.
 
-use crate::report::results::{Scratch, store};
+use crate::report::results::store;
 use paceline::Registry;
 use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use paceline_lab::report::{figure_groups, svg, sweeps};
@@ -40,9 +40,9 @@ fn borders(document: &Document<'_>) -> Vec<((i32, i32), (i32, i32))> {
 
 #[test]
 fn lines_stay_within_their_panels() {
-    let scratch = Scratch::new("svg-within");
-    run_into(&scratch.0, "mmsys16/table1", None);
-    let files = svg::write(&scratch.0, &scratch.0.join("figures")).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    run_into(scratch.path(), "mmsys16/table1", None);
+    let files = svg::write(scratch.path(), &scratch.path().join("figures")).unwrap();
     let known = names(&files);
     for name in ["network", "control", "frames", "distribution"] {
         assert!(known.contains(&format!("mmsys16-table1-{name}.svg")), "{known:?}");
@@ -66,7 +66,7 @@ fn lines_stay_within_their_panels() {
             assert!(borders.iter().any(holds), "{}: {line:?} leaves {borders:?}", file.display());
         }
     }
-    let network = fs::read_to_string(scratch.0.join("figures/mmsys16-table1-network.svg")).unwrap();
+    let network = fs::read_to_string(scratch.path().join("figures/mmsys16-table1-network.svg")).unwrap();
     let document = Document::parse(&network).unwrap();
     assert_eq!(borders(&document).len(), 3, "rate, queue, loss");
     let words: Vec<&str> =
@@ -79,28 +79,28 @@ fn lines_stay_within_their_panels() {
 
 #[test]
 fn equal_runs_give_equal_files() {
-    let drawn = |name: &str, case: &str| -> Vec<Vec<u8>> {
-        let scratch = Scratch::new(&format!("svg-{name}"));
-        run_into(&scratch.0, "mmsys16/fig9", Some(case));
-        let files = svg::write(&scratch.0, &scratch.0.join("figures")).unwrap();
+    let drawn = |case: &str| -> Vec<Vec<u8>> {
+        let scratch = tempfile::tempdir().unwrap();
+        run_into(scratch.path(), "mmsys16/fig9", Some(case));
+        let files = svg::write(scratch.path(), &scratch.path().join("figures")).unwrap();
         files.iter().map(|file| fs::read(file).unwrap()).collect()
     };
-    let first = drawn("first", "threshold=static");
-    assert_eq!(first, drawn("again", "threshold=static"));
-    assert_ne!(first, drawn("other", "threshold=adaptive"));
+    let first = drawn("threshold=static");
+    assert_eq!(first, drawn("threshold=static"));
+    assert_ne!(first, drawn("threshold=adaptive"));
 }
 
 #[test]
 fn paper_figure_requires_all_its_cases() {
-    let scratch = Scratch::new("svg-cases");
-    run_into(&scratch.0, "mmsys16/fig9", Some("threshold=static"));
-    let before = names(&svg::write(&scratch.0, &scratch.0.join("before")).unwrap());
+    let scratch = tempfile::tempdir().unwrap();
+    run_into(scratch.path(), "mmsys16/fig9", Some("threshold=static"));
+    let before = names(&svg::write(scratch.path(), &scratch.path().join("before")).unwrap());
     assert!(!before.contains("mmsys16-fig9.svg") && before.contains("mmsys16-fig9-network.svg"), "{before:?}");
-    run_into(&scratch.0, "mmsys16/fig9", Some("threshold=adaptive"));
-    let after = names(&svg::write(&scratch.0, &scratch.0.join("after")).unwrap());
+    run_into(scratch.path(), "mmsys16/fig9", Some("threshold=adaptive"));
+    let after = names(&svg::write(scratch.path(), &scratch.path().join("after")).unwrap());
     assert!(after.contains("mmsys16-fig9.svg") && after.contains("mmsys16-fig10.svg"), "{after:?}");
     // Side by side: two columns of four panels, alike in height and scale.
-    let text = fs::read_to_string(scratch.0.join("after/mmsys16-fig9.svg")).unwrap();
+    let text = fs::read_to_string(scratch.path().join("after/mmsys16-fig9.svg")).unwrap();
     let document = Document::parse(&text).unwrap();
     assert_eq!(document.root_element().attribute("width"), Some("180mm"));
     let heights = |left: bool| -> Vec<(i32, i32)> {
@@ -130,9 +130,7 @@ fn example_figure() -> Figure {
         seed: 1,
         flow: flow.to_owned(),
         controller: "gcc-2016".to_owned(),
-        label: format!("<{flow}>"),
-        kind: format!("<{flow}>"),
-        traffic: false,
+        ..Subject::named(&format!("<{flow}>"))
     };
     let series = |id: &str, subject, role, kind, points: &[(f64, f64)]| {
         let mut series = Series::new(id, id, subject, role, kind);

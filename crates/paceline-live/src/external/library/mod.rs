@@ -23,7 +23,6 @@ use table::Instance;
 /// The most probe clusters of one event.
 const PROBES_MAX: usize = 64;
 
-/// A controller in a library.
 #[derive(Debug)]
 pub struct LibraryController {
     /// The name of the controller.

@@ -37,7 +37,6 @@ use std::time::Duration;
 /// The common state of both programs of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpProgram<'a> {
-    /// The flow.
     pub flow: FlowId,
     /// Parameters of the flow.
     pub tcp: &'a TcpPlan,

@@ -6,7 +6,7 @@
 mod chromium;
 mod expected;
 
-use crate::report::results::{Runs, Scratch, run_into};
+use crate::report::results::{Runs, run_into};
 use chromium::Browser;
 use paceline_browser::chromium::required;
 use serde_json::{Value, json};
@@ -147,10 +147,10 @@ fn compare(browser: &mut Browser, dir: &Path) -> usize {
 }
 
 /// Opens the page of these runs and compares it with the tables. Returns the browser, if there is one.
-fn check(name: &str, wanted: &[Runs<'_>]) -> Option<Browser> {
+fn check(wanted: &[Runs<'_>]) -> Option<Browser> {
     required()?;
-    let scratch = Scratch::new(name);
-    let dir = scratch.0.join("results");
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("results");
     wanted.iter().for_each(|wanted| run_into(&dir, *wanted));
     let mut browser = Browser::start();
     open(&mut browser, &dir);
@@ -160,7 +160,7 @@ fn check(name: &str, wanted: &[Runs<'_>]) -> Option<Browser> {
 
 #[test]
 fn page_of_two_controllers_matches_the_tables() {
-    let Some(mut browser) = check("table1", &[TABLE_1, Runs { controller: Some("fixed"), ..TABLE_1 }]) else { return };
+    let Some(mut browser) = check(&[TABLE_1, Runs { controller: Some("fixed"), ..TABLE_1 }]) else { return };
     // The full view draws a selection of the points; a zoomed view draws all.
     let drawn = "paceline.figures[0].panels.find((p) => p.id === 'queue').series[0]";
     let mut count = |expression: String| browser.evaluate(&expression).as_u64().unwrap();
@@ -227,8 +227,8 @@ fn checkboxes_select_controllers_and_seeds() {
     if required().is_none() {
         return;
     }
-    let scratch = Scratch::new("seeds");
-    let dir = scratch.0.join("results");
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("results");
     for controller in [None, Some("fixed")] {
         run_into(&dir, Runs { controller, seeds: &[1, 2], ..TABLE_1 });
     }
@@ -263,12 +263,12 @@ fn checkboxes_select_controllers_and_seeds() {
 
 #[test]
 fn page_of_table_2_matches_the_tables() {
-    check("table2", &[Runs { scenario: "mmsys16/table2", ..TABLE_1 }]);
+    check(&[Runs { scenario: "mmsys16/table2", ..TABLE_1 }]);
 }
 
 #[test]
 fn page_of_two_directions_matches_the_tables() {
-    let Some(mut browser) = check("table6", &[Runs { scenario: "mmsys16/table6", ..TABLE_1 }]) else { return };
+    let Some(mut browser) = check(&[Runs { scenario: "mmsys16/table6", ..TABLE_1 }]) else { return };
     let panels = "paceline.figures[0].panels.filter(({ id }) => id.startsWith('rate')).map(({ series }) => \
                   series.map(({ subject }) => (subject === null ? 'limit' : paceline.figures[0].subjects[subject].flow)))";
     let flows = browser.evaluate(&format!("{panels}.map((flows) => [...new Set(flows)].sort())"));
@@ -279,7 +279,7 @@ fn page_of_two_directions_matches_the_tables() {
 fn page_of_two_cases_matches_the_tables() {
     let figure = Runs { scenario: "mmsys16/fig11", ..TABLE_1 };
     let cases = ["threshold=static", "threshold=adaptive"].map(|case| Runs { case: Some(case), ..figure });
-    check("fig11", &cases);
+    check(&cases);
 }
 
 #[test]
@@ -287,8 +287,8 @@ fn million_points_become_a_small_page_with_every_peak() {
     if required().is_none() {
         return;
     }
-    let scratch = Scratch::new("million");
-    let dir = scratch.0.join("results");
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("results");
     run_into(&dir, Runs { seeds: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], ..TABLE_1 });
     let mut browser = Browser::start();
     let page = open(&mut browser, &dir);
@@ -324,10 +324,10 @@ fn scoreboard_filters_work_without_script_and_fit_a_phone() {
     if required().is_none() {
         return;
     }
-    let scratch = Scratch::new("scoreboard");
+    let scratch = tempfile::tempdir().unwrap();
     // Written by `paceline reproduce mmsys16/fig7 mmsys16/fig9 --out board`.
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/report/browser/board");
-    let page = scratch.0.join("scoreboard.html");
+    let page = scratch.path().join("scoreboard.html");
     paceline_lab::report::scoreboard::write(&kept, &page, paceline_lab::metrics::catalogue()).unwrap();
     let board: Value = serde_json::from_slice(&fs::read(kept.join("scoreboard.json")).unwrap()).unwrap();
     let mut browser = Browser::start();
@@ -378,8 +378,8 @@ fn scoreboard_filters_work_without_script_and_fit_a_phone() {
 fn writes_screenshot() {
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
     required().expect("a screenshot needs a browser");
-    let scratch = Scratch::new("picture");
-    let dir = scratch.0.join("results");
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("results");
     for controller in ["gcc-2016", "nada"] {
         run_into(&dir, Runs { controller: Some(controller), ..TABLE_1 });
     }
