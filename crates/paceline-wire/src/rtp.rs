@@ -138,7 +138,7 @@ impl RtpHeader {
 
     /// Reads both elements in the form of [`write`](Self::write), which most packets have. Returns false, and reads nothing,
     /// if the elements have another form.
-    #[inline]
+    #[inline(always)]
     fn read_own_elements(&mut self, elements: &[u8], ids: &ExtensionIds) -> bool {
         let &[time, t1, t2, t3, sequence, s1, s2, 0] = elements else { return false };
         let (time_id, sequence_id) = (ids.abs_send_time, ids.transport_sequence);
