@@ -254,7 +254,7 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
             self.events.wake_hop(hop, at);
@@ -265,7 +265,7 @@ impl<R: EventObserver> Network<R> {
     }
 
     /// Forwards a packet to the next hop of its route, or to its endpoint.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
         let packet = self.packets.get(handle);
         if let Some(step) = self.routes.step(packet.place) {
