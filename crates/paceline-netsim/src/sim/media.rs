@@ -76,7 +76,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
 }
 
 impl MediaEndpoints {
-    #[inline]
+    #[inline(always)]
     fn send<R: EventObserver>(
         &mut self,
         now: Time,
