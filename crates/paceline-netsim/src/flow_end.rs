@@ -20,6 +20,7 @@ impl FlowEnd {
         }
     }
 
+    #[inline]
     pub(crate) fn tap_point(self) -> TapPoint {
         match self {
             Self::Sender => TapPoint::Sender,

@@ -57,6 +57,7 @@ impl MediaFlow {
     }
 
     /// Returns the time at which `end` has to handle its next timeout; `None` for never.
+    #[inline]
     pub fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time> {
         let due = match end {
             FlowEnd::Sender => self.sender.poll_timeout(),
@@ -69,6 +70,7 @@ impl MediaFlow {
     }
 
     /// Handles a timeout of `end`.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
         while let Some((_, change)) = self.changes[end as usize].pop_if(|(at, _)| *at <= now) {
             self.handle_change(now, end, change);
@@ -151,6 +153,7 @@ impl MediaFlow {
 
     /// Handles a datagram that reached `end`: the time at which it was sent, or `now` if that is unknown, its bytes, its size
     /// on the network and its ECN field.
+    #[inline]
     pub fn handle_packet(&mut self, now: Time, end: FlowEnd, sent: Time, bytes: &[u8], size: DataSize, ecn: Ecn) {
         if end == FlowEnd::Receiver {
             while let Some((_, change)) = self.routes.pop_if(|(at, _)| *at <= sent) {

@@ -138,7 +138,7 @@ impl RtpHeader {
 
     /// Reads both elements in the form of [`write`](Self::write), which most packets have. Returns false, and reads nothing,
     /// if the elements have another form.
-    #[inline]
+    #[inline(always)]
     fn read_own_elements(&mut self, elements: &[u8], ids: &ExtensionIds) -> bool {
         let &[time, t1, t2, t3, sequence, s1, s2, 0] = elements else { return false };
         let (time_id, sequence_id) = (ids.abs_send_time, ids.transport_sequence);
@@ -159,7 +159,7 @@ impl RtpHeader {
     /// `bytes` is the part of the packet that exists in memory: the whole packet on a real path, at least the header in
     /// the simulator. CSRCs are skipped. Both extension forms are read; an unknown element or profile is skipped by its
     /// length, an element of one of the two ids with an impossible length counts as absent.
-    #[inline]
+    #[inline(always)]
     pub fn parse(bytes: &[u8], ids: &ExtensionIds) -> Result<(Self, usize), WireError> {
         let fixed: &[u8; FIXED_LEN] = bytes.first_chunk().ok_or(WireError::RtpTruncated)?;
         if fixed[0] >> 6 != 2 {
@@ -193,7 +193,7 @@ impl RtpHeader {
     }
 
     /// Reads elements whose own header has `FORM` bytes.
-    #[inline]
+    #[inline(never)]
     fn read_elements<const FORM: usize>(&mut self, elements: &[u8], ids: &ExtensionIds) -> Result<(), WireError> {
         each_element::<FORM>(elements, |id, place| {
             let data = &elements[place];

@@ -45,6 +45,7 @@ impl Vp8Descriptor {
     }
 
     /// Parses the descriptor at the start of a payload.
+    #[inline(always)]
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let octet = |at: usize| bytes.get(at).copied().ok_or(WireError::Vp8Truncated);
         let first = octet(0)?;

@@ -245,7 +245,7 @@ impl<'a> Collector<'a> {
         }
         let Some((_, since)) = target else { return };
         for index in self.tracks.between(since, at) {
-            let WindowState { window, targets, .. } = &mut self.windows[index];
+            let WindowState { window, targets, .. } = &mut self.windows[*index];
             targets[flow].add(target, at, window);
         }
     }
@@ -431,9 +431,8 @@ impl Collector<'_> {
     fn render(&mut self, flow: usize, stream: usize, until: Time) {
         let state = &mut self.streams[flow][stream];
         while let Some(Rendered { at, captured, size }) = state.jitter_buffer.next(until) {
-            // A loop over this iterator would be slower.
-            self.freeze_tracks.between(at, at).for_each(|index| {
-                let freezes = &mut self.windows[index].freezes[flow][stream];
+            for index in self.freeze_tracks.between(at, at) {
+                let freezes = &mut self.windows[*index].freezes[flow][stream];
                 if state.first_pause <= at
                     && let Some(pause) =
                         freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
@@ -441,13 +440,13 @@ impl Collector<'_> {
                     freezes.interrupt(pause);
                 }
                 freezes.rendered(at);
-            });
+            }
             if let Some(viewer) = &mut state.viewer {
                 let windows = &mut self.windows;
                 viewer.rendered(at, captured, size, |piece| {
                     // A window that ends within the piece has a part of it.
                     for index in self.freeze_tracks.between(piece.from(), at) {
-                        let WindowState { window, scores, .. } = &mut windows[index];
+                        let WindowState { window, scores, .. } = &mut windows[*index];
                         scores[flow][stream].add(piece, window.from, window.to);
                     }
                 });

@@ -84,7 +84,8 @@ impl Reassembly {
         }
     }
 
-    /// Adds a packet. Returns false if it is no longer needed, or if it cannot be used before a key frame.
+    /// Adds a packet. Returns whether [`poll`](Self::poll) may return a frame now: not after a packet in order within a frame, one that
+    /// is no longer needed, and one that cannot be used before a key frame.
     #[inline]
     pub fn insert(&mut self, now: RemoteTime, sequence: u64, packet: FramePacket) -> bool {
         let next = match self.next {
@@ -103,7 +104,7 @@ impl Reassembly {
         if sequence == next && self.packets.is_empty() && !self.needs_key && self.complete.is_none() {
             (self.next, self.end) = (Some(sequence + 1), self.end.max(sequence + 1));
             self.complete = self.append(packet);
-            return true;
+            return self.complete.is_some();
         }
         if sequence >= next + WINDOW {
             self.skip_to(sequence);

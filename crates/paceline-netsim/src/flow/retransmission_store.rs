@@ -46,11 +46,13 @@ impl RetransmissionStore {
             self.grow();
             return self.insert(packet);
         }
-        if let Some(old) = self.packets[slot].replace(packet)
-            && !self.resent.is_empty()
+        let slot = &mut self.packets[slot];
+        if !self.resent.is_empty()
+            && let Some(old) = slot
         {
             self.resent.remove(&old.sequence);
         }
+        *slot = Some(packet);
     }
 
     #[cold]

@@ -154,17 +154,11 @@ impl Capacity {
 
     /// Returns the rate at `now`. For opportunities this is the mean over the current second of the trace, whose last
     /// second may be shorter. An opportunity at the very end of a trace counts in its last second.
+    #[inline]
     pub fn rate_at(&self, now: Time) -> Rate {
         match &self.0 {
             Shape::Rates(rates) => rates.segment(now).rate,
-            Shape::Opportunities(o) => {
-                let within = fold(now, o.end).0 - Time::ZERO;
-                if within > o.span {
-                    return Rate::ZERO; // after the end of a trace that does not loop
-                }
-                let second = (within.as_nanos() / SECOND) as usize;
-                o.rates[second.min(o.rates.len() - 1)]
-            }
+            Shape::Opportunities(o) => o.rate_at(now),
         }
     }
 
@@ -246,6 +240,7 @@ impl Capacity {
 
     /// Returns the latest time, not before `from`, from which the capacity provides `volume` by `to`; `from` if it provides
     /// less.
+    #[inline]
     pub(crate) fn provides_from(&mut self, volume: DataSize, from: Time, to: Time) -> Time {
         if from >= to {
             return from;
@@ -258,6 +253,7 @@ impl Capacity {
     }
 
     /// Searches the time that [`provides_from`](Self::provides_from) returns, to the nanosecond.
+    #[cold]
     fn search_provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {
         let (mut early, mut late) = (from, to);
         while early < late {
@@ -283,6 +279,7 @@ impl Rates {
         if self.current.from <= t && t < self.current.until { self.current } else { self.find(t) }
     }
 
+    #[cold]
     fn find(&self, t: Time) -> Segment {
         let (within, begin) = fold(t, self.end);
         let points = self.schedule.points();
@@ -426,6 +423,15 @@ fn fold(now: Time, end: CapacityEnd) -> (Time, Time) {
 }
 
 impl Opportunities {
+    fn rate_at(&self, now: Time) -> Rate {
+        let within = fold(now, self.end).0 - Time::ZERO;
+        if within > self.span {
+            return Rate::ZERO; // after the end of a trace that does not loop
+        }
+        let second = (within.as_nanos() / SECOND) as usize;
+        self.rates[second.min(self.rates.len() - 1)]
+    }
+
     /// Returns the instant of opportunity number `n`, laps included; `None` after the last.
     fn instant(&self, n: u64) -> Option<Time> {
         let len = self.at.len() as u64;

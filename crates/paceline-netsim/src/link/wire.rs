@@ -29,7 +29,7 @@ impl Wire {
         self.first_due
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, output: Output) {
         let due = output.due();
         self.first_due = self.first_due.min(due);

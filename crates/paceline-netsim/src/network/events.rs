@@ -45,7 +45,7 @@ impl Events {
     }
 
     /// Returns the next component to wake and its time; `None` if there is none by `end`.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
         let (hop, other) = (self.hops.least(), self.others.least());
         // One branch for each tree costs less than a choice between their fields.

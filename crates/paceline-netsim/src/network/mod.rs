@@ -254,7 +254,7 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
             self.events.wake_hop(hop, at);
@@ -265,12 +265,14 @@ impl<R: EventObserver> Network<R> {
     }
 
     /// Forwards a packet to the next hop of its route, or to its endpoint.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
-        if self.enter_next_hop(now, handle) {
+        let packet = self.packets.get(handle);
+        if let Some(step) = self.routes.step(packet.place) {
+            self.enter_hop(now, handle, step);
             return None;
         }
-        let record = &self.packets.get(handle).record;
+        let record = &packet.record;
         let flow = record.flow.0 as usize;
         let end = if record.class.is_from_receiver() { FlowEnd::Sender } else { FlowEnd::Receiver };
         if self.enter_inbox(now, flow, end, handle) {
@@ -381,16 +383,16 @@ impl<R: EventObserver> Network<R> {
         packet.sent = now;
         let line = &self.lines[flow];
         let is_direct = line.is_direct[from as usize];
-        (packet.place, packet.dscp) = (line.routes[from as usize], line.dscp);
+        let place = line.routes[from as usize];
+        (packet.place, packet.dscp) = (place, line.dscp);
         let (record, ecn) = (packet.record, packet.ecn);
         self.sent += 1;
         self.hash.add(now, self.trace_number(flow, from), TraceEvent::Sent, record.packet, size, ecn);
         self.tap(now, from.tap_point(), handle);
         self.observer.on_sent(now, &record);
 
-        if is_direct {
-            self.enter_next_hop(now, handle);
-            return;
+        if is_direct && let Some(step) = self.routes.step(place) {
+            return self.enter_hop(now, handle, step);
         }
         let delays = self.lines[flow].delays.as_mut().expect("a line that is not direct has delays");
         let left = delays.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
@@ -430,11 +432,9 @@ impl<R: EventObserver> Network<R> {
         true
     }
 
-    /// Passes a packet to the next hop of its route; returns false after the last hop.
-    #[inline]
-    fn enter_next_hop(&mut self, now: Time, handle: u32) -> bool {
+    /// Passes a packet to the next hop of its route.
+    fn enter_hop(&mut self, now: Time, handle: u32, Step { hop, clears_ecn }: Step) {
         let packet = self.packets.get_mut(handle);
-        let Some(Step { hop, clears_ecn }) = self.routes.step(packet.place) else { return false };
         packet.place += 1;
         if clears_ecn {
             packet.ecn = Ecn::NotEct;
@@ -444,15 +444,13 @@ impl<R: EventObserver> Network<R> {
         self.tap(now, TapPoint::Entry { hop }, handle);
         let hop = usize::from(hop);
         if !self.media.is_empty() {
-            self.enter_shared(now, hop, descriptor);
-            return true;
+            return self.enter_shared(now, hop, descriptor);
         }
         let link = &mut self.hops[hop];
         link.handle_packet(now, descriptor);
         if let Some(at) = link.poll_timeout() {
             self.events.wake_hop(hop, at);
         }
-        true
     }
 
     #[cold]
@@ -500,7 +498,7 @@ impl<R: EventObserver> Network<R> {
     }
 
     /// Reports the arrival of a packet at its endpoint.
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> Wake {
         let packet = self.packets.get(handle);
         let (record, delay, ecn) = (packet.record, now - packet.sent, packet.ecn);

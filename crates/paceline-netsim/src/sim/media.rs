@@ -32,6 +32,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
         self.flow.handle_timeout(now, end);
     }
 
+    #[inline(always)]
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
         if self.tcp.is_some() {
             return self.handle_segment(now, end, handle, net);
@@ -64,6 +65,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
         self.flow.check_controller(now, end)
     }
 
+    #[inline(always)]
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         match end {
             FlowEnd::Sender => self.drain_sender(now, net),
@@ -74,7 +76,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
 }
 
 impl MediaEndpoints {
-    #[inline]
+    #[inline(always)]
     fn send<R: EventObserver>(
         &mut self,
         now: Time,

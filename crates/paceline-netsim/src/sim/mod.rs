@@ -79,6 +79,7 @@ trait FlowEndpoints<R: EventObserver> {
         None
     }
 
+    #[inline(always)]
     fn schedule(&self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         net.wake(self.id(), end, self.poll_timeout(now, end).map(|due| due.max(now)));
     }

@@ -85,6 +85,7 @@ pub struct ProbeClusters {
 impl ProbeClusters {
     /// Handles a packet with its send time. Returns the rate of the best cluster if it exceeds the estimate; `None` for the
     /// estimate means that there is none.
+    #[inline]
     pub fn handle_arrival(
         &mut self,
         now: RemoteTime,
@@ -93,9 +94,11 @@ impl ProbeClusters {
         estimate: Option<Rate>,
     ) -> Option<Rate> {
         let first = *self.first.get_or_insert(now);
-        if now - first >= PROBING || size <= SIZE_MIN {
-            return None;
-        }
+        if now - first >= PROBING || size <= SIZE_MIN { None } else { self.search(now, sent, size, estimate) }
+    }
+
+    #[inline(never)]
+    fn search(&mut self, now: RemoteTime, sent: Time, size: DataSize, estimate: Option<Rate>) -> Option<Rate> {
         if self.packets.len() == PACKETS_MAX {
             self.packets.clear();
         }

@@ -133,6 +133,8 @@ pub(in crate::metrics) struct Piece {
     frame: Option<(f64, Time)>,
     /// The time from which on it is displayed only because the stream freezes.
     frozen: Time,
+    /// The integral of the utility over all of it, s.
+    utility: Utility,
 }
 
 /// What the viewer of a stream sees.
@@ -203,8 +205,10 @@ impl Viewer {
                 let frozen = self.displayed.filter(|(_, _, since)| self.gaps.is_freeze(to - *since));
                 let frozen = frozen.map_or(to, |(_, _, since)| (since + self.gaps.mean()).max(self.settled).min(to));
                 let frame = self.displayed.map(|(quality, captured, _)| (quality, captured));
-                add(&Piece { limits: self.limits, from: self.settled, to, frame, frozen });
-                self.settled = to;
+                let from = core::mem::replace(&mut self.settled, to);
+                let mut piece = Piece { limits: self.limits, from, to, frame, frozen, utility: Utility::default() };
+                piece.utility = piece.integral(from, to);
+                add(&piece);
             }
             if is_open {
                 break;
@@ -276,7 +280,9 @@ impl ScoreSums {
             // The rest of the second in nanoseconds, so that rounding adds no empty parts.
             let rest = TimeDelta::from_secs_f64(1.0 - self.time).max(TimeDelta::from_nanos(1));
             let end = to.min(at + rest);
-            let utility = piece.utility(at, end);
+            // Most pieces lie in one second of each window.
+            let is_whole = (at, end) == (piece.from, piece.to);
+            let utility = if is_whole { piece.utility } else { piece.integral(at, end) };
             self.second.iter_mut().zip(utility).for_each(|(sum, utility)| *sum += utility);
             self.time += (end - at).as_secs_f64();
             if end - at == rest {
@@ -337,7 +343,7 @@ impl Piece {
     }
 
     /// Returns the integral of the utility from `from` to `to`, s.
-    fn utility(&self, from: Time, to: Time) -> Utility {
+    fn integral(&self, from: Time, to: Time) -> Utility {
         let limits = self.limits;
         let seconds = (to - from).as_secs_f64();
         // Nothing is displayed: that is a freeze.

@@ -142,7 +142,7 @@ impl MediaReceiver {
     }
 
     /// Returns the next event, in order.
-    #[inline]
+    #[inline(always)]
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         event_queue::poll_event(&mut self.events, self.core.signals(), ReceiverEvent::Signal)
     }

@@ -145,7 +145,7 @@ impl MediaSender {
     }
 
     /// Returns the next event, in order.
-    #[inline]
+    #[inline(always)]
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         loop {
             match self.core.poll_event()? {

@@ -70,7 +70,7 @@ impl MediaSender {
         len += write_payload_head(&packet, &info, stream.red, &mut buffer[len..]);
         let piece = FramePiece { stream: info.id, timestamp: packet.timestamp, offset: packet.offset };
         out.set_media(len, packet.payload as u64, piece, self.core.decision().ecn);
-        self.handle_sent(now, &header, out.size(), info.id, kind)
+        self.handle_sent(now, (header.ssrc, header.sequence), out.size(), info.id, kind)
     }
 
     /// Writes the stream's next FEC packet, with the sequence number that it got in the media's sequence.
@@ -91,7 +91,7 @@ impl MediaSender {
         let (written, rest) = stream.fec.pop(&mut buffer[len..]);
         out.set_len(len + written, rest, self.core.decision().ecn);
         stream.count_media((red::LEN + written) as u32 + rest as u32);
-        self.handle_sent(now, &header, out.size(), info.id, PacketKind::Fec)
+        self.handle_sent(now, (header.ssrc, header.sequence), out.size(), info.id, PacketKind::Fec)
     }
 
     /// Writes a packet of a probe for which no media waits: an earlier packet again, which may repair a loss, or padding.
@@ -122,19 +122,19 @@ impl MediaSender {
         stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
         let len = header.write(&self.extensions, out.buffer());
         out.set_len(len, PADDING_PAYLOAD, self.core.decision().ecn);
-        self.handle_sent(now, &header, out.size(), info.id, PacketKind::Padding)
+        self.handle_sent(now, (header.ssrc, header.sequence), out.size(), info.id, PacketKind::Padding)
     }
 
-    /// Records that a packet with this header was sent.
+    /// Records that a packet with this SSRC and sequence number was sent.
     fn handle_sent(
         &mut self,
         now: Time,
-        header: &RtpHeader,
+        (ssrc, sequence): (u32, u16),
         size: DataSize,
         stream: StreamId,
         kind: PacketKind,
     ) -> DatagramKind {
-        self.core.handle_rtp_sent(self.core.packets_sent(), header.ssrc, header.sequence);
+        self.core.handle_rtp_sent(self.core.packets_sent(), ssrc, sequence);
         if kind == PacketKind::Retransmission {
             self.repair.handle_resent(size);
         }

@@ -54,6 +54,7 @@ impl SackBlocks {
         self.len as usize
     }
     /// Returns whether there are no ranges, so that all data arrived in order.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
