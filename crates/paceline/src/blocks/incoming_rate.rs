@@ -89,7 +89,7 @@ impl IncomingRate {
         Rate::from_size_and_time(DataSize::from_bytes(self.total), covered)
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: RemoteTime) {
         let Some(newest) = &mut self.newest else { return };
         if now - *newest < self.bucket {

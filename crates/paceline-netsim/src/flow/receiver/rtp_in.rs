@@ -118,6 +118,7 @@ impl MediaReceiver {
         }
     }
 
+    #[inline(always)]
     fn handle_frame_packet(&mut self, now: RemoteTime, index: usize, sequence: u64, packet: FramePacket) {
         if self.streams[index].handle_packet(now, sequence, packet, self.nack) {
             self.render(now, index);

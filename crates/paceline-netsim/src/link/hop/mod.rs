@@ -91,6 +91,7 @@ impl Link {
     }
 
     /// Handles a packet that arrives at `now`. One that is larger than the MTU is dropped at once.
+    #[inline]
     pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
         if packet.size > self.mtu_min && packet.size > *self.hop.mtu.at(now) {
             return self.drop_oversized(now, packet);

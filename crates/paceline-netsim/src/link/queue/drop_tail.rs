@@ -48,7 +48,7 @@ impl DropTail {
 }
 
 impl Discipline for DropTail {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, mut packet: Descriptor, drops: &mut Drops) {
         let packets = self.queue.len();
         if !self.limit.fits(self.bytes, packets, packet.size, rate) {

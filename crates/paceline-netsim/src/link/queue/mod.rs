@@ -99,7 +99,7 @@ impl Queue {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops) {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, rate, packet, drops),
