@@ -665,7 +665,7 @@ PacelineStatus paceline_receiver_on_timeout(struct PacelineReceiver *receiver, i
 // `receiver` is null or a receiver.
 int64_t paceline_receiver_next_timeout(const struct PacelineReceiver *receiver);
 
-// Writes the next RTCP compound to send to the sender: a receiver report without blocks, then REMB and other messages, or
+// Writes the next RTCP compound to send to the sender: a receiver report, with blocks once a second, then REMB and other messages, or
 // transport-wide or RFC 8888 feedback. Returns `PACELINE_NOTHING` if none is due. Call it until then. `capacity` must be at least 1200.
 //
 // Pointers:

@@ -171,7 +171,7 @@ pub unsafe extern "C" fn paceline_receiver_next_timeout(receiver: *const Pacelin
     due.map_or(PACELINE_NEVER, RemoteTime::as_nanos)
 }
 
-/// Writes the next RTCP compound to send to the sender: a receiver report without blocks, then REMB and other messages, or
+/// Writes the next RTCP compound to send to the sender: a receiver report, with blocks once a second, then REMB and other messages, or
 /// transport-wide or RFC 8888 feedback. Returns `PACELINE_NOTHING` if none is due. Call it until then. `capacity` must be at least 1200.
 ///
 /// # Safety

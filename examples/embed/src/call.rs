@@ -16,7 +16,7 @@ pub fn call(name: &str, link: &mut Link, seconds: i64) -> Result<(), Box<dyn std
         if next_frame <= now {
             next_frame += FRAME;
             let bytes = (sender.target() * FRAME).as_bytes();
-            let count = bytes.div_ceil(1200);
+            let count = bytes.div_ceil(1228); // 1200 bytes and the headers of IP and UDP
             let packets = (0..count).map(|n| (n, DataSize::from_bytes(bytes / count)));
             let _ = sender.push_video(now, false, packets); // if it is dropped, make a key frame
         }
@@ -44,7 +44,7 @@ pub fn call(name: &str, link: &mut Link, seconds: i64) -> Result<(), Box<dyn std
 /// A link of 2 Mbit/s with a queue of 300 ms, which loses one packet in a hundred, at random.
 pub struct Link {
     free: Time,
-    /// The state of a linear congruential generator.
+    /// The state of a generator of random numbers (xorshift, Marsaglia 2003).
     random: u64,
     packets: VecDeque<(Time, PacketHead, DataSize, Ecn)>,
     /// Departure, size and wait of each packet.
@@ -66,8 +66,10 @@ impl Link {
         }
         self.free = now + wait + size / Self::CAPACITY;
         self.departed.push((self.free, size, wait));
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        if !(self.random >> 33).is_multiple_of(100) {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        if !self.random.is_multiple_of(100) {
             self.packets.push_back((self.free + DELAY, head, size, ecn));
         }
     }

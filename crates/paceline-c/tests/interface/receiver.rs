@@ -18,10 +18,14 @@ fn reported(compounds: &[Vec<u8>]) -> Vec<(u16, bool)> {
     packets
 }
 
-/// Returns the reports of the next time at which one is due.
+/// Returns the reports on packets of the next time at which there are some. A receiver report may be due before.
 fn next_reports(receiver: &mut Receiver) -> Vec<(u16, bool)> {
-    let now = receiver.next_timeout();
-    reported(&receiver.rtcp(now))
+    let mut next = || {
+        let now = receiver.next_timeout();
+        reported(&receiver.rtcp(now))
+    };
+    let first = next();
+    if first.is_empty() { next() } else { first }
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn interrupted_run_is_drawn_and_labelled() {
     assert!(page.contains("cut-cut was cut at 3 s: its process ended there."));
     let (whole, _) = folder();
     assert!(
-        !page::render(&Results::open(&whole.path()).unwrap(), paceline_lab::metrics::catalogue())
+        !page::render(&Results::open(whole.path()).unwrap(), paceline_lab::metrics::catalogue())
             .unwrap()
             .contains("was cut at")
     );
