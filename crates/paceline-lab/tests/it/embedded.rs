@@ -52,7 +52,7 @@ fn embedded_senders_behave_as_in_the_simulator() {
         }
         for (what, values) in [("rate, kbit/s", rates), ("queue, ms", queues)] {
             let [embedded, simulated] = values.map(|values| Summary::from_values(&values).unwrap());
-            let allowed = (0.1 * simulated.mean).max(embedded.ci95.hypot(simulated.ci95)).max(0.5);
+            let allowed = (0.1 * simulated.mean).max(libm::hypot(embedded.ci95, simulated.ci95)).max(0.5);
             println!("{name:10} {what}: embedded {:.1}, simulated {:.1}", embedded.mean, simulated.mean);
             assert!((embedded.mean - simulated.mean).abs() < allowed, "{name}, {what}: {embedded:?}, {simulated:?}");
         }

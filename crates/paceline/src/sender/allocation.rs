@@ -12,11 +12,6 @@ pub(super) struct RateRequest {
 
 /// Writes each stream's share of `total` into `shares`. A stream whose minimum does not fit gets what is left.
 pub(super) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate]) {
-    // Most flows have one stream.
-    if let ([share], [request]) = (&mut *shares, requests) {
-        *share = total.min(request.max.max(request.min));
-        return;
-    }
     let mut left = total;
     for (share, request) in shares.iter_mut().zip(requests) {
         *share = request.min.min(left);

@@ -132,6 +132,15 @@ impl Streams {
         half_share: impl Fn(StreamId) -> Option<Rate>,
     ) -> Division {
         let media = target.saturating_sub(reserved);
+        // Most flows have one stream.
+        if let [stream] = &mut self.list[..]
+            && !stream.config.suspends
+        {
+            let most = stream.request(self.highest).max;
+            let share = half_share(stream.config.id).unwrap_or(media.min(most));
+            let is_changed = core::mem::replace(&mut stream.share, share) != share;
+            return Division { padding: if stream.carries_padding() { padding.min(most) } else { Rate::ZERO }, is_changed };
+        }
         self.requests.clear();
         self.requests.extend(self.list.iter().map(|stream| stream.request(self.highest)));
         let most = self.requests.iter().map(|request| request.max).sum();
@@ -149,7 +158,7 @@ impl Streams {
                 divided += rate;
             }
         }
-        if !divided.is_zero() && self.list.len() > 1 {
+        if !divided.is_zero() {
             // The half knows no stream before its first frame.
             for (_, share) in self.list.iter().zip(&mut self.shares).filter(|(s, _)| half_share(s).is_none()) {
                 *share = (*share).min(media.saturating_sub(divided));
