@@ -48,8 +48,11 @@ function string(value, name) {
 /** Returns what `read` makes of each element of a list, or throws. */
 function list(values, what, read) {
   if (typeof values?.[Symbol.iterator] !== "function") throw new TypeError(`${what} must be a list`);
-  const elements = Array.from(values, read);
-  if (elements.length > LIST_MAX) throw new RangeError(`${what} has at most ${LIST_MAX} elements, not ${elements.length}`);
+  const elements = [];
+  for (const value of values) {
+    if (elements.length === LIST_MAX) throw new RangeError(`${what} has at most ${LIST_MAX} elements`);
+    elements.push(read(value, elements.length));
+  }
   return elements;
 }
 

@@ -5,8 +5,8 @@
 
    A struct with `size` may grow at its end in a later version. The side that allocates it sets `size` to its sizeof; the other side
    takes any size. What is behind `size` has its default when it is read, 0 unless another is stated, and is not written. What only the
-   caller's header has is ignored, and stays as it is. Structs without `size` do not change, except with
-   the version of the table of a controller, those that only its functions have.
+   caller's header has is ignored, and stays as it is. Structs without `size` do not change. One that only
+   functions of the table of a controller use may change with the version of that table.
 
    Made by `cargo xtask c`; do not edit. */
 

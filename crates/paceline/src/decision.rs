@@ -70,7 +70,7 @@ pub struct ProbeCluster {
     pub id: ProbeId,
     /// The rate of the packets.
     pub rate: Rate,
-    /// The length of the cluster: it ends when what its rate sends in this time has left, and so have `packets`.
+    /// The length of the cluster: it ends when the bytes of this time at its rate, and at least `packets` packets, have left.
     pub duration: TimeDelta,
     /// The least number of packets.
     pub packets: u16,

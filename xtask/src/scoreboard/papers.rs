@@ -17,6 +17,10 @@ const PAGES: &str = "docs/experiments";
 const BEGIN: &str = "<!-- conclusions: written by `cargo xtask scoreboard papers` -->\n";
 const END: &str = "<!-- end of conclusions -->\n";
 
+/// Follows the table.
+const LEGEND: &str = "\n✓ reproduced, ≈ with a change, ✗ not; \\*: no evidence, by the null sender or a fit. Only cells that are not reproduced are run with \
+                      the change; two changes, or an undecided cell, do not hold.\n";
+
 /// What stands for a missing entry.
 const NONE: &str = "-";
 
@@ -74,24 +78,27 @@ fn conclusions(printed: &Value, paper: &str) -> String {
     for conclusion in list(&printed["conclusions"]).iter().filter(|one| one["paper"] == paper) {
         let conditions: Vec<String> =
             list(&conclusion["conditions"]).iter().map(|change| format!(" `{}`", text(change))).collect();
-        let mut experiments: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut experiments: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
         for one in list(&conclusion["evidence"]) {
             let experiment = text(&one["experiment"]).rsplit('/').next().unwrap_or_default().to_owned();
-            experiments.entry(experiment).or_default().push(text(&one["verdict"]));
+            experiments.entry(experiment).or_default().push((text(&one["verdict"]), one["given"] == true));
         }
-        let mark = |verdicts: &[String]| match () {
-            () if verdicts.iter().all(|verdict| verdict == "holds") => '✓',
-            () if verdicts.iter().any(|verdict| verdict == "does not hold") => '✗',
-            () => '≈',
+        let mark = |parts: &[(String, bool)]| {
+            let mark = match () {
+                () if parts.iter().all(|(verdict, _)| verdict == "holds") => '✓',
+                () if parts.iter().any(|(verdict, _)| verdict == "does not hold") => '✗',
+                () => '≈',
+            };
+            let star = if parts.iter().all(|(_, given)| *given) { "\\*" } else { "" };
+            format!("{mark}{star}")
         };
-        let evidence: Vec<String> =
-            experiments.iter().map(|(name, verdicts)| format!("{name} {}", mark(verdicts))).collect();
+        let evidence: Vec<String> = experiments.iter().map(|(name, parts)| format!("{name} {}", mark(parts))).collect();
         let (sentence, place, verdict) =
             (text(&conclusion["text"]), text(&conclusion["place"]), text(&conclusion["verdict"]));
         table +=
             &format!("| {sentence} ({place}) | **{verdict}**{} | {} |\n", conditions.join(","), evidence.join(", "));
     }
-    table
+    table + LEGEND
 }
 
 /// Returns the papers: the folders of scenarios with a file of constants.

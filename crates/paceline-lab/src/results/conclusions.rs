@@ -3,8 +3,10 @@
 //! ```text
 //! every cell reproduced                                     holds
 //! the others reproduced with one change, or one was fitted  holds if
-//! otherwise                                                 does not hold
+//! otherwise, also if a cell is undecided                    does not hold
 //! ```
+//!
+//! Only cells that are not reproduced are run with the change.
 
 use super::{Cell, CellVerdict, ExperimentReport};
 use paceline_netsim::records::Label;
@@ -67,10 +69,10 @@ pub enum ConclusionVerdict {
     /// Each cell of its evidence is reproduced.
     #[serde(rename = "holds")]
     Holds,
-    /// Each cell is reproduced with the conditions.
+    /// The cells that are not reproduced are with the conditions.
     #[serde(rename = "holds if")]
     HoldsIf,
-    /// Some cell is not reproduced.
+    /// Some cell is not reproduced, or two changes would be needed.
     #[serde(rename = "does not hold")]
     DoesNotHold,
 }

@@ -10,7 +10,7 @@ use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta}
 const STREAM: StreamId = StreamId(0);
 /// Numbers above this one are not exact in JavaScript.
 const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
-/// The latest time, ms: 146 years, so that no sum of two times overflows.
+/// The latest time, ms: 127 years, so that no sum of two times overflows.
 const TIME_MAX: f64 = 4e12;
 
 /// A sender.

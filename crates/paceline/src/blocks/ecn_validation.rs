@@ -11,7 +11,7 @@
 //!
 //! RFC 9000, sections 13.4.2.1 and 13.4.2.2 and appendix A.4, with the reports of RFC 8888 in place of counts. RFC 9331
 //! (section 4.2) requires feedback of marks for L4S: a sender of ECT(1) whose marks do not come back must not use it. A
-//! failed validation is final for the path and the codepoint; a new route begins with a new one. If only reports were missing, the
+//! failed validation is final for the path until the controller wants another codepoint; a new route begins with a new one. If only reports were missing, the
 //! state is "unknown" as in appendix A.4, and the next arrival decides.
 
 use crate::PacketReport;
@@ -42,29 +42,30 @@ enum State {
 #[derive(Clone, Debug)]
 pub(crate) struct EcnValidation {
     sent: Ecn,
-    /// When the first packet may have left with this codepoint, and over this path.
-    since: Time,
+    /// The number of the first packet with this codepoint, and on this path.
+    first: u64,
     state: State,
 }
 
 impl EcnValidation {
-    /// Creates the validation of packets that are sent with this codepoint from a time on.
-    pub fn new(sent: Ecn, since: Time) -> Self {
-        Self { sent, since, state: State::Testing { sent: 0, last: Time::ZERO, lost: 0 } }
+    /// Creates the validation of packets that are sent with this codepoint from a number on.
+    pub fn new(sent: Ecn, first: u64) -> Self {
+        Self { sent, first, state: State::Testing { sent: 0, last: Time::ZERO, lost: 0 } }
     }
 
     /// Returns the codepoint to send instead of the one that the controller wants. Another one than before is validated anew.
+    /// `next` is the number of the next packet.
     #[inline]
-    pub fn allowed(&mut self, now: Time, wanted: Ecn) -> Ecn {
+    pub fn allowed(&mut self, next: u64, wanted: Ecn) -> Ecn {
         if wanted != self.sent {
-            *self = Self::new(wanted, now);
+            *self = Self::new(wanted, next);
         }
         self.codepoint()
     }
 
     /// Validates the same codepoint on another path.
-    pub fn restart(&mut self, now: Time) {
-        *self = Self::new(self.sent, now);
+    pub fn restart(&mut self, next: u64) {
+        *self = Self::new(self.sent, next);
     }
 
     /// Handles a packet that left. Returns whether the codepoint changed: it takes effect for the next packet.
@@ -90,7 +91,7 @@ impl EcnValidation {
     pub fn handle_report(&mut self, packet: &PacketReport) {
         match &mut self.state {
             State::Failed => {}
-            _ if packet.sent < self.since => {}
+            _ if packet.sequence < self.first => {}
             state if packet.arrival.is_some() => {
                 let is_kept = packet.ecn.is_some_and(|ecn| ecn == self.sent || ecn == Ecn::Ce);
                 *state = if is_kept { State::Capable } else { State::Failed };
@@ -115,7 +116,7 @@ mod tests {
 
     /// Returns the codepoints to send after each of these reports: the ECN field of an arrival, or lost.
     fn codepoints(sent: Ecn, reports: &[Option<Option<Ecn>>]) -> Vec<Ecn> {
-        let mut validation = EcnValidation::new(sent, Time::ZERO);
+        let mut validation = EcnValidation::new(sent, 0);
         let mut after = |report: &Option<Option<Ecn>>| {
             let (size, arrival) = (DataSize::from_bytes(1200), report.map(|_| RemoteTime::ZERO));
             let packet = PacketReport::new(0, Time::ZERO, size, arrival);
@@ -133,7 +134,7 @@ mod tests {
     /// Sends a packet each 50 ms, and reports the first at 2 s if this is a codepoint. Returns the time, ms, at which each
     /// codepoint was first sent.
     fn without_reports(packets: i64, late: Option<Ecn>) -> Vec<(i64, Ecn)> {
-        let mut validation = EcnValidation::new(Ecn::Ect0, Time::ZERO);
+        let mut validation = EcnValidation::new(Ecn::Ect0, 0);
         let mut sent: Vec<(i64, Ecn)> = Vec::new();
         for ms in (0..50 * packets).step_by(50) {
             if sent.last().is_none_or(|(_, before)| *before != validation.codepoint()) {
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn reported_arrival_ends_the_test() {
-        let mut validation = EcnValidation::new(Ecn::Ect0, Time::ZERO);
+        let mut validation = EcnValidation::new(Ecn::Ect0, 0);
         let packet = PacketReport::new(0, Time::ZERO, DataSize::from_bytes(1200), Some(RemoteTime::ZERO));
         validation.handle_report(&PacketReport { ecn: Some(Ecn::Ect0), ..packet });
         assert!((0..100).all(|s| !validation.handle_sent(Time::from_secs(s))), "an outage later is not about ECN");
@@ -194,19 +195,19 @@ mod tests {
     #[test]
     fn another_codepoint_and_another_path_are_validated_anew() {
         use Ecn::{Ect1, NotEct};
-        let at = Time::from_secs;
-        let report = |sent, ecn| {
-            PacketReport::new(0, sent, DataSize::from_bytes(1200), Some(RemoteTime::ZERO)).with_ecn(Some(ecn))
+        let report = |number, ecn| {
+            PacketReport::new(number, Time::ZERO, DataSize::from_bytes(1200), Some(RemoteTime::ZERO))
+                .with_ecn(Some(ecn))
         };
-        let mut validation = EcnValidation::new(NotEct, at(0));
-        assert_eq!([validation.allowed(at(1), NotEct), validation.allowed(at(2), Ect1)], [NotEct, Ect1]);
-        validation.handle_report(&report(at(1), NotEct));
-        assert_eq!(validation.allowed(at(3), Ect1), Ect1);
-        validation.handle_report(&report(at(2), NotEct));
-        assert_eq!(validation.allowed(at(4), Ect1), NotEct);
-        validation.restart(at(5));
-        validation.handle_report(&report(at(4), NotEct));
-        assert_eq!(validation.allowed(at(6), Ect1), Ect1);
+        let mut validation = EcnValidation::new(NotEct, 0);
+        assert_eq!([validation.allowed(1, NotEct), validation.allowed(2, Ect1)], [NotEct, Ect1]);
+        validation.handle_report(&report(1, NotEct));
+        assert_eq!(validation.allowed(3, Ect1), Ect1);
+        validation.handle_report(&report(2, NotEct));
+        assert_eq!(validation.allowed(4, Ect1), NotEct);
+        validation.restart(5);
+        validation.handle_report(&report(4, NotEct));
+        assert_eq!(validation.allowed(6, Ect1), Ect1);
     }
 
     #[test]

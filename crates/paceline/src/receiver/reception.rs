@@ -9,7 +9,7 @@ use paceline_wire::{ReceptionStats, ReportBlock, Rtcp, RtpHeader, ntp};
 
 /// The time between reports (libwebrtc's `kDefaultVideoReportInterval`).
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// The most SSRCs in a report; others that were added later have no block.
+/// The most SSRCs in a report; others from which something arrived later have no block.
 pub(super) const BLOCKS_MAX: usize = 8;
 
 #[derive(Clone, Debug)]

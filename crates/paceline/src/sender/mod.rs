@@ -163,7 +163,7 @@ impl<T> Sender<T> {
             queue_limit: config.queue_limit,
             history: per_packet.then(History::new),
             reader: FeedbackReader::default(),
-            ecn: EcnValidation::new(decision.ecn, config.start),
+            ecn: EcnValidation::new(decision.ecn, 0),
             probes: ProbeEstimator::default(),
             loss: LossCount::default(),
             rtt: None,
@@ -486,7 +486,7 @@ impl<T> Sender<T> {
             return; // until the flow has its share
         }
         let decision = half.decision();
-        let decision = Decision { ecn: self.ecn.allowed(self.clock.last(), decision.ecn), ..decision };
+        let decision = Decision { ecn: self.ecn.allowed(self.sent, decision.ecn), ..decision };
         if decision != self.decision {
             self.decision = decision;
             self.emit(SenderEvent::Decision(decision));

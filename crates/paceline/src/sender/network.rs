@@ -34,7 +34,7 @@ impl<T> Sender<T> {
         (self.outbox.prober, self.rtt, self.loss) = (Prober::default(), None, LossCount::default());
         self.probes = ProbeEstimator::default();
         self.reader.restart();
-        self.ecn.restart(now);
+        self.ecn.restart(self.sent);
         #[cfg(feature = "rtp")]
         self.rtp.handle_route_change(now);
         self.unanswered = Time::MAX;

@@ -47,7 +47,10 @@ impl<T> Sender<T> {
         self.run_half_timeout(now, FORGOTTEN);
         let mut is_proof = false;
         if let (Some(history), Some(begin)) = (&mut self.history, report.begin()) {
-            history.abandon_below(begin);
+            // Not if the report names packets that were never sent.
+            if report.packets.last().is_some_and(|packet| packet.number < self.sent) {
+                history.abandon_below(begin);
+            }
             let packets = report.packets.iter().map(|packet| (packet.number, packet.arrival, packet.ecn));
             self.reader.handle_reports(history, packets);
             self.reader.measure_rtt(now, report.written);
@@ -84,7 +87,7 @@ impl<T> Sender<T> {
 
     /// Handles reports on packets in a format of the program: number, arrival on the receiver's clock or `None` for a loss, ECN
     /// field if it is known. Packets that were never sent, or reported before, are ignored. Packets that no report names are in flight
-    /// for up to 10 s: where reports may be lost, name packets in several. Pass round-trip times and losses by
+    /// for up to 10 s. If reports may be lost, name each packet in more than one. Pass round-trip times and losses by
     /// [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss); [`handle_report`](Self::handle_report) does all three.
     pub fn handle_reports(
         &mut self,

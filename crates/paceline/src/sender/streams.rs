@@ -139,7 +139,10 @@ impl Streams {
             let most = stream.request(self.highest).max;
             let share = half_share(stream.config.id).unwrap_or(media.min(most));
             let is_changed = core::mem::replace(&mut stream.share, share) != share;
-            return Division { padding: if stream.carries_padding() { padding.min(most) } else { Rate::ZERO }, is_changed };
+            return Division {
+                padding: if stream.carries_padding() { padding.min(most) } else { Rate::ZERO },
+                is_changed,
+            };
         }
         self.requests.clear();
         self.requests.extend(self.list.iter().map(|stream| stream.request(self.highest)));
@@ -150,24 +153,11 @@ impl Streams {
         self.shares.clear();
         self.shares.resize(self.list.len(), Rate::ZERO);
         divide(media, &self.requests, &mut self.shares);
-        let half_share = |stream: &SenderStream| if stream.suspended { None } else { half_share(stream.config.id) };
-        let mut divided = Rate::ZERO;
-        for (stream, share) in self.list.iter().zip(&mut self.shares) {
-            if let Some(rate) = half_share(stream) {
-                *share = rate;
-                divided += rate;
-            }
-        }
-        if !divided.is_zero() {
-            // The half knows no stream before its first frame.
-            for (_, share) in self.list.iter().zip(&mut self.shares).filter(|(s, _)| half_share(s).is_none()) {
-                *share = (*share).min(media.saturating_sub(divided));
-                divided += *share;
-            }
-        }
         let mut is_changed = false;
         for (stream, share) in self.list.iter_mut().zip(&self.shares) {
-            is_changed |= core::mem::replace(&mut stream.share, *share) != *share;
+            // The half knows no stream before its first frame, so that more than the target may be divided until then.
+            let share = if stream.suspended { *share } else { half_share(stream.config.id).unwrap_or(*share) };
+            is_changed |= core::mem::replace(&mut stream.share, share) != share;
         }
         Division { padding, is_changed }
     }
