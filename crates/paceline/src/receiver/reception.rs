@@ -114,6 +114,7 @@ mod tests {
                 receiver.handle_rtp(remote, &forged, &arrival);
             }
             receiver.handle_timeout(remote);
+            assert!(receiver.poll_rtcp(remote, &mut [0; 199]).is_err(), "and nothing of the report is lost");
             while let Some(len) = receiver.poll_rtcp(remote, &mut buffer).unwrap() {
                 sender.handle_rtcp(sent + ms(60), &buffer[..len]).unwrap();
             }
