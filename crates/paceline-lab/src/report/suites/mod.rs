@@ -2,6 +2,7 @@
 //! that do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
 pub mod advice;
+pub mod ci;
 pub mod markdown;
 pub mod pareto;
 mod plot;
