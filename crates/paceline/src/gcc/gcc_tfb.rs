@@ -376,9 +376,9 @@ impl Sender {
         self.backwards = 0;
         self.detector.handle_group(at, delta);
         signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-        signals.emit(SenderSignal::Trend, self.detector.trend());
+        signals.emit(SenderSignal::Trend, self.detector.trend);
         let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
-        emit_detector(self.detector.detector(), signals, names);
+        emit_detector(&self.detector.detector, signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.

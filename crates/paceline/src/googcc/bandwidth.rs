@@ -81,14 +81,18 @@ const HISTORY_RESOLUTION: TimeDelta = TimeDelta::from_millis(1);
 #[repr(C)]
 pub struct Bandwidth {
     backoff: RttBackoff,
-    target: Rate,
-    min: Rate,
+    /// The rate of all limits but the last REMB.
+    pub target: Rate,
+    /// The lowest target.
+    pub min: Rate,
     /// The last REMB.
     receiver_limit: Rate,
-    rtt: TimeDelta,
-    state: LossState,
+    /// The last round-trip time; zero before it.
+    pub rtt: TimeDelta,
+    /// How loss limits the rate.
+    pub loss_state: LossState,
     /// The fraction lost of the last report, times 256, at most 255.
-    fraction_q8: u8,
+    pub fraction_q8: u8,
     decreased_since_report: bool,
     settings: Settings,
     max: Rate,
@@ -100,7 +104,8 @@ pub struct Bandwidth {
     last_decrease: Option<Time>,
     /// The lowest rates of the last second, in order of time and of rate.
     history: VecDeque<(Time, Rate)>,
-    v2: LossV2,
+    /// The loss-based estimate.
+    pub v2: LossV2,
     v1: Option<Box<LossV1>>,
     tracker: CapacityTracker,
 }
@@ -141,7 +146,7 @@ impl Bandwidth {
             acked: None,
             receiver_limit: Rate::MAX,
             delay_limit: Rate::MAX,
-            state: LossState::DelayBased,
+            loss_state: LossState::DelayBased,
         }
     }
 
@@ -149,36 +154,6 @@ impl Bandwidth {
     #[inline]
     pub fn target(&self) -> Rate {
         self.target.min(self.receiver_limit).max(self.min)
-    }
-
-    /// Returns the rate of all limits but the last REMB.
-    #[inline]
-    pub fn estimate(&self) -> Rate {
-        self.target
-    }
-
-    /// Returns the lowest target.
-    #[inline]
-    pub fn min(&self) -> Rate {
-        self.min
-    }
-
-    /// Returns how loss limits the rate.
-    #[inline]
-    pub fn loss_state(&self) -> LossState {
-        self.state
-    }
-
-    /// Returns the fraction lost of the last report, times 256.
-    #[inline]
-    pub fn fraction_q8(&self) -> u8 {
-        self.fraction_q8
-    }
-
-    /// Returns the last round-trip time; zero before it.
-    #[inline]
-    pub fn rtt(&self) -> TimeDelta {
-        self.rtt
     }
 
     /// Returns whether feedback is missing for so long that the rate backs off.
@@ -193,11 +168,6 @@ impl Bandwidth {
         self.settings.has_stable_target.then(|| self.tracker.estimate())
     }
 
-    /// Returns the loss-based estimate.
-    pub fn v2(&self) -> &LossV2 {
-        &self.v2
-    }
-
     /// Sets the lowest and the highest rate ([`Rate::MAX`]: unlimited).
     pub fn set_bounds(&mut self, min: Rate, max: Rate) {
         self.min = min.max(MIN_RATE);
@@ -205,7 +175,6 @@ impl Bandwidth {
         self.v2.set_bounds(self.min, self.max);
     }
 
-    /// Sets the start rate.
     pub fn set_start(&mut self, now: Time, start: Rate) {
         self.tracker.handle_start(start);
         self.set_rate(now, start);
@@ -291,14 +260,12 @@ impl Bandwidth {
         self.update(now);
     }
 
-    /// Sets the measured round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         if rtt.is_positive() {
             self.rtt = rtt;
         }
     }
 
-    /// Handles a packet that was sent.
     #[inline]
     pub fn handle_sent(&mut self, now: Time) {
         self.backoff.handle_sent(now);
@@ -338,7 +305,7 @@ impl Bandwidth {
         self.update_history(now);
         let has_report = self.last_report.is_some() || !self.settings.waits_for_report;
         if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.settings.model == LossModel::V2) {
-            self.state = state;
+            self.loss_state = state;
             self.set_target(now, rate);
             return;
         }
@@ -473,15 +440,6 @@ mod tests {
     }
 
     #[test]
-    fn probe_replaces_the_delay_based_limit() {
-        let mut bandwidth = started(REPORTS, 300);
-        bandwidth.handle_delay_based(at(100), Rate::from_kbps(250));
-        assert_eq!(bandwidth.target(), Rate::from_kbps(250));
-        bandwidth.set_rate(at(110), Rate::from_kbps(1500));
-        assert_eq!(bandwidth.target(), Rate::from_kbps(1500));
-    }
-
-    #[test]
     fn missing_feedback_lowers_the_rate_each_second() {
         let mut bandwidth = started(BandwidthConfig::LIBWEBRTC, 1000);
         bandwidth.handle_sent(at(0));
@@ -503,7 +461,7 @@ mod tests {
         let mut bandwidth = started(REPORTS, 1000);
         for (lost, of, q8) in [(1, 20, 12), (5, 256, 5), (20, 20, 255), (49, 50, 250)] {
             bandwidth.handle_report(at(0), Fraction::new(f64::from(lost) / f64::from(of)).unwrap());
-            assert_eq!(bandwidth.fraction_q8(), q8, "{lost} of {of}");
+            assert_eq!(bandwidth.fraction_q8, q8, "{lost} of {of}");
         }
     }
 

@@ -22,9 +22,12 @@ pub struct Rates {
     acked: DataSize,
     encoded: DataSize,
     since: Time,
-    transmit: Rate,
-    ack: Rate,
-    media: Rate,
+    /// `rate_transmit`.
+    pub transmit: Rate,
+    /// `rate_ack`.
+    pub ack: Rate,
+    /// `rate_media`.
+    pub media: Rate,
     /// The last values of `media`, in a ring buffer, and their indices in the order of the rate.
     history: [Rate; MEDIAN],
     order: [u8; MEDIAN],
@@ -33,7 +36,6 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// Creates rates of zero.
     fn default() -> Self {
         Self {
             sent: DataSize::ZERO,
@@ -52,20 +54,16 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Starts the measurement.
     pub fn start(&mut self, now: Time) {
         self.since = now;
     }
-    /// Handles a packet that was sent.
     #[inline]
     pub fn handle_sent(&mut self, size: DataSize) {
         self.sent += size;
     }
-    /// Handles newly acknowledged bytes.
     pub fn handle_acked(&mut self, size: DataSize) {
         self.acked += size;
     }
-    /// Handles encoded bytes.
     pub fn handle_encoded(&mut self, size: DataSize) {
         self.encoded += size;
     }
@@ -98,24 +96,10 @@ impl Rates {
         self.len += 1;
     }
 
-    /// Returns `rate_transmit`.
-    pub fn transmit(&self) -> Rate {
-        self.transmit
-    }
-    /// Returns `rate_ack`.
-    pub fn ack(&self) -> Rate {
-        self.ack
-    }
-    /// Returns `rate_media`.
-    pub fn media(&self) -> Rate {
-        self.media
-    }
-    /// Returns `rate_media_median`.
     pub fn media_median(&self) -> Rate {
         let middle = self.order[..self.len].get(self.len / 2);
         middle.map_or(Rate::ZERO, |index| self.history[*index as usize])
     }
-    /// Returns `current_rate`.
     pub fn current(&self, which: Throughput) -> Rate {
         match which {
             Throughput::Greater => self.transmit.max(self.ack),
@@ -140,11 +124,11 @@ mod tests {
         rates.update(Time::from_millis(1200));
         assert_eq!(rates.current(Throughput::Greater), Rate::from_kbps(1000));
         assert_eq!(rates.current(Throughput::Lesser), Rate::from_kbps(500));
-        assert_eq!(rates.media(), Rate::from_kbps(2000));
+        assert_eq!(rates.media, Rate::from_kbps(2000));
         rates.update(Time::from_millis(1200));
-        assert_eq!(rates.transmit(), Rate::from_kbps(1000), "no time has passed");
+        assert_eq!(rates.transmit, Rate::from_kbps(1000), "no time has passed");
         rates.update(Time::from_millis(1400));
-        assert_eq!((rates.transmit(), rates.ack(), rates.media()), (Rate::ZERO, Rate::ZERO, Rate::ZERO));
+        assert_eq!((rates.transmit, rates.ack, rates.media), (Rate::ZERO, Rate::ZERO, Rate::ZERO));
     }
 
     #[test]

@@ -12,25 +12,20 @@
 //! `core.rs` has the order of the parts, `sender.rs` their input and output, `switch.rs` the modes of the field trial.
 //! `docs/algorithms/scream-libwebrtc.md` lists the differences to libwebrtc and to the draft.
 
-mod alpha;
-mod base_delay;
+mod averages;
 mod config;
 mod core;
 mod flight;
-mod growth;
 mod loss_level;
-mod lost_packets;
 mod padding;
 mod pushback;
 mod queue_delay;
-mod received_rate;
 mod report;
 mod rounding;
 mod sender;
 mod signals;
 mod switch;
 mod target_rate;
-mod virtual_rtt;
 mod window;
 
 pub use config::ScreamLibwebrtcConfig;
