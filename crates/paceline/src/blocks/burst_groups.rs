@@ -19,6 +19,7 @@
 //! | rounding | arrivals to the resolution, departures of a burst to milliseconds | none; the caller rounds all times |
 
 use super::GroupDelta;
+use super::units::floor_arrival;
 use crate::params;
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
@@ -247,11 +248,7 @@ fn to_milliseconds(span: TimeDelta) -> TimeDelta {
 /// Rounds an arrival time to a resolution; zero: no rounding.
 #[inline]
 pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
-    if !resolution.is_positive() {
-        return now;
-    }
-    let (now, step) = (now.as_nanos(), resolution.as_nanos());
-    RemoteTime::from_nanos(now.saturating_add(step / 2).div_euclid(step) * step)
+    floor_arrival(now + resolution / 2, resolution)
 }
 
 #[cfg(test)]

@@ -28,9 +28,8 @@ pub struct Rates {
     pub ack: Rate,
     /// `rate_media`.
     pub media: Rate,
-    /// The last values of `media`, in a ring buffer, and their indices in the order of the rate.
+    /// The last values of `media`, in a ring buffer.
     history: [Rate; MEDIAN],
-    order: [u8; MEDIAN],
     next: usize,
     len: usize,
 }
@@ -46,7 +45,6 @@ impl Default for Rates {
             ack: Rate::ZERO,
             media: Rate::ZERO,
             history: [Rate::ZERO; MEDIAN],
-            order: [0; MEDIAN],
             next: 0,
             len: 0,
         }
@@ -77,28 +75,15 @@ impl Rates {
         self.since = now;
         let rate = |size: &mut DataSize| Rate::from_size_and_time(core::mem::take(size), span);
         (self.transmit, self.ack, self.media) = (rate(&mut self.sent), rate(&mut self.acked), rate(&mut self.encoded));
-        self.remember(self.media);
-    }
-
-    /// Removes the oldest value and inserts the newest one into the order.
-    fn remember(&mut self, media: Rate) {
-        let newest = self.next as u8;
-        if self.len == MEDIAN {
-            let removed = self.order.iter().position(|index| *index == newest).unwrap_or(MEDIAN - 1);
-            self.order.copy_within(removed + 1.., removed);
-            self.len -= 1;
-        }
-        self.history[self.next] = media;
+        self.history[self.next] = self.media;
         self.next = (self.next + 1) % MEDIAN;
-        let at = self.order[..self.len].partition_point(|index| self.history[*index as usize] < media);
-        self.order.copy_within(at..self.len, at + 1);
-        self.order[at] = newest;
-        self.len += 1;
+        self.len = (self.len + 1).min(MEDIAN);
     }
 
     pub fn media_median(&self) -> Rate {
-        let middle = self.order[..self.len].get(self.len / 2);
-        middle.map_or(Rate::ZERO, |index| self.history[*index as usize])
+        let mut sorted = self.history;
+        let known = &mut sorted[..self.len];
+        if known.is_empty() { Rate::ZERO } else { *known.select_nth_unstable(self.len / 2).1 }
     }
     pub fn current(&self, which: Throughput) -> Rate {
         match which {

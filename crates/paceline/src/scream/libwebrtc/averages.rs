@@ -107,3 +107,25 @@ impl VirtualRtt {
         start * self.to_report()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: ScreamLibwebrtcConfig = ScreamLibwebrtcConfig::LIBWEBRTC;
+
+    /// The calls of `tests/suite/scream_libwebrtc.rs` show the rest.
+    #[test]
+    fn first_report_starts_the_measurement_and_a_gain_of_zero_ignores_hold_times() {
+        let mut received = ReceivedRate::default();
+        let mut after = |ms: i64, bytes| {
+            received.update(RemoteTime::from_millis(ms), DataSize::from_bytes(bytes), &CONFIG);
+            received.rate
+        };
+        assert_eq!([after(-50, 9000), after(49, 1000)], [Rate::MAX; 2]);
+        assert_eq!(after(70, 2000), Rate::from_kbps(200), "3000 B in 120 ms");
+        let mut rtt = VirtualRtt::default();
+        rtt.handle_hold(TimeDelta::from_millis(8), &ScreamLibwebrtcConfig { hold_gain: 0.0, ..CONFIG });
+        assert_eq!(rtt.hold, TimeDelta::ZERO);
+    }
+}

@@ -107,4 +107,10 @@ mod tests {
         assert_eq!((flight.packets.len(), flight.of_flow()), (CAPACITY, SIZE(CAPACITY as u64 + 10)));
         assert_eq!(flight.bytes, SIZE(CAPACITY as u64));
     }
+
+    #[test]
+    fn cap_is_at_least_the_least_window() {
+        let small = ScreamLibwebrtcConfig { mss: SIZE(1), ..CONFIG };
+        assert_eq!(FlightMax::default().window_cap(&small), SIZE(1000));
+    }
 }

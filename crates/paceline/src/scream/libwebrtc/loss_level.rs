@@ -70,35 +70,3 @@ impl LossLevel {
         self.level >= BLOCKS_GROWTH
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CONFIG: ScreamLibwebrtcConfig = ScreamLibwebrtcConfig::LIBWEBRTC;
-    const RTT: TimeDelta = TimeDelta::from_millis(50);
-
-    /// Returns the levels after reports at these times, ms, with these losses and late arrivals.
-    fn levels<const N: usize>(reports: [(i64, u32, u32); N]) -> [f64; N] {
-        let mut level = LossLevel::default();
-        reports.map(|(ms, lost, recovered)| {
-            level.update(Time::from_millis(ms), lost, recovered, RTT, &CONFIG);
-            (level.level * 1e6 + 0.5).floor() / 1e6
-        })
-    }
-
-    #[test]
-    fn late_arrivals_clear_the_level_once_none_is_missing() {
-        assert_eq!(levels([(0, 2, 0), (10, 0, 1), (20, 0, 1), (50, 0, 0)]), [0.333_333, 0.333_333, 0.0, 0.0]);
-        assert_eq!(levels([(0, 0, 0), (10, 1, 0), (20, 0, 1), (50, 0, 0)]), [0.0; 4], "nor does its interval count");
-        // The loss of the same report counts after the late arrival.
-        assert_eq!(levels([(0, 1, 0), (10, 1, 1), (50, 0, 0)]), [0.333_333, 0.0, 0.333_333]);
-    }
-
-    /// Losses of more than a round-trip time ago do not have to arrive.
-    #[test]
-    fn old_losses_do_not_have_to_arrive() {
-        assert_eq!(levels([(0, 2, 0), (50, 1, 0), (101, 1, 0), (110, 0, 1)])[3], 0.0);
-        assert!(levels([(0, 2, 0), (50, 1, 0), (100, 1, 0), (110, 0, 1)])[3] > 0.9);
-    }
-}

@@ -1,4 +1,5 @@
-//! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`), one part in each file.
+//! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`): the averages of reports in
+//! `averages.rs`, and one part in each other file.
 //!
 //! ```text
 //! feedback ── ReportSummary ─┬─ QueueDelay (BaseDelay) ─┬─▶ ReferenceWindow ─┬─▶ send window ─┬─▶ push-back ─▶ streams

@@ -122,6 +122,8 @@ mod tests {
     fn padding_fills_up_to_what_streams_can_use() {
         let at = |padding: &mut Padding, target, max| padding.rate(Time::ZERO, KBPS(target), KBPS(max), None, &CONFIG);
         let mut one = padding(2000);
+        let none = ScreamLibwebrtcConfig { padding: false, ..CONFIG };
+        assert_eq!(one.rate(Time::ZERO, KBPS(1), KBPS(9), None, &none), Rate::ZERO);
         assert_eq!([at(&mut one, 1999, 9000), at(&mut one, 2000, 9000)], [KBPS(1999), Rate::ZERO]);
         assert_eq!([at(&mut one, 999, 1000), at(&mut one, 1000, 1000)], [KBPS(999), Rate::ZERO]);
         // Once there were 2000 kbit/s. Twice the present 600 is less.

@@ -56,6 +56,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pacer_without_rate_or_range_reduces_nothing() {
+        let (config, queued) = (ScreamLibwebrtcConfig::LIBWEBRTC, DataSize::from_bytes(1));
+        let none = ScreamLibwebrtcConfig { pushback_max: config.pushback_min, ..config.clone() };
+        for (pacing, config) in [(Rate::ZERO, &config), (Rate::from_bps(1), &none)] {
+            let load = Load { in_flight: DataSize::ZERO, send_window: DataSize::ZERO, queued, pacing };
+            assert_eq!(reduction(&load, config), 0.0);
+        }
+    }
+
+    #[test]
     fn every_second_frame_at_most_is_dropped() {
         let rate = |reduction| rate_with_drops(Rate::from_kbps(1000), Rate::from_kbps(30), reduction).as_bps();
         assert_eq!([rate(0.0), rate(0.01)], [1_000_000; 2]);

@@ -149,17 +149,6 @@ mod tests {
     const CONFIG: ScreamLibwebrtcConfig = ScreamLibwebrtcConfig::LIBWEBRTC;
     const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
 
-    #[test]
-    fn drain_is_due_after_twenty_seconds_above_the_threshold() {
-        let mut delay = QueueDelay::default();
-        let mut due = |s: i64, ms: i64| {
-            delay.update(Time::from_secs(s), MS(ms), MS(ms), &CONFIG);
-            delay.is_drain_due(Time::from_secs(s), &CONFIG)
-        };
-        assert_eq!([due(0, 0), due(1, 6), due(20, 6), due(21, 6)], [false, false, false, true]);
-        assert_eq!([due(22, 5), due(23, 6), due(42, 6), due(43, 6)], [false, false, false, true]);
-    }
-
     /// After a reset the next report has no queue; the average starts with the smaller of the last delay and its own.
     #[test]
     fn reset_makes_the_present_delay_the_base() {

@@ -73,25 +73,6 @@ mod tests {
         VirtualRtt { smoothed: TimeDelta::from_millis(smoothed), hold: TimeDelta::from_millis(hold) }
     }
 
-    /// The queue is not empty from 1 s on. At 21 s the target is halved, for 5 · 40 ms; then the delay is that of the path.
-    #[test]
-    fn standing_queue_halves_the_target_and_then_counts_as_the_path() {
-        let mut delay = QueueDelay::default();
-        let mut target = TargetRate::new(Rate::from_kbps(300));
-        assert_eq!(target.rate, Rate::from_kbps(300));
-        let (window, rtt) = (DataSize::from_bytes(50_000), times(40, 10));
-        let mut after = |ms: i64, queued: i64| {
-            let (now, late) = (Time::from_millis(ms), TimeDelta::from_millis(queued));
-            delay.update(now, late, late, &CONFIG);
-            target.update(now, window, &rtt, &mut delay, &BOUNDS, &CONFIG);
-            target.rate.as_bps() / 1000
-        };
-        assert_eq!([after(0, 0), after(1000, 20), after(20_999, 20)], [8000; 3]);
-        assert_eq!([after(21_000, 20), after(21_199, 20)], [4000; 2]);
-        assert_eq!([after(21_200, 20), after(21_300, 20), after(41_000, 20)], [8000; 3]);
-        assert!(delay.average < Some(TimeDelta::from_millis(1)), "{delay:?}");
-    }
-
     /// A queue that drains within the time ends the drain; the next one begins anew. The least time is 100 ms.
     #[test]
     fn drained_queue_ends_the_drain() {
