@@ -30,21 +30,9 @@ pub use trace_hash::{TraceEvent, TraceHash};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The timeout that was set by [`Network::wake`] is due.
-    Due {
-        /// The flow.
-        flow: usize,
-        /// The end.
-        end: FlowEnd,
-    },
+    Due { flow: usize, end: FlowEnd },
     /// A packet reached the endpoint. The driver calls [`Packets::free`] for it.
-    Arrived {
-        /// The flow.
-        flow: usize,
-        /// The end.
-        end: FlowEnd,
-        /// The packet.
-        handle: u32,
-    },
+    Arrived { flow: usize, end: FlowEnd, handle: u32 },
 }
 
 /// A component that is not a hop.
@@ -110,7 +98,6 @@ pub struct Network<R> {
     /// The number of the component that was woken last, until it has no more packets.
     serving: Option<(Time, usize)>,
     delivered: u64,
-    /// The packets in transit.
     pub packets: Packets,
     hops: Vec<Link>,
     /// The media that hops share, and the index of the medium of each such hop.
@@ -156,7 +143,6 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    /// Returns the observer of the run.
     pub fn observer(&mut self) -> &mut R {
         &mut self.observer
     }
@@ -293,7 +279,6 @@ impl<R: EventObserver> Network<R> {
         Component::Inbox(flow, end)
     }
 
-    /// Returns the number of a component.
     #[inline]
     fn number(&self, component: Component) -> usize {
         let (flows, hops) = (self.lines.len(), self.hops.len());

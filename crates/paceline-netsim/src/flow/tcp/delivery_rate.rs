@@ -22,7 +22,6 @@ struct Snapshot {
     app_limited: bool,
 }
 
-/// The measurement of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RateMeasurement {
     /// Bytes newly delivered.
@@ -80,7 +79,6 @@ impl DeliveryRateEstimator {
         self.delivered
     }
 
-    /// Handles a round-trip time sample.
     pub fn handle_round_trip(&mut self, sample: TimeDelta) {
         self.min_rtt = self.min_rtt.min(sample);
     }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::link::queue::QueuePlan;
+use crate::link::queue::{QueuePlan, testing};
 use crate::link::server::ServerPlan;
 use crate::link::{CapacityEnd, Jitter};
-use paceline_units::{Dscp, Ecn, FlowId, Fraction, Rate};
+use paceline_units::{Ecn, Fraction, Rate};
 
 fn ms(t: i64) -> TimeDelta {
     TimeDelta::from_millis(t)
@@ -19,7 +19,6 @@ fn config() -> HopPlan {
     HopPlan { capacity, delay, ..HopPlan::new("test", QueueLimit::DrainTime(ms(100))) }
 }
 
-/// A token bucket of 5000 bytes.
 fn token_bucket(rate_step: RateStep) -> ServerPlan {
     let service = Service { burst: Some(DataSize::from_bytes(5000)), rate_step, ..Service::default() };
     ServerPlan { service, ..ServerPlan::default() }
@@ -46,7 +45,7 @@ fn link(jitter: Option<Jitter>, loss: f64) -> Link {
 }
 
 fn packet(id: u32) -> Descriptor {
-    Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
+    testing::packet(id, Ecn::NotEct)
 }
 
 /// Passes packets to the link at one time, ms.

@@ -5,7 +5,7 @@ use crate::call::{assert_within, kbps};
 use paceline::{
     Controller, Decision, Event, PacketKind, QueuedFrame, SendHalf, SentPacket, Setup, Signals, StreamState, Window,
 };
-use paceline_netsim::flow::source::{Frame, Ideal, IdealConfig, Source};
+use paceline_netsim::flow::source::{Frame, Ideal, Source, VideoConfig};
 use paceline_netsim::flow::{MediaKind, StreamConfig};
 use paceline_units::{DataSize, Rate, Time};
 use std::sync::{Arc, Mutex};
@@ -83,9 +83,6 @@ impl Source for HalfSource {
     fn range(&self) -> (Rate, Rate) {
         self.0.range()
     }
-    fn clock_rate(&self) -> u32 {
-        self.0.clock_rate()
-    }
 }
 
 /// A source that follows its target leaves nothing, also if its maximum is below the target of the flow. One that
@@ -96,7 +93,7 @@ fn unused_rate_is_what_the_source_left() {
         let log = run(max, Decision::new(kbps(1000)));
         assert!(log.streams.iter().all(|stream| stream.unused < kbps(20)), "{:?}", log.streams.last());
     }
-    let source = IdealConfig { fps: FPS, min: kbps(30), max: kbps(2000), start: kbps(500) };
+    let source = VideoConfig { fps: FPS, min: kbps(30), max: kbps(2000), start: kbps(500) };
     let source = HalfSource(Ideal::new(source, Time::ZERO).unwrap());
     let log = run_stream(stream(0, MediaKind::Video, Box::new(source)), Decision::new(kbps(1000)));
     for StreamState { unused, .. } in &log.streams[30..] {

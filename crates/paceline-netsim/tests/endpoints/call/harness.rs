@@ -2,7 +2,7 @@
 //! It drives the endpoints and records everything that happens.
 
 use paceline::{Controller, Protection, Registry, Setup, Signals};
-use paceline_netsim::flow::source::{Ideal, IdealConfig, Source};
+use paceline_netsim::flow::source::{Ideal, Source, VideoConfig};
 use paceline_netsim::flow::{
     Datagram, DatagramKind, FeedbackFormats, MediaKind, MediaReceiver, MediaSender, PACKET_SIZE_DEFAULT,
     ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, StreamConfig, StreamInfo,
@@ -131,12 +131,12 @@ pub fn video(index: u8, most: Rate) -> StreamConfig {
 
 /// A video stream with an ideal source.
 pub fn video_source(index: u8, fps: f64, min: Rate, max: Rate, start: Rate) -> StreamConfig {
-    let source = Ideal::new(IdealConfig { fps, min, max, start }, Time::ZERO).unwrap();
+    let source = Ideal::new(VideoConfig { fps, min, max, start }, Time::ZERO).unwrap();
     stream(index, MediaKind::Video, Box::new(source))
 }
 
 pub fn stream(index: u8, kind: MediaKind, source: Box<dyn Source>) -> StreamConfig {
-    let info = stream_info(index, kind, source.clock_rate());
+    let info = stream_info(index, kind, if kind == MediaKind::Video { 90_000 } else { 48_000 });
     StreamConfig { info, source, priority: 1.0, suspends: false, first_sequence: 100, timestamp_offset: 0 }
 }
 

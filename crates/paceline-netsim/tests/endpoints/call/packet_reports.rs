@@ -8,7 +8,7 @@ use paceline::{
     Controller, Decision, Event, FecScheme, Feedback, FeedbackRequirement, PacketReport, Protection, RoundTrip,
     SendHalf, SentPacket, Signals, Window,
 };
-use paceline_netsim::flow::source::{Frame, Ideal, IdealConfig, Source};
+use paceline_netsim::flow::source::{Frame, Ideal, Source, VideoConfig};
 use paceline_netsim::flow::{MediaKind, SenderEvent};
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
@@ -76,9 +76,6 @@ impl Source for FiniteSource {
     fn range(&self) -> (Rate, Rate) {
         self.0.range()
     }
-    fn clock_rate(&self) -> u32 {
-        self.0.clock_rate()
-    }
 }
 
 /// A call with per-packet feedback.
@@ -95,7 +92,7 @@ impl Call {
         let &Self { feedback, ecn, rate, seconds } = self;
         let half = RecordingHalf(rate, ecn, log.clone());
         let controller = Controller::from_sender(half).with_feedback(feedback);
-        let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
+        let config = VideoConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
         let source = FiniteSource(Ideal::new(config, Time::ZERO).unwrap(), Time::from_secs(seconds));
         let mut config = CallConfig::new(controller, rate);
         config.streams = vec![stream(0, MediaKind::Video, Box::new(source))];
