@@ -28,6 +28,7 @@ const REMB_LEN_MAX: usize = 8 + 20 + 4 * REMB_STREAMS_MAX;
 
 /// A media sender, a media receiver, and the clock of the receiver.
 pub struct MediaFlow {
+    /// The sender.
     pub sender: MediaSender,
     /// The receiver; its times are readings of `clock`.
     pub receiver: MediaReceiver,
@@ -68,6 +69,7 @@ impl MediaFlow {
         }
     }
 
+    /// Handles a timeout of `end`.
     #[inline]
     pub fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
         while let Some((_, change)) = self.changes[end as usize].pop_if(|(at, _)| *at <= now) {
@@ -177,6 +179,7 @@ impl MediaFlow {
         })
     }
 
+    /// Converts an event of the receiver.
     pub fn receiver_event(&self, at: Time, event: ReceiverEvent) -> EventRecord {
         let flow = self.id;
         match event {
@@ -296,6 +299,7 @@ pub struct Terms {
     pub source: Option<Box<dyn Source>>,
     /// Wall-clock time at time zero, since 1970; sender reports carry it.
     pub wall_clock: Duration,
+    /// SSRC of the receiver.
     pub receiver_ssrc: u32,
 }
 
@@ -360,6 +364,7 @@ impl PreparedFlow {
         self.initial_rtp_values.iter().map(|(_, timestamp)| *timestamp)
     }
 
+    /// Returns the controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }

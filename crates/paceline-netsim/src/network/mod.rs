@@ -30,9 +30,21 @@ pub use trace_hash::{TraceEvent, TraceHash};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The timeout that was set by [`Network::wake`] is due.
-    Due { flow: usize, end: FlowEnd },
+    Due {
+        /// The flow.
+        flow: usize,
+        /// The end.
+        end: FlowEnd,
+    },
     /// A packet reached the endpoint. The driver calls [`Packets::free`] for it.
-    Arrived { flow: usize, end: FlowEnd, handle: u32 },
+    Arrived {
+        /// The flow.
+        flow: usize,
+        /// The end.
+        end: FlowEnd,
+        /// The packet.
+        handle: u32,
+    },
 }
 
 /// A component that is not a hop.
@@ -98,6 +110,7 @@ pub struct Network<R> {
     /// The number of the component that was woken last, until it has no more packets.
     serving: Option<(Time, usize)>,
     delivered: u64,
+    /// The packets in transit.
     pub packets: Packets,
     hops: Vec<Link>,
     /// The media that hops share, and the index of the medium of each such hop.
@@ -143,6 +156,7 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
+    /// Returns the observer of the run.
     pub fn observer(&mut self) -> &mut R {
         &mut self.observer
     }

@@ -72,6 +72,7 @@ impl Packets {
         })
     }
 
+    /// Frees a slot.
     #[inline]
     pub fn free(&mut self, handle: u32) {
         self.free.push(handle);

@@ -234,6 +234,7 @@ impl<R: EventObserver> Simulation<R> {
         self.net.wake(flow, FlowEnd::Sender, Some(at));
     }
 
+    /// Returns the observer of the run.
     pub fn observer(&mut self) -> &mut R {
         self.net.observer()
     }

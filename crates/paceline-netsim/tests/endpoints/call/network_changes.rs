@@ -1,7 +1,7 @@
 //! Limits, route, availability and streams that change during a call.
 
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, controller, pass, stream, video};
-use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
+use crate::call::packet_reports::{Call, RFC8888, TRANSPORT_WIDE};
 use crate::call::probes::probing_call;
 use crate::call::{assert_within, kbps};
 use paceline::{Bounds, FecScheme, PacketKind, Registry, Setup};
@@ -9,7 +9,6 @@ use paceline_netsim::flow::source::{Ideal, VideoConfig};
 use paceline_netsim::flow::{DatagramKind, MediaKind, SenderEvent};
 use paceline_units::{Ecn, StreamId, Time, TimeDelta};
 use paceline_wire::is_rtcp;
-use std::sync::{Arc, Mutex};
 
 fn at(s: i64) -> Time {
     Time::from_secs(s)
@@ -76,9 +75,9 @@ fn frames_of_a_pause_are_dropped() {
 #[test]
 fn reports_on_packets_of_the_old_route_are_ignored() {
     for feedback in [TRANSPORT_WIDE, RFC8888] {
-        let log: Arc<Mutex<ReportLog>> = Arc::default();
         let call = Call { feedback: Some(feedback), ecn: Ecn::NotEct, rate: kbps(500), seconds: 6 };
-        let mut call = TestCall::new(call.config(&log, pass(), pass()));
+        let (config, log) = call.config(pass(), pass());
+        let mut call = TestCall::new(config);
         call.run_secs(3);
         let sent = log.lock().unwrap().sent.len();
         let reported = log.lock().unwrap().reports.len();
