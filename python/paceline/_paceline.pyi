@@ -1,11 +1,12 @@
 """The extension module. `paceline` is the public interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 __all__ = [
     "VERSION",
@@ -15,20 +16,27 @@ __all__ = [
     "Feedback",
     "FinishedSuites",
     "FinishedSweep",
+    "FlowReceiver",
+    "FlowSender",
     "Folder",
     "Gym",
     "Message",
     "Observer",
+    "PacketHead",
+    "ProbeCluster",
     "QueuedFrame",
     "Receiver",
     "ReceiverReport",
+    "Report",
     "RoundTrip",
     "Sender",
+    "SenderEvent",
     "SentPacket",
     "Setup",
     "StreamState",
     "SuiteRuns",
     "Sweep",
+    "Transmit",
     "cases",
     "catalogue",
     "command",
@@ -361,6 +369,275 @@ class Receiver:
         """Passes new limits of the target."""
     def handle_route_change(self, now_s: float, setup: _SetupNumbers) -> None:
         """Passes a change of the route."""
+
+_Ecn: TypeAlias = Literal["not-ect", "ect0", "ect1", "ce"]
+_Media: TypeAlias = Literal["video", "audio"]
+_Kind: TypeAlias = Literal["media", "retransmission", "fec", "padding"]
+_Arrival: TypeAlias = tuple[int, float | None, _Ecn | None]
+"""The number of a packet, its arrival on the receiver's clock or `None` for a loss, and its ECN field if it is known."""
+
+@final
+class PacketHead:
+    """What the receiver must learn about a packet. A program writes it into a format of its own, or as an RTP header."""
+
+    number: int
+    """The number within the flow, from 0."""
+    sent_s: float
+    """The time at which the packet left, on the sender's clock."""
+    stream: int
+    """The number of the stream."""
+    media: _Media
+    """The media type of the stream."""
+    kind: _Kind
+    """The purpose."""
+    timestamp: int
+    """The media timestamp, which the packets of a frame share."""
+    def __new__(
+        cls,
+        number: int,
+        sent_s: float,
+        *,
+        stream: int = 0,
+        media: _Media = "video",
+        kind: _Kind = "media",
+        timestamp: int = 0,
+    ) -> Self: ...
+    def rtp_header(
+        self,
+        ssrc: int,
+        sequence: int,
+        *,
+        payload_type: int = 96,
+        marker: bool = False,
+        abs_send_time_id: int = 2,
+        transport_sequence_id: int = 3,
+    ) -> bytes:
+        """Returns an RTP header with the number and the time in its extensions. An id of 0 leaves an extension out."""
+
+@final
+class Transmit:
+    """A packet to send now."""
+
+    packet: Any
+    """What the program passed with the frame; `None` for padding: send the head, and fill the datagram up to `size`, less the
+    headers of IP and UDP."""
+    head: PacketHead
+    """What the receiver must learn about the packet."""
+    size: int
+    """Bytes on the network, IP and UDP headers included."""
+    ecn: _Ecn
+    """The ECN codepoint. A program that cannot set it may ignore it."""
+    probe: int | None
+    """The probe cluster to which the packet belongs."""
+
+@final
+class SenderEvent:
+    """What changed in a sender. Fields that the kind does not have are `None`."""
+
+    kind: Literal[
+        "decision",
+        "stream-rates",
+        "round-trip",
+        "fraction-lost",
+        "probe-result",
+        "frame-dropped",
+        "key-frame-requested",
+        "feedback-lost",
+        "feedback-resumed",
+        "clock-stepped-back",
+        "controller-failed",
+    ]
+    stream: int | None
+    """`frame-dropped`, `key-frame-requested`: the stream."""
+    probe: int | None
+    """`probe-result`: the cluster."""
+    rate_bps: float | None
+    """`decision`: the target; `probe-result`: the rate at which the cluster arrived."""
+    seconds: float | None
+    """`round-trip`: the time; `clock-stepped-back`: the step."""
+    fraction_lost: float | None
+    """`fraction-lost`: the fraction, 0 to 1."""
+
+@final
+class ProbeCluster:
+    """Packets that test a rate: send at least `packets` packets, and at least the bytes of `duration_s`, at `rate_bps`."""
+
+    id: int
+    """Passed to `handle_sent` with each of the packets."""
+    rate_bps: float
+    duration_s: float
+    packets: int
+
+@final
+class Report:
+    """A report of a receiver. A program sends its fields in a format of its own, and makes it again at the sender."""
+
+    number: int
+    """The number of the report, from 0."""
+    written_s: float
+    """The time at which it was written, on the receiver's clock."""
+    packets: list[_Arrival]
+    """The packets that arrived, and those that did not, by ascending number."""
+    reception: tuple[int, int, float, float] | None
+    """One more than the highest number that arrived, the number of packets that arrived, the send time of the last one, and the
+    time from its arrival to the report, s."""
+    remb_bps: int | None
+    """The rate of the receive half of GCC with REMB. Messages of other receive halves cannot be sent in a format of the program:
+    use RTP."""
+    def __new__(
+        cls,
+        number: int,
+        written_s: float,
+        packets: list[_Arrival],
+        *,
+        reception: tuple[int, int, float, float] | None = None,
+        remb_bps: int | None = None,
+    ) -> Self: ...
+
+@disjoint_base
+class FlowSender:
+    """The sender of a flow."""
+
+    def __new__(
+        cls, name: str, setup: _SetupNumbers, parameters: list[tuple[str, float]], controllers: list[Any]
+    ) -> Self: ...
+    @property
+    def target_bps(self) -> float:
+        """The rate of the flow, IP and UDP headers included."""
+    @property
+    def decision(self) -> Decision:
+        """The decision in force."""
+    @property
+    def window_is_open(self) -> bool:
+        """Whether the bound on bytes in flight leaves room for a packet."""
+    @property
+    def queued_bytes(self) -> int:
+        """The size of all packets in the queue."""
+    @property
+    def in_flight_bytes(self) -> int:
+        """The bytes in flight; 0 without reports on packets."""
+    def add_stream(
+        self,
+        stream: int,
+        *,
+        media: _Media = "video",
+        min_bps: int = 0,
+        max_bps: int | None = None,
+        priority: float = 1.0,
+    ) -> bool:
+        """Adds a stream. Without `max_bps` it can use the whole target. Returns `False` if its number is in use."""
+    def remove_stream(self, now_s: float, stream: int) -> bool:
+        """Ends a stream. Returns whether there was one with this number."""
+    def set_stream_limits(self, now_s: float, stream: int, *, min_bps: int, max_bps: int) -> bool:
+        """Sets the rates that the source of a stream can make; a maximum of 0 pauses it. Returns whether there is such a stream."""
+    def stream_rate_bps(self, stream: int) -> float | None:
+        """Returns the share of the target of a stream; `None` if there is no such stream."""
+    def push_frame(
+        self,
+        now_s: float,
+        packets: Iterable[tuple[Any, int]],
+        *,
+        key: bool = False,
+        stream: int = 0,
+        captured_s: float | None = None,
+    ) -> bool:
+        """Queues the packets of a frame, each with its size. Returns `False` if the frame is dropped; the next one should be a
+        key frame."""
+    def poll_transmit(self, now_s: float) -> Transmit | None:
+        """Returns the next packet that may leave now."""
+    def set_paces(self, paces: bool) -> None:
+        """Sets whether the sender paces. If not, the program reports each packet by `handle_sent`, and reads `decision` and
+        `poll_probe`."""
+    def handle_sent(
+        self, now_s: float, size: int, *, stream: int = 0, kind: _Kind = "media", probe: int | None = None
+    ) -> int:
+        """Handles a packet that left the pacer of the program. Returns its number."""
+    def handle_stream(self, now_s: float, queued_bytes: int, *, stream: int = 0, max_bps: int | None = None) -> None:
+        """Handles the state of a stream before each frame, for a program that paces: what waits in its queue, and the highest rate
+        of the encoder."""
+    def finish_frame(
+        self, now_s: float, size: int, packets: int, *, key: bool = False, stream: int = 0
+    ) -> None:
+        """Handles a frame of this size and number of packets that a program which paces has put into its queue."""
+    def poll_probe(self) -> ProbeCluster | None:
+        """Returns the next probe cluster, for a program that paces."""
+    def handle_report(self, now_s: float, report: Report) -> None:
+        """Handles a report of the receiver."""
+    def handle_reports(self, now_s: float, packets: list[_Arrival]) -> None:
+        """Handles reports on packets of another receiver."""
+    def handle_rtt(self, now_s: float, rtt_s: float) -> None:
+        """Handles a round-trip time that the program measured."""
+    def handle_loss(self, now_s: float, fraction_lost: float) -> None:
+        """Handles the loss of receiver reports, over at least 20 packets."""
+    def handle_remb(self, now_s: float, bps: int) -> None:
+        """Handles a REMB."""
+    def handle_rtcp(self, now_s: float, datagram: bytes) -> None:
+        """Handles an RTCP datagram: transport-wide feedback, RFC 8888, receiver reports, REMB, key frame requests. Raises
+        `InputError` if it is malformed; it then has no effect."""
+    def add_ssrcs(self, stream: int, ssrc: int, rtx_ssrc: int, first_sequence: int) -> None:
+        """Declares the SSRCs of a stream. RTCP on other SSRCs then has no effect."""
+    def handle_rtp_sent(self, number: int, ssrc: int, sequence: int) -> None:
+        """Records the SSRC and the RTP sequence number of the packet with this number."""
+    def set_bounds(self, now_s: float, *, min_bps: int, max_bps: int) -> None:
+        """Sets the limits of the target, which hold at once."""
+    def handle_route_change(
+        self, now_s: float, *, start_bps: int, min_bps: int, max_bps: int, packet_size_bytes: int = 1200
+    ) -> None:
+        """Handles a change of the network route. The controller starts again."""
+    def set_available(self, now_s: float, available: bool) -> None:
+        """Sets whether there is a network."""
+    def handle_timeout(self, now_s: float) -> None:
+        """Handles the passing of time: call it at the time of `poll_timeout`."""
+    def poll_timeout(self) -> float | None:
+        """Returns the next time at which `handle_timeout` and then `poll_transmit` must be called."""
+    def poll_event(self) -> SenderEvent | None:
+        """Returns the next event."""
+
+@disjoint_base
+class FlowReceiver:
+    """The receiver of a flow."""
+
+    def __new__(
+        cls,
+        name: str,
+        setup: _SetupNumbers,
+        parameters: list[tuple[str, float]],
+        controllers: list[Any],
+        rtp: tuple[int, int, int, int] | None,
+    ) -> Self: ...
+    def handle_packet(self, now_s: float, head: PacketHead, size: int, *, ecn: _Ecn = "not-ect") -> None:
+        """Handles a packet that arrived."""
+    def handle_rtp(
+        self,
+        now_s: float,
+        datagram: bytes,
+        *,
+        size: int,
+        ecn: _Ecn = "not-ect",
+        stream: int = 0,
+        media: _Media = "video",
+        kind: _Kind = "media",
+    ) -> None:
+        """Handles an RTP packet that arrived; its header is enough. `size` includes IP and UDP headers. Raises `InputError` if it is
+        malformed."""
+    def handle_rtcp(self, now_s: float, datagram: bytes) -> None:
+        """Handles an RTCP datagram of the sender, whose sender reports give it round-trip times."""
+    def add_ssrcs(self, ssrcs: list[int]) -> None:
+        """Adds SSRCs to the reports."""
+    def poll_report(self, now_s: float) -> Report | None:
+        """Returns the next report that is due."""
+    def poll_rtcp(self, now_s: float) -> bytes | None:
+        """Returns the next RTCP compound that is due."""
+    def handle_timeout(self, now_s: float) -> None:
+        """Handles the passing of time: call it at the time of `poll_timeout`."""
+    def poll_timeout(self) -> float | None:
+        """Returns the next time at which `handle_timeout` and then a report is due."""
+    def set_bounds(self, now_s: float, *, min_bps: int, max_bps: int) -> None:
+        """Handles new limits of the sender's target, if they are known here."""
+    def handle_route_change(
+        self, now_s: float, *, start_bps: int, min_bps: int, max_bps: int, packet_size_bytes: int = 1200
+    ) -> None:
+        """Handles a change of the network route."""
 
 _Series: TypeAlias = tuple[str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Name, unit, times in s and values."""

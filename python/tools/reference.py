@@ -45,6 +45,12 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
             "Arrivals",
         ],
     ),
+    ("Send media under a controller", "endpoints.py", ["Sender", "Receiver"]),
+    (
+        "What senders and receivers exchange with a program",
+        "_paceline.pyi",
+        ["Transmit", "PacketHead", "SenderEvent", "Report", "ProbeCluster"],
+    ),
     ("Test a controller: `paceline.testing`", "testing.py", ["Sender", "Receiver"]),
     ("Reinforcement learning: `paceline.gym`", "gym.py", ["Env", "VectorEnv", "Task", "evaluate", "as_controller", "Score", "Quantity"]),
     (
@@ -114,7 +120,8 @@ def class_(node: ast.ClassDef, defined: dict[str, ast.FunctionDef | ast.ClassDef
     heading = f"### `{node.name}`" + (f"\n\nA {', '.join(f'`{base}`' for base in shown)}." if shown else "")
     text = f"{heading}\n\n{prose(node)}\n"
     constructor = [n for n in node.body if isinstance(n, ast.FunctionDef) and n.name in ("__init__", "__new__")]
-    private = [defined[base] for base in bases if base.startswith("_") and base in defined]
+    known = {**defined, **{f"_paceline.{name}": of for name, of in definitions(PACKAGE / "_paceline.pyi").items()}}
+    private = [known[base] for base in bases if base.startswith("_") and base in known]
     if constructor and node.name not in HIDDEN_CONSTRUCTORS:
         made = signature(constructor[0], node.name)
         text += f"\n```py\n{made}\n```\n"

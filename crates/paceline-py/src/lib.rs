@@ -10,6 +10,7 @@
 
 mod commands;
 mod controller;
+mod endpoints;
 mod errors;
 mod explain;
 mod gym;
@@ -39,6 +40,8 @@ mod _paceline {
     use crate::commands::{
         cases, catalogue, choose, command, compare, constants, edited, find, reproduce, runs, trial,
     };
+    #[pymodule_export]
+    use crate::endpoints::{Event, FlowReceiver, FlowSender, PacketHead, Probe, Report, Transmit};
     #[pymodule_export]
     use crate::explain::{explain, fit};
     #[pymodule_export]

@@ -163,12 +163,14 @@ type Replayed = (Option<Vec<Column>>, Option<Vec<PacketColumn>>);
 #[pyfunction]
 pub fn replay(py: Python<'_>, directory: PathBuf, packets: bool) -> PyResult<Replayed> {
     let (series, packets) = py.detach(|| -> Result<_, Failure> {
-        let about = Store::read_run(&directory)?.about;
-        let header = about.header();
-        let mut recorder =
-            ((!packets).then(|| SeriesRecorder::new(&header)), packets.then(|| PacketRecorder::new(&header)));
-        RunTables::new(&directory, &about).replay(&header, &mut recorder)?;
-        Ok(recorder)
+        Store::read_settled(&directory, || {
+            let about = Store::read_run(&directory)?.about;
+            let header = about.header();
+            let mut recorder =
+                ((!packets).then(|| SeriesRecorder::new(&header)), packets.then(|| PacketRecorder::new(&header)));
+            RunTables::new(&directory, &about).replay(&header, &mut recorder)?;
+            Ok(recorder)
+        })
     })?;
     Ok((series.map(|recorder| columns(py, recorder.finish())), packets.map(|recorder| recorder.columns(py))))
 }

@@ -5,17 +5,17 @@ use crate::controller::Registered;
 use crate::half::exception;
 use crate::request::{check_controller, registry};
 use crate::types::Decision;
-use paceline::{Bounds, Controller, Event, Failure, ReceiveHalf, SendHalf, Setup, Signals, Window};
+use paceline::{Bounds, Controller, Event, Failure, ReceiveHalf, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The start, the minimum and the maximum of the target, bit/s, and the size of packets, bytes.
-type SetupNumbers = (u64, u64, u64, u64);
+pub(crate) type SetupNumbers = (u64, u64, u64, u64);
 
 /// Builds a controller, its send half under the guard.
-fn build(
+pub(crate) fn build(
     name: &str,
     setup: SetupNumbers,
     parameters: &[(String, f64)],
@@ -32,19 +32,19 @@ fn build(
 }
 
 /// Raises the exception of a half that failed.
-fn raised(failure: Option<Failure>) -> PyResult<()> {
+pub(crate) fn raised(failure: Option<Failure>) -> PyResult<()> {
     let Some(failure) = failure else { return Ok(()) };
     Err(Python::attach(|py| exception(py, &failure))
         .unwrap_or_else(|| PyRuntimeError::new_err(format!("the controller {failure}"))))
 }
 
-fn setup_of((start, min, max, packet_size): SetupNumbers) -> Setup {
+pub(crate) fn setup_of((start, min, max, packet_size): SetupNumbers) -> Setup {
     let mut setup = Setup::new(Rate::from_bps(start), Rate::from_bps(min), Rate::from_bps(max));
     setup.packet_size = DataSize::from_bytes(packet_size);
     setup
 }
 
-fn bounds_of(min_bps: u64, max_bps: u64) -> Bounds {
+pub(crate) fn bounds_of(min_bps: u64, max_bps: u64) -> Bounds {
     Bounds::new(Rate::from_bps(min_bps), Rate::from_bps(max_bps))
 }
 
@@ -76,19 +76,7 @@ impl Sender {
     /// Returns the current decision.
     #[getter]
     fn decision(&self) -> Decision {
-        let paceline::Decision { target, pacing, padding, window, .. } = locked(&self.0).decision();
-        let (outstanding_bytes, after_highest_bytes) = match window {
-            None => (None, None),
-            Some(Window::Outstanding(size)) => (Some(size.as_bytes()), None),
-            Some(Window::AfterHighest(size)) => (None, Some(size.as_bytes())),
-        };
-        Decision {
-            target_bps: target.as_bps_f64(),
-            pacing_bps: pacing.as_bps_f64(),
-            padding_bps: padding.as_bps_f64(),
-            outstanding_bytes,
-            after_highest_bytes,
-        }
+        Decision::from(&locked(&self.0).decision())
     }
 
     /// Passes new limits of the target.

@@ -86,6 +86,24 @@ impl Decision {
     }
 }
 
+impl From<&paceline::Decision> for Decision {
+    fn from(decision: &paceline::Decision) -> Self {
+        let paceline::Decision { target, pacing, padding, window, .. } = *decision;
+        let (outstanding_bytes, after_highest_bytes) = match window {
+            None => (None, None),
+            Some(Window::Outstanding(size)) => (Some(size.as_bytes()), None),
+            Some(Window::AfterHighest(size)) => (None, Some(size.as_bytes())),
+        };
+        Self {
+            target_bps: target.as_bps_f64(),
+            pacing_bps: pacing.as_bps_f64(),
+            padding_bps: padding.as_bps_f64(),
+            outstanding_bytes,
+            after_highest_bytes,
+        }
+    }
+}
+
 impl Decision {
     /// Converts the result of `decision()`: a decision, or a target in bit/s.
     pub fn of(result: &Bound<'_, PyAny>) -> PyResult<paceline::Decision> {
@@ -158,7 +176,7 @@ impl From<&paceline::SentPacket> for SentPacket {
     }
 }
 
-fn kind_name(kind: PacketKind) -> &'static str {
+pub(crate) fn kind_name(kind: PacketKind) -> &'static str {
     match kind {
         PacketKind::Media => "media",
         PacketKind::Retransmission => "retransmission",

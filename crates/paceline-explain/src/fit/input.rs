@@ -118,10 +118,14 @@ pub fn fit_input(
             None => of_call(&call, input, controller, registry),
         };
     }
-    let folder = run_folder(input, run).map_err(failed)?;
-    let about = Store::read_run(&folder).map_err(|error| failed(error.into()))?.about;
-    let seen =
-        packets(&folder, &about).map_err(failed)?.ok_or_else(|| FitError::HasNoPacket { path: folder.clone() })?;
+    let (folder, about, seen) = Store::read_settled(input, || {
+        let folder = run_folder(input, run)?;
+        let about = Store::read_run(&folder)?.about;
+        let seen = packets(&folder, &about)?;
+        Ok((folder, about, seen))
+    })
+    .map_err(failed)?;
+    let seen = seen.ok_or(FitError::HasNoPacket { path: folder })?;
     let fitted = fit(&seen);
     let (text, scenario) = of_run(&fitted, &seen, &about, controller, registry)?;
     let run = FittedRun { seen, seed: about.run.seed, has_capacity: fitted.has_capacity() };

@@ -18,12 +18,14 @@ pub const FORMAT: &str = "paceline-run";
 /// # Errors
 /// The folder has no run, several runs and no `name`, or a damaged table.
 pub fn read(dir: &Path, name: Option<&str>) -> Result<Call, ReadError> {
-    let folder = run_folder(dir, name)?;
-    let about = Store::read_run(&folder)?.about;
-    let header = about.header();
-    let mut observer = RunObserver::new(&header);
-    RunTables::new(&folder, &about).replay(&header, &mut observer)?;
-    Ok(observer.finish())
+    Store::read_settled(dir, || {
+        let folder = run_folder(dir, name)?;
+        let about = Store::read_run(&folder)?.about;
+        let header = about.header();
+        let mut observer = RunObserver::new(&header);
+        RunTables::new(&folder, &about).replay(&header, &mut observer)?;
+        Ok(observer.finish())
+    })
 }
 
 /// Returns the folder of a run: `dir` itself, or that of its run `name`; the only one if absent.

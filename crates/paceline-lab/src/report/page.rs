@@ -10,7 +10,7 @@ use crate::report::figure::{Axis, Figure, Role, Series, SeriesKind, Subject};
 use crate::report::panels;
 use crate::report::policy::policy;
 use crate::report::read::Results;
-use crate::results::write_whole;
+use crate::results::{Store, write_whole};
 use askama::Template;
 use columns::{Column, Columns, TICKS_PER_SECOND, shortened, ticks_per_second};
 use downsample::{Downsampled, MOST_POINTS};
@@ -28,7 +28,7 @@ pub const REPORT_FILE: &str = "report.html";
 /// # Errors
 /// The results cannot be read, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
-    write_page(&render(&Results::open(dir)?, metrics)?, to)
+    write_page(&Store::read_settled(dir, || render(&Results::open(dir)?, metrics))?, to)
 }
 
 /// Writes a page atomically to a file, or directly to a pipe.

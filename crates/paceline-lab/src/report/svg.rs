@@ -17,6 +17,7 @@ use crate::report::figure::{Axis, Figure, Panel, Role, SeriesKind};
 use crate::report::figure_groups::select;
 use crate::report::panels;
 use crate::report::read::Results;
+use crate::results::Store;
 use canvas::Canvas;
 use layout::{Frame, Layout};
 use std::fs;
@@ -33,8 +34,11 @@ pub const FIGURES_FOLDER: &str = "figures";
 /// # Errors
 /// The results cannot be read, or a figure cannot be written.
 pub fn write(dir: &Path, into: &Path) -> Result<Vec<PathBuf>, ReportError> {
-    let results = Results::open(dir)?;
-    let figures = panels::figures(&results)?;
+    let (results, figures) = Store::read_settled(dir, || {
+        let results = Results::open(dir)?;
+        let figures = panels::figures(&results)?;
+        Ok::<_, ReportError>((results, figures))
+    })?;
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| ReportError::Io { action: "write", path, source }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -352,15 +352,21 @@ fn folder(path: &Path) -> &Path {
 
 /// Returns the first 16 bytes of the BLAKE3 hash of a file, as hexadecimal digits.
 pub(crate) fn checksum(path: &Path) -> Result<String, StoreError> {
+    checksum_of(&mut File::open(path).map_err(io("open", path))?, path)
+}
+
+/// Returns the checksum of an open file, and leaves it at its beginning.
+pub(crate) fn checksum_of(file: &mut File, path: &Path) -> Result<String, StoreError> {
     const BYTES: usize = 16;
-    let mut file = File::open(path).map_err(io("open", path))?;
     let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer).map_err(io("read", path))? {
-            0 => return Ok(hasher.finalize().to_hex()[..2 * BYTES].to_owned()),
+            0 => break,
             read => hasher.update(&buffer[..read]),
         };
     }
+    file.rewind().map_err(io("read", path))?;
+    Ok(hasher.finalize().to_hex()[..2 * BYTES].to_owned())
 }
 
 #[cfg(test)]

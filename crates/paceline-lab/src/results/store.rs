@@ -176,6 +176,29 @@ impl Store {
         StoredRunData::new(found, folder.to_path_buf(), &database)
     }
 
+    /// Calls `read`, which reads runs of a folder, or the run of this folder. If it fails, and another process replaced a run
+    /// meanwhile, it is called again.
+    ///
+    /// # Errors
+    /// The last error of `read`.
+    pub fn read_settled<T, E>(dir: &Path, mut read: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+        const MOST_TRIES: usize = 20;
+        let dir = if Self::exists(dir) { dir } else { dir.parent().and_then(Path::parent).unwrap_or(dir) };
+        let mut before = settled_runs(dir);
+        for _ in 1..MOST_TRIES {
+            let result = read();
+            if result.is_ok() {
+                return result;
+            }
+            let now = settled_runs(dir);
+            if now.is_none() || now == before {
+                return result;
+            }
+            before = now;
+        }
+        read()
+    }
+
     /// Returns the folder.
     pub fn dir(&self) -> &Path {
         &self.folder.dir
@@ -398,7 +421,7 @@ impl StoreFolder {
                 let about = listed.and_then(|folder| serde_json::from_str::<About>(&folder.about).ok());
                 let is_listed = |dir: &Path| {
                     let files = about.as_ref().map(|about| &about.run.files);
-                    files.is_some_and(|files| files.iter().all(|file| file.check(&dir.join(&file.name)).is_ok()))
+                    files.is_some_and(|files| files.iter().all(|file| file.open(&dir.join(&file.name)).is_ok()))
                 };
                 if old.is_dir() && is_listed(&old) && !is_listed(&place) {
                     files::restore(&old, &place)?;
@@ -449,6 +472,14 @@ pub(crate) fn measured(about: &About, trace_hash: &str, values: Vec<(QuantityKey
         duration_s: inputs.setting.as_ref().map_or(0.0, |setting| setting.duration_s),
         values,
     }
+}
+
+/// Returns when each run was stored, after replacements in progress have ended. `None` if the folder cannot be read or written.
+fn settled_runs(dir: &Path) -> Option<Vec<(i64, i64)>> {
+    let database = Database::open(dir).ok()?;
+    // Only a transaction that writes waits for those of other processes.
+    let rows = database.write(|transaction| database.run_folders(transaction)).ok()?;
+    Some(rows.iter().map(|row| (row.id, row.stored)).collect())
 }
 
 fn group_order(group: &Group) -> (&str, &str, &[Option<String>], String, &[String]) {

@@ -5,6 +5,7 @@ use crate::results::files;
 use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 
 /// Name of the folder of runs.
@@ -106,12 +107,16 @@ impl StoredFile {
         Ok(Self { name, rows, checksum: files::checksum(path)? })
     }
 
-    /// Returns an error unless the file at this path is as it was written.
-    pub(crate) fn check(&self, path: &Path) -> Result<(), StoreError> {
+    /// Opens the file at this path.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not as it was written.
+    pub(crate) fn open(&self, path: &Path) -> Result<File, StoreError> {
+        let mut file = File::open(path).map_err(files::io("open", path))?;
         // Tests of damaged tables remove the checksum.
         let is_unchecked = cfg!(test) && self.checksum.is_empty();
-        if is_unchecked || files::checksum(path)? == self.checksum {
-            return Ok(());
+        if is_unchecked || files::checksum_of(&mut file, path)? == self.checksum {
+            return Ok(file);
         }
         let cause = "its contents are not those that were written; run the scenario again".to_owned();
         Err(StoreError::Damaged { path: path.to_path_buf(), cause })

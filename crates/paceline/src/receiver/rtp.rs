@@ -12,6 +12,9 @@ use paceline_wire::{CompoundWriter, ReportBlock, RtpHeader, WireError, WriteErro
 /// The most SSRCs in RFC 8888 reports that were not added: those of retransmissions and padding, and some that a flow changes to.
 const LEARNED_MAX: usize = 7;
 
+/// The least size of a buffer for RTCP, bytes: a receiver report with all its blocks (RFC 3550, section 6.4.2).
+const BUFFER_MIN: usize = 8 + 24 * BLOCKS_MAX;
+
 /// What RTCP refers to.
 #[derive(Clone, Debug)]
 pub(super) struct RtpReports {
@@ -185,17 +188,23 @@ impl Receiver {
     }
 
     /// Writes the next RTCP compound that is due: messages of the receive half, or a report on packets if no message waits. It begins
-    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second. Returns its
-    /// length, or `None` if nothing is due.
+    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second, and with each message
+    /// of NADA or of an application. Returns its length, or `None` if nothing is due.
     ///
     /// # Errors
-    /// The buffer is too small; 1200 bytes are enough.
+    /// The buffer has fewer than 200 bytes. Nothing is lost: the next call writes the compound. 1200 bytes are enough for any.
     pub fn poll_rtcp(&mut self, now: RemoteTime, buffer: &mut [u8]) -> Result<Option<usize>, WriteError> {
         let now = self.advance(now);
         let Some(rtp) = &mut self.rtp else { return Ok(None) };
+        // Blocks that are taken must fit.
+        if buffer.len() < BUFFER_MIN {
+            return Err(WriteError::BufferFull);
+        }
         let mut writer = CompoundWriter::new(buffer);
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
-        let count = rtp.receptions.as_mut().map_or(0, |receptions| receptions.write(now, &mut blocks));
+        // These messages have no order of their own: the sender takes those that come with a new report block.
+        let is_ordered = self.messages.iter().any(|message| !matches!(message, Message::Remb(_)));
+        let count = rtp.receptions.as_mut().map_or(0, |receptions| receptions.write(now, is_ordered, &mut blocks));
         writer.receiver_report(rtp.own_ssrc, &blocks[..count])?;
         let empty = writer.len();
         // What does not fit follows in the next compound. A report on packets gets a compound of its own, because it needs room.

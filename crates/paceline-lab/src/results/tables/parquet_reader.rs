@@ -4,7 +4,6 @@ use super::dictionary::{MOST_NAMES, Names, PageError};
 use super::parquet_writer::ROW_GROUP;
 use super::schema::ColumnSchema;
 use crate::results::StoreError;
-use crate::results::files::io;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -39,8 +38,7 @@ struct Buffers {
 }
 
 impl TableReader {
-    pub(super) fn open(path: PathBuf) -> Result<Self, StoreError> {
-        let file = File::open(&path).map_err(io("open", &path))?;
+    pub(super) fn new(file: File, path: PathBuf) -> Result<Self, StoreError> {
         match SerializedFileReader::new(file) {
             Ok(reader) => Ok(Self { path, reader }),
             Err(source) => Err(StoreError::ReadTable { path, source }),

@@ -5,10 +5,11 @@ use super::schema::{
     CAPTURED, CLASS, DELAY, EVENT, EVENTS, FLOW, FLOW_KINDS, FLOWS, FRAMES, FlowKind, HALF, HALVES, HOP, KIND, LEFT,
     PACKET_SIZE, PACKETS, PacketEvent, REFUSED, SIGNAL, SIGNAL_UNIT, SIGNALS, STREAM, TIME, TableSchema, VALUE, WAITED,
 };
-use crate::results::StoreError;
 use crate::results::stored::About;
+use crate::results::{StoreError, files};
 use paceline_netsim::records::PacketClass;
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
+use std::fs::File;
 use std::path::Path;
 
 /// Rows that are passed on together.
@@ -231,10 +232,11 @@ impl<'a> RunTables<'a> {
         each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (name, path) = (table.file_name(), self.dir.join(table.file_name()));
-        if let Some(stored) = self.about.run.files.iter().find(|file| file.name == name) {
-            stored.check(&path)?;
-        }
-        TableReader::open(path)?.row_groups(each)
+        let file = match self.about.run.files.iter().find(|file| file.name == name) {
+            Some(stored) => stored.open(&path)?,
+            None => File::open(&path).map_err(files::io("open", &path))?,
+        };
+        TableReader::new(file, path)?.row_groups(each)
     }
 }
 
