@@ -27,7 +27,7 @@ pub static LOSS_MODELS: &[LossEntry] = &[
         parameters: &[
             Parameter::required("probability", ParameterKind::Fraction).about("probability that a packet is lost")
         ],
-        build: |values| LossModel::bernoulli(values.fraction("probability")),
+        build: |values| LossModel::Bernoulli(values.fraction("probability")),
     },
     LossEntry {
         name: "gilbert-elliott",
@@ -71,12 +71,7 @@ const BAD: u32 = 1;
 
 impl LossModel {
     /// No loss.
-    pub const NONE: Self = Self::bernoulli(Fraction::ZERO);
-
-    /// Returns a model that loses each packet independently with this probability.
-    pub const fn bernoulli(probability: Fraction) -> Self {
-        Self::Bernoulli(probability)
-    }
+    pub const NONE: Self = Self::Bernoulli(Fraction::ZERO);
 
     /// Returns whether the next packet is lost. The caller keeps `state` between packets; it is 0 at first, and a scheduled
     /// change of model keeps it.
@@ -133,7 +128,7 @@ mod tests {
 
     #[test]
     fn loss_ratio_matches_the_probability() {
-        let ratio = count(&losses(LossModel::bernoulli(Fraction::new(0.05).unwrap()), 3, 200_000)) / 200_000.0;
+        let ratio = count(&losses(LossModel::Bernoulli(Fraction::new(0.05).unwrap()), 3, 200_000)) / 200_000.0;
         assert!((ratio - 0.05).abs() < 0.002, "{ratio}");
     }
 

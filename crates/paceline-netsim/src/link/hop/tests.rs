@@ -39,7 +39,7 @@ fn link(jitter: Option<Jitter>, loss: f64) -> Link {
         capacity: Some(kbps(&[(0, 1000), (500, 300)])),
         delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
         jitter,
-        loss: Schedule::constant(LossModel::bernoulli(Fraction::new(loss).unwrap())),
+        loss: Schedule::constant(LossModel::Bernoulli(Fraction::new(loss).unwrap())),
         ..config()
     })
 }
@@ -172,7 +172,7 @@ fn delay_change_applies_to_later_departures_in_order() {
 fn loss_change_applies_to_later_departures() {
     let mut link = build(config());
     arrive(&mut link, 0, 0..3);
-    let all = LossModel::bernoulli(Fraction::ONE);
+    let all = LossModel::Bernoulli(Fraction::ONE);
     link.change(Time::from_millis(15), LinkChange::Loss(Schedule::constant(all)));
     assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
     link.change(Time::from_millis(500), LinkChange::Loss(Schedule::constant(LossModel::NONE)));

@@ -242,7 +242,7 @@ impl Case {
             server: ServerPlan { service, ..ServerPlan::default() },
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
-            loss: Schedule::constant(LossModel::bernoulli(probability)),
+            loss: Schedule::constant(LossModel::Bernoulli(probability)),
             ..HopPlan::new("test", QueueLimit::Packets(1))
         };
         Link::with_queue(hop, Box::new(Checked::new(build(&streams))), &streams)
