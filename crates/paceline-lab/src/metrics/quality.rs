@@ -58,7 +58,7 @@ pub(super) fn of_stream(plan: &StreamPlan, freezes: &Freezes, facts: &Facts) -> 
         MediaKind::Video => Some(video(&Video {
             kbps: bytes as f64 * 8.0 / seconds / 1e3,
             fps: frames as f64 / seconds,
-            lines: plan.source.config.picture_lines()?,
+            lines: plan.source.lines?,
             freezes: freezes.count as f64 / (seconds / SESSION_S).max(1.0),
             frozen: freezes.total.as_secs_f64() / seconds,
             between_freezes: freezes.interval().as_secs_f64() / seconds,

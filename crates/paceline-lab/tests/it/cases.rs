@@ -125,7 +125,7 @@ fn plan(origin: &Origin, changes: &Changes) -> Scenario {
 /// Returns the noise on frame sizes of an encoder, from the text of its configuration.
 fn size_noise(source: &SourcePlan) -> f64 {
     let text = format!("{:?}", source.config);
-    let (_, rest) = text.split_once("size_scale: ").unwrap_or_else(|| panic!("{text}"));
+    let (_, rest) = text.split_once("size_noise: ").unwrap_or_else(|| panic!("{text}"));
     rest.split(',').next().unwrap().parse().unwrap()
 }
 

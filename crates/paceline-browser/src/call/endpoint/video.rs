@@ -154,10 +154,6 @@ impl Source for CameraSource {
     fn range(&self) -> (Rate, Rate) {
         self.range
     }
-
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
-    }
 }
 
 /// `vp8enc` between two pads.

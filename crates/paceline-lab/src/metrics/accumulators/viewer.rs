@@ -92,7 +92,7 @@ impl Quality {
                 let interval = plan.source.config.frame_interval();
                 Some(Self::Audio { interval: interval.map(TimeDelta::as_secs_f64) })
             }
-            MediaKind::Video => Some(Self::video(plan.source.config.picture_lines()?, media_use)),
+            MediaKind::Video => Some(Self::video(plan.source.lines?, media_use)),
         }
     }
 
