@@ -1,23 +1,19 @@
 //! `paceline run`.
 
-use super::options::{ControllerOptions, seeds_text};
+use super::options::seeds_text;
 use super::report::finish_folder;
-use super::stored::{Destination, make_runs, split};
-use super::{Selection, with_progress};
-use crate::interrupt::{self, Continues};
+use super::stored::{Made, StoredRuns};
 use crate::output;
 use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
 use crate::view::View;
-use crate::worlds;
-use miette::{IntoDiagnostic, Result, miette};
+use miette::Result;
 use paceline_lab::compare::combine;
 use paceline_lab::metrics;
 use paceline_lab::report::cells::{CellText, place};
 use paceline_lab::report::check_text::{CheckLine, cell_verdict};
-use paceline_lab::results::{Assertion, Cell, Check, Group, Store, Verdict};
+use paceline_lab::results::{Assertion, Cell, Check, Group, Verdict};
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::records::{HostStats, MetricKind, Summary};
-use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -28,76 +24,30 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub(super) selection: Selection,
-    #[command(flatten)]
-    pub(super) controllers: ControllerOptions,
-    /// Writes events and results into this folder.
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
-    /// program or library of your own are made again.
-    #[arg(long, requires = "out", conflicts_with = "pcap")]
-    pub(super) resume: bool,
+    pub runs: StoredRuns,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; for one run only.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub(super) pcap: Option<PathBuf>,
-}
-
-impl Arguments {
-    /// Returns the scenario and how it is run, and the controllers that the arguments name.
-    pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.names.clone())
-    }
 }
 
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers.names)?;
-    let world = worlds::open(&options.world, None)?;
-    let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
-    let seeds = options.seeds.list(1)?;
-    options.jobs.start()?;
-    if arguments.pcap.is_some() {
-        check_capture(&*world, scenarios.len() * seeds.len())?;
-    }
-    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref(), resume: arguments.resume };
-    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
-    let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
-        let each = controllers.iter().zip(&scenarios);
-        each.map(|(controller, s)| make_runs(destination, selection, controller.as_deref(), runner, s, &seeds))
-            .collect()
-    })?;
-    let (results, unstored) = split(made);
-    if let Some(file) = destination.pcap.filter(|_| unstored.is_none()) {
+    let (Arguments { runs, pcap }, json) = (arguments, arguments.runs.selection.options.json);
+    let Made { controllers, scenarios, results, unstored, .. } = runs.make(pcap.as_deref(), |_| 1)?;
+    if let Some(file) = pcap.as_ref().filter(|_| unstored.is_none()) {
         eprintln!("packets are in {}", file.display());
     }
     let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
     match results.as_slice() {
-        [one] => output::print_results(options.json, one, || text().collect())?,
+        [one] => output::print_results(json, one, || text().collect())?,
         all => {
             let names: Vec<String> = controllers.into_iter().flatten().collect();
-            output::print_results(options.json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
+            output::print_results(json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
         }
     }
     unstored.map_or(Ok(()), Err)?;
-    finish_folder(arguments.out.as_deref())?;
+    finish_folder(runs.out.as_deref())?;
     output::exit_code(none_fails(&results))
-}
-
-fn check_capture(world: &dyn World, runs: usize) -> Result<()> {
-    if runs != 1 {
-        let help = "leave out --repeats and --seeds, or name one controller; --seed selects the run";
-        return Err(miette!(help = help, "--pcap captures one run, not {runs}"));
-    }
-    if world.real_time() {
-        let help =
-            "capture the packets of a real path with a tool such as tcpdump, or use --out for the fate of each packet";
-        return Err(miette!(help = help, "--pcap works in the simulator only, not in the world `{}`", world.name()));
-    }
-    Ok(())
 }
 
 /// Returns whether no assertion fails. One that is undecided does not.
@@ -447,18 +397,9 @@ fn label(id: &str, scenario: &Scenario) -> String {
 
 /// Returns the table of flows, and a line on those that it leaves out.
 fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
-    let headings = [
-        "flow (controller)",
-        "rate Mbit/s",
-        "target Mbit/s",
-        "lost %",
-        "delay p50 ms",
-        "delay p95 ms",
-        "frame p95 ms",
-        "freezes",
-        "frozen s",
-    ];
-    let mut table = Table::new(headings, 1);
+    let headings = "flow (controller) | rate Mbit/s | target Mbit/s | lost % | delay p50 ms | delay p95 ms | frame p95 ms | \
+                    freezes | frozen s";
+    let mut table = Table::new(headings.split(" | "), 1);
     let lines = lines(scenario);
     for line in lines.iter().take(LINES_SHOWN) {
         let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: MetricKind| {
@@ -487,17 +428,9 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
 }
 
 fn hops(result: &RunsResult) -> Table {
-    const HEADINGS: [&str; 8] = [
-        "hop",
-        "capacity Mbit/s",
-        "used %",
-        "dropped %",
-        "queue p50 ms",
-        "queue p95 ms",
-        "queue p99 ms",
-        "queue max ms",
-    ];
-    let mut table = Table::new(HEADINGS, 1);
+    let headings =
+        "hop | capacity Mbit/s | used % | dropped % | queue p50 ms | queue p95 ms | queue p99 ms | queue max ms";
+    let mut table = Table::new(headings.split(" | "), 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();

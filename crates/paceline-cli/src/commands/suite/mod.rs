@@ -170,9 +170,6 @@ pub fn view(suites: &[Suite], report: &SuitesReport) -> View {
 }
 
 /// Writes the results of suites into a folder: `suites.json`, its page, and the leaderboard with its pictures.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
@@ -182,9 +179,6 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
 }
 
 /// Writes the leaderboard of suites with its pictures into a folder.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write_leaderboard(folder: &Path, report: &SuitesReport) -> Result<()> {
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
