@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 __all__ = [
     "VERSION",
@@ -493,6 +494,7 @@ class Report:
         remb_bps: int | None = None,
     ) -> Self: ...
 
+@disjoint_base
 class FlowSender:
     """The sender of a flow."""
 
@@ -584,6 +586,7 @@ class FlowSender:
     def poll_event(self) -> SenderEvent | None:
         """Returns the next event."""
 
+@disjoint_base
 class FlowReceiver:
     """The receiver of a flow."""
 

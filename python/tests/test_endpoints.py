@@ -57,8 +57,10 @@ def call(name, *, seconds=20, rtp=False, media_of=lambda sender: sender.target_b
 @pytest.mark.parametrize("rtp", [False, True])
 def test_call_uses_the_link(name, rtp):
     sender, rate = call(name, rtp=rtp)
-    assert 0.5 * LINK_BPS < rate <= 1.01 * LINK_BPS
-    assert 0.5 * LINK_BPS < sender.target_bps < 1.6 * LINK_BPS
+    # gcc-2016 grows by at most 8 % a second.
+    low = 500_000 if name == "gcc-2016" else 0.5 * LINK_BPS
+    assert low < rate <= 1.01 * LINK_BPS
+    assert low < sender.target_bps < 1.6 * LINK_BPS
 
 
 def test_own_controller_sends_and_its_exception_is_raised_once():

@@ -19,8 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const TIME_MAX: f64 = 4e9;
 /// The longest RTCP compound that a receiver writes.
 const COMPOUND_MAX: usize = 1200;
-const ECN: [(&str, Ecn); 4] =
-    [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
+const ECN: [(&str, Ecn); 4] = [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 const KINDS: [PacketKind; 4] = [PacketKind::Media, PacketKind::Retransmission, PacketKind::Fec, PacketKind::Padding];
 const MEDIA: [(&str, MediaKind); 2] = [("video", MediaKind::Video), ("audio", MediaKind::Audio)];
 
@@ -63,7 +62,7 @@ fn packet_size(bytes: u64) -> Checked<DataSize> {
     }
 }
 
-fn setup(numbers: SetupNumbers) -> Checked<paceline::Setup> {
+fn checked_setup(numbers: SetupNumbers) -> Checked<paceline::Setup> {
     let setup = setup_of(numbers);
     match setup.is_valid() {
         true => Ok(setup),
@@ -318,13 +317,13 @@ impl FlowSender {
     #[new]
     fn new(
         name: &str,
-        numbers: SetupNumbers,
+        setup: SetupNumbers,
         parameters: Vec<(String, f64)>,
         controllers: Vec<Registered>,
     ) -> PyResult<Self> {
-        let setup = setup(numbers)?;
-        let mut controller = build(name, numbers, &parameters, controllers)?;
-        let mut core = paceline::Sender::new(&SenderConfig::new(&setup), &mut controller, Signals::disabled());
+        let config = SenderConfig::new(&checked_setup(setup)?);
+        let mut controller = build(name, setup, &parameters, controllers)?;
+        let mut core = paceline::Sender::new(&config, &mut controller, Signals::disabled());
         core.add_stream(&StreamConfig::video(StreamId(0), Rate::ZERO, Rate::MAX));
         Ok(Self { core: Mutex::new(core), has_raised: false })
     }
@@ -440,7 +439,7 @@ impl FlowSender {
         let Some(fraction) = Fraction::new(fraction_lost) else {
             let cause = format!("fraction_lost must be 0 to 1, not {fraction_lost}");
             return Err(Failure::Argument(cause).into());
-        }
+        };
         self.call(|core| core.handle_loss(now, fraction))
     }
 
@@ -477,7 +476,7 @@ impl FlowSender {
         max_bps: u64,
         packet_size_bytes: u64,
     ) -> PyResult<()> {
-        let (now, setup) = (time(now_s)?, setup((start_bps, min_bps, max_bps, packet_size_bytes))?);
+        let (now, setup) = (time(now_s)?, checked_setup((start_bps, min_bps, max_bps, packet_size_bytes))?);
         self.call(|core| core.handle_route_change(now, &setup))
     }
 
@@ -488,7 +487,7 @@ impl FlowSender {
 
     fn handle_timeout(&mut self, now_s: f64) -> PyResult<()> {
         let now = time(now_s)?;
-        self.call(|core| drop(core.handle_timeout(now)))
+        self.call(|core| core.handle_timeout(now)).map(drop)
     }
 
     fn poll_timeout(&mut self) -> Option<f64> {
@@ -561,13 +560,13 @@ impl FlowReceiver {
     #[new]
     fn new(
         name: &str,
-        numbers: SetupNumbers,
+        setup: SetupNumbers,
         parameters: Vec<(String, f64)>,
         controllers: Vec<Registered>,
         rtp: Option<(u32, u32, u8, u8)>,
     ) -> PyResult<Self> {
-        setup(numbers)?;
-        let mut controller = build(name, numbers, &parameters, controllers)?;
+        checked_setup(setup)?;
+        let mut controller = build(name, setup, &parameters, controllers)?;
         let mut ids = ExtensionIds::default();
         let core = match rtp {
             None => paceline::Receiver::new(&mut controller, Signals::disabled()),
@@ -599,8 +598,8 @@ impl FlowReceiver {
         kind: &str,
     ) -> PyResult<()> {
         let (now, kind, media) = (remote(now_s)?, packet_kind(kind)?, named("media", media, &MEDIA)?);
-        let packet = RtpArrival::new(kind, packet_size(size)?, named("ecn", ecn, &ECN)?)
-            .with_stream(StreamId(stream), media);
+        let packet =
+            RtpArrival::new(kind, packet_size(size)?, named("ecn", ecn, &ECN)?).with_stream(StreamId(stream), media);
         let (header, _) = RtpHeader::parse(datagram, &self.ids).map_err(malformed)?;
         self.call(|core| core.handle_rtp(now, &header, &packet))
     }
@@ -649,7 +648,7 @@ impl FlowReceiver {
         max_bps: u64,
         packet_size_bytes: u64,
     ) -> PyResult<()> {
-        let (now, setup) = (remote(now_s)?, setup((start_bps, min_bps, max_bps, packet_size_bytes))?);
+        let (now, setup) = (remote(now_s)?, checked_setup((start_bps, min_bps, max_bps, packet_size_bytes))?);
         self.call(|core| core.handle_route_change(now, &setup))
     }
 }

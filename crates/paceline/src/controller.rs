@@ -135,10 +135,10 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     /// Handles an event. A half ignores the events that it does not use.
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals);
     /// Returns the current decision. The flow reads it after every event but [`Frame`](Event::Frame), and after
-    /// [`Sent`](Event::Sent) only if the half [decides then](Self::decides_on_sent).
+    /// [`Sent`](Event::Sent) only if the half [has decided then](Self::decides_on_sent).
     fn decision(&self) -> Decision;
-    /// Returns whether [`Event::Sent`] may change the decision; the same for the life of the half. If not, the flow does
-    /// not read the decision after each packet, which saves time.
+    /// Returns whether the last [`Event::Sent`] may have changed the decision. If it has not, the flow does not read the
+    /// decision after the packet, which saves time. `false` before the first packet: no packet ever changes it.
     fn decides_on_sent(&self) -> bool {
         true
     }

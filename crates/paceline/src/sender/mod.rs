@@ -302,7 +302,8 @@ impl<T> Sender<T> {
             is_ecn_changed = self.ecn.handle_sent(now);
         }
         self.half.handle(now, &Event::Sent(&packet));
-        if self.decides_on_sent || is_ecn_changed {
+        let has_decided = self.decides_on_sent && self.half.get().is_some_and(|half| half.decides_on_sent());
+        if has_decided || is_ecn_changed {
             self.update_decision();
         }
         (sequence, probe)

@@ -37,6 +37,10 @@ pub struct GoogCc {
     initialised: bool,
     has_feedback: bool,
     was_in_alr: bool,
+    /// Whether packets that were sent are all that happened since the last publication.
+    is_published: bool,
+    /// Whether the decision was made anew since the last packet.
+    has_decided: bool,
     /// The resolution of times.
     clock: TimeDelta,
     alr: AlrDetector,
@@ -107,6 +111,8 @@ impl GoogCc {
             bandwidth: Bandwidth::new(c.bandwidth),
             alr: AlrDetector::new(c.alr),
             was_in_alr: false,
+            is_published: false,
+            has_decided: true,
             window: WindowPushback::new(c.window),
             probes: ProbeController::new(c.probes),
             probe_estimator: ProbeEstimator::default(),
@@ -185,13 +191,26 @@ impl GoogCc {
     }
 
     /// Steps the push-back, and publishes the target if anything changed (`MaybeTriggerOnNetworkChanged`).
-    #[inline]
     fn publish(&mut self, now: Time) {
         let target = self.bandwidth.target();
         let pushed_back = match self.window.pushes_back() {
-            true => self.window.pushed_back(target).max(self.bandwidth.min()),
+            true => self.step_push_back(target),
             false => target,
         };
+        self.publish_rates(now, target, pushed_back);
+    }
+
+    /// Steps the push-back, and returns the rate that it leaves of the target.
+    #[inline]
+    fn step_push_back(&mut self, target: Rate) -> Rate {
+        self.window.pushed_back(target).max(self.bandwidth.min())
+    }
+
+    fn shows_alr(&self) -> bool {
+        self.config.alr_publishes && self.alr.since().is_some()
+    }
+
+    fn publish_rates(&mut self, now: Time, target: Rate, pushed_back: Rate) {
         let published = Published {
             target,
             pushed_back,
@@ -199,7 +218,7 @@ impl GoogCc {
             fraction_q8: self.bandwidth.fraction_q8(),
             rtt: Some(self.bandwidth.rtt()),
             loss_state: self.bandwidth.loss_state(),
-            in_alr: self.config.alr_publishes && self.alr.since().is_some(),
+            in_alr: self.shows_alr(),
         };
         if published == self.published {
             return;
@@ -228,6 +247,7 @@ impl GoogCc {
 
     /// Derives the decision from what was published (`GetPacingRates`).
     fn decide(&mut self) {
+        self.has_decided = true;
         let Published { target: estimate, pushed_back, stable, loss_state, .. } = self.published;
         let target = if self.config.window.drop_frames_only { estimate } else { pushed_back };
         let target = self.bounds.clamp(target);
@@ -337,7 +357,7 @@ impl SendHalf for GoogCc {
     }
 
     fn decides_on_sent(&self) -> bool {
-        self.window.pushes_back()
+        self.has_decided
     }
 
     #[inline]
@@ -371,6 +391,7 @@ impl GoogCc {
     /// Handles an event other than [`Event::Sent`], the most frequent one.
     #[inline(never)]
     fn handle_other(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
+        self.is_published = false;
         match *event {
             Event::Feedback(feedback) => self.handle_feedback(now, feedback, signals),
             Event::RoundTrip(rtt) => self.handle_rtt(now, rtt),
@@ -394,11 +415,20 @@ impl GoogCc {
         let now = floor_sent(now, self.clock);
         self.alr.handle_sent(now, packet.size);
         self.bandwidth.handle_sent(now);
+        self.has_decided = false;
         if !self.window.pushes_back() {
             return;
         }
         self.window.set_in_flight(packet.in_flight.map_or(DataSize::ZERO, |before| before + packet.size));
-        self.publish(now);
+        if !core::mem::replace(&mut self.is_published, true) {
+            return self.publish(now);
+        }
+        // From packet to packet only these two can change.
+        let target = self.published.target;
+        let pushed_back = self.step_push_back(target);
+        if (pushed_back, self.shows_alr()) != (self.published.pushed_back, self.published.in_alr) {
+            self.publish_rates(now, target, pushed_back);
+        }
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
