@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, and the output of ```` ```sh ````
-//! blocks is the text after them.
+//! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, each promise has a test, and the output
+//! of ```` ```sh ```` blocks is the text after them.
 //!
 //! | block | check |
 //! |---|---|

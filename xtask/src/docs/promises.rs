@@ -1,4 +1,4 @@
-//! `cargo xtask promises`: sentences with `never`, `always`, `all`, `every` or `nothing`, and the tests that hold them.
+//! `cargo xtask promises`: sentences with words such as `never` and `every`, and the tests that hold them.
 //!
 //! `docs/promises.toml` has a table for each page: a fragment of the sentence, and its tests as `FILE::NAME`. The list `no_promise`
 //! has the fragments of instructions and definitions.

@@ -117,8 +117,8 @@ fn availability_that_does_not_change_has_no_effect_on_the_guard() {
 #[test]
 fn every_controller_falls_to_the_minimum_without_feedback() {
     let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
-    for entry in Registry::standard().iter() {
-        let Some(mut half) = built(entry, &setup).send else { continue };
+    for entry in Registry::standard().iter().filter(|entry| entry.name() != "fixed") {
+        let mut half = built(entry, &setup).send.unwrap();
         let (mut now, before) = (Time::ZERO, half.decision().target);
         let early = run(&mut *half, &mut now, 4, true);
         assert!(early <= before.scale(0.5), "{}: {early} after {before}", entry.name());
