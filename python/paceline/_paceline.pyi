@@ -552,6 +552,13 @@ class FlowSender:
         self, now_s: float, size: int, *, stream: int = 0, kind: _Kind = "media", probe: int | None = None
     ) -> int:
         """Handles a packet that left the pacer of the program. Returns its number."""
+    def handle_stream(self, now_s: float, queued_bytes: int, *, stream: int = 0, max_bps: int | None = None) -> None:
+        """Handles the state of a stream before each frame, for a program that paces: what waits in its queue, and the highest rate
+        of the encoder."""
+    def finish_frame(
+        self, now_s: float, size: int, packets: int, *, key: bool = False, stream: int = 0
+    ) -> None:
+        """Handles a frame of this size and number of packets that a program which paces has put into its queue."""
     def poll_probe(self) -> ProbeCluster | None:
         """Returns the next probe cluster, for a program that paces."""
     def handle_report(self, now_s: float, report: Report) -> None:

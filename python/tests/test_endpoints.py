@@ -17,6 +17,8 @@ def call(name, *, seconds=20, rtp=False, media_of=lambda sender: sender.target_b
     """Sends video over a link of 2 Mbit/s. Returns the sender and the bytes that arrived in its second half."""
     sender = paceline.Sender(name, **LIMITS)
     receiver = paceline.Receiver(name, **LIMITS, rtp=(1, 2) if rtp else None)
+    if rtp:
+        sender.add_ssrcs(0, 2, 3, 0)
     there, back, free, arrived = deque(), deque(), 0.0, 0
     for step in range(1000 * seconds):
         now = step / 1000
@@ -76,7 +78,7 @@ def test_own_controller_sends_and_its_exception_is_raised_once():
         def decision(self):
             return 700_000
 
-    controller = paceline.Controller("steady", "a rate", send=Steady)
+    controller = paceline.Controller("steady", Steady)
     with pytest.raises(ZeroDivisionError, match="no more"):
         call(controller)
     sender, rate = call(controller, seconds=4)
@@ -118,10 +120,12 @@ def test_program_that_paces_gets_probes():
     sender.set_paces(False)
     assert not sender.push_frame(0.0, [(b"", 100)])
     assert sender.handle_sent(0.0, 1200) == 0
-    sender.handle_timeout(0.0)
+    sender.handle_stream(0.0, 0, max_bps=2_000_000)
+    sender.finish_frame(0.0, 1200, 1, key=True)
+    sender.handle_timeout(0.03)
     cluster = sender.poll_probe()
     assert cluster.rate_bps > LIMITS["start_bps"] and cluster.packets > 0
-    assert sender.handle_sent(0.01, 1200, kind="padding", probe=cluster.id) == 1
+    assert sender.handle_sent(0.03, 1200, kind="padding", probe=cluster.id) == 1
     assert sender.in_flight_bytes == 2400 and sender.window_is_open
 
 

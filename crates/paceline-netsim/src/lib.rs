@@ -56,6 +56,7 @@ pub mod link;
 pub mod link_control;
 pub mod media_flow;
 pub mod network;
+pub mod path;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;

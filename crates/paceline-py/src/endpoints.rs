@@ -6,8 +6,8 @@ use crate::errors::Failure;
 use crate::testing::{SetupNumbers, bounds_of, build, raised, setup_of};
 use crate::types::{Decision, kind_name};
 use paceline::{
-    FeedbackFormats, MediaKind, NewFrame, Outgoing, PacketArrival, PacketKind, ProbeCluster, Reception, RtpArrival,
-    SenderConfig, SenderEvent, Signals, StreamConfig,
+    FeedbackFormats, MediaKind, NewFrame, Outgoing, PacketArrival, PacketKind, ProbeCluster, QueuedFrame, Reception,
+    RtpArrival, SenderConfig, SenderEvent, Signals, StreamConfig, StreamState,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time};
 use paceline_wire::{ExtensionIds, RtpHeader};
@@ -406,6 +406,19 @@ impl FlowSender {
         let now = time(now_s)?;
         let packet = Outgoing::new(packet_size(size)?, StreamId(stream), packet_kind(kind)?).with_probe(probe);
         self.call(|core| core.handle_sent(now, &packet))
+    }
+
+    #[pyo3(signature = (now_s, queued_bytes, *, stream=0, max_bps=None))]
+    fn handle_stream(&mut self, now_s: f64, queued_bytes: u64, stream: u8, max_bps: Option<u64>) -> PyResult<()> {
+        let (now, state) = (time(now_s)?, StreamState::new(StreamId(stream), DataSize::from_bytes(queued_bytes)));
+        self.call(|core| core.handle_stream(now, &state.with_max(max_bps.map_or(Rate::MAX, Rate::from_bps))))
+    }
+
+    #[pyo3(signature = (now_s, size, packets, *, key=false, stream=0))]
+    fn finish_frame(&mut self, now_s: f64, size: u64, packets: u32, key: bool, stream: u8) -> PyResult<()> {
+        let frame = QueuedFrame::new(StreamId(stream), DataSize::from_bytes(size), packets).with_key(key);
+        let now = time(now_s)?;
+        self.call(|core| core.finish_frame(now, &frame))
     }
 
     fn poll_probe(&mut self) -> PyResult<Option<Probe>> {

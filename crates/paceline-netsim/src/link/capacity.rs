@@ -18,6 +18,12 @@ pub enum CapacityEnd {
 #[derive(Clone, Debug)]
 pub struct Capacity(Shape);
 
+impl From<Rate> for Capacity {
+    fn from(rate: Rate) -> Self {
+        Self::constant(rate)
+    }
+}
+
 /// An error of an invalid capacity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {

@@ -60,9 +60,9 @@ impl Receptions {
         self.sources.retain(|source| !ssrcs.contains(&source.ssrc));
     }
 
-    /// Writes the blocks that are due. Returns how many there are.
-    pub fn write(&mut self, now: RemoteTime, blocks: &mut [ReportBlock; BLOCKS_MAX]) -> usize {
-        if self.due.is_none_or(|due| now < due) {
+    /// Writes the blocks that are due, or with `early` those of what has arrived since the last ones. Returns how many there are.
+    pub fn write(&mut self, now: RemoteTime, early: bool, blocks: &mut [ReportBlock; BLOCKS_MAX]) -> usize {
+        if self.due.is_none_or(|due| now < due && !early) {
             return 0;
         }
         self.due = None;
@@ -81,6 +81,39 @@ mod tests {
     use crate::{Outgoing, Signals};
     use paceline_units::{DataSize, Ecn, Rate, StreamId};
     use paceline_wire::CompoundWriter;
+
+    /// Each controller whose receive half sends messages exceeds its start rate over RTP with declared SSRCs: every message is taken.
+    #[test]
+    fn messages_of_every_receive_half_are_taken() {
+        let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
+        let mut tried = 0;
+        for entry in Registry::standard().iter() {
+            let build = || entry.build(&setup, &[]).unwrap();
+            let Some(kind) = build().needs().messages else { continue };
+            let (mut sender, _): (Sender<()>, _) = build().endpoints(&setup);
+            sender.add_ssrcs(StreamId(0), 7, 8, 0);
+            let mut receiver = Receiver::for_rtp(&mut build(), [1, 7], FeedbackFormats::default(), Signals::disabled());
+            let (size, mut written) = (DataSize::from_bytes(500), 0);
+            for n in 0..1000u16 {
+                let sent = Time::from_millis(10 * i64::from(n));
+                let remote = RemoteTime::from_millis(10 * i64::from(n) + 30);
+                let number = sender.handle_sent(sent, &Outgoing::new(size, StreamId(0), PacketKind::Media));
+                sender.handle_rtp_sent(number, 7, n);
+                let header = PacketHead::new(number, sent, 900 * u32::from(n)).rtp_header(7, n);
+                receiver.handle_rtp(remote, &header, &RtpArrival::new(PacketKind::Media, size, Ecn::NotEct));
+                receiver.handle_timeout(remote);
+                let mut buffer = [0; 1200];
+                while let Some(len) = receiver.poll_rtcp(remote, &mut buffer).unwrap() {
+                    written += 1;
+                    sender.handle_rtcp(sent + TimeDelta::from_millis(60), &buffer[..len]).unwrap();
+                }
+            }
+            assert_eq!(sender.rejected_packets().1, 0, "{}: {kind:?}, {written} compounds", entry.name());
+            assert!(written >= 9, "{}: {written}", entry.name());
+            tried += 1;
+        }
+        assert!(tried >= 8, "{tried} controllers");
+    }
 
     /// One packet in ten is lost on a path of 30 ms each way, and a sender report goes with each fiftieth: the reports say so.
     #[test]

@@ -188,8 +188,8 @@ impl Receiver {
     }
 
     /// Writes the next RTCP compound that is due: messages of the receive half, or a report on packets if no message waits. It begins
-    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second. Returns its
-    /// length, or `None` if nothing is due.
+    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second, and with each message
+    /// of NADA or of an application. Returns its length, or `None` if nothing is due.
     ///
     /// # Errors
     /// The buffer has fewer than 200 bytes. Nothing is lost: the next call writes the compound. 1200 bytes are enough for any.
@@ -202,7 +202,9 @@ impl Receiver {
         }
         let mut writer = CompoundWriter::new(buffer);
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
-        let count = rtp.receptions.as_mut().map_or(0, |receptions| receptions.write(now, &mut blocks));
+        // These messages have no order of their own: the sender takes those that come with a new report block.
+        let is_ordered = self.messages.iter().any(|message| !matches!(message, Message::Remb(_)));
+        let count = rtp.receptions.as_mut().map_or(0, |receptions| receptions.write(now, is_ordered, &mut blocks));
         writer.receiver_report(rtp.own_ssrc, &blocks[..count])?;
         let empty = writer.len();
         // What does not fit follows in the next compound. A report on packets gets a compound of its own, because it needs room.

@@ -20,6 +20,9 @@ struct Snapshot {
     first_sent: Time,
     /// P.is_app_limited.
     app_limited: bool,
+    /// Bytes in the network, this segment included (P.tx_in_flight), and bytes found lost before (P.lost).
+    pipe: u64,
+    lost: u64,
 }
 
 /// The measurement of an ACK.
@@ -32,6 +35,9 @@ pub(super) struct RateMeasurement {
     pub rate: Option<(u64, Rate)>,
     /// The application, or the congestion control itself, did not always have data to send.
     pub app_limited: bool,
+    /// Bytes in the network when the newest acknowledged segment was sent, and bytes found lost since.
+    pub pipe_sent: u64,
+    pub lost_since: u64,
 }
 
 #[derive(Debug)]
@@ -43,6 +49,8 @@ pub(super) struct DeliveryRateEstimator {
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
+    /// C.lost.
+    lost: u64,
     /// Sent segments are application-limited until more than this is delivered (C.app_limited); zero: they are not.
     app_limited_until: u64,
     /// Minimum round-trip time. Rates over a shorter time are invalid, and so are rates before a round-trip time is
@@ -63,6 +71,7 @@ impl DeliveryRateEstimator {
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent: Time::ZERO,
+            lost: 0,
             app_limited_until: 0,
             min_rtt: TimeDelta::MAX,
         }
@@ -85,8 +94,8 @@ impl DeliveryRateEstimator {
         self.min_rtt = self.min_rtt.min(sample);
     }
 
-    /// Handles segment `number` being sent. `idle`: nothing was in flight before.
-    pub fn handle_sent(&mut self, now: Time, number: u64, idle: bool) {
+    /// Handles segment `number` being sent. `pipe`: bytes in the network with it. `idle`: nothing was in flight before.
+    pub fn handle_sent(&mut self, now: Time, number: u64, pipe: u64, idle: bool) {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -95,6 +104,8 @@ impl DeliveryRateEstimator {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             app_limited: self.app_limited_until > 0,
+            pipe,
+            lost: self.lost,
         };
         match self.snapshots.get_mut((number - self.base) as usize) {
             Some(place) => *place = snapshot,
@@ -106,7 +117,8 @@ impl DeliveryRateEstimator {
     pub fn handle_ack(&mut self, now: Time, summary: &AckSummary, base: u64) -> RateMeasurement {
         let acked = summary.delivered - summary.repeated;
         self.delivered += acked;
-        let mut measured = RateMeasurement { acked, rate: None, app_limited: false };
+        self.lost += summary.lost;
+        let mut measured = RateMeasurement { acked, ..RateMeasurement::default() };
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
@@ -118,6 +130,7 @@ impl DeliveryRateEstimator {
             let (send_elapsed, ack_elapsed) = (sent - at.first_sent, now - at.delivered_at);
             self.first_sent = sent;
             measured.app_limited = at.app_limited;
+            (measured.pipe_sent, measured.lost_since) = (at.pipe, self.lost - at.lost);
             if send_elapsed.max(ack_elapsed) >= self.min_rtt {
                 let rate = delivery_rate(self.delivered - at.delivered, send_elapsed, ack_elapsed);
                 measured.rate = Some((at.delivered, rate));
@@ -155,7 +168,7 @@ mod tests {
         }
         fn send(&mut self, ms: i64) {
             let idle = self.scoreboard.flight() == 0;
-            self.delivery.handle_sent(AT(ms), self.scoreboard.end(), idle);
+            self.delivery.handle_sent(AT(ms), self.scoreboard.end(), self.scoreboard.pipe() + MSS, idle);
             self.scoreboard.handle_sent(AT(ms));
         }
         fn ack(&mut self, ms: i64, up_to: u64, sacks: &[(u64, u64)]) -> RateMeasurement {
@@ -217,7 +230,7 @@ mod tests {
         let sacked = pair.ack(100, 0, &[(1, 4)]);
         assert_eq!(sacked.rate, Some((0, Rate::from_kbps(240))));
         pair.scoreboard.handle_retransmitted(AT(101), 0, false);
-        pair.delivery.handle_sent(AT(101), 0, false);
+        pair.delivery.handle_sent(AT(101), 0, MSS, false);
         // It was sent last, with 3000 B delivered at 100 ms; now it is 6000.
         let repaired = pair.ack(200, 6, &[]);
         assert_eq!(repaired.rate, Some((3000, Rate::from_kbps(240))));
@@ -259,7 +272,7 @@ mod tests {
         assert_eq!(pair.ack(100, 0, &[(1, 5)]).acked, 4000);
         pair.scoreboard.handle_timeout(true);
         pair.scoreboard.handle_retransmitted(AT(1000), 0, false);
-        pair.delivery.handle_sent(AT(1000), 0, false);
+        pair.delivery.handle_sent(AT(1000), 0, MSS, false);
         let again = pair.ack(1100, 5, &[]);
         assert_eq!((again.acked, pair.delivery.delivered()), (1000, 5000));
         assert_eq!(again.rate, Some((4000, Rate::from_kbps(8)))); // 1000 B since 100 ms

@@ -75,7 +75,7 @@ fn bulk_flows_make_progress_under_loss() {
             let mut net = Net::new();
             net.check_scoreboards = true;
             // Neither loss nor the path limits BBR here, so the receive window of 20 segments does.
-            let bbr = *congestion == "bbr";
+            let bbr = congestion.starts_with("bbr");
             let receive_window = bbr.then_some(DataSize::from_bytes(20 * 1448));
             let config = TcpConfig { congestion, profile, receive_window, ..TcpConfig::default() };
             net.add(config, Workload::Bulk, Time::ZERO, path("forward"), path("backward"));

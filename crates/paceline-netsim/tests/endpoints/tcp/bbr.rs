@@ -174,3 +174,38 @@ fn bbr_draws_no_random_numbers_of_the_workload() {
     assert!((20..100).contains(&bbr.len().min(cubic.len())));
     assert!(bbr.iter().zip(&cubic).all(|(a, b)| a == b));
 }
+
+/// Version 1 ignores losses, so that it leaves CUBIC little on a path with a short queue, and two of its flows lose a tenth there.
+/// Version 3 bounds the bytes in flight by the losses of its probes.
+#[test]
+fn version_3_shares_short_queues() {
+    let rate = Rate::from_kbps(10_000);
+    for profile in [Profile::RFC, Profile::LINUX] {
+        let run = |queue, flows: &[&'static str]| {
+            let link = Bottleneck::new(rate, MS(20), rate * MS(queue));
+            let mut net = Net::new();
+            for (n, congestion) in flows.iter().enumerate() {
+                net.add_bulk(config(congestion, profile), S(0) + MS(3000 * n as i64), &link, MS(20));
+            }
+            net.run_until(S(90));
+            let used = goodput(&net, 0, rate, S(20), S(90)) / DATA;
+            let lost = net.flows[0].resent as f64 / net.flows[0].data as f64;
+            (used, lost, [50, 95].map(|percent| link.borrow().percentile(S(20), percent)))
+        };
+        for queue in [20, 60, 500] {
+            let (used, lost, [median, p95]) = run(queue, &["bbr3"]);
+            // PROBE_RTT halves the window for 200 ms of 5 s, and the pacing rate is 1 % below the bandwidth.
+            assert!((0.95..0.98).contains(&used) && lost < 0.01, "{} {queue}: {used} {lost}", profile.name);
+            assert!((0.5..5.0).contains(&median) && (10.0..40.0).contains(&p95), "{median} {p95}");
+        }
+        for queue in [20, 60] {
+            let (one, three) = (run(queue, &["bbr", "cubic"]).0, run(queue, &["bbr3", "cubic"]).0);
+            assert!(one > 0.75 && (0.4..0.6).contains(&three), "{} {queue}: {one} {three}", profile.name);
+        }
+        let (one, three) = (run(20, &["bbr", "bbr"]).1, run(20, &["bbr3", "bbr3"]).1);
+        assert!(one > 0.08 && (0.005..0.03).contains(&three), "{}: {one} {three}", profile.name);
+        // In a deep queue nothing is lost but by CUBIC, which fills it.
+        let deep = run(500, &["bbr3", "cubic"]).0;
+        assert!((0.3..0.5).contains(&deep), "{}: {deep}", profile.name);
+    }
+}

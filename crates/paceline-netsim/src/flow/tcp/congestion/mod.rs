@@ -126,6 +126,12 @@ pub struct RateSample {
     pub rate: Option<(DataSize, Rate)>,
     /// There was not always data to send, so the path may be faster than `rate`.
     pub app_limited: bool,
+    /// Estimated bytes in the network when the newest acknowledged segment was sent, this one included.
+    pub pipe_sent: DataSize,
+    /// Bytes found lost since the newest acknowledged segment was sent.
+    pub lost_since: DataSize,
+    /// The sender was limited by the congestion window before this ACK.
+    pub cwnd_limited: bool,
     /// Round-trip time of the newest acknowledged segment, if it is unambiguous.
     pub round_trip: Option<TimeDelta>,
     /// Smoothed round-trip time, once there is one.
@@ -191,6 +197,11 @@ pub const CONGESTION: &[(&str, &str, BuildCongestion)] = &[
         "BBR version 1, as in Linux: paces at the delivery rate that it measures, and keeps queues short",
         bbr::build,
     ),
+    (
+        "bbr3",
+        "BBR version 3, as Google sends: as bbr, bounded by the bytes in flight at which losses exceeded 2 %",
+        bbr::build_v3,
+    ),
     ("cubic", "RFC 8312: the window follows a cubic function of the time since the last loss", cubic::build),
     (
         "dctcp",
@@ -238,7 +249,7 @@ mod tests {
             let mut algorithm = build_congestion(name, config);
             algorithm.handle_loss(window.cwnd, &mut window);
             // BBR does not use the threshold.
-            let threshold = if *name == "bbr" { u64::MAX..=u64::MAX } else { 7_240..=10_136 };
+            let threshold = if name.starts_with("bbr") { u64::MAX..=u64::MAX } else { 7_240..=10_136 };
             assert!(threshold.contains(&window.ssthresh.as_bytes()), "{name}");
         }
         assert_eq!(find_congestion("vegas"), None);

@@ -168,7 +168,8 @@ impl TcpSender {
         if let Some(pacing) = &mut self.pacing
             && let Some(rate) = algorithm.pacing()
         {
-            pacing.handle_sent(now, number, payload, is_new && is_first, (rate, algorithm.burst()));
+            let idle = is_new && is_first;
+            pacing.handle_sent(now, (number, payload), scoreboard.pipe(), idle, (rate, algorithm.burst()));
         }
         self.timer.handle_sent(now, !is_new && is_first);
         let segment = Segment {
@@ -275,7 +276,8 @@ impl TcpSender {
         }
         let is_marked = self.handle_echo(now, segment, summary.delivered);
         if let Some(pacing) = &mut self.pacing {
-            let sample = pacing.handle_ack(now, &summary, round_trip, srtt, pipe_before, &self.recovery);
+            let before = (pipe_before, cwnd_limited);
+            let sample = pacing.handle_ack(now, &summary, round_trip, srtt, before, &self.recovery);
             self.congestion.handle_sample(&sample);
             if self.congestion.algorithm().is_self_limited() {
                 pacing.mark_app_limited(self.recovery.scoreboard().pipe());

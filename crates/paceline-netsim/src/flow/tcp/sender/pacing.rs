@@ -51,7 +51,7 @@ impl Pacing {
         summary: &AckSummary,
         round_trip: Option<TimeDelta>,
         srtt: Option<TimeDelta>,
-        pipe_before: u64,
+        (pipe_before, cwnd_limited): (u64, bool),
         recovery: &LossRecovery,
     ) -> RateSample {
         self.handle_round_trip(round_trip);
@@ -64,6 +64,9 @@ impl Pacing {
             delivered: bytes(self.delivery.delivered()),
             rate: measurement.rate.map(|(before, rate)| (bytes(before), rate)),
             app_limited: measurement.app_limited,
+            pipe_sent: bytes(measurement.pipe_sent),
+            lost_since: bytes(measurement.lost_since),
+            cwnd_limited,
             round_trip,
             srtt,
             pipe_before: bytes(pipe_before),
@@ -85,10 +88,17 @@ impl Pacing {
         waits
     }
 
-    /// Handles segment `number` being sent at this pacing rate, in bursts of this many segments. `idle`: nothing was in
-    /// flight before.
-    pub fn handle_sent(&mut self, now: Time, number: u64, payload: u64, idle: bool, (rate, burst): (Rate, u64)) {
-        self.delivery.handle_sent(now, number, idle);
+    /// Handles segment `number` being sent at this pacing rate, in bursts of this many segments. `pipe`: bytes in the network with
+    /// it. `idle`: nothing was in flight before.
+    pub fn handle_sent(
+        &mut self,
+        now: Time,
+        (number, payload): (u64, u64),
+        pipe: u64,
+        idle: bool,
+        (rate, burst): (Rate, u64),
+    ) {
+        self.delivery.handle_sent(now, number, pipe, idle);
         self.pacer.handle_sent(now, DataSize::from_bytes(payload), rate, burst);
     }
 }

@@ -19,6 +19,7 @@ mod bandwidth;
 mod gain_cycle;
 mod packet_conservation;
 mod probe_rtt;
+mod v3;
 
 use super::{Ack, Congestion, CongestionConfig, CongestionWindow, RateSample};
 use ack_aggregation::{AckAggregation, AckInput};
@@ -27,6 +28,8 @@ use gain_cycle::{CycleInput, GainCycle};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Rate, Time, TimeDelta, round_to_u64};
 use packet_conservation::{PacketConservation, WindowUpdate};
 use probe_rtt::{MinRttFilter, ProbeRtt, ProbeRttStep};
+
+pub(super) use v3::build as build_v3;
 
 /// 2 / ln 2, the minimum gain with which the rate doubles each round trip (`bbr_high_gain`), and the gain that drains
 /// the resulting queue (`bbr_drain_gain`).
@@ -87,6 +90,12 @@ pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
         pacing: Rate::ZERO,
         paces_by_measured_rtt: false,
     })
+}
+
+/// Returns the segments of a burst (`bbr_tso_segs_goal`).
+fn burst_segments(pacing: Rate, segment: DataSize) -> u64 {
+    let least = if pacing < BURST_RATE { 1 } else { 2 };
+    ((pacing * BURST).as_bytes().min(BURST_MAX) / segment.as_bytes()).max(least)
 }
 
 /// Returns the pacing rate for a bandwidth and a gain.
@@ -268,10 +277,8 @@ impl Congestion for Bbr {
         Some(self.pacing)
     }
 
-    /// `bbr_tso_segs_goal`, in segments.
     fn burst(&self) -> u64 {
-        let min_rtt = if self.pacing < BURST_RATE { 1 } else { 2 };
-        ((self.pacing * BURST).as_bytes().min(BURST_MAX) / self.segment.as_bytes()).max(min_rtt)
+        burst_segments(self.pacing, self.segment)
     }
 
     fn handle_open(&mut self, now: Time, round_trip: Option<TimeDelta>, window: &CongestionWindow) {
@@ -324,6 +331,9 @@ mod tests {
             delivered: BYTES(delivered),
             rate: Some((BYTES(delivered.saturating_sub(in_round)), rate)),
             app_limited,
+            pipe_sent: BYTES(in_round),
+            lost_since: BYTES(0),
+            cwnd_limited: false,
             round_trip: Some(MS(40)),
             srtt: Some(MS(40)),
             pipe_before: BYTES(in_round),
