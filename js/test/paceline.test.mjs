@@ -59,11 +59,21 @@ test("options and feedback that are misspelled or missing are errors", () => {
   assert.throws(() => paceline.sender("googcc", { ...RATES, startBps: "300" }), /startBps.*number/);
   const sender = paceline.sender("drc", RATES);
   sender.handleSent(0, 1200);
-  assert.throws(() => sender.handleFeedback(50, [{ number: 0, arrival: 20 }]), /no `arrival`; known: number, arrivalMs/);
-  assert.throws(() => sender.handleFeedback(50, [{ number: 0 }]), /needs `arrivalMs`/);
-  assert.throws(() => sender.handleLoss(50, 20), /fraction.*0 to 1.*20/);
-  assert.throws(() => sender.handleSent(50, 0), /bytes.*1 to 65535/);
-  assert.equal(sender.window.inFlight, 1200, "nothing was reported lost");
+  const state = () => [sender.targetBps, sender.pacingBps, sender.paddingBps, sender.window, sender.queuedBytes, sender.timeoutMs];
+  const before = state();
+  for (const [wrong, message] of [
+    [() => sender.handleFeedback(50, [{ number: 0, arrival: 20 }]), /no `arrival`; known: number, arrivalMs/],
+    [() => sender.handleFeedback(50, [{ number: 0, arrivalMs: 20 }, { number: 0 }]), /needs `arrivalMs`/],
+    [() => sender.handleLoss(50, 20), /fraction.*0 to 1.*20/],
+    [() => sender.handleSent(50, 0), /bytes.*1 to 65535/],
+    [() => sender.pushFrame(50, [{ packet: 1, bytes: 1200 }, { packet: 2, bytes: 0 }]), /bytes/],
+    [() => sender.setBounds(50, { minBps: 2e6, maxBps: 1e6 }), /min/i],
+    [() => sender.handleRouteChange(50, { ...RATES, startBps: 1 }), /start/],
+    [() => sender.handleRemb(50, -1), /bps/],
+  ]) {
+    assert.throws(wrong, message);
+    assert.deepEqual(state(), before, `${wrong} changes nothing`);
+  }
   sender.handleFeedback(50, [{ number: 0, arrivalMs: 20 }]);
   assert.equal(sender.window.inFlight, 0);
 });

@@ -148,6 +148,11 @@ const TASKS: &[Task] = &[
         run: docs::docs,
     },
     Task {
+        name: "promises",
+        help: "check that each promise of the pages has a test, docs/promises.toml, and print both",
+        run: docs::promises::promises,
+    },
+    Task {
         name: "book",
         help: "build the docs and generated pages as a book, target/book (needs mdbook; --pages: only target/book-src, without it; --results: with the results that `scoreboard` left)",
         run: book::book,

@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, and the output of ```` ```sh ````
-//! blocks is the text after them.
+//! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, each promise has a test, and the output
+//! of ```` ```sh ```` blocks is the text after them.
 //!
 //! | block | check |
 //! |---|---|
@@ -13,6 +13,7 @@ mod commands;
 mod follow;
 mod links;
 mod pages;
+pub mod promises;
 
 use crate::steps::{Problem, command, has_flag, run, target};
 use crate::{book, reference};
@@ -36,6 +37,7 @@ fn check_pages(is_accepted: bool) -> Result<(), Problem> {
     let book = book::pages(&paceline.join("paceline"))?;
     let pages = Page::all(&book)?;
     let mut wrong = links::find_errors(&pages, &book)?;
+    wrong.extend(promises::find_errors()?);
     wrong.extend(commands::find_errors(&pages, &paceline));
     wrong.extend(follow::find_errors(&pages, is_accepted)?);
     if wrong.is_empty() {

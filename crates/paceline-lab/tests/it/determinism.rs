@@ -179,12 +179,12 @@ fn the_smallest_change_of_a_link_changes_the_run() {
 }
 
 /// Returns whether each packet of a hop survived its wire, in the order in which the packets left its server.
-fn fates(controller: &str, hop: u16) -> Vec<bool> {
+fn fates(controller: &str) -> [Vec<bool>; 2] {
     // The order of leaving is that of due times while no packet overtakes, so events come in the order of random draws.
-    let mut fates = Vec::new();
+    let mut fates = [Vec::new(), Vec::new()];
     observed(&scenario(&[], Some(controller)), 5, false, |event| match event {
-        EventRecord::Crossed { hop: h, .. } if *h == hop => fates.push(true),
-        EventRecord::Dropped { hop: h, reason: DropReason::Loss, .. } if *h == hop => fates.push(false),
+        EventRecord::Crossed { hop, .. } => fates[usize::from(*hop)].push(true),
+        EventRecord::Dropped { hop, reason: DropReason::Loss, .. } => fates[usize::from(*hop)].push(false),
         _ => {}
     });
     fates
@@ -192,12 +192,15 @@ fn fates(controller: &str, hop: u16) -> Vec<bool> {
 
 #[test]
 fn random_losses_do_not_depend_on_the_controller() {
-    for (hop, way) in [(0, "independent losses"), (1, "bursts")] {
-        let (one, two) = (fates("gcc-2016", hop), fates("fixed", hop));
-        let n = one.len().min(two.len());
-        assert_ne!(one.len(), two.len(), "the controllers behave differently");
-        assert!(one[..n].contains(&false) && n > 100, "{way}: {n} packets");
-        assert_eq!(one[..n], two[..n], "{way}: the same packets, by number on the hop, are lost");
+    let fixed = fates("fixed");
+    for entry in Registry::standard().iter().filter(|entry| entry.name() != "fixed") {
+        let others = fates(entry.name());
+        assert_ne!(others[0].len(), fixed[0].len(), "{} behaves differently", entry.name());
+        for (one, two) in others.iter().zip(&fixed) {
+            let n = one.len().min(two.len());
+            assert!(one[..n].contains(&false) && n > 100, "{}: {n} packets", entry.name());
+            assert_eq!(one[..n], two[..n], "{}: the same packets, by number on the hop, are lost", entry.name());
+        }
     }
 }
 

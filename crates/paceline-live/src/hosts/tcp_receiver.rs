@@ -250,6 +250,17 @@ mod tests {
     }
 
     #[test]
+    fn the_proof_alone_is_answered() {
+        let receiver = TcpReceiver::start().unwrap();
+        let (mut session, at) = open(&receiver, [127, 0, 0, 1]);
+        let bytes = [proofs(1).request.as_bytes(), &[7; 200_000]].concat();
+        let client = thread::spawn(move || answer(at, &bytes));
+        wait_until(|| session.shared.bytes.load(Ordering::Relaxed) == 200_000);
+        session.finish();
+        assert_eq!(client.join().unwrap(), proofs(1).answer.as_bytes());
+    }
+
+    #[test]
     fn no_connection_lasts_longer_than_the_session() {
         let receiver = TcpReceiver::start().unwrap();
         for is_proved in [false, true] {

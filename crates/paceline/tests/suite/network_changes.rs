@@ -112,6 +112,18 @@ fn availability_that_does_not_change_has_no_effect_on_the_guard() {
 
 /// The guard does not lower the target below a new minimum, and a higher minimum raises its cap.
 #[test]
+fn every_controller_falls_to_the_minimum_without_feedback() {
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
+    for entry in Registry::standard().iter().filter(|entry| entry.name() != "fixed") {
+        let mut half = built(entry, &setup).send.unwrap();
+        let (mut now, before) = (Time::ZERO, half.decision().target);
+        let early = run(&mut *half, &mut now, 4, true);
+        assert!(early <= before.scale(0.5), "{}: {early} after {before}", entry.name());
+        assert_eq!(run(&mut *half, &mut now, 26, true), setup.min, "{}", entry.name());
+    }
+}
+
+#[test]
 fn guard_follows_the_minimum() {
     let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     let entry = Registry::standard();

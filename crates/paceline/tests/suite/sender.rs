@@ -585,6 +585,7 @@ fn random_calls(entry: &Entry, seed: u64, calls: u64) {
         let (target, name) = (sender.target(), entry.name());
         let place = format!("{name}, seed {seed}, call {call}");
         assert_eq!(limits.clamp(target), target, "{place}: {limits:?}");
+        assert!(sender.failure().is_none() && receiver.failure().is_none(), "{place}");
         let shares: Rate = [0, 1, 2].into_iter().filter_map(|id| sender.stream_rate(StreamId(id))).sum();
         // SCReAM v2 divides the target itself, and knows a stream from its first frame on.
         let divides = name.starts_with("scream-");

@@ -215,7 +215,7 @@ fn assert_valid(packet: &Packet) {
     let (ip, rest) = Ipv4Header::from_slice(&packet.bytes).unwrap();
     assert_eq!(u32::from(ip.total_len), packet.size);
     assert_eq!(ip.header_checksum, ip.calc_header_checksum());
-    assert_eq!(ip.identification, packet.number() as u16);
+    assert_eq!((ip.identification, ip.time_to_live), (packet.number() as u16, 64));
     match ip.protocol {
         IpNumber::UDP => {
             let (udp, payload) = UdpHeader::from_slice(rest).unwrap();
