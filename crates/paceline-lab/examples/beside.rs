@@ -30,7 +30,6 @@ const STEP_S: f64 = 0.1;
 /// Most senders of a figure.
 const SENDERS_MAX: usize = 3;
 
-/// The figures of a call.
 struct Call {
     /// Received share of the capacity from [`FROM_S`] on, %.
     used: f64,
@@ -75,7 +74,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads the calls of a sender in the folder of a case.
 fn calls(case: &Path, sender: &str) -> Result<Vec<Call>, Box<dyn Error>> {
     let mut folders: Vec<_> = fs::read_dir(case)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     folders.sort();

@@ -52,16 +52,13 @@ pub const CONTROLLERS: &str = "controllers";
 /// The kind whose entries serve to test suites: controllers with one fault each.
 pub const YARDSTICKS: &str = "yardsticks";
 
-/// Returns the names of all kinds.
 pub fn kinds() -> [&'static str; KINDS.len()] {
     KINDS.map(|(name, _)| name)
 }
 
-/// One of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     pub name: String,
-    /// One line that describes it.
     pub summary: String,
     /// What else is known of it.
     #[serde(flatten)]
@@ -133,7 +130,6 @@ pub struct ControllerDetails {
 /// A key in scenarios of a queue, a server, a loss model or a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// The key.
     pub name: &'static str,
     /// What applies if the key is absent.
     pub default: &'static str,
@@ -143,7 +139,6 @@ pub struct Key {
     pub description: &'static str,
 }
 
-/// A parameter of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
@@ -153,7 +148,6 @@ pub struct Parameter {
     pub source: String,
 }
 
-/// The signals of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Signals {
     pub send: Vec<Signal>,
@@ -168,7 +162,6 @@ pub struct Signal {
     pub states: Option<&'static [&'static str]>,
 }
 
-/// Entries by the name of their kind.
 pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
 
 /// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each world, for controllers that only one
@@ -203,7 +196,6 @@ pub fn overview(registry: &Registry) -> Overview {
     }
 }
 
-/// Returns what is known of a controller.
 pub fn controller(entry: &paceline::Entry) -> ControllerDetails {
     let parameter = |f: &FieldInfo| Parameter {
         name: f.name,

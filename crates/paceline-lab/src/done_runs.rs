@@ -46,7 +46,6 @@ impl DoneRuns {
         Ok(found.map(|FoundRun { trace_hash, values }| RunValues { trace_hash, values }))
     }
 
-    /// Adds a finished run.
     pub(crate) fn add(&self, scenario: &Scenario, world: &str, seed: u64, run: &RunValues) -> Result<(), StoreError> {
         self.database.add_run(&measured_run(scenario, (world, seed), &run.trace_hash, &run.values))
     }

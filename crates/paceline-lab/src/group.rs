@@ -8,7 +8,6 @@ use paceline_scenario::Scenario;
 /// The provenance of a group of runs: version, command, changes and folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Version of the program.
     pub version: String,
     /// The command that makes the same numbers again.
     pub command: String,

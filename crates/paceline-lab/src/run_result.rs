@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// One run, as `run --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunResult {
-    /// World that it ran in.
     pub world: String,
     pub seed: u64,
     /// How long it lasted, in time of the run, s.
@@ -19,7 +18,6 @@ pub struct RunResult {
     pub trace_hash: String,
     /// How long it took, in real time, s.
     pub wall_s: f64,
-    /// Events handled.
     pub events: u64,
     /// State of the host during the run; none in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +25,6 @@ pub struct RunResult {
     /// Other programs that took part, such as browsers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Results of the whole run.
     #[serde(flatten)]
     pub whole: WindowResult,
     /// Results of each window of the scenario, in the order of [`windows`].
@@ -44,7 +41,6 @@ pub struct RunResult {
 /// Runs of one scenario, as `run --json` prints them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunsResult {
-    /// Scenario id.
     pub scenario: String,
     /// The case of the scenario; empty if it has none or runs as written.
     pub case: Label,
@@ -70,9 +66,7 @@ pub struct Expectation {
     pub window_s: (f64, f64),
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
-    /// The published value.
     pub published: f64,
-    /// The measured value.
     pub measured: Option<Summary>,
 }
 
@@ -85,7 +79,6 @@ pub fn windows(scenario: &Scenario) -> Vec<Window> {
 }
 
 impl RunResult {
-    /// Returns every metric of the whole run that has a value, by id.
     pub fn metrics(&self, scenario: &Scenario) -> BTreeMap<String, f64> {
         let value = |m: &MetricSpec| (m.value)(&self.whole, None, &scenario.measure);
         METRICS.iter().filter_map(|m| Some((m.id.to_owned(), value(m)?))).collect()

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Name of the file.
 pub(crate) const FILE: &str = "resume.json";
 
 #[derive(Serialize, Deserialize)]
@@ -62,7 +61,6 @@ impl Checked {
     }
 }
 
-/// Returns the text of the file.
 pub(crate) fn text(run: &RunResult) -> Vec<u8> {
     let run = StoredRun {
         world: run.world.clone(),

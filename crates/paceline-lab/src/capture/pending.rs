@@ -23,7 +23,6 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Adds a word to the comment.
     pub fn add(&mut self, word: fmt::Arguments<'_>) {
         self.comment += &format!(" {word}");
     }
@@ -62,7 +61,6 @@ impl PendingRecords {
         self.closed = true;
     }
 
-    /// Returns the next record that is ready.
     pub fn next(&mut self) -> Option<Record> {
         let (_, open) = self.records.front()?;
         if *open && !self.closed && self.records.len() <= LIMIT {

@@ -10,7 +10,6 @@ use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{Better, MetricKind, Paired, Summary};
 use paceline_scenario::Scenario;
 
-/// A compared quantity.
 struct Quantity {
     metric: &'static str,
     label: &'static str,

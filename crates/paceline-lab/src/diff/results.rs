@@ -32,10 +32,7 @@ pub enum DiffError {
     Neither { path: PathBuf },
     /// A folder of runs without groups.
     #[error("`{}` lists no group of runs", .path.display())]
-    NoGroups {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoGroups { path: PathBuf },
     /// A file is damaged or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),

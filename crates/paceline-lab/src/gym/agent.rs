@@ -21,7 +21,6 @@ const SILENCE_MAX: TimeDelta = TimeDelta::from_secs(10);
 pub struct Quantity {
     pub name: &'static str,
     pub unit: &'static str,
-    /// The meaning, in one line.
     pub meaning: &'static str,
 }
 
@@ -110,7 +109,6 @@ impl Observation {
         Self { target, last_feedback: begin, ..Self::default() }
     }
 
-    /// Sets the target in force.
     pub fn set_target(&mut self, target: Rate) {
         self.target = target;
     }
@@ -185,7 +183,6 @@ impl AgentState {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the observations of the sender.
     pub fn observed(&self) -> MutexGuard<'_, Observation> {
         self.observed.lock().expect("nothing panics while it holds this")
     }

@@ -62,9 +62,6 @@ impl Episode {
 
 impl<O: EventObserver> Episode<O> {
     /// Creates an episode with an observer of its events.
-    ///
-    /// # Errors
-    /// As for [`new`](Episode::new).
     pub fn with_observer(
         plan: &Plan,
         registry: &Registry,
@@ -140,9 +137,6 @@ impl<O: EventObserver> Episode<O> {
 
     /// Makes one step with a target in place of an action.
     ///
-    /// # Errors
-    /// As for [`step`](Self::step).
-    ///
     /// # Panics
     /// The episode is over.
     pub fn step_at(&mut self, target: Rate, reward: &Reward) -> Result<f64, GymError> {
@@ -165,9 +159,6 @@ impl<O: EventObserver> Episode<O> {
     }
 
     /// Runs to the end of the run, beyond the last step.
-    ///
-    /// # Errors
-    /// A controller failed.
     pub fn finish(&mut self) -> Result<Outcome, GymError> {
         self.advance(Time::MAX)?;
         Ok(self.run.outcome())

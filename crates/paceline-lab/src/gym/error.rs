@@ -16,7 +16,6 @@ pub enum GymError {
     /// There is no media flow to control.
     #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
     NoFlow {
-        /// Scenario id.
         scenario: String,
         /// The requested flow; none: any.
         flow: Option<String>,
@@ -25,29 +24,18 @@ pub enum GymError {
     },
     /// The flow lasts less than one step.
     #[error("the flow of `{scenario}` must last at least one step")]
-    TooShort {
-        /// Scenario id.
-        scenario: String,
-    },
-    /// A range is wrong.
+    TooShort { scenario: String },
     #[error("range of `{key}`: {cause}")]
     Range { key: String, cause: String },
     /// There is no scenario to sample from.
     #[error("a task needs at least one scenario")]
     NoScenario,
-    /// An action is not a finite number.
     #[error("action {index} is {action}, but must be a number from -1 to 1")]
-    Action {
-        /// Index of the episode.
-        index: usize,
-        action: f32,
-    },
+    Action { index: usize, action: f32 },
     /// A length does not match the number of episodes.
     #[error("{what}: {got} given for {wanted} episodes")]
     Length {
-        /// The name of the array.
         what: &'static str,
-        /// Its length.
         got: usize,
         /// The length that it must have.
         wanted: usize,
@@ -58,7 +46,6 @@ pub enum GymError {
 }
 
 impl GymError {
-    /// Returns a hint to correct the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Scenario(problem) => problem.hint().map(ToString::to_string),

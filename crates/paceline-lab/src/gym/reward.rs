@@ -11,7 +11,6 @@
 
 use super::ground_truth::Truth;
 
-/// The weights of the reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reward {
     /// Cost of a second of delay over propagation, `a`: at 2 a queue of 100 ms costs a fifth of the share.

@@ -26,7 +26,6 @@ impl Experiment {
         Self::load_changed(origin, &Changes { constants: constants.to_vec(), ..Changes::default() }, registry)
     }
 
-    /// Loads the experiment of a scenario with these changes.
     pub fn load_changed(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Self, ScenarioError> {
         Ok(Self::of(load_cases(origin, changes, registries(registry))?))
     }
@@ -102,7 +101,6 @@ impl Experiment {
         self
     }
 
-    /// Returns the scenario id.
     pub fn id(&self) -> &str {
         &self.cases[0].plan.id
     }

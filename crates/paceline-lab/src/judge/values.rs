@@ -15,7 +15,6 @@ pub(crate) struct RunValues {
     pub(crate) values: Values,
 }
 
-/// The values of all runs of an experiment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExperimentRuns {
     /// As written and with the null sender, for each case: runs by seed.

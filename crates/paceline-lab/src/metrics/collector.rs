@@ -65,7 +65,6 @@ struct StreamState {
 }
 
 impl StreamState {
-    /// Creates those of a flow.
     fn of_flow(flow: &FlowPlan) -> Vec<Self> {
         let Some(media) = flow.media() else { return Vec::new() };
         let of_stream = |plan: &StreamPlan| {
@@ -81,7 +80,6 @@ impl StreamState {
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
 struct WindowState {
     window: Window,
-    /// The spans that it consists of.
     spans: Range<usize>,
     /// Of each flow.
     targets: Vec<TargetSum>,

@@ -18,15 +18,12 @@ fn kind<'de, D: Deserializer<'de>>(input: D) -> Result<Name, D::Error> {
     known.ok_or_else(|| D::Error::custom("no kind of flow or stream"))
 }
 
-/// The results of one window of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {
     pub window_s: (f64, f64),
-    /// Every hop.
     pub links: Vec<LinkResult>,
     /// The forward bottleneck again.
     pub link: LinkResult,
-    /// Every flow.
     pub flows: Vec<FlowResult>,
     /// Jain's index of the flows whose data crosses `link`.
     pub jain: Option<f64>,
@@ -57,10 +54,8 @@ pub struct Pooled {
     pub owd: Option<Distribution>,
 }
 
-/// The results of a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
-    /// Its name.
     pub id: String,
     /// Bits served, including those then lost on the wire, over the capacity; none for an unlimited hop.
     pub utilization: Option<f64>,
@@ -78,16 +73,13 @@ pub struct LinkResult {
 /// The results of a flow. It lives in a part of the window only if it starts later or stops earlier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
-    /// Its name.
     pub id: String,
     /// `media` or `tcp`.
     #[serde(deserialize_with = "kind")]
     pub kind: Name,
     /// Its controller, or TCP's congestion control.
     pub controller: Option<String>,
-    /// When it starts, s.
     pub start_s: f64,
-    /// When it stops, s.
     pub stop_s: f64,
     /// Bytes that arrived, all headers included, while it lived; bit/s.
     pub throughput_bps: f64,
@@ -145,7 +137,6 @@ pub struct FlowResult {
     pub loss_ratio: f64,
     /// Bytes that hops dropped.
     pub lost_bytes: u64,
-    /// Bytes sent to the receiver.
     pub sent_bytes: u64,
     /// Bytes that its receiver sent: RTCP, or acknowledgements.
     pub feedback_bytes: u64,
@@ -170,7 +161,6 @@ pub struct FlowResult {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamResult {
-    /// Its name.
     pub id: String,
     /// `video` or `audio`.
     #[serde(deserialize_with = "kind")]
@@ -188,7 +178,6 @@ pub struct StreamResult {
     pub freeze_s: f64,
     /// Their total over the time that the stream lived; none if it did not live in the window.
     pub freeze_ratio: Option<f64>,
-    /// Frames rendered.
     pub frames: u64,
     /// Frames that were not rendered although later ones were. Of video: the receiver abandoned them, or the pacer refused
     /// them, which leaves a gap in the picture numbers. Of audio with a constant interval: they did not arrive.

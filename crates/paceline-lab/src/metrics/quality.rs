@@ -35,7 +35,6 @@ pub(super) struct Facts {
     pub seconds: f64,
     /// Of rendered frames.
     pub bytes: u64,
-    /// Rendered frames.
     pub frames: u64,
     pub late_or_lost: Option<f64>,
     pub mean_delay_ms: Option<f64>,

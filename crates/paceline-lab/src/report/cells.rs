@@ -11,7 +11,6 @@ pub struct CellText {
 }
 
 impl CellText {
-    /// Creates a formatter for these metrics.
     pub fn new(metrics: MetricCatalogue) -> Self {
         Self { metrics }
     }
@@ -20,7 +19,6 @@ impl CellText {
         ValueText::of(self.metrics, &cell.metric, cell.each.is_some(), cell.over.is_some())
     }
 
-    /// Formats a value of a cell.
     pub fn value(self, value: Option<f64>, cell: &Cell) -> String {
         self.values(cell).value(value)
     }

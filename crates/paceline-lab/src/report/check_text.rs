@@ -7,9 +7,7 @@ use std::fmt;
 /// How the values of a quantity are written.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueText {
-    /// In the unit of the metric.
     Metric(MetricKind),
-    /// As a ratio.
     Ratio,
     /// As a plain number with four decimals, for formulas.
     Plain,
@@ -87,7 +85,6 @@ impl CheckLine {
         Self { text: format!("{what}: {measured}, allowed {allowed}"), judgement }
     }
 
-    /// Returns the line of an assertion.
     pub fn of_assertion(assertion: &Assertion, metrics: MetricCatalogue) -> Self {
         let Assertion { id, metric, flow, stream, each, ratio, runs, bounds, .. } = assertion;
         let [flow, stream] =
@@ -117,7 +114,6 @@ pub struct BoundText {
 }
 
 impl BoundText {
-    /// Creates a formatter for these metrics.
     pub fn new(metrics: MetricCatalogue) -> Self {
         Self { metrics }
     }
@@ -143,7 +139,6 @@ impl BoundText {
         self.values(bound).mean(result.measured, result.ci95)
     }
 
-    /// Formats the bounds.
     pub fn allowed(self, bound: &SuiteBound) -> String {
         self.values(bound).range(bound.bounds)
     }

@@ -14,7 +14,6 @@ use askama::Template;
 use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use std::path::Path;
 
-/// Default name of the page.
 pub const CHOICE_PAGE: &str = "choice.html";
 
 const OWN_STYLE: &str = concat!(include_str!("page/dot_plot.css"), include_str!("page/choice.css"));
@@ -28,17 +27,11 @@ const GAP: f64 = 32.0;
 const CHARACTER: f64 = 6.6;
 
 /// Writes the page to a file.
-///
-/// # Errors
-/// The page cannot be written.
 pub fn write(choice: &Choice, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(choice, metrics)?, to)
 }
 
 /// Returns the page.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, ReportError> {
     // Backticks mark names in the terminal only.
     let plain = |text: &String| text.replace('`', "");
@@ -83,7 +76,6 @@ struct Page<'a> {
     own_style: &'static str,
 }
 
-/// The table of a path.
 struct PathView {
     name: String,
     title: String,

@@ -13,18 +13,13 @@ pub enum ReportError {
     Store(#[from] StoreError),
     /// The folder contains no run.
     #[error("`{}` contains no run; create one with `paceline run SCENARIO --out DIR`", .path.display())]
-    Empty {
-        /// The folder.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// The operating system refused.
     #[error("cannot {action} `{}`", .path.display())]
     Io {
         /// The operation, as a verb.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },

@@ -10,7 +10,6 @@ use serde::Serialize;
 pub struct Figure {
     /// Unique in a report, such as `mmsys16/table1/time`.
     pub id: String,
-    /// Id of the scenario.
     pub scenario: String,
     pub title: String,
     /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
@@ -22,9 +21,7 @@ pub struct Figure {
 /// A flow of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Subject {
-    /// Folder of the run.
     pub run: String,
-    /// Seed of the run.
     pub seed: u64,
     /// Id of the flow, or a name for several flows.
     pub flow: String,
@@ -46,7 +43,6 @@ impl Subject {
     }
 }
 
-/// One plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Unique in its figure, such as `rate`.
@@ -60,7 +56,6 @@ pub struct Panel {
 }
 
 impl Figure {
-    /// Returns the figure with other panels.
     pub(crate) fn with_panels(&self, panels: Vec<Panel>) -> Self {
         let Self { id, scenario, title, subjects, .. } = self;
         Self { id: id.clone(), scenario: scenario.clone(), title: title.clone(), subjects: subjects.clone(), panels }
@@ -68,7 +63,6 @@ impl Figure {
 }
 
 impl Panel {
-    /// Returns the panel with other series.
     pub(crate) fn with_series(&self, series: Vec<Series>) -> Self {
         let Self { id, title, caption, x, y, .. } = self;
         let (id, title, caption) = (id.clone(), title.clone(), caption.clone());
@@ -78,7 +72,6 @@ impl Panel {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// Quantity.
     pub label: String,
     /// Unit; empty for a plain number.
     pub unit: String,
@@ -86,7 +79,6 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
 }
 
-/// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesKind {
@@ -102,7 +94,6 @@ pub enum SeriesKind {
     Cdf,
 }
 
-/// The role of a series in its panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -123,9 +114,7 @@ pub struct Series {
     pub label: String,
     /// Index in [`Figure::subjects`]; `None` for a limit.
     pub subject: Option<usize>,
-    /// Role in the panel.
     pub role: Role,
-    /// How it is drawn.
     pub kind: SeriesKind,
     /// Names of the values of a [`SeriesKind::Band`].
     pub states: Vec<String>,
@@ -143,14 +132,12 @@ impl Figure {
         self.id.ends_with("/overlay")
     }
 
-    /// Returns the panel with this id.
     pub fn panel(&self, id: &str) -> Option<&Panel> {
         self.panels.iter().find(|panel| panel.id == id)
     }
 }
 
 impl Axis {
-    /// Creates a time axis of this length.
     pub fn time(seconds: f64) -> Self {
         Self { label: "time".to_owned(), unit: "s".to_owned(), range: Some((0.0, seconds)) }
     }
@@ -162,7 +149,6 @@ impl Axis {
 }
 
 impl Series {
-    /// Creates an empty series.
     pub fn new(id: &str, label: &str, subject: usize, role: Role, kind: SeriesKind) -> Self {
         Self {
             id: id.to_owned(),
@@ -183,18 +169,15 @@ impl Series {
         self.y.push(y);
     }
 
-    /// Returns this series without its points.
     pub fn without_points(&self) -> Self {
         let Self { id, label, subject, role, kind, .. } = self;
         Self { subject: *subject, states: self.states.clone(), ..Self::new(id, label, 0, *role, *kind) }
     }
 
-    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.x.len()
     }
 
-    /// Returns whether the series has no points.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }

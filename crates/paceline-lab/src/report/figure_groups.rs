@@ -4,7 +4,6 @@ use crate::report::figure::{Figure, Panel, Series, SeriesKind, Subject};
 use crate::report::read::{Results, Run};
 use serde::Deserialize;
 
-/// The figures of papers (TOML).
 pub const PAPERS: &str = include_str!("../../figures.toml");
 
 /// The selection of runs and panels for a figure of a paper.
@@ -25,7 +24,6 @@ pub struct PaperFigure {
     /// Flows. Empty: all flows.
     #[serde(default)]
     pub flows: Vec<String>,
-    /// Time window, s.
     pub window_s: Option<(f64, f64)>,
 }
 
@@ -49,7 +47,6 @@ pub fn papers() -> Vec<PaperFigure> {
     file.figure
 }
 
-/// Returns the figures to write for a folder of results.
 pub fn select(results: &Results, figures: &[Figure]) -> Vec<Figure> {
     let mut selected = Vec::new();
     for scenario in results.scenarios() {

@@ -24,9 +24,6 @@ use tables::Section;
 pub const REPORT_FILE: &str = "report.html";
 
 /// Reads a folder of results and writes its page.
-///
-/// # Errors
-/// The results cannot be read, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(&Results::open(dir)?, metrics)?, to)
 }
@@ -46,9 +43,6 @@ pub(crate) fn write_page(page: &str, to: &Path) -> Result<(), ReportError> {
 }
 
 /// Returns the page of a folder of results.
-///
-/// # Errors
-/// A table cannot be read.
 pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let figures = panels::figures(results)?;
     let drawn = downsample::downsample(&figures, MOST_POINTS);

@@ -62,13 +62,9 @@ const PANELS: &[Begin] = &[
     queue::begin_round_trips,
 ];
 
-/// Panels over values.
 const DISTRIBUTIONS: &[Begin] = &[distributions::begin];
 
 /// Returns the figures of a folder by scenario: panels over time, distributions, then the overlay of several runs.
-///
-/// # Errors
-/// A table cannot be read.
 pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
     let mut figures = Vec::new();
     for scenario in results.scenarios() {
@@ -153,7 +149,6 @@ fn merge(panels: &mut Vec<Panel>, panel: Panel) {
     }
 }
 
-/// Creates a panel over time.
 fn over_time(id: &str, title: &str, caption: String, y: Axis, view: &RunView<'_>) -> Panel {
     let (id, title) = (id.to_owned(), title.to_owned());
     Panel { id, title, caption, x: Axis::time(view.duration_s), y, series: Vec::new() }

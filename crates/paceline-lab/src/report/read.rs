@@ -10,10 +10,8 @@ use paceline_netsim::records::RunDescription;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A folder of results.
 #[derive(Debug)]
 pub struct Results {
-    /// The folder.
     pub dir: PathBuf,
     /// The runs, by scenario, controllers and seed; those of a comparison in the order of its controllers.
     pub runs: Vec<Run>,
@@ -27,24 +25,18 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
-/// A stored run.
 #[derive(Debug)]
 pub struct Run {
     /// Names, seed and files.
     pub stored: StoredRun,
-    /// Its metadata.
     pub about: About,
     /// The result, as `run --json` prints it; null if the run was interrupted.
     pub result: Value,
-    /// Its folder.
     dir: PathBuf,
 }
 
 impl Results {
     /// Opens a folder.
-    ///
-    /// # Errors
-    /// It is not a folder of results, contains no run, or has a damaged file.
     pub fn open(dir: &Path) -> Result<Self, ReportError> {
         let Contents { runs, groups, comparisons, validations, notes } = Store::read(dir)?;
         if runs.is_empty() {
@@ -91,17 +83,14 @@ impl Run {
         self.stored.cut_at_s.or(self.result["duration_s"].as_f64()).unwrap_or(0.0)
     }
 
-    /// Describes where the run was interrupted, if it was.
     pub fn cut(&self) -> Option<String> {
         self.stored.cut_at_s.map(|end_s| format!("cut at {end_s} s"))
     }
 
-    /// Returns the name of a flow's controller.
     pub fn controller(&self, flow: usize) -> &str {
         self.stored.controllers.get(flow).and_then(Option::as_deref).unwrap_or("none")
     }
 
-    /// Returns the number of rows of a table.
     pub fn rows(&self, table: &str) -> u64 {
         self.stored.files.iter().find(|file| file.name == table).map_or(0, |file| file.rows)
     }

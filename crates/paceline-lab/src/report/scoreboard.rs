@@ -15,17 +15,11 @@ use std::path::Path;
 pub const SCOREBOARD_PAGE: &str = "scoreboard.html";
 
 /// Reads the scoreboard in a folder and writes its page.
-///
-/// # Errors
-/// The scoreboard is missing or damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(&Scoreboard::read(&dir.join(SCOREBOARD_FILE))?, metrics)?, to)
 }
 
 /// Returns the page of a scoreboard.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(board: &Scoreboard, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let experiments = &board.report.experiments;
     let papers: Vec<PaperView<'_>> =
@@ -82,7 +76,6 @@ struct RowView<'a> {
 
 struct CellView<'a> {
     cell: &'a Cell,
-    /// Anchor of its row.
     anchor: String,
     /// The verdict as a character, so that verdicts differ not only by colour.
     sign: char,
@@ -166,7 +159,6 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// Returns its name in the matrix.
     fn name(&self) -> String {
         match &self.report.under {
             None => self.report.id.clone(),
@@ -184,7 +176,6 @@ impl<'a> ExperimentView<'a> {
         self.report.cells.first().filter(|_| self.report.under.is_some()).map_or("", |cell| &cell.world)
     }
 
-    /// Describes the number of disturbed runs, if any.
     fn disturbed(&self) -> String {
         match self.report.disturbed {
             0 => String::new(),

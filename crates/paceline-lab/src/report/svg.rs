@@ -29,9 +29,6 @@ pub use style::{MM, WIDTH};
 pub const FIGURES_FOLDER: &str = "figures";
 
 /// Writes all figures of a folder of results into a folder and returns the files.
-///
-/// # Errors
-/// The results cannot be read, or a figure cannot be written.
 pub fn write(dir: &Path, into: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let results = Results::open(dir)?;
     let figures = panels::figures(&results)?;

@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 pub type Picture = (String, String);
 
 /// Writes the figures of a result into the figure folder of `dir` and returns the files.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(result: &SweepResult, dir: &Path, metrics: MetricCatalogue) -> Result<Vec<PathBuf>, ReportError> {
     let into = dir.join(FIGURES_FOLDER);
     let failed = |path: &Path| {
@@ -34,7 +31,6 @@ pub fn write(result: &SweepResult, dir: &Path, metrics: MetricCatalogue) -> Resu
     Ok(files)
 }
 
-/// Returns all figures of a result.
 pub fn pictures(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
     let mut pictures = maps(result, metrics);
     pictures.extend(lines(result, metrics));

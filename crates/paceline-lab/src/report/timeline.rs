@@ -18,19 +18,15 @@ pub struct Timeline {
     pub parts: Vec<Part>,
     /// What limits the page.
     pub notes: Vec<String>,
-    /// The command that recreates it.
     pub command: String,
 }
 
-/// A part with a timeline of its own.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: String,
-    /// Facts in one line: name and value.
     pub facts: Vec<(String, String)>,
     /// Plots over the whole time.
     pub overview: Figure,
-    /// Labels, in order of time.
     pub labels: Vec<Label>,
     /// Columns and rows of a table below the labels; no rows: no table.
     pub table: (Vec<String>, Vec<Vec<String>>),
@@ -43,16 +39,13 @@ pub struct Part {
 pub struct Label {
     /// When, such as `17.2 s`.
     pub when: String,
-    /// What happened.
     pub what: String,
     pub why: String,
     /// Why so, in a sentence.
     pub evidence: String,
     /// What else would explain it, in sentences.
     pub others: Vec<String>,
-    /// What to try.
     pub advice: String,
-    /// Whether the cause is known.
     pub is_known: bool,
     /// The plots that show it; `None`: without plots.
     pub figure: Option<Figure>,
@@ -82,9 +75,6 @@ struct PartView<'a> {
 }
 
 /// Returns the page.
-///
-/// # Errors
-/// The template fails.
 pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
     let figures: Vec<Figure> = timeline
         .parts
@@ -118,9 +108,6 @@ pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
 }
 
 /// Writes the page.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write(timeline: &Timeline, to: &Path) -> Result<(), ReportError> {
     write_page(&render(timeline)?, to)
 }

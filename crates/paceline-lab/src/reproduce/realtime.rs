@@ -24,12 +24,10 @@ pub struct RealtimeExperiment {
     pub experiment: Experiment,
     /// The controllers, for people.
     pub under: String,
-    /// Inputs of the runs of each case.
     pub inputs: Vec<RunInputs>,
 }
 
 impl RealtimeExperiment {
-    /// Creates an experiment. `inputs` returns the inputs of the runs of a case.
     pub fn new(experiment: Experiment, under: String, inputs: impl FnMut(&Scenario) -> RunInputs) -> Self {
         let inputs = experiment.cases.iter().map(inputs).collect();
         Self { experiment, under, inputs }
@@ -46,7 +44,6 @@ pub struct RealtimeReproduction {
     unavailable: Vec<Option<String>>,
 }
 
-/// A run to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingRun {
     experiment: usize,
@@ -54,7 +51,6 @@ pub struct PendingRun {
     seed: u64,
 }
 
-/// A finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedRun {
     run: RunValues,
@@ -88,7 +84,6 @@ impl StoredQuantity {
         }
     }
 
-    /// Returns whether it is this quantity.
     fn is(&self, quantity: &Quantity) -> bool {
         *self == Self::of(quantity, self.value)
     }
@@ -120,9 +115,6 @@ impl CachedRun for FinishedRun {
 
 impl RealtimeReproduction {
     /// Begins or resumes a reproduction on seeds from 1 to `seeds`. Stored runs with the same inputs are finished.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn resume(
         experiments: Vec<RealtimeExperiment>,
         seeds: u64,
@@ -171,7 +163,6 @@ impl RealtimeReproduction {
         self.scenario(run).plan.duration.as_secs_f64()
     }
 
-    /// Describes a run for people.
     pub fn describe(&self, run: &PendingRun) -> String {
         let plan = &self.scenario(run).plan;
         let case = if plan.case.is_empty() { String::new() } else { format!(" [{}]", plan.case) };
@@ -186,9 +177,6 @@ impl RealtimeReproduction {
     }
 
     /// Makes a run and stores it, if there is a store.
-    ///
-    /// # Errors
-    /// The world cannot run it, or the store cannot write it.
     pub fn make(
         &self,
         runner: &Runner<'_>,
@@ -199,7 +187,6 @@ impl RealtimeReproduction {
         run_cache::make(runner, self.scenario(run), run.seed, into)
     }
 
-    /// Adds a finished run.
     pub fn add(&mut self, run: &PendingRun, finished: FinishedRun) {
         self.finished[run.experiment][run.case].insert(run.seed, finished);
     }

@@ -10,9 +10,6 @@ use paceline_netsim::world::WorldError;
 
 /// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
 /// seconds before they are run.
-///
-/// # Errors
-/// Those of the world.
 pub fn reproduce(
     runner: &Runner<'_>,
     experiments: &[Experiment],

@@ -29,7 +29,6 @@ pub(crate) struct RunJob {
     pub(crate) seed: u64,
 }
 
-/// Makes the first runs of the experiments.
 pub(super) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],

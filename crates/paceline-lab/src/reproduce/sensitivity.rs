@@ -16,7 +16,6 @@ use serde::Serialize;
 pub struct SensitivityReport {
     /// Every constant that an experiment assumes.
     pub constants: Vec<ConstantReport>,
-    /// The totals.
     pub summary: SensitivitySummary,
 }
 
@@ -25,47 +24,33 @@ pub struct SensitivityReport {
 pub struct ConstantReport {
     /// The paper: folder of the experiments.
     pub paper: String,
-    /// Its name.
     pub id: String,
-    /// The scenario key.
     pub key: String,
-    /// The assumed value.
     pub value: String,
-    /// The reason for this value.
     pub why: String,
-    /// Number of experiments that assume it.
     pub experiments: usize,
     /// The lowest and the highest plausible value.
     pub ends: Vec<ConstantEnd>,
 }
 
-/// One end of a constant's range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantEnd {
-    /// The value.
     pub value: String,
     /// Number of cells of the experiments that assume the constant.
     pub cells: usize,
     /// Number of these cells whose verdict changes.
     pub changed: usize,
-    /// These cells.
     pub changes: Vec<VerdictChange>,
 }
 
 /// A cell whose verdict changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VerdictChange {
-    /// Scenario id.
     pub experiment: String,
-    /// Metric id.
     pub metric: String,
-    /// Case of the experiment.
     pub case: Label,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
-    /// Its claim.
     pub claim: Option<String>,
     /// The verdict with the assumed value.
     pub from: CellVerdict,
@@ -80,11 +65,9 @@ pub struct VerdictChange {
 /// Totals over all constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SensitivitySummary {
-    /// Assumed constants.
     pub constants: usize,
     /// Constants that change a verdict.
     pub constants_that_matter: usize,
-    /// Cells of all experiments.
     pub cells: usize,
     /// Cells whose verdict changes at an end of a constant.
     pub cells_that_change: usize,

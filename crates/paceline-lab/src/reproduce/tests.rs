@@ -68,7 +68,6 @@ fn runs(experiment: &Experiment, seeds: u64, value: impl Fn(&str, &str, u64, boo
     ExperimentRuns { runs, ..ExperimentRuns::default() }
 }
 
-/// The report of an experiment with these values.
 fn report(
     experiment: &Experiment,
     seeds: u64,

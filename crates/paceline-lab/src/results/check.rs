@@ -16,7 +16,6 @@ const ROUNDING: f64 = 1e-9;
 /// The largest number of further runs that a judgement names.
 const FURTHER_RUNS_MAX: u64 = 10_000;
 
-/// The verdict on a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -85,7 +84,6 @@ pub enum Check {
     Bound {
         /// The lowest allowed value. Intervals may extend below 0 if it is 0.
         low: f64,
-        /// The highest allowed value.
         high: f64,
         /// The highest possible value. Intervals may extend above it if it is allowed.
         most: f64,
@@ -93,7 +91,6 @@ pub enum Check {
     /// A value that differs from a published one by at most `tolerance`. An interval up to that half-width does not change the
     /// verdict of its mean; a wider one decides only if all of it is outside.
     Published {
-        /// The published value.
         value: f64,
         /// The largest allowed distance.
         tolerance: f64,
@@ -204,7 +201,6 @@ impl Check {
     }
 }
 
-/// Returns a tolerance with the allowance for rounding.
 fn with_rounding(tolerance: f64) -> f64 {
     tolerance + ROUNDING * tolerance.abs().max(1.0)
 }

@@ -9,20 +9,17 @@ use std::fmt;
 /// Controllers on one scenario, side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonTable {
-    /// Scenario id.
     pub scenario: String,
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
     /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
-    /// World of the runs.
     pub world: String,
     /// The controllers; the first is the baseline.
     pub controllers: Vec<String>,
     /// Seeds of the runs of each controller.
     pub seeds: Vec<u64>,
-    /// The command that reproduces the comparison.
     pub command: String,
     /// The number of differences that are judged. The intervals are corrected for it.
     pub judged: usize,
@@ -36,14 +33,11 @@ pub struct ComparisonTable {
     pub verdict: Vec<String>,
 }
 
-/// A controller in a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankedController {
     /// Its place, from 1; `None` for what is shown as scale: an oracle, a faulty controller, or a sender that controls nothing.
     pub place: Option<usize>,
-    /// Its name.
     pub controller: String,
-    /// Its purpose.
     pub kind: RowKind,
     /// Its score, over the seeds.
     pub score: Summary,
@@ -66,12 +60,10 @@ pub struct RankedController {
 /// One quantity under each controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonRow {
-    /// What it describes.
     pub subject: Subject,
     pub metric: String,
     /// Its name in tables.
     pub label: String,
-    /// Which values are better.
     pub better: Better,
     /// Mean and interval over the runs of each controller; `None` if the quantity has no value in some run.
     pub values: Vec<Option<Summary>>,
@@ -81,7 +73,6 @@ pub struct ComparisonRow {
     pub differences: Vec<Option<ComparedDifference>>,
 }
 
-/// What a quantity describes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Whether it is media, other traffic, or the bottleneck.
@@ -100,7 +91,6 @@ pub enum Role {
     Media,
     /// Other traffic, such as TCP.
     Traffic,
-    /// The bottleneck.
     Link,
 }
 

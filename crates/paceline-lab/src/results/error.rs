@@ -9,14 +9,9 @@ use std::path::PathBuf;
 pub enum StoreError {
     /// The folder is not empty and contains no results.
     #[error("`{}` is not empty and holds no Paceline result; name a new folder or one of earlier results", .path.display())]
-    NotAResult {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file is damaged.
+    NotAResult { path: PathBuf },
     #[error("`{}` is damaged: {cause}", .path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// Description of the damage.
         cause: String,
@@ -24,9 +19,7 @@ pub enum StoreError {
     /// A later version wrote the folder.
     #[error("`{}` has format {found}, and this version knows up to {known}", .path.display())]
     TooNew {
-        /// The database.
         path: PathBuf,
-        /// Its format.
         found: u32,
         /// The latest format that this version reads.
         known: u32,
@@ -46,9 +39,7 @@ pub enum StoreError {
     #[cfg(feature = "storage")]
     #[error("cannot use the database `{}`", .path.display())]
     Database {
-        /// The file.
         path: PathBuf,
-        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
@@ -56,9 +47,7 @@ pub enum StoreError {
     #[cfg(feature = "storage")]
     #[error("cannot write the table `{}`", .path.display())]
     WriteTable {
-        /// The file.
         path: PathBuf,
-        /// The error of the Parquet library.
         #[source]
         source: parquet::errors::ParquetError,
     },
@@ -66,16 +55,13 @@ pub enum StoreError {
     #[cfg(feature = "storage")]
     #[error("`{}` cannot be read as a table", .path.display())]
     ReadTable {
-        /// The file.
         path: PathBuf,
-        /// The error of the Parquet library.
         #[source]
         source: parquet::errors::ParquetError,
     },
     /// A column of a table is missing, or its values are not those of the schema.
     #[error("`{}`: column `{column}` {cause}", .path.display())]
     Column {
-        /// The file.
         path: PathBuf,
         column: &'static str,
         /// Description of the problem.

@@ -7,7 +7,6 @@ use serde::Serialize;
 pub struct PaperCounts {
     /// Prefix of its experiments' ids.
     pub paper: String,
-    /// Counts of all its experiments.
     #[serde(flatten)]
     pub counts: Counts,
     pub experiments: Vec<ExperimentCounts>,
@@ -15,7 +14,6 @@ pub struct PaperCounts {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentCounts {
-    /// Scenario id.
     pub id: String,
     #[serde(flatten)]
     pub counts: Counts,
@@ -50,7 +48,6 @@ pub fn papers(reports: &[ExperimentReport]) -> Vec<PaperCounts> {
 }
 
 impl Counts {
-    /// Counts these reports together.
     pub fn of<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport, IntoIter: Clone>) -> Self {
         let reports = reports.into_iter();
         let runs = reports.clone().flat_map(|report| &report.runs).map(|case| case.n).sum();

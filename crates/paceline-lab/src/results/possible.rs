@@ -39,7 +39,6 @@ pub struct Scale {
     pub hundred: f64,
 }
 
-/// A score of the possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Possible {
     /// Points: 0 is a constant rate, 100 the oracle. Negative values are worse than a constant rate.
@@ -47,7 +46,6 @@ pub struct Possible {
     /// Half-width of the 95 % interval over tests as a sample of paths; `None` for the ends of the scale, and with less than two degrees
     /// of freedom.
     pub interval: Option<f64>,
-    /// The number of tests.
     pub tests: usize,
 }
 
@@ -67,16 +65,12 @@ impl fmt::Display for Possible {
     }
 }
 
-/// A row of a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankedRow {
     /// Its place, from 1; `None` for an oracle, a faulty controller, and a row without a result of each test that counts.
     pub place: Option<usize>,
-    /// Its name.
     pub controller: String,
-    /// The purpose of its row.
     pub kind: RowKind,
-    /// Its score of the possible.
     #[serde(flatten)]
     pub possible: Possible,
     /// What TCP and cross traffic keep of their fair share beside it, mean over the tests that have such flows.
@@ -88,7 +82,6 @@ pub struct RankedRow {
     pub tied: bool,
 }
 
-/// The rankings of suites.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rankings {
     /// Over all families.
@@ -100,7 +93,6 @@ pub struct Rankings {
 }
 
 impl Rankings {
-    /// Returns the rankings of these results.
     pub fn of(report: &SuitesReport) -> Self {
         let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
         let families = distinct(report.suites.iter().map(|suite| &suite.family));
@@ -190,7 +182,6 @@ type Part<'a> = Option<&'a str>;
 /// What is earned in each test that counts, by part. `None`: there is no result of the test.
 type Parts = Vec<Vec<Option<Earned>>>;
 
-/// A row of a report.
 struct Row {
     name: String,
     kind: RowKind,
@@ -247,7 +238,6 @@ fn ranking<'a>(report: &'a SuitesReport, part: impl Fn(&'a SuiteReport, &'a Suit
     rankings(names.iter().filter_map(|name| Row::of(report, name, &part)).collect())
 }
 
-/// Returns the ranking of these rows.
 fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
     let order = |a: &Row, b: &Row| b.possible.points.total_cmp(&a.possible.points);
     rows.sort_by(|a, b| b.has_place().cmp(&a.has_place()).then(order(a, b)));

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Name of the folder of runs.
 pub const RUNS: &str = "runs";
 
 /// The inputs of a run. The store does not interpret them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInputs {
-    /// Version of the program.
     pub version: String,
     /// Commit of the program's source, if the caller knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,9 +58,7 @@ impl RunInputs {
 pub struct StoredRun {
     /// Name of its folder under `runs`.
     pub directory: String,
-    /// Scenario id.
     pub scenario: String,
-    /// World of the run.
     pub world: String,
     /// Controller of each flow; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
@@ -70,7 +66,6 @@ pub struct StoredRun {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
     pub seed: u64,
-    /// Version of the program.
     pub version: String,
     /// Commit of the program's source, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,16 +79,13 @@ pub struct StoredRun {
     /// For a run whose process was killed: the time up to which there are rows, s. Such a run has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_at_s: Option<f64>,
-    /// Its tables.
     pub files: Vec<StoredFile>,
 }
 
-/// A table of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredFile {
     /// File name in the run's folder.
     pub name: String,
-    /// Number of rows.
     pub rows: u64,
     /// The first 16 bytes of its BLAKE3 hash, as hexadecimal digits.
     pub checksum: String,
@@ -124,7 +116,6 @@ pub struct About {
     /// Names, seed and files.
     pub run: StoredRun,
     pub inputs: RunInputs,
-    /// Name of each flow.
     pub flows: Vec<String>,
     /// Name of each hop, forward path first.
     pub hops: Vec<String>,

@@ -31,9 +31,6 @@ impl Serialize for SuitesReport {
 
 impl SuitesReport {
     /// Reads the document from a file.
-    ///
-    /// # Errors
-    /// The file cannot be read or has another shape.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         read_json(path)
     }
@@ -101,16 +98,13 @@ impl SuitesReport {
     }
 }
 
-/// The results of one suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteReport {
     pub id: String,
-    /// One line that describes it.
     pub title: String,
     /// The document that it follows; empty if it follows none.
     pub source: String,
-    /// The kind of paths.
     pub family: String,
     /// The world of the runs; empty for the simulator.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -146,7 +140,6 @@ pub fn repeats_text(repeats: u64, sequential: bool) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteTest {
-    /// Scenario id.
     pub scenario: String,
     /// What `paceline run` takes: the id, or the path of a file.
     pub run: String,
@@ -160,7 +153,6 @@ pub struct SuiteTest {
     pub bounds: Vec<SuiteBound>,
 }
 
-/// A bound of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteBound {
@@ -168,35 +160,25 @@ pub struct SuiteBound {
     pub id: String,
     /// The measured quantity in words.
     pub quantity: String,
-    /// Metric id.
     pub metric: String,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
-    /// How values are formatted.
     pub format: ValueFormat,
     /// Lowest and highest allowed value.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
-    /// The reason for the bounds.
     pub why: String,
 }
 
-/// How the values of a bound are formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueFormat {
-    /// In the unit of the metric.
     #[default]
     Metric,
-    /// As a ratio.
     Ratio,
-    /// As a share of windows.
     Share,
 }
 
-/// The purpose of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowKind {
@@ -214,9 +196,7 @@ pub enum RowKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteRow {
-    /// Its name.
     pub controller: String,
-    /// The purpose of the row.
     pub kind: RowKind,
     pub results: Vec<TestResult>,
 }
@@ -225,7 +205,6 @@ pub struct SuiteRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestResult {
-    /// Number of runs.
     pub runs: u64,
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
@@ -253,7 +232,6 @@ pub struct BoundResult {
     pub ci95: Option<f64>,
     /// Whether the verdict is `holds`.
     pub pass: bool,
-    /// The verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
 }
@@ -368,7 +346,6 @@ impl SuiteReport {
         self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Fails).map(|(name, _)| name)
     }
 
-    /// Returns the mean over the tests of a result.
     pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = row.results.iter().filter_map(value).collect();
         Some(Summary::from_values(&values)?.mean)

@@ -37,9 +37,7 @@ pub struct Validations {
 /// The differences between two worlds on one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Scenario id.
     pub scenario: String,
-    /// A line on it.
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
@@ -47,9 +45,7 @@ pub struct Validation {
     pub changes: Vec<String>,
     /// Controller of each flow, or TCP's congestion control; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// The command that reproduces it.
     pub command: String,
-    /// Duration of a run, s.
     pub duration_s: f64,
     /// The two worlds. Differences are the second minus the first.
     pub worlds: [String; 2],
@@ -83,7 +79,6 @@ pub struct ComparedMetric {
 /// The distributions of queuing delay of all packets that crossed the bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueDelay {
-    /// The bottleneck.
     pub hop: String,
     /// The Kolmogorov-Smirnov distance between the worlds, over all runs: the largest difference of the two cumulative
     /// distributions.
@@ -92,7 +87,6 @@ pub struct QueueDelay {
     pub at_ms: Option<f64>,
     /// Width of the counted intervals, ms.
     pub step_ms: f64,
-    /// Packets in each world.
     pub packets: [u64; 2],
     /// The distance between the two runs of each seed, in order.
     pub by_seed: Vec<Option<f64>>,
@@ -101,7 +95,6 @@ pub struct QueueDelay {
     pub between_seeds: [Option<f64>; 2],
 }
 
-/// A run of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
     pub seed: u64,
@@ -123,7 +116,6 @@ pub struct ValidationCheck {
     pub ci95: Option<f64>,
     /// The tolerance, in the metric's unit.
     pub tolerance: f64,
-    /// The verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
 }

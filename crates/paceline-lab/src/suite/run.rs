@@ -26,9 +26,7 @@ const SUMMARY: [&str; 4] = ["score", "others_keep", "utilization", "queue_p95_ms
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Its name in results.
     pub name: String,
-    /// The purpose of its row.
     pub kind: RowKind,
     /// The oracle; `None` for a controller.
     pub oracle: Option<Oracle>,
@@ -77,9 +75,6 @@ impl Subject {
 
     /// Loads a scenario for runs under this subject; `None` for an oracle that does not apply to its path. The registry has the
     /// oracle, see [`Oracle::add_all`].
-    ///
-    /// # Errors
-    /// Those of [`crate::load`].
     pub fn scenario(
         &self,
         origin: &Origin,
@@ -151,9 +146,6 @@ fn add_summary(scenario: &mut Scenario) {
 }
 
 /// Runs suites under each subject; see [`run_with`].
-///
-/// # Errors
-/// As of [`run_with`].
 pub fn run(
     runner: &Runner<'_>,
     suites: &[Suite],

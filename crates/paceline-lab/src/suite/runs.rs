@@ -36,19 +36,13 @@ pub struct SuiteRuns {
 /// Runs that a worker makes: cases of one scenario under one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteJob {
-    /// Index of the suite.
     pub suite: usize,
-    /// Index of the subject.
     pub subject: usize,
-    /// Index of the scenario in the suite.
     pub scenario: usize,
-    /// Indices of the cases.
     pub cases: Vec<usize>,
-    /// The seeds of each case.
     pub seeds: Vec<u64>,
 }
 
-/// A finished run of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteRun {
@@ -99,9 +93,6 @@ impl SuiteRuns {
 
     /// Makes the runs that are missing, on all threads. With `done`, it reads those that were done before and stores each new one.
     /// `announce` receives the simulated seconds before they are run.
-    ///
-    /// # Errors
-    /// The world cannot make a run, or `done` cannot be read or written.
     pub fn run(
         &mut self,
         runner: &Runner<'_>,
@@ -118,9 +109,6 @@ impl SuiteRuns {
     }
 
     /// Reads the runs that were done before.
-    ///
-    /// # Errors
-    /// `done` cannot be read.
     pub fn restore(&mut self, world: &str, done: &DoneRuns) -> Result<(), StoreError> {
         loop {
             let missing = self.missing();
@@ -134,9 +122,6 @@ impl SuiteRuns {
 
     /// Makes the first finished run of this subject again, and returns whether it is the same. For controllers of the caller, whose
     /// code the identity of a run does not cover.
-    ///
-    /// # Errors
-    /// The world cannot make the run.
     pub fn is_repeatable(&self, runner: &Runner<'_>, subject: usize) -> Result<bool, WorldError> {
         let own = self.places().enumerate().filter(|(_, (_, of, _))| *of == subject);
         let mut finished = own.flat_map(|(index, _)| {
@@ -177,9 +162,6 @@ impl SuiteRuns {
     }
 
     /// Makes the runs of a job, on all threads.
-    ///
-    /// # Errors
-    /// The scenario is invalid, or the world cannot make a run.
     pub fn run_job(
         runner: &Runner<'_>,
         suite: &Suite,
@@ -209,9 +191,6 @@ impl SuiteRuns {
     }
 
     /// Adds the finished runs of a job, and stores them in `done`.
-    ///
-    /// # Errors
-    /// `done` cannot be written.
     ///
     /// # Panics
     /// They are not of this job.

@@ -52,7 +52,6 @@ pub struct SweepFolder {
     _lock: File,
 }
 
-/// The sweep of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SweepAbout {
     id: String,
@@ -66,7 +65,6 @@ struct SweepAbout {
     text: String,
 }
 
-/// The columns of the runs of a sweep.
 #[derive(Clone, Debug)]
 pub(super) struct RunColumns {
     sweep: Sweep,
@@ -74,7 +72,6 @@ pub(super) struct RunColumns {
     subjects: Vec<SubjectColumns>,
 }
 
-/// The columns that the runs of a subject share.
 #[derive(Clone, Debug)]
 struct SubjectColumns {
     scenario: String,
@@ -122,12 +119,10 @@ impl SweepFolder {
         experiment.ok().flatten().map(|experiment| experiment.name)
     }
 
-    /// Returns the number of finished jobs.
     pub fn done_jobs(&self) -> u64 {
         self.done().len() as u64
     }
 
-    /// Returns the number of jobs.
     pub fn jobs(&self) -> u64 {
         self.about.jobs
     }
@@ -164,12 +159,10 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Returns the folder.
     pub(super) fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Returns the first stored row of each kind.
     pub(super) fn first_of_each<K: Ord>(&self, kind: impl Fn(&JobRow) -> K) -> Result<Vec<JobRow>, SweepError> {
         let mut found = BTreeMap::new();
         self.database.each_job(&self.experiment, |job| -> Result<bool, SweepError> {
@@ -186,9 +179,6 @@ impl SweepFolder {
     }
 
     /// Returns the result of all rows.
-    ///
-    /// # Errors
-    /// Jobs are missing, or the rows cannot be read.
     pub fn result(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let mut aggregator = Aggregator::new(sweep);
         self.columns.rows_in_order(&self.database, &self.experiment, |row| {
@@ -199,9 +189,6 @@ impl SweepFolder {
     }
 
     /// Returns the result of all rows, and writes the tables.
-    ///
-    /// # Errors
-    /// Those of [`result`](Self::result) and [`write_tables`](Self::write_tables).
     pub fn merge(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let result = self.result(sweep)?;
         self.write_tables(sweep, &result)?;
@@ -209,9 +196,6 @@ impl SweepFolder {
     }
 
     /// Writes the tables of all rows and of the result.
-    ///
-    /// # Errors
-    /// An operation of the file system fails.
     pub fn write_tables(&self, sweep: &Sweep, result: &SweepResult) -> Result<(), SweepError> {
         let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
         let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
@@ -319,7 +303,6 @@ impl RunColumns {
         JobRun { job: row.job, run }
     }
 
-    /// Returns the row of a stored run.
     fn row(&self, JobRun { job, run }: JobRun, database: &Database) -> Result<JobRow, StoreError> {
         let lacks = || files::damaged(database.path(), &format!("job {job} is not of this sweep"));
         if job >= self.sweep.jobs() {

@@ -78,7 +78,6 @@ struct Target {
     whole: bool,
 }
 
-/// The sum of the measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// Whether each measure is scaled to 0 to 1 before it is added.
@@ -96,7 +95,6 @@ struct Subject {
 }
 
 impl Subject {
-    /// Returns its name in results.
     fn name(&self) -> String {
         let name = self.scenario.name.strip_prefix("scenarios/").unwrap_or(&self.scenario.name);
         let name = name.strip_suffix(".toml").unwrap_or(name);
@@ -107,12 +105,10 @@ impl Subject {
 }
 
 impl Sweep {
-    /// Returns the number of points.
     pub fn points(&self) -> u64 {
         self.axes.iter().map(Axis::count).product()
     }
 
-    /// Returns the keys, in the order of [`Sweep::at`].
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str)
     }
@@ -128,9 +124,6 @@ impl Sweep {
     }
 
     /// Returns the scenario that a measure measures at a point.
-    ///
-    /// # Errors
-    /// The values are not valid in the scenario, or a measure's window is longer than the run.
     pub fn measured_scenario(
         &self,
         point: u64,
@@ -141,9 +134,6 @@ impl Sweep {
     }
 
     /// Returns the simulated seconds of all runs, if all points last as long as the first.
-    ///
-    /// # Errors
-    /// None for a loaded sweep.
     pub fn seconds(&self, registry: &Registry) -> Result<f64, ScenarioError> {
         let plans = (0..self.subjects.len())
             .map(|subject| Ok(self.scenario(0, subject, registry)?.plan.duration.as_secs_f64()));
@@ -152,9 +142,6 @@ impl Sweep {
 
     /// Returns a sweep of the best points of a result, and of the published one, on more seeds. Returns `None` if the file has no
     /// `refine`, or no point has a sum.
-    ///
-    /// # Errors
-    /// None for a loaded sweep.
     pub fn refined(&self, result: &SweepResult, registry: &Registry) -> Result<Option<Self>, ScenarioError> {
         let Some(RefineTable { best, repeats }) = self.refine.filter(|_| result.best.is_some()) else {
             return Ok(None);
@@ -212,9 +199,6 @@ impl Sweep {
     }
 
     /// Returns the scenario of a subject at a point.
-    ///
-    /// # Errors
-    /// The values are not valid in the scenario, or a measure's window is longer than the run.
     fn scenario(&self, point: u64, subject: usize, registry: &Registry) -> Result<Scenario, ScenarioError> {
         let Subject { scenario, case, set } = &self.subjects[subject];
         let mut changes = Changes { case: case.clone(), settings: set.clone(), ..Changes::default() };

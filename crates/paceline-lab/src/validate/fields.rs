@@ -14,7 +14,6 @@ pub(super) struct ComparedField {
     pub(super) hop: Option<String>,
     pub(super) flow: Option<String>,
     pub(super) metric: &'static str,
-    /// JSON pointer to the field.
     pub(super) pointer: String,
 }
 

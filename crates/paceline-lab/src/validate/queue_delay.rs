@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// such as no delay against a very short one, are not differences between worlds.
 pub const STEP_US: u32 = 100;
 
-/// Numbers of packets by queuing delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueDelayCounts {
     /// Width of an interval, µs.
@@ -48,7 +47,6 @@ impl QueueDelayCounts {
         }
     }
 
-    /// Returns the number of packets.
     pub fn packets(&self) -> u64 {
         self.packets.values().sum()
     }
@@ -88,7 +86,6 @@ pub struct QueueDelayObserver {
 }
 
 impl QueueDelayObserver {
-    /// Creates an observer of the bottleneck.
     pub fn at_bottleneck(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         Self { hop: plan.bottleneck, end: Time::ZERO + plan.duration, counts: QueueDelayCounts::default() }

@@ -20,7 +20,6 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
         let _ = setup;
         self.clone()
     }
-    /// Passes on an event.
     fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
         half.handle_event(now, event, signals);
     }
@@ -93,7 +92,6 @@ impl<A: Alteration> Config for Altered<A> {
     }
 }
 
-/// Returns a decision with this share of each rate.
 pub fn scaled(mut decision: Decision, share: f64) -> Decision {
     let Decision { target, stable_target, pacing, padding, .. } = &mut decision;
     for rate in [target, stable_target, pacing, padding] {

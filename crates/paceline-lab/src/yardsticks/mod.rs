@@ -45,7 +45,6 @@ pub fn add(mut registry: Registry) -> Registry {
     registry
 }
 
-/// Returns whether this is the name of a faulty controller.
 pub fn is_faulty(name: &str) -> bool {
     FAULTY.contains(&name)
 }

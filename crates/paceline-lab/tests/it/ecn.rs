@@ -70,7 +70,6 @@ fn run(feedback: FeedbackRequirement, ecn: Ecn, path: &str) -> Run {
 }
 
 impl Run {
-    /// Returns the number in the run of each packet of the flow.
     fn packets(&self) -> Vec<u64> {
         let sent = self.events.iter().filter_map(|event| match event {
             EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => Some(*packet),

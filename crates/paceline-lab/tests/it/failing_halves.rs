@@ -7,7 +7,6 @@ use paceline_units::{Rate, RemoteTime, Time};
 #[derive(Clone, Debug)]
 pub struct FailingSender {
     pub rate: Rate,
-    /// Time of the failure.
     pub due: Option<Time>,
     pub failure: Option<Failure>,
 }

@@ -16,7 +16,6 @@ struct Measured {
     case: &'static [(&'static str, &'static str)],
     metric: &'static str,
     flow: &'static str,
-    /// Its media flows.
     media: &'static [&'static str],
     from_s: i64,
     seeds: u64,

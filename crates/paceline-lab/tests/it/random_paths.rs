@@ -88,7 +88,6 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: Option<Sharing>) -> St
     keys.join("\n")
 }
 
-/// Draws the text of a scenario.
 fn draw(random: &mut RandomStream) -> String {
     let medium = match random.unit() {
         ..0.2 => Some(Sharing::Turns),
@@ -121,7 +120,6 @@ fn draw(random: &mut RandomStream) -> String {
     text
 }
 
-/// The packets at one hop.
 #[derive(Default)]
 struct AtHop {
     /// Start and end of each service, with the size; in the order of the ends.
@@ -266,7 +264,6 @@ fn window(hop: &HopPlan) -> DataSize {
     if is_wifi { DataSize::from_bytes(64 * MTU.as_bytes()) } else { DataSize::ZERO }
 }
 
-/// Returns the airtime of a whole window, in s.
 fn windows_airtime(hop: &HopPlan) -> f64 {
     hop.capacity.as_ref().map_or(0.0, |capacity| (window(hop) / capacity.rate_at(Time::ZERO)).as_secs_f64())
 }

@@ -40,9 +40,7 @@ impl RecentGaps {
 pub struct Freezes {
     last: Option<Time>,
     gaps: RecentGaps,
-    /// Their number.
     pub count: u64,
-    /// Their total duration.
     pub total: TimeDelta,
     /// The begin of the first and of the last freeze.
     begins: Option<(Time, Time)>,

@@ -24,14 +24,12 @@ fn bucket(value: u64) -> usize {
     ((u64::from(shift) << HALF.trailing_zeros()) + (value >> shift)) as usize
 }
 
-/// Returns the largest value of a bucket.
 fn largest(bucket: usize) -> u64 {
     let shift = (bucket as u64 / HALF).saturating_sub(1);
     ((bucket as u64 - shift * HALF + 1) << shift) - 1
 }
 
 impl Histogram {
-    /// Counts a zero.
     #[inline]
     pub(super) fn add_zero(&mut self) {
         self.zeros += 1;
@@ -59,7 +57,6 @@ impl Histogram {
         self.pages.last_mut().expect("a page was added")
     }
 
-    /// Returns the pages that have values, with their numbers, in order.
     fn used_pages(&self) -> impl Iterator<Item = (usize, &[u32; PAGE])> {
         let numbered = self.directory.iter().enumerate().filter(|(_, position)| **position > 0);
         numbered.map(|(number, position)| (number, &self.pages[usize::from(*position) - 1]))

@@ -5,16 +5,13 @@
 pub(crate) struct Needs {
     /// Delays of each packet and each frame.
     pub packet_delays: bool,
-    /// Round-trip times.
     pub round_trips: bool,
-    /// Freezes of each stream.
     pub freezes: bool,
     /// The shares of flows in each second.
     pub shares: bool,
 }
 
 impl Needs {
-    /// Returns what is needed for one or the other.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

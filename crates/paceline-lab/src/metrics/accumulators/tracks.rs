@@ -16,7 +16,6 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// Creates the tracks of these windows and their numbers.
     pub fn new(windows: impl Iterator<Item = (Window, usize)>) -> Self {
         let mut in_order: Vec<(Window, usize)> = windows.collect();
         in_order.sort_by_key(|(window, number)| (window.from, *number));

@@ -292,7 +292,6 @@ impl ScoreSums {
         }
     }
 
-    /// Ends a second of this length.
     fn end_second(&mut self, length: f64) {
         let is_first = self.seconds == 0;
         for (index, value) in core::mem::take(&mut self.second).into_iter().enumerate() {
@@ -337,12 +336,10 @@ impl ScoreSums {
 }
 
 impl Piece {
-    /// Returns when it begins.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// Returns the integral of the utility from `from` to `to`, s.
     fn integral(&self, from: Time, to: Time) -> Utility {
         let limits = self.limits;
         let seconds = (to - from).as_secs_f64();

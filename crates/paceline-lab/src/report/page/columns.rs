@@ -52,7 +52,6 @@ impl Columns {
         Column { ticks_per_second: Some(ticks_per_second), ..self.column(at, "times") }
     }
 
-    /// Appends values.
     pub(super) fn floats(&mut self, values: impl Iterator<Item = f32> + Clone) -> Column {
         let at = self.bytes.len();
         for byte in 0..4 {

@@ -13,9 +13,7 @@ pub(super) struct ComparisonView {
     pub(super) verdict: String,
     /// The rows of the ranking, the headings first.
     pub(super) ranking: Vec<Vec<String>>,
-    /// How to read the ranking.
     pub(super) ranking_legend: String,
-    /// How to read the table.
     pub(super) legend: String,
 }
 

@@ -241,7 +241,6 @@ fn folder(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Returns the controllers of the media flows.
 fn media_controllers(run: &Run) -> Vec<String> {
     let media =
         |flow: &usize| run.description().and_then(|d| d.flows.get(*flow)).is_none_or(|flow| flow.kind == "media");
@@ -281,7 +280,6 @@ fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
     unique(assumed.map(|one| (one.key.clone(), one.value.to_string(), one.why.clone())))
 }
 
-/// Formats a JSON value as plain text.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

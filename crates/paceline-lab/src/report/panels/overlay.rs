@@ -70,7 +70,6 @@ fn groups<'a>(runs: &[&'a Run]) -> Vec<Group<'a>> {
 struct Source<'a> {
     time: &'a Figure,
     groups: &'a [Group<'a>],
-    /// Number of bins of a run.
     bins: usize,
 }
 

@@ -17,7 +17,6 @@ struct Rates<'a> {
     reverse: Direction,
 }
 
-/// The rates of the flows of a direction.
 #[derive(Default)]
 struct Direction {
     /// Bytes received.

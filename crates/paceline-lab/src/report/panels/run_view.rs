@@ -21,7 +21,6 @@ pub(super) struct RunView<'a> {
     limited: Vec<bool>,
 }
 
-/// Returns whether a flow carries media.
 pub(crate) fn is_media(run: &Run, flow: usize) -> bool {
     run.description().and_then(|s| s.flows.get(flow)).is_some_and(|f| f.kind == "media")
 }
@@ -83,7 +82,6 @@ impl<'a> RunView<'a> {
         Some((before + at, signals[at].states.as_slice())).filter(|(_, states)| !states.is_empty())
     }
 
-    /// Returns whether a hop has a capacity.
     pub(super) fn is_limited(&self, hop: u16) -> bool {
         self.limited.get(usize::from(hop)) == Some(&true)
     }
@@ -127,7 +125,6 @@ impl<'a> RunView<'a> {
     }
 }
 
-/// Returns the changes of a run to its scenario.
 pub(super) fn changes(run: &Run) -> String {
     let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
     let changes: Vec<&str> = changes.collect();

@@ -74,7 +74,6 @@ impl<T> Default for BySignal<T> {
 }
 
 impl<T: Copy> BySignal<T> {
-    /// Returns the value of the signal of a row.
     pub(super) fn of(&mut self, row: &SignalRow<'_>, make: impl FnOnce() -> T) -> T {
         let (half, name) = (2 * usize::from(row.flow) + usize::from(row.receive), usize::from(row.name_index));
         *element(element(&mut self.0, half), name).get_or_insert_with(make)
@@ -93,7 +92,6 @@ impl<T: Default> Bins<T> {
         element(element(&mut self.0, subject), bin)
     }
 
-    /// Returns the bins of each subject that has any, in order.
     pub(super) fn finish(self) -> impl Iterator<Item = (usize, Vec<T>)> {
         self.0.into_iter().enumerate().filter(|(_, bins)| !bins.is_empty())
     }

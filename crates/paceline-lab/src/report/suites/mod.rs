@@ -30,17 +30,11 @@ const OWN_STYLE: &str = concat!(
 );
 
 /// Reads the results of suites in a folder and writes their page.
-///
-/// # Errors
-/// The results are missing or damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(&SuitesReport::read(&dir.join(SUITES_FILE))?, dir, metrics)?, to)
 }
 
 /// Returns the page of suites. Plots of runs are linked if they are in `dir`.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let (text, board) = (BoundText::new(metrics), Board::of(report));
     let page = Page {
@@ -108,7 +102,6 @@ struct BoardRow {
     passed: Passed,
 }
 
-/// A score of the possible.
 struct Points(Option<Possible>);
 
 impl Points {

@@ -10,7 +10,6 @@ pub const DOT: i32 = 10;
 const GRID: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
 const HAIR: u32 = 3;
 const TICK: i32 = MM;
-/// Opacity of a shade.
 pub(super) const SHADE: f64 = 0.2;
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
@@ -49,7 +48,6 @@ impl<'a> Canvas<'a> {
         self.0.fill_polygon(corners.iter().copied(), &style.colour.mix(SHADE)).expect(INFALLIBLE);
     }
 
-    /// Draws a legend entry: a sample and its text.
     pub(super) fn legend_entry(&mut self, entry: &LegendEntry) {
         let ((x, y), width) = (entry.at, entry.style.sample_width());
         match entry.style.mark {

@@ -122,7 +122,6 @@ impl Scale {
         (self.values.first().copied().unwrap_or(0.0), self.values.last().copied().unwrap_or(1.0))
     }
 
-    /// Returns whether the axis is logarithmic.
     pub fn is_logarithmic(&self) -> bool {
         let (low, high) = self.ends();
         low > 0.0 && high / low >= LOGARITHMIC_FROM

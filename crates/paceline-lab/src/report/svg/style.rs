@@ -48,7 +48,6 @@ pub(super) enum Mark {
 }
 
 impl Style {
-    /// Creates a style from the numbers of a colour and a dash.
     pub(super) fn new(colour: usize, dash: usize, kind: SeriesKind, dark: bool) -> Self {
         // From the eighth flow on, colours repeat with another dash.
         let dash = (dash + colour / COLOURS.len()) % LIMIT_STROKE;

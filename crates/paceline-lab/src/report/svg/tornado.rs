@@ -9,18 +9,14 @@ use std::fmt::Write;
 /// A panel of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tornado {
-    /// The measure.
     pub title: String,
     /// Unit; empty for a plain number.
     pub unit: String,
-    /// The constants, in any order.
     pub bars: Vec<Bar>,
 }
 
-/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Name and values.
     pub name: String,
     /// The change at the low and the high value, with half of its interval; `None` if unknown.
     pub changes: [Option<(f64, f64)>; 2],

@@ -19,19 +19,14 @@ pub struct Experiment {
     pub document: String,
 }
 
-/// A finished job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRun {
-    /// Its number.
     pub job: u64,
     pub run: MeasuredRun,
 }
 
 impl Database {
     /// Returns the experiment of a kind, if the folder has one; with several, the first.
-    ///
-    /// # Errors
-    /// It is damaged, or the database cannot be read.
     pub fn experiment(&self, kind: &str) -> Result<Option<Experiment>, StoreError> {
         self.read(|transaction| {
             let sql =
@@ -55,9 +50,6 @@ impl Database {
     }
 
     /// Returns the experiment of a kind, after it is added if the folder has none of the kind. The caller compares the digests.
-    ///
-    /// # Errors
-    /// It is damaged, or the database cannot be written.
     pub fn begin_experiment(
         &self,
         kind: &str,
@@ -86,9 +78,6 @@ impl Database {
     }
 
     /// Adds finished jobs. Jobs that are stored already are ignored.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn add_jobs(&self, experiment: &Experiment, jobs: impl IntoIterator<Item = JobRun>) -> Result<(), StoreError> {
         self.write(|transaction| {
             for JobRun { job, run } in jobs {
@@ -107,9 +96,6 @@ impl Database {
     }
 
     /// Returns the numbers of the finished jobs, in order.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn jobs(&self, experiment: &Experiment) -> Result<Vec<u64>, StoreError> {
         self.read(|transaction| {
             let mut statement = transaction
@@ -121,9 +107,6 @@ impl Database {
     }
 
     /// Calls `each` with the finished jobs, in order, until it returns `false`.
-    ///
-    /// # Errors
-    /// A job or a run is damaged, the database cannot be read, or an error of `each`.
     pub fn each_job<E: From<StoreError>>(
         &self,
         experiment: &Experiment,

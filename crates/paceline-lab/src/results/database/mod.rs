@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Name of the database in its folder.
 pub const DATABASE_FILE: &str = "results.sqlite";
 
 const SCHEMA: &str = include_str!("schema.sql");
@@ -81,7 +80,6 @@ impl Database {
         }
     }
 
-    /// Returns whether a folder has a database.
     pub fn exists(dir: &Path) -> bool {
         dir.join(DATABASE_FILE).is_file()
     }
@@ -143,7 +141,6 @@ impl Database {
         Ok(Self { path, connection: Mutex::new(connection) })
     }
 
-    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,24 +8,18 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 /// A measured quantity. Empty strings stand for the run or the flow as a whole, and for a single window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuantityKey {
-    /// Metric id.
     pub metric: String,
-    /// Name of the flow.
     pub flow: String,
-    /// Name of the stream.
     pub stream: String,
-    /// Time window, s.
     pub window_s: (f64, f64),
     /// For a share of windows: their division and bounds.
     pub each: String,
 }
 
-/// A run and its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredRun {
     /// Hash of everything that determines the run; see [`run_inputs`].
     pub inputs: String,
-    /// Scenario id.
     pub scenario: String,
     /// Hash of the resolved scenario without its controllers.
     pub scenario_hash: String,
@@ -85,12 +79,10 @@ impl RunFolder {
 const COLUMNS: &str = "inputs, scenario, scenario_hash, controllers, changes, world, seed, code, trace_hash, duration_s, \
                        stored, directory, cut_at_s, about, document, checksum, values_checksum";
 
-/// A row of the table `run`.
 pub(crate) struct RunRow {
     pub(crate) id: i64,
     pub(crate) run: MeasuredRun,
     pub(crate) folder: Option<RunFolder>,
-    /// Order in which runs were stored.
     pub(crate) stored: i64,
     values_checksum: String,
 }
@@ -98,17 +90,11 @@ pub(crate) struct RunRow {
 impl Database {
     /// Adds a run, or its values to the run with the same inputs, scenario, controllers and changes. Values of another trace hash are
     /// removed: the code has changed.
-    ///
-    /// # Errors
-    /// The stored run is damaged, or the database cannot be written.
     pub fn add_run(&self, run: &MeasuredRun) -> Result<(), StoreError> {
         self.write(|transaction| self.insert_run(transaction, run, None).map(drop))
     }
 
     /// Returns the run with these inputs and its values of these quantities, in their order, if it has all of them.
-    ///
-    /// # Errors
-    /// The stored run is damaged, or the database cannot be read.
     pub fn find_run(&self, inputs: &str, quantities: &[QuantityKey]) -> Result<Option<FoundRun>, StoreError> {
         self.read(|transaction| {
             let sql = format!("SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND cut_at_s IS NULL");
@@ -127,9 +113,6 @@ impl Database {
     }
 
     /// Returns the number of runs of which only values are kept.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn run_count(&self) -> Result<u64, StoreError> {
         self.read(|transaction| {
             let sql = "SELECT count(*) FROM run WHERE directory IS NULL";
@@ -330,9 +313,6 @@ impl Database {
     }
 
     /// Calls `each` with every complete run and the name of its folder, in the order in which they were added.
-    ///
-    /// # Errors
-    /// A run is damaged, or the database cannot be read.
     pub fn each_run(&self, mut each: impl FnMut(MeasuredRun, Option<&str>)) -> Result<(), StoreError> {
         self.read(|transaction| {
             let sql = format!("SELECT id, {COLUMNS} FROM run WHERE cut_at_s IS NULL ORDER BY id");
@@ -348,7 +328,6 @@ impl Database {
         })
     }
 
-    /// Returns a run by its number.
     pub(crate) fn run_row(&self, transaction: &Transaction<'_>, id: i64) -> Result<RunRow, StoreError> {
         let sql = format!("SELECT id, {COLUMNS} FROM run WHERE id = ?1");
         let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
@@ -406,7 +385,6 @@ impl RunRow {
     }
 }
 
-/// Sorts values and returns their checksum.
 fn values_checksum(values: &mut [(QuantityKey, Option<f64>)]) -> String {
     let order = |key: &QuantityKey| {
         let QuantityKey { metric, flow, stream, window_s: (from, to), each } = key.clone();

@@ -51,7 +51,6 @@ impl Dictionary {
         Ok(Self { codes, count, width, plain_length: plain.len(), compressed })
     }
 
-    /// Returns the index in the dictionary of the name that was declared as number `declared`.
     pub(super) fn code(&self, declared: u32) -> u32 {
         self.codes[declared as usize]
     }
@@ -130,7 +129,6 @@ pub(super) enum PageError {
 /// The names in the rows of a column chunk.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The names, each once.
     pub(super) dictionary: Vec<String>,
     /// Index in the dictionary of each row that is not null.
     codes: Vec<u32>,
@@ -139,7 +137,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds a page, which has at most `most` rows.
     pub(super) fn add_page(&mut self, page: &Page, optional: bool, most: usize) -> Result<(), PageError> {
         let added = match page {
             Page::DictionaryPage { num_values, .. } if self.dictionary.len() + *num_values as usize > MOST_NAMES => {

@@ -73,7 +73,6 @@ impl TableReader {
 
 /// A Parquet type of the schema.
 pub(super) trait Typed: DataType {
-    /// Its name in messages.
     const NAME: &'static str;
 }
 

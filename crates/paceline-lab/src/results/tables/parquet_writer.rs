@@ -30,9 +30,7 @@ pub enum ColumnType {
     Int64,
     /// Small numbers, of which many are equal.
     Int32,
-    /// Measured values.
     Float64,
-    /// Truth values.
     Bool,
     /// One of these names, as UTF-8.
     Name(Vec<String>),
@@ -49,18 +47,15 @@ pub struct Column {
     pub optional: bool,
 }
 
-/// A value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum ColumnValue {
     /// A 64-bit integer.
     Int64(i64),
-    /// A floating-point number.
     Float64(f64),
     /// Index among the column's names.
     Name(u32),
     /// A 64-bit hash, written as hexadecimal text.
     Hash(u64),
-    /// No value.
     Null,
 }
 
@@ -117,7 +112,6 @@ impl std::fmt::Debug for TableWriter {
 }
 
 impl TableWriter {
-    /// Creates the file.
     pub fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
         let file = File::create(&path).map_err(io("create", &path))?;
         let writer = open(file, &columns, metadata).map_err(write_error(&path))?;

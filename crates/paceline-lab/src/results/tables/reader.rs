@@ -27,8 +27,9 @@ pub enum Event {
         /// Time at which its last bit left the server, ns since the run's start.
         left_ns: i64,
     },
-    /// A hop dropped the packet.
-    Dropped { hop: u16 },
+    Dropped {
+        hop: u16,
+    },
     /// The packet reached its endpoint.
     Arrived {
         /// One-way delay, ns.
@@ -36,7 +37,6 @@ pub enum Event {
     },
 }
 
-/// A row of `packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRow {
     /// Time, ns since the run's start.
@@ -46,24 +46,20 @@ pub struct PacketRow {
     pub flow: u16,
     /// Whether it travels in the direction of the flow's data.
     pub is_forward: bool,
-    /// Size on the network.
     pub size_bytes: i32,
 }
 
-/// A row of `flows`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowRow {
     /// Time, ns since the run's start.
     pub time_ns: i64,
     /// Index among the run's flows.
     pub flow: u16,
-    /// The quantity.
     pub kind: FlowKind,
     /// Value in the unit of the quantity.
     pub value: f64,
 }
 
-/// A row of `frames`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRow {
     /// Time, ns since the run's start.
@@ -76,7 +72,6 @@ pub struct FrameRow {
     pub captured_ns: Option<i64>,
 }
 
-/// A row of `signals`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalRow<'a> {
     /// Time, ns since the run's start.
@@ -85,11 +80,9 @@ pub struct SignalRow<'a> {
     pub flow: u16,
     /// Whether the receive half emitted it, and not the send half.
     pub receive: bool,
-    /// Name of the signal.
     pub name: &'a str,
     /// Number of the name: equal for equal names of a table.
     pub name_index: u16,
-    /// Unit of the value.
     pub unit: &'a str,
     pub value: f64,
 }
@@ -104,15 +97,11 @@ pub struct RunTables<'a> {
 }
 
 impl<'a> RunTables<'a> {
-    /// Returns the tables in the folder of a run.
     pub fn new(dir: &'a Path, about: &'a About) -> Self {
         Self { dir, about }
     }
 
     /// Calls `each` with all rows of `packets`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn packets(&self, mut each: impl FnMut(&[PacketRow])) -> Result<(), StoreError> {
         let [mut time, mut waited, mut left, mut delay] = [const { Vec::new() }; 4];
         let [mut event, mut flow, mut class, mut hop] = [const { Vec::new() }; 4];
@@ -146,9 +135,6 @@ impl<'a> RunTables<'a> {
     }
 
     /// Calls `each` with all rows of `flows`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn flows(&self, mut each: impl FnMut(&[FlowRow])) -> Result<(), StoreError> {
         let (mut time, mut value) = (Vec::new(), Vec::new());
         let [mut flow, mut kind] = [const { Vec::new() }; 2];
@@ -167,9 +153,6 @@ impl<'a> RunTables<'a> {
     }
 
     /// Calls `each` with all rows of `frames`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn frames(&self, mut each: impl FnMut(&[FrameRow])) -> Result<(), StoreError> {
         let [mut time, mut captured] = [const { Vec::new() }; 2];
         let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -192,9 +175,6 @@ impl<'a> RunTables<'a> {
     }
 
     /// Calls `each` with all rows of `signals`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn signals(&self, mut each: impl FnMut(&[SignalRow<'_>])) -> Result<(), StoreError> {
         // In a folder of an older version only the table itself has the names and units of signals.
         let (mut signals, mut units) = (Vec::new(), Vec::new());

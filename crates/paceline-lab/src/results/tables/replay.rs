@@ -15,9 +15,6 @@ use parquet::data_type::{BoolType, Int32Type, Int64Type};
 impl RunTables<'_> {
     /// Passes the events of the run to `observer`: those of one table after the other, each in order of time. Changes of the link
     /// during the run are not among them, nor are signals that `header` does not name.
-    ///
-    /// # Errors
-    /// A file cannot be read, is not as it was written, or has other columns.
     pub fn replay(&self, header: &RunHeader, observer: &mut dyn EventObserver) -> Result<(), StoreError> {
         self.replay_packets(observer)?;
         self.replay_flows(observer)?;

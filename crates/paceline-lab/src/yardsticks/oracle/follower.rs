@@ -76,7 +76,6 @@ struct Follower {
     due: Time,
 }
 
-/// What is on the path.
 #[derive(Clone, Debug, Default)]
 struct Path {
     /// Packets that are neither reported nor older than one that arrived: number, time, size.

@@ -50,10 +50,8 @@ pub enum Oracle {
 }
 
 impl Oracle {
-    /// Every oracle, in order of results.
     pub const ALL: [Self; 2] = [Self::Ideal, Self::Causal];
 
-    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ideal => "ideal",
@@ -81,7 +79,6 @@ impl Oracle {
         registry
     }
 
-    /// Returns the oracle of this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|oracle| oracle.name() == name)
     }
@@ -148,7 +145,6 @@ fn follow(controller: &mut ControllerPlan, changes: &[(Time, FlowChange)], bound
     controller.limits = limits;
 }
 
-/// Returns the rate in force at `at`.
 fn rate_at(steps: &[(Time, f64)], at: Time) -> f64 {
     steps[steps.partition_point(|(from, _)| *from <= at).saturating_sub(1)].1
 }

@@ -32,12 +32,10 @@ pub fn goal(name: &'static str, value: f64, low: f64, high: f64) -> Measure {
 }
 
 impl Measure {
-    /// Whether it is judged.
     pub fn is_goal(&self) -> bool {
         self.goal != SHOWN
     }
 
-    /// Whether the goal is reached.
     pub fn reached(&self) -> bool {
         (self.goal.0..=self.goal.1).contains(&self.value)
     }

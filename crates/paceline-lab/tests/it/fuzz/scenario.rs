@@ -3,7 +3,6 @@
 use paceline::Registry;
 use paceline_scenario::{Changes, Origin, load};
 
-/// Checks one input.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Err(error) = load(&Origin::from_text("fuzz.toml", text), &Changes::default(), &Registry::standard()) {

@@ -420,7 +420,6 @@ impl OutputBuffers {
         }
     }
 
-    /// Returns the outputs of one environment.
     fn of_one(&self, index: usize, history: usize) -> (Vec<f32>, f64, bool, Vec<f64>) {
         let width = history * FEATURES.len();
         (

@@ -22,7 +22,6 @@ struct Table {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// The fault.
     name: String,
     /// The broken behaviour, and how the bounds show it.
     why: String,

@@ -7,7 +7,6 @@ use paceline_lab::run::{self, Runner};
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use std::path::{Path, PathBuf};
 
-/// The runs to store.
 #[derive(Clone, Copy)]
 pub struct Runs<'a> {
     pub scenario: &'a str,

@@ -23,7 +23,6 @@ fn names(files: &[PathBuf]) -> BTreeSet<String> {
     files.iter().map(|file| file.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The points of a polyline.
 fn points(node: Node<'_, '_>) -> Vec<(i32, i32)> {
     let pair = |text: &str| {
         let (x, y) = text.split_once(',').unwrap();

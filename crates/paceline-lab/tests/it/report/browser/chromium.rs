@@ -23,7 +23,6 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts the browser.
     pub fn start() -> Self {
         let browser = Chromium::start(Scratch::new().expect("a folder"), 0, &[]).expect("chromium starts");
         let page = browser.open("about:blank").expect("a page");
@@ -60,7 +59,6 @@ impl Browser {
         self.page.screenshot(part).expect("a picture")
     }
 
-    /// Calls a method of the protocol.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         let answer = self.page.call(method, parameters).unwrap_or_else(|error| panic!("{error}"));
         self.take_log();
