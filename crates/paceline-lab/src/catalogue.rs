@@ -2,12 +2,11 @@
 //! what `list --json` prints and what `paceline.catalogue()` returns in Python.
 
 use crate::metrics::{METRICS, Tolerance};
-use crate::registries;
 use crate::reproduce::FormulaTable;
 use crate::results::Axis;
 use crate::suite::Suite;
 use crate::sweep::Sweep;
-use crate::yardsticks;
+use crate::{registries, yardsticks};
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
@@ -65,7 +64,6 @@ pub struct Entry {
     pub details: Details,
 }
 
-/// What is known of an entry besides its name and summary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Details {
@@ -116,11 +114,9 @@ pub enum Details {
 /// What is known of a controller; `list controllers NAME --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerDetails {
-    /// The paper or draft.
     pub source: String,
     /// What `--set` may change.
     pub parameters: Vec<Parameter>,
-    /// What its halves emit.
     pub signals: Signals,
     /// The only world that has it; none: all have it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,6 @@ use paceline_netsim::world::WorldError;
 use paceline_scenario::Scenario;
 use serde_json::Value;
 
-/// An error of making or storing a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunCacheError {
@@ -24,7 +23,6 @@ pub enum RunCacheError {
 
 /// The findings of a use case on one run.
 pub trait CachedRun: Sized {
-    /// Name of the findings in the run's document.
     const NAME: &'static str;
     type Observer: EventObserver;
 
@@ -34,7 +32,6 @@ pub trait CachedRun: Sized {
     fn from_document(scenario: &Scenario, document: &Value) -> Option<Self>;
 }
 
-/// Returns the stored run with these inputs, if there is one.
 pub fn find<R: CachedRun>(
     (store, inputs): (&Store, &RunInputs),
     registry: &Registry,

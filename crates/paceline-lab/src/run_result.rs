@@ -4,11 +4,10 @@ use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use crate::results::Assertion;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
 use paceline_scenario::{Quantity, Scenario, Window};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One run, as `run --json` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     pub world: String,
     pub seed: u64,
@@ -23,7 +22,7 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<HostStats>,
     /// Other programs that took part, such as browsers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
     #[serde(flatten)]
     pub whole: WindowResult,
@@ -33,7 +32,6 @@ pub struct RunResult {
     /// Bytes that each flow received in each second.
     #[serde(skip)]
     pub seconds: Vec<Vec<u64>>,
-    /// Packets that reached their endpoint.
     #[serde(skip)]
     pub delivered: u64,
 }
@@ -56,13 +54,11 @@ pub struct RunsResult {
     pub notes: Vec<String>,
 }
 
-/// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     pub metric: String,
     /// The flow it is taken of; none: the run as a whole.
     pub flow: Option<String>,
-    /// The window it is taken over, s.
     pub window_s: (f64, f64),
     /// Whether it is a ratio to a reference.
     pub ratio: bool,

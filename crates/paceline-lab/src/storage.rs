@@ -19,9 +19,7 @@ pub struct Inputs {
     /// The program and the machine, as far as they are known.
     pub environment: Environment,
     pub scenario_text: String,
-    /// What `--set` changed, as it was typed.
     pub changes: Vec<String>,
-    /// The command that makes the same numbers again.
     pub command: String,
 }
 

@@ -42,7 +42,6 @@ pub enum CaptureError {
     /// The run has more hops than a capture can represent.
     #[error("a capture supports at most {HOPS_MAX} hops, the scenario has {hops}")]
     TooManyHops { hops: usize },
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] StoreError),
 }

@@ -39,7 +39,6 @@ pub(super) struct PendingRecords {
 }
 
 impl PendingRecords {
-    /// Adds a record; with a packet number it waits for the outcome of that packet.
     pub fn push(&mut self, record: Record, packet: Option<u64>) {
         if let Some(packet) = packet {
             self.open.insert(packet, self.written + self.records.len() as u64);

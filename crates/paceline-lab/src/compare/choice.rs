@@ -23,7 +23,6 @@ pub struct Choice {
     /// The candidates by their mean score over the paths, with the oracle `causal` for reference.
     pub ranking: Vec<RankedController>,
     pub paths: Vec<ChosenPath>,
-    /// What the choice does not say.
     pub limits: Vec<String>,
     pub command: String,
 }

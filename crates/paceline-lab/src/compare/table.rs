@@ -188,7 +188,6 @@ fn mean(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 impl Values {
-    /// Returns whether the quantity has a value in some run.
     fn is_known(&self) -> bool {
         self.values.iter().flatten().any(Option::is_some)
     }

@@ -17,7 +17,6 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The difference of two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
     pub moved: bool,
@@ -46,7 +45,6 @@ pub struct GroupName {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupDiff {
-    /// The group, as in the first result.
     #[serde(flatten)]
     pub name: GroupName,
     pub moved: bool,
@@ -78,7 +76,6 @@ pub struct InputDifference {
     pub after: Option<String>,
 }
 
-/// The difference of a metric over the common runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricDiff {
     pub metric: String,
@@ -91,17 +88,14 @@ pub struct MetricDiff {
     pub before: Option<f64>,
     /// Mean in the second result, over the same seeds.
     pub after: Option<f64>,
-    /// The differences over these seeds.
     pub difference: Option<Paired>,
 }
 
-/// The difference of a published value or a bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellDiff {
     pub metric: String,
     pub flow: Option<String>,
     pub window_s: (f64, f64),
-    /// The claim that it supports; for a bound, its id.
     pub claim: Option<String>,
     pub ratio: bool,
     /// In the first result.
@@ -110,7 +104,6 @@ pub struct CellDiff {
     pub after: Option<CellResult>,
 }
 
-/// A published value or a bound in one result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellResult {
     pub published: Option<f64>,
@@ -118,16 +111,13 @@ pub struct CellResult {
     pub bounds: Option<(f64, f64)>,
     /// Largest allowed distance of the mean to the published value.
     pub tolerance: Option<f64>,
-    /// The mean over runs.
     pub measured: Option<f64>,
     /// Half-width of its interval.
     pub ci95: Option<f64>,
     pub n: usize,
     pub null_sender: Option<f64>,
-    /// Whether the null sender reproduces it, too.
     pub null_reproduces: bool,
     pub verdict: CellVerdict,
-    /// The result with the changes that should reproduce it.
     pub moved: Option<ChangeResult>,
 }
 
@@ -260,7 +250,6 @@ fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
     ids.into_iter().map(diff).filter(|m| m.seeds_moved > 0).collect()
 }
 
-/// Identity of a cell within a case.
 type CellKey<'a> = (&'a str, Statistic, Option<&'a str>, Option<&'a str>, Option<&'a Denominator>, bool, (f64, f64));
 
 fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {

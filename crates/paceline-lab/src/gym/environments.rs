@@ -70,7 +70,6 @@ impl Gym {
         self.history
     }
 
-    /// Returns the distribution from which episodes are sampled.
     pub fn tasks(&self) -> &TaskDistribution {
         &self.tasks
     }

@@ -15,13 +15,11 @@ use std::sync::Arc;
 /// The default length of a step: two intervals of feedback.
 pub const STEP: TimeDelta = TimeDelta::from_millis(100);
 
-/// The policy that controls the flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// An agent from outside.
     #[default]
     Agent,
-    /// The controller that the scenario gives the flow.
     Scenario,
     /// A registered controller: the flow's own as the scenario configures it, any other with its defaults.
     Controller(String),
@@ -118,7 +116,6 @@ impl<O: EventObserver> Episode<O> {
         self.space
     }
 
-    /// Returns whether the last step is done.
     pub fn is_over(&self) -> bool {
         self.now + self.step > self.end
     }

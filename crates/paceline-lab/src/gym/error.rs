@@ -3,17 +3,14 @@
 use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 
-/// An error of creating or advancing an episode.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GymError {
-    /// A scenario, or a value set in it, is wrong.
     #[error(transparent)]
     Scenario(#[from] Box<ScenarioError>),
     /// A controller or a source cannot be built.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// There is no media flow to control.
     #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
     NoFlow {
         scenario: String,
@@ -27,12 +24,10 @@ pub enum GymError {
     TooShort { scenario: String },
     #[error("range of `{key}`: {cause}")]
     Range { key: String, cause: String },
-    /// There is no scenario to sample from.
     #[error("a task needs at least one scenario")]
     NoScenario,
     #[error("action {index} is {action}, but must be a number from -1 to 1")]
     Action { index: usize, action: f32 },
-    /// A length does not match the number of episodes.
     #[error("{what}: {got} given for {wanted} episodes")]
     Length {
         what: &'static str,
@@ -40,7 +35,6 @@ pub enum GymError {
         /// The length that it must have.
         wanted: usize,
     },
-    /// The threads could not be started.
     #[error("no threads: {0}")]
     Threads(String),
 }

@@ -62,7 +62,6 @@ pub struct TaskSpec {
     pub ranges: Vec<Range>,
     /// Id of the flow to control; if `None`, the first media flow.
     pub flow: Option<String>,
-    /// The policy that controls the flow.
     pub policy: Policy,
     pub step: TimeDelta,
     pub reward: Reward,
@@ -82,7 +81,6 @@ impl TaskSpec {
     }
 }
 
-/// The distribution from which episodes are sampled.
 #[derive(Debug)]
 pub struct TaskDistribution {
     spec: TaskSpec,
@@ -130,7 +128,6 @@ impl TaskDistribution {
         episode(&plan(spec, &spec.scenarios[which], &settings, registry)?)
     }
 
-    /// Returns the action space of the first scenario.
     pub fn space(&self) -> ActionSpace {
         let (plan, flow) = &self.plans[0];
         let media = plan.flows[*flow].media().expect("the flow is one of media");

@@ -123,7 +123,6 @@ fn is_of_one_case(over: Option<&Reference>) -> bool {
 }
 
 impl Experiment {
-    /// Returns a cell for every published value and bound.
     pub(crate) fn report(&self, runs: &ExperimentRuns, world: &str) -> ExperimentReport {
         let mut cells = Vec::new();
         let bounds: Vec<(usize, &Assert)> = self
@@ -467,7 +466,6 @@ fn controllers(scenario: &Scenario, flow: Option<usize>) -> String {
     media.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Returns what results record of a constant.
 pub fn assumed(constant: &Constant) -> Assumed {
     let Constant { id, key, value, why, only, .. } = constant.clone();
     Assumed { id, key, value, why, only }

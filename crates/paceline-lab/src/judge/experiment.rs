@@ -7,7 +7,6 @@ use paceline::Registry;
 use paceline_scenario::{Changes, Constant, Origin, Override, Scenario, ScenarioError, load, load_cases};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All cases of a scenario and their variants.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// Its cases; a single one without a label if the scenario has none.
@@ -105,7 +104,6 @@ impl Experiment {
         &self.cases[0].plan.id
     }
 
-    /// Returns whether any case has a published value or a bound.
     pub fn has_expectations(&self) -> bool {
         self.cases.iter().any(|c| !c.expects.is_empty() || !c.asserts.is_empty())
     }

@@ -35,7 +35,6 @@ impl ExperimentRuns {
         &self.runs[usize::from(null)]
     }
 
-    /// Returns the runs as written, as they are stored.
     #[cfg(feature = "storage")]
     pub(crate) fn measured<'a>(
         &'a self,

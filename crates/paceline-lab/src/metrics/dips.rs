@@ -32,7 +32,6 @@ const ENDS: f64 = 0.85;
 /// Seconds before a dip whose median is the level.
 const LEVEL_OVER: usize = 5;
 
-/// The dips of a flow in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dips {
     pub count: u64,

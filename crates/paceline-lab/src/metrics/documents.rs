@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// A name that the program knows.
 type Name = &'static str;
 
-/// Reads the kind of a flow or a stream.
 fn kind<'de, D: Deserializer<'de>>(input: D) -> Result<Name, D::Error> {
     let text = String::deserialize(input)?;
     let known = ["media", "tcp", "video", "audio"].into_iter().find(|known| *known == text);
@@ -50,7 +49,6 @@ pub struct Pooled {
     pub one_way: Option<Distribution>,
     /// Round-trip time, of each RTCP sample.
     pub rtt: Option<Distribution>,
-    /// One-way delay, of each packet.
     pub owd: Option<Distribution>,
 }
 
@@ -140,13 +138,11 @@ pub struct FlowResult {
     pub sent_bytes: u64,
     /// Bytes that its receiver sent: RTCP, or acknowledgements.
     pub feedback_bytes: u64,
-    /// One-way delay of each packet.
     pub owd_ms: Option<Distribution>,
     /// Round-trip time, sampled by RTCP.
     pub rtt_ms: Option<Distribution>,
     /// Round-trip time over its minimum, sampled by RTCP.
     pub rtt_sampled_queue_ms: Option<Distribution>,
-    /// REMB messages that its receiver sent.
     pub remb_count: u64,
     /// How often the over-use detector of its controller entered over-use; none if it has no detector, or if the scenario
     /// does not use the metric.

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 /// A metric. Each file of this folder defines one or a family of them.
 pub struct MetricSpec {
-    /// Its id in scenarios and results.
     pub id: &'static str,
     /// The kind of number: unit and format.
     pub kind: MetricKind,
@@ -23,7 +22,6 @@ pub struct MetricSpec {
     pub(super) reads_freezes: bool,
     /// Whether it reads round-trip times, although it is no delay.
     pub(super) reads_round_trips: bool,
-    /// Whether it reads the shares of flows in each second.
     pub(super) reads_shares: bool,
 }
 
@@ -89,7 +87,6 @@ impl MetricSpec {
         self
     }
 
-    /// Adds values of single streams.
     pub(super) const fn with_streams(mut self, of_stream: fn(&StreamResult) -> Option<f64>) -> Self {
         self.of_stream = Some(of_stream);
         self

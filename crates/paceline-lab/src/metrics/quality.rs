@@ -66,7 +66,6 @@ pub(super) fn of_stream(plan: &StreamPlan, freezes: &Freezes, facts: &Facts) -> 
     }
 }
 
-/// What the quality of a video depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Video {
     /// Rate of rendered frames, kbit/s.

@@ -4,7 +4,6 @@ use crate::report::check_text::ValueText;
 use crate::results::Cell;
 use paceline_netsim::records::MetricCatalogue;
 
-/// Formats cells in the units of their metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct CellText {
     metrics: MetricCatalogue,

@@ -4,7 +4,6 @@ use crate::results::{Assertion, BoundResult, Cell, Judgement, SuiteBound, Valida
 use paceline_netsim::records::{MetricCatalogue, MetricKind, Summary};
 use std::fmt;
 
-/// How the values of a quantity are written.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueText {
     Metric(MetricKind),
@@ -69,7 +68,6 @@ pub fn summary_text(summary: &Summary, show: impl Fn(f64) -> String) -> String {
 /// A checked value in one line: `rate, utilization: 38.2 % ± 1.1 %, allowed 30.0 % to 40.0 %: holds`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckLine {
-    /// The line without the judgement.
     pub text: String,
     pub judgement: Judgement,
 }
@@ -107,7 +105,6 @@ impl CheckLine {
     }
 }
 
-/// Formats the bounds of suites and their results.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundText {
     metrics: MetricCatalogue,
@@ -143,7 +140,6 @@ impl BoundText {
         self.values(bound).range(bound.bounds)
     }
 
-    /// Returns the line of a bound under a controller in a test.
     pub fn line(self, test: &str, bound: &SuiteBound, result: &BoundResult) -> CheckLine {
         let what = format!("{test}: {}, {}", bound.id, self.quantity(bound));
         CheckLine::new(&what, &self.measured(bound, result), &self.allowed(bound), result.judgement)

@@ -26,7 +26,6 @@ const QUANTITIES: [(&str, &str); 3] =
 const GAP: f64 = 32.0;
 const CHARACTER: f64 = 6.6;
 
-/// Writes the page to a file.
 pub fn write(choice: &Choice, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(choice, metrics)?, to)
 }
@@ -42,7 +41,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
     let legends = rankings.map(|ranking| ranking_text::legend(ranking));
     let page = Page {
         names: choice.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join(", "),
-        version: env!("CARGO_PKG_VERSION"),
         headline: verdict.next().unwrap_or_default(),
         verdict: verdict.collect::<Vec<_>>().join(" "),
         picture: picture(choice),
@@ -52,8 +50,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
         command: &choice.command,
         size: if choice.paths.len() > 2 { "small" } else { "" },
         policy: policy(&[], &[STYLE, OWN_STYLE]),
-        style: STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
@@ -62,7 +58,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
 #[template(path = "choice.html")]
 struct Page<'a> {
     names: String,
-    version: &'static str,
     headline: String,
     verdict: String,
     picture: String,
@@ -72,8 +67,6 @@ struct Page<'a> {
     command: &'a str,
     size: &'static str,
     policy: String,
-    style: &'static str,
-    own_style: &'static str,
 }
 
 struct PathView {

@@ -12,7 +12,6 @@ const ROW: f64 = 20.0;
 /// With more columns, a narrow page scrolls the picture.
 const FEW: usize = 6;
 
-/// A picture of points from 0 to 100.
 pub(crate) struct DotPlot<'a> {
     pub(crate) label: &'static str,
     /// The values at the ends of an axis. Lower ones are drawn as an arrow.

@@ -1,7 +1,6 @@
 //! Errors of this crate.
 
 use crate::results::StoreError;
-use std::io;
 use std::path::PathBuf;
 
 /// Why results cannot be read or a page cannot be written.
@@ -14,15 +13,6 @@ pub enum ReportError {
     /// The folder contains no run.
     #[error("`{}` contains no run; create one with `paceline run SCENARIO --out DIR`", .path.display())]
     Empty { path: PathBuf },
-    /// The operating system refused.
-    #[error("cannot {action} `{}`", .path.display())]
-    Io {
-        /// The operation, as a verb.
-        action: &'static str,
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
     /// The template of the page failed, which is a defect of this crate.
     #[error("the page cannot be rendered")]
     Page(#[from] askama::Error),

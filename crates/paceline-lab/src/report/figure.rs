@@ -5,7 +5,6 @@
 
 use serde::Serialize;
 
-/// A group of panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Unique in a report, such as `mmsys16/table1/time`.
@@ -14,11 +13,9 @@ pub struct Figure {
     pub title: String,
     /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
     pub subjects: Vec<Subject>,
-    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
-/// A flow of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Subject {
     pub run: String,
@@ -32,7 +29,6 @@ pub struct Subject {
     pub label: String,
     /// The label without the seed.
     pub kind: String,
-    /// Whether it is other traffic and not media.
     pub traffic: bool,
 }
 
@@ -86,7 +82,6 @@ pub enum SeriesKind {
     Line,
     /// Each value holds until the next.
     Steps,
-    /// Points without lines.
     Points,
     /// Each state holds until the next: y is an index in [`Series::states`], or NaN for no state.
     Band,
@@ -97,7 +92,6 @@ pub enum SeriesKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The main quantity of the panel.
     Main,
     /// A quantity for comparison, such as the target beside the received rate.
     Second,
@@ -105,7 +99,6 @@ pub enum Role {
     Limit,
 }
 
-/// One line of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Unique in its panel among those of its subject, such as `received`.
@@ -163,7 +156,6 @@ impl Series {
         }
     }
 
-    /// Adds a point.
     pub fn push(&mut self, x: f64, y: f64) {
         self.x.push(x);
         self.y.push(y);

@@ -16,7 +16,6 @@ pub struct PaperFigure {
     /// Cases of the scenario, each as `name=value`, combined with spaces. Empty: all runs.
     #[serde(default)]
     pub cases: Vec<String>,
-    /// Whether each case has its own panel.
     #[serde(default)]
     pub apart: bool,
     /// Ids of panels from top to bottom. `panel:series` selects one series of a panel.
@@ -117,8 +116,8 @@ fn of_paper(choice: &PaperFigure, runs: &[Run], figures: &[&Figure]) -> Option<F
     let subjects = &figures.first()?.subjects;
     let is_of = |subject: &Subject, case: &str| {
         let labels: Vec<String> = case.split(' ').map(|label| format!("case.{label}")).collect();
-        let is = |run: &Run| labels.iter().all(|label| run.stored.changes.contains(label));
-        runs.iter().any(|run| run.stored.directory == subject.run && is(run))
+        let is = |run: &Run| labels.iter().all(|label| run.about.run.changes.contains(label));
+        runs.iter().any(|run| run.about.run.directory == subject.run && is(run))
     };
     let of_case = |case: &str| -> Vec<usize> { (0..subjects.len()).filter(|s| is_of(&subjects[*s], case)).collect() };
     let cases: Vec<Vec<usize>> = choice.cases.iter().map(|case| of_case(case)).collect();

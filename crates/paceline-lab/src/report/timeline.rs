@@ -3,14 +3,13 @@
 use crate::report::error::ReportError;
 use crate::report::figure::Figure;
 use crate::report::page::tables::FigureView;
-use crate::report::page::{PLOT_CODE, PLOT_LICENCE, PLOT_STYLE, SCRIPT, STYLE, packed, write_page};
+use crate::report::page::{PLOT_CODE, PLOT_STYLE, SCRIPT, STYLE, packed, write_page};
 use crate::report::policy::policy;
 use askama::Template;
 use std::path::Path;
 
 const OWN_STYLE: &str = include_str!("page/timeline.css");
 
-/// The content of the page.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     pub title: String,
@@ -25,7 +24,6 @@ pub struct Timeline {
 pub struct Part {
     pub name: String,
     pub facts: Vec<(String, String)>,
-    /// Plots over the whole time.
     pub overview: Figure,
     pub labels: Vec<Label>,
     /// Columns and rows of a table below the labels; no rows: no table.
@@ -59,13 +57,6 @@ struct Page<'a> {
     parts: Vec<PartView<'a>>,
     figures: String,
     columns: String,
-    version: &'static str,
-    plot_code: &'static str,
-    plot_style: &'static str,
-    plot_licence: &'static str,
-    code: &'static str,
-    style: &'static str,
-    own_style: &'static str,
 }
 
 struct PartView<'a> {
@@ -96,13 +87,6 @@ pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
         parts: parts.collect(),
         figures: data,
         columns,
-        version: env!("CARGO_PKG_VERSION"),
-        plot_code: PLOT_CODE,
-        plot_style: PLOT_STYLE,
-        plot_licence: PLOT_LICENCE,
-        code: SCRIPT,
-        style: STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }

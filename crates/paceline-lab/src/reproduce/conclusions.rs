@@ -59,7 +59,6 @@ impl Conclusions {
         Ok(Some(Self { paper: file.paper, list }))
     }
 
-    /// Judges those whose experiments were all run.
     pub fn judge<'a>(&'a self, experiments: &'a [ExperimentReport]) -> impl Iterator<Item = Conclusion> + 'a {
         self.list
             .iter()

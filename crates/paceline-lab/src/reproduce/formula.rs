@@ -12,7 +12,6 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 pub struct Formula {
-    /// Its name in files, and as a metric in results.
     pub name: &'static str,
     /// A short description.
     pub summary: &'static str,

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// An experiment with the controllers of a world in real time.
 pub struct RealtimeExperiment {
     /// The experiment, with these controllers in its scenarios.
     pub experiment: Experiment,
@@ -248,7 +247,7 @@ fn add_simulated(cell: &mut Cell, same: Option<&Cell>, unavailable: Option<&str>
 mod tests {
     use super::*;
     use crate::altered_simulator::AlteredSimulator;
-    use crate::reproduce::{Seeds, reproduce};
+    use crate::reproduce::{RunContext, Seeds, reproduce};
     use crate::results::Report;
     use paceline_netsim::sim::Simulator;
     use paceline_scenario::Origin;
@@ -324,7 +323,7 @@ bounds = [0.5, 10]
             let runner = Runner { world: &Simulator, ..runner };
             let origin = Origin::from_text("beside.toml", TEXT);
             let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_null_sender();
-            reproduce(&runner, &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap().experiments
+            reproduce(RunContext::all(&runner), &[experiment], Seeds::Exactly(2)).unwrap().experiments
         };
         let folder = std::env::temp_dir().join(format!("paceline-beside-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);

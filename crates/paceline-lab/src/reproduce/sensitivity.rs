@@ -2,7 +2,7 @@
 //! on the same seeds.
 
 use super::reproduction::{reports_on_seeds, verdicts};
-use super::runs::Seeds;
+use super::runs::{RunContext, Seeds};
 use crate::judge::Experiment;
 use crate::results::{Cell, CellVerdict};
 use crate::run::Runner;
@@ -14,12 +14,10 @@ use serde::Serialize;
 /// The influence of the assumed constants on the verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SensitivityReport {
-    /// Every constant that an experiment assumes.
     pub constants: Vec<ConstantReport>,
     pub summary: SensitivitySummary,
 }
 
-/// An assumed constant and its influence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantReport {
     /// The paper: folder of the experiments.
@@ -38,12 +36,10 @@ pub struct ConstantEnd {
     pub value: String,
     /// Number of cells of the experiments that assume the constant.
     pub cells: usize,
-    /// Number of these cells whose verdict changes.
     pub changed: usize,
     pub changes: Vec<VerdictChange>,
 }
 
-/// A cell whose verdict changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VerdictChange {
     pub experiment: String,
@@ -62,11 +58,9 @@ pub struct VerdictChange {
     pub measured_then: Option<f64>,
 }
 
-/// Totals over all constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SensitivitySummary {
     pub constants: usize,
-    /// Constants that change a verdict.
     pub constants_that_matter: usize,
     pub cells: usize,
     /// Cells whose verdict changes at an end of a constant.
@@ -121,9 +115,10 @@ pub fn sensitivity(
     }
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let reports = verdicts(runner, written, on, None, announce).and_then(|(bases, _)| {
+    let context = RunContext { runner, done: None, announce };
+    let reports = verdicts(context, written, on).and_then(|(bases, _)| {
         let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
-        let changed = reports_on_seeds(runner, varied, &seeds, None, announce)?;
+        let changed = reports_on_seeds(context, varied, &seeds)?;
         Ok((bases, changed))
     });
     let (bases, changed) = match reports {

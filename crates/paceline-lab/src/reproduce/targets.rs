@@ -1,6 +1,7 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
 use super::reproduction::reproduce_with_runs;
+use super::runs::RunContext;
 use super::{Conclusions, FormulaTable, Seeds};
 use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
@@ -79,14 +80,14 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Returns whether there is nothing to judge.
     pub fn is_empty(&self) -> bool {
         self.experiments.is_empty() && self.tables.is_empty()
     }
 
     /// Makes the runs and returns every verdict. `announce` receives simulated seconds before they are run.
     pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, WorldError> {
-        let (mut report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
+        let context = RunContext { runner, done: self.done.as_ref(), announce };
+        let (mut report, runs) = reproduce_with_runs(context, &self.experiments, seeds)?;
         for (report, under) in report.experiments.iter_mut().zip(self.under) {
             report.under = under;
         }

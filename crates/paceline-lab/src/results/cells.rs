@@ -13,7 +13,6 @@ pub struct ExperimentReport {
     /// The paper and the place in it; empty if the scenario has no source.
     #[serde(default)]
     pub source: String,
-    /// Its assumed constants, which no source gives.
     pub assumed: Vec<Assumed>,
     pub runs: Vec<CaseRuns>,
     /// A cell for each published value and bound of each case.
@@ -50,11 +49,9 @@ pub struct Assumed {
     pub only: Option<String>,
 }
 
-/// The verdict on a published value or a bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     pub metric: String,
-    /// Controllers of the media flows.
     pub controller: String,
     pub world: String,
     pub case: Label,
@@ -104,7 +101,6 @@ pub struct Cell {
     pub further_runs: Option<u64>,
     /// Explanation, where it is not reproduced.
     pub note: Option<String>,
-    /// The cell in another world, where the two are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<OtherWorldCell>,
     /// The cell with the changes that should move it into tolerance, where it is not reproduced.
@@ -131,7 +127,6 @@ pub struct EachWindow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherWorldCell {
     pub world: String,
-    /// Controllers of the media flows.
     pub controller: String,
     /// The mean over runs; `None` if a run has no value.
     pub measured: Option<f64>,
@@ -148,7 +143,6 @@ pub struct ChangeResult {
     pub by: Vec<String>,
     /// The mean over the same seeds.
     pub measured: Option<f64>,
-    /// Half-width of its 95 % interval.
     pub ci95: Option<f64>,
     /// The verdict; `None` if it was not run.
     pub verdict: Option<CellVerdict>,
@@ -162,7 +156,6 @@ pub struct Denominator {
     pub window_s: (f64, f64),
 }
 
-/// The verdicts of all experiments, and their counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub experiments: Vec<ExperimentReport>,
@@ -322,7 +315,6 @@ impl Cell {
         Some(Judgement { verdict: self.check?, further_runs: self.further_runs })
     }
 
-    /// Returns the measured mean and interval.
     pub fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
         Some(Summary { mean: self.measured?, std: 0.0, ci95, n: self.n })
@@ -383,7 +375,6 @@ impl VerdictCounts {
     }
 }
 
-/// The verdict on a published value or a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellVerdict {

@@ -90,15 +90,10 @@ pub enum Check {
     },
     /// A value that differs from a published one by at most `tolerance`. An interval up to that half-width does not change the
     /// verdict of its mean; a wider one decides only if all of it is outside.
-    Published {
-        value: f64,
-        /// The largest allowed distance.
-        tolerance: f64,
-    },
+    Published { value: f64, tolerance: f64 },
     /// A paired difference that matters: its interval excludes 0, and its mean is at least `margin`. It fails if no difference in
     /// the interval exceeds the margin.
     Difference {
-        /// The smallest difference that matters.
         margin: f64,
         /// The number of comparisons for which the interval is corrected; see [`t_quantile`].
         comparisons: usize,

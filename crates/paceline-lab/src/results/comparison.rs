@@ -13,12 +13,10 @@ pub struct ComparisonTable {
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
     pub world: String,
     /// The controllers; the first is the baseline.
     pub controllers: Vec<String>,
-    /// Seeds of the runs of each controller.
     pub seeds: Vec<u64>,
     pub command: String,
     /// The number of differences that are judged. The intervals are corrected for it.
@@ -43,9 +41,7 @@ pub struct RankedController {
     pub score: Summary,
     /// Mean of the points that a low rate costs.
     pub lost_to_rate: f64,
-    /// Mean of the points that delay costs.
     pub lost_to_delay: f64,
-    /// Mean of the points that freezes cost.
     pub lost_to_freezes: f64,
     /// Its score minus that of the first place, seed by seed; `None` for the first place. `holds`: it differs. The intervals of all
     /// places together contain the true differences with 95 % confidence.
@@ -57,7 +53,6 @@ pub struct RankedController {
     pub others_keep: Option<f64>,
 }
 
-/// One quantity under each controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonRow {
     pub subject: Subject,
@@ -83,7 +78,6 @@ pub struct Subject {
     pub stream: Option<String>,
 }
 
-/// The role of a subject in a comparison of controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -94,7 +88,6 @@ pub enum Role {
     Link,
 }
 
-/// A difference to the baseline, seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedDifference {
     /// Mean of the differences: controller minus baseline.
@@ -103,7 +96,6 @@ pub struct ComparedDifference {
     /// (Bonferroni); infinite for one seed, written as null.
     #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub interval: f64,
-    /// The smallest difference that matters to a choice.
     pub margin: f64,
     /// Whether it improves the metric; `None` for no difference, and if the metric does not say which values are better.
     pub better: Option<bool>,

@@ -13,7 +13,6 @@ use paceline_netsim::records::Label;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A conclusion of a paper, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
     /// The paper: folder of its experiments.
@@ -47,7 +46,6 @@ pub enum EvidenceOf {
     Metric(String),
 }
 
-/// Evidence, and whether its cells are reproduced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceResult {
     #[serde(flatten)]

@@ -45,14 +45,12 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Creates a folder for the final name `name` in `parent`.
     pub fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
         let this = Self::new(parent, name)?;
         fs::create_dir(&this.data).map_err(io("create the folder", &this.data))?;
         Ok(this)
     }
 
-    /// Opens a file for the final name `name` in `parent`.
     pub fn create(parent: &Path, name: &str) -> Result<(Self, File), StoreError> {
         let this = Self::new(parent, name)?;
         let file = File::create(&this.data).map_err(io("create", &this.data))?;

@@ -16,27 +16,22 @@ pub struct Group {
     pub case: Label,
     /// Controller of each flow; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
     pub version: String,
     pub command: String,
     pub seeds: Vec<u64>,
-    /// Folders of the runs, in the order of the seeds.
     pub runs: Vec<String>,
     /// Every metric of the whole run: mean, standard deviation and interval over the runs.
     pub summary: BTreeMap<String, Summary>,
     /// The verdict on every published value and bound that only depends on these runs.
     pub cells: Vec<Cell>,
-    /// Every bound, and its verdict.
     pub assertions: Vec<Assertion>,
-    /// Assumed constants, which no source gives.
     pub assumed: Vec<Assumed>,
     pub notes: Vec<String>,
     /// The metrics of each run, in the order of the seeds.
     pub per_run: Vec<RunMetrics>,
 }
 
-/// The trace hash and the metrics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMetrics {
     pub seed: u64,
@@ -81,7 +76,6 @@ impl Differences {
     }
 }
 
-/// A bound and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
     pub id: String,
@@ -95,10 +89,8 @@ pub struct Assertion {
     pub each: Option<EachWindow>,
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
-    /// The bounded statistic over the runs.
     #[serde(default)]
     pub runs: Statistic,
-    /// Lowest and highest allowed value.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     /// The measured statistic; `None` if a run has no value.

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaperCounts {
-    /// Prefix of its experiments' ids.
     pub paper: String,
     #[serde(flatten)]
     pub counts: Counts,
@@ -19,10 +18,8 @@ pub struct ExperimentCounts {
     pub counts: Counts,
 }
 
-/// The columns of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
-    /// Cells and claims by verdict.
     #[serde(flatten)]
     pub verdicts: VerdictSummary,
     /// Runs of every case, without those of the null sender.

@@ -50,7 +50,6 @@ pub struct Possible {
 }
 
 impl Possible {
-    /// Returns the points without decimals.
     pub fn short(&self) -> String {
         // Without the sign of a zero.
         format!("{:.0}", self.points.round() + 0.0)
@@ -88,7 +87,6 @@ pub struct Rankings {
     pub all: Vec<RankedRow>,
     /// Over the tests of each use of media, with its name. All tests together: some families have one test of a use.
     pub uses: Vec<(String, Vec<RankedRow>)>,
-    /// Over the tests of each family, with its name.
     pub families: Vec<(String, Vec<RankedRow>)>,
 }
 
@@ -169,7 +167,6 @@ pub fn mean_score(result: &TestResult) -> Option<f64> {
     Some(Summary::from_values(&result.scores)?.mean)
 }
 
-/// Points that were earned in a test, and those that it allows.
 #[derive(Clone, Copy, Debug)]
 struct Earned {
     points: f64,
@@ -232,7 +229,6 @@ impl Row {
     }
 }
 
-/// Returns the ranking over the parts to which tests belong.
 fn ranking<'a>(report: &'a SuitesReport, part: impl Fn(&'a SuiteReport, &'a SuiteTest) -> Part<'a>) -> Vec<RankedRow> {
     let names = distinct(report.suites.iter().flat_map(|suite| &suite.rows).map(|row| &row.controller));
     rankings(names.iter().filter_map(|name| Row::of(report, name, &part)).collect())
@@ -260,7 +256,6 @@ fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
     rows.iter().enumerate().map(ranked).collect()
 }
 
-/// Returns the differences of two rows.
 fn minus(row: &Parts, other: &Parts) -> Parts {
     let test = |(a, b): (&Option<Earned>, &Option<Earned>)| {
         a.zip(*b).map(|(a, b)| Earned { points: a.points - b.points, allowed: a.allowed })

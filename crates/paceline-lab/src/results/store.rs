@@ -5,10 +5,9 @@ use crate::results::database::{
 };
 use crate::results::files::{self, Left, Temporary};
 use crate::results::names::{free_name, is_plain_name};
-use crate::results::parts;
 use crate::results::run_store::RunStore;
 use crate::results::stored::{About, RUNS, RunInputs, StoredRun};
-use crate::results::{ComparisonTable, Group, RunMetrics, StoreError, Validation};
+use crate::results::{ComparisonTable, Group, RunMetrics, StoreError, Validation, parts};
 use paceline_netsim::records::RunHeader;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -27,15 +26,13 @@ pub(crate) struct StoreFolder {
     pub(crate) database: Database,
 }
 
-/// What a folder of results contains.
 #[derive(Debug, Default)]
 pub struct Contents {
+    pub dir: PathBuf,
     /// The runs, by scenario, world, controllers, changes and seed.
     pub runs: Vec<StoredRunData>,
-    /// The summaries of several runs.
     pub groups: Vec<Group>,
     pub comparisons: Vec<ComparisonTable>,
-    /// The comparisons of two worlds.
     pub validations: Vec<Validation>,
     /// What is left out, and why.
     pub notes: Vec<String>,
@@ -75,7 +72,6 @@ impl Store {
         if folder.runs().is_dir() { folder.recover() } else { Ok(()) }
     }
 
-    /// Returns whether a folder has a database of results.
     pub fn exists(dir: &Path) -> bool {
         Database::exists(dir)
     }
@@ -86,6 +82,7 @@ impl Store {
         let database = Database::open(dir)?;
         let rows = database.read(|transaction| database.run_folders(transaction))?;
         let mut contents = Contents {
+            dir: dir.to_path_buf(),
             groups: read_documents(&database, DocumentKind::Group)?,
             comparisons: read_documents(&database, DocumentKind::Comparison)?,
             validations: read_documents(&database, DocumentKind::Validation)?,

@@ -1,7 +1,6 @@
 //! What a folder of results keeps of a run besides its values: inputs, names and files.
 
-use crate::results::StoreError;
-use crate::results::files;
+use crate::results::{StoreError, files};
 use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,7 +30,6 @@ pub struct RunInputs {
     /// Hash of the resolved scenario without its controllers.
     #[serde(default)]
     pub scenario_hash: String,
-    /// Text of the scenario file, before the changes.
     pub scenario_text: String,
     /// Changes to it, each as `dotted.key=value`, in order.
     #[serde(default)]
@@ -53,7 +51,6 @@ impl RunInputs {
     }
 }
 
-/// Names, seed and files of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
     /// Name of its folder under `runs`.
@@ -62,7 +59,6 @@ pub struct StoredRun {
     pub world: String,
     /// Controller of each flow; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// Changes by `--set`, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
     pub seed: u64,
@@ -70,7 +66,6 @@ pub struct StoredRun {
     /// Commit of the program's source, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Date, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// Trace hash, if the result has one.
@@ -84,7 +79,6 @@ pub struct StoredRun {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredFile {
-    /// File name in the run's folder.
     pub name: String,
     pub rows: u64,
     /// The first 16 bytes of its BLAKE3 hash, as hexadecimal digits.
@@ -92,7 +86,6 @@ pub struct StoredFile {
 }
 
 impl StoredFile {
-    /// Returns the entry of a written table.
     pub(crate) fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, rows, checksum: files::checksum(path)? })
@@ -110,10 +103,8 @@ impl StoredFile {
     }
 }
 
-/// The description of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Names, seed and files.
     pub run: StoredRun,
     pub inputs: RunInputs,
     pub flows: Vec<String>,

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
-/// The name of the file in which the results of suites are stored.
 pub const SUITES_FILE: &str = "suites.json";
 
 /// The results of one or several suites. The document has the [`Rankings`], too.
@@ -30,7 +29,6 @@ impl Serialize for SuitesReport {
 }
 
 impl SuitesReport {
-    /// Reads the document from a file.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         read_json(path)
     }
@@ -120,9 +118,7 @@ pub struct SuiteReport {
     /// Their seeds; empty: those from 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
-    /// The tests: each case of each scenario.
     pub tests: Vec<SuiteTest>,
-    /// The results of each controller.
     pub rows: Vec<SuiteRow>,
     /// Verdicts that differ from the expected ones.
     pub changed: Vec<ChangedVerdict>,
@@ -158,13 +154,11 @@ pub struct SuiteTest {
 pub struct SuiteBound {
     /// Its name. Bounds of a test with one name have one verdict.
     pub id: String,
-    /// The measured quantity in words.
     pub quantity: String,
     pub metric: String,
     pub flow: Option<String>,
     pub window_s: (f64, f64),
     pub format: ValueFormat,
-    /// Lowest and highest allowed value.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     pub why: String,
@@ -192,7 +186,6 @@ pub enum RowKind {
     OtherImplementation,
 }
 
-/// The results of one controller in a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteRow {
@@ -201,7 +194,6 @@ pub struct SuiteRow {
     pub results: Vec<TestResult>,
 }
 
-/// The result of a test under one controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestResult {
@@ -236,7 +228,6 @@ pub struct BoundResult {
     pub judgement: Judgement,
 }
 
-/// A verdict that differs from the expected one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedVerdict {
     pub controller: String,
@@ -261,7 +252,6 @@ impl Passed {
         (self.made > 0).then(|| self.passed as f64 / self.made as f64)
     }
 
-    /// Returns whether all tests pass.
     pub fn is_all(self) -> bool {
         self.passed == self.made
     }
@@ -281,7 +271,6 @@ impl core::iter::Sum for Passed {
 }
 
 impl SuiteTest {
-    /// Returns its name: scenario and case.
     pub fn name(&self) -> String {
         match self.case.is_empty() {
             true => self.scenario.clone(),
@@ -310,7 +299,6 @@ impl SuiteTest {
 }
 
 impl SuiteReport {
-    /// Returns the number of runs of each test: `10`, or `up to 40`.
     pub fn repeats_text(&self) -> String {
         repeats_text(self.repeats, self.sequential)
     }
@@ -341,7 +329,6 @@ impl SuiteReport {
         self.rows.iter().map(of_row).sum()
     }
 
-    /// Returns the name of every bound that fails under a controller.
     pub fn failed(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
         self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Fails).map(|(name, _)| name)
     }

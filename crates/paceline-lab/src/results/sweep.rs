@@ -25,14 +25,7 @@ pub enum AxisValues {
     /// Values with equal differences; both ends are exact.
     Linear { from: f64, to: f64, steps: u64 },
     /// Draws with a uniform logarithm, each from a separate random stream.
-    Samples {
-        /// Lower end for each key.
-        from: Vec<f64>,
-        /// Upper end for each key.
-        to: Vec<f64>,
-        count: u64,
-        seed: u64,
-    },
+    Samples { from: Vec<f64>, to: Vec<f64>, count: u64, seed: u64 },
     /// First all keys at their base; then each key at its low and at its high value, the others at their base.
     #[serde(rename = "one_at_a_time")]
     OneAtATime { base: Vec<f64>, low: Vec<f64>, high: Vec<f64> },
@@ -59,13 +52,11 @@ pub struct SweepResult {
     pub id: String,
     pub axes: Vec<Axis>,
     pub measures: Vec<Measure>,
-    /// Seeds per point.
     pub repeats: u64,
     /// Whether each measure is scaled to 0 to 1 before it is added to the sum.
     pub normalised: bool,
     /// For each measure, the values that become 0 and 1 in a normalised sum; `None` if no point has a value.
     pub ranges: Vec<Option<(f64, f64)>>,
-    /// The point with the largest sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<RankedPoint>,
     /// The published best point: the value of each key. It need not be a point of the sweep.
@@ -99,7 +90,6 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankedPoint {
     pub point: usize,
-    /// The value of each key there.
     pub at: Vec<toml::Value>,
     pub sum: f64,
     /// The sum of its measures without scaling.

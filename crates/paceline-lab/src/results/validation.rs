@@ -4,7 +4,6 @@ use crate::results::check::{Judgement, Verdict};
 use paceline_netsim::records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
 
-/// Compared metrics of the bottleneck.
 pub const OF_HOP: [(&str, MetricKind); 7] = [
     ("utilization", MetricKind::Utilization),
     ("loss_ratio", MetricKind::Loss),
@@ -41,7 +40,6 @@ pub struct Validation {
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
     /// Controller of each flow, or TCP's congestion control; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
@@ -51,17 +49,14 @@ pub struct Validation {
     pub worlds: [String; 2],
     /// Seeds of the runs in both worlds, in order.
     pub seeds: Vec<u64>,
-    /// The compared metrics of the bottleneck, the run, and each flow.
     pub measured: Vec<ComparedMetric>,
     /// The distributions of queuing delay; `None` if no packet crossed the bottleneck in one of the worlds.
     pub queue_delay: Option<QueueDelay>,
     /// Whether the differences are within their tolerances.
     pub verdicts: Vec<ValidationCheck>,
-    /// The runs of each world, in the order of the seeds.
     pub runs: [Vec<ComparedRun>; 2],
 }
 
-/// A metric in two worlds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedMetric {
     /// Hop, for a metric of a hop.
@@ -105,7 +100,6 @@ pub struct ComparedRun {
     pub machine: Option<HostStats>,
 }
 
-/// Whether a difference is within its tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationCheck {
     pub hop: String,
@@ -121,7 +115,6 @@ pub struct ValidationCheck {
 }
 
 impl Validation {
-    /// Returns the verdict on all differences together.
     pub fn verdict(&self) -> Verdict {
         Verdict::all(self.verdicts.iter().map(|check| check.judgement.verdict))
     }

@@ -58,7 +58,6 @@ pub struct Suite {
     pub scenarios: Vec<Origin>,
     /// The number of runs of each case in its short form.
     pub short_repeats: u64,
-    /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
     pub expected: Option<Expected>,

@@ -4,7 +4,7 @@ use super::file::Suite;
 use super::run::{Loaded, Subject, check, report};
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
-use crate::reproduce::{RunJob, restore, run_jobs, traffic};
+use crate::reproduce::{RunContext, RunJob, restore, run_jobs, traffic};
 use crate::results::database::MeasuredRun;
 use crate::results::{Looks, StoreError, SuitesReport};
 use crate::run::Runner;
@@ -46,12 +46,10 @@ pub struct SuiteJob {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteRun {
-    /// Index of the case in the scenario.
     pub case: usize,
     pub seed: u64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
-    /// The values of the measured quantities; `None` if the run has no value.
     pub values: Vec<Option<f64>>,
 }
 
@@ -104,7 +102,7 @@ impl SuiteRuns {
             if missing.is_empty() {
                 return Ok(());
             }
-            run_jobs(runner, &self.experiments, missing, &mut self.runs, done, announce)?;
+            run_jobs(RunContext { runner, done, announce }, &self.experiments, missing, &mut self.runs)?;
         }
     }
 
@@ -174,7 +172,7 @@ impl SuiteRuns {
         let experiments = [experiment];
         let of_case = |case: &usize| missing_of(0, *case, &runs[0], job.seeds.iter().copied());
         let missing = job.cases.iter().flat_map(of_case).collect();
-        if let Err(error) = run_jobs(runner, &experiments, missing, &mut runs, None, &|_| ()) {
+        if let Err(error) = run_jobs(RunContext::all(runner), &experiments, missing, &mut runs) {
             return Ok(Err(error));
         }
         let cases = runs[0].of(false).iter().enumerate();
@@ -212,7 +210,6 @@ impl SuiteRuns {
         Ok(())
     }
 
-    /// Returns the document of finished runs.
     pub fn report(&self, world: &str) -> SuitesReport {
         let mut from = 0;
         let each = |suite: &Suite| {
@@ -274,7 +271,6 @@ impl SuiteRuns {
     }
 }
 
-/// Returns the runs of a case that are not finished.
 fn missing_of(
     experiment: usize,
     case: usize,

@@ -23,9 +23,7 @@ pub(super) struct SweepFile {
     pub axis: Vec<AxisTable>,
     #[serde(default)]
     pub measure: Vec<MeasureTable>,
-    /// Adds a column with the sum of the measures.
     pub sum: Option<SumTable>,
-    /// The published best point.
     pub published: Option<Spanned<BTreeMap<String, f64>>>,
     /// Repeats the best points on more seeds.
     pub refine: Option<Spanned<RefineTable>>,
@@ -50,7 +48,6 @@ pub(super) struct AxisTable {
     pub one_at_a_time: Option<Spanned<Vec<ConstantTable>>>,
 }
 
-/// A constant with its base, low and high value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConstantTable {

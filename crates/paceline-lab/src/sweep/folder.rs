@@ -31,7 +31,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The kind of the experiment in the database.
 const KIND: &str = "sweep";
 const LOCK: &str = "sweep.lock";
 const ROWS: &str = "rows.parquet";
@@ -40,7 +39,6 @@ const POINTS: &str = "points.parquet";
 const ROWS_MAX: usize = 255;
 const RESULT: &str = "result.json";
 
-/// The folder of a sweep, locked by one process.
 #[derive(Debug)]
 pub struct SweepFolder {
     dir: PathBuf,
@@ -188,7 +186,6 @@ impl SweepFolder {
         Ok(aggregator.finish())
     }
 
-    /// Returns the result of all rows, and writes the tables.
     pub fn merge(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let result = self.result(sweep)?;
         self.write_tables(sweep, &result)?;
@@ -320,7 +317,6 @@ impl RunColumns {
         })
     }
 
-    /// Calls `each` with the row of each job, in order.
     fn rows_in_order(
         &self,
         database: &Database,
@@ -369,7 +365,6 @@ impl SweepAbout {
         serde_json::from_str(&experiment.document).map_err(|error| files::damaged(database.path(), &error))
     }
 
-    /// Returns the first difference to another sweep.
     fn differs(&self, other: &Self) -> Option<String> {
         let differ = |what: &str, mine: &dyn std::fmt::Display, its: &dyn std::fmt::Display| {
             Some(format!("it was made with {what} {mine}, and this is {what} {its}"))

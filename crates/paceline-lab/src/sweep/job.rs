@@ -4,7 +4,6 @@ use super::Sweep;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its number, from 0, in the order of points, subjects, seeds.
@@ -42,7 +41,6 @@ impl Sweep {
     }
 }
 
-/// Divides a range into ranges of at most this size.
 pub(super) fn in_batches(jobs: Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> {
     let Range { start, end } = jobs;
     (start..end).step_by(size as usize).map(move |from| from..(from + size).min(end))

@@ -12,7 +12,6 @@ use paceline_scenario::{
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// Names of columns that are not measures.
 const RESERVED: [&str; 8] = ["job", "address", "subject", "seed", "trace_hash", "point", "sum", "raw_sum"];
 
 impl Sweep {

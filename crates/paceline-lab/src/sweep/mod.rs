@@ -47,20 +47,17 @@ pub const REPEATS: RangeInclusive<u64> = 1..=10_000;
 /// The key that no scenario has: the controller of every media flow.
 const CONTROLLER: &str = "controller";
 
-/// A sweep: its points, and the measures at each.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// Its id, such as `mmsys16/fig8`.
     pub id: String,
     pub title: String,
     pub source: String,
-    /// Seeds per point, from 1 on.
     pub repeats: u64,
     /// The dimensions; the last changes fastest.
     pub axes: Vec<Axis>,
     pub measures: Vec<Measure>,
     targets: Vec<Target>,
-    /// The sum of the measures, if there is one.
     pub sum: Option<Sum>,
     /// The published best point: the value of each key.
     pub published: Option<Vec<f64>>,
@@ -69,7 +66,6 @@ pub struct Sweep {
     origin: Origin,
 }
 
-/// The quantity of a measure.
 #[derive(Clone, Debug)]
 struct Target {
     subject: usize,
@@ -176,7 +172,6 @@ impl Sweep {
         Self::load(&self.origin.with_text(table.to_string()), registry).map(Some)
     }
 
-    /// Returns the position of a point on each axis.
     fn places(&self, mut point: u64) -> Vec<u64> {
         let mut places: Vec<u64> = Vec::with_capacity(self.axes.len());
         for axis in self.axes.iter().rev() {

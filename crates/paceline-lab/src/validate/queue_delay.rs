@@ -18,7 +18,6 @@ pub struct QueueDelayCounts {
     packets: BTreeMap<u32, u64>,
 }
 
-/// The distance of two distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distance {
     /// The Kolmogorov-Smirnov distance: the largest difference of the cumulative distributions.
@@ -40,7 +39,6 @@ impl QueueDelayCounts {
         *self.packets.entry(u32::try_from(step).unwrap_or(u32::MAX)).or_default() += 1;
     }
 
-    /// Adds the counts of another distribution.
     pub fn merge(&mut self, other: &Self) {
         for (step, packets) in &other.packets {
             *self.packets.entry(*step).or_default() += packets;
@@ -77,7 +75,6 @@ impl QueueDelayCounts {
     }
 }
 
-/// Counts the queuing delays at the bottleneck during a run.
 #[derive(Clone, Debug)]
 pub struct QueueDelayObserver {
     hop: usize,

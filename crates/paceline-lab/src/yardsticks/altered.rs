@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 /// A change of what a send half receives or decides. The defaults change nothing.
 pub trait Alteration: Clone + Debug + Send + Sync + 'static {
-    /// Passes the parameters of the alteration to the visitor.
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         let _ = fields;
     }
@@ -23,7 +22,6 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
     fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
         half.handle_event(now, event, signals);
     }
-    /// Passes on the next probe cluster.
     fn poll_probe(&mut self, half: &mut dyn SendHalf, now: Time) -> Option<ProbeCluster> {
         half.poll_probe(now)
     }
@@ -35,7 +33,6 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
-    /// Returns the decision in place of that of the half.
     fn decision(&self, decision: Decision) -> Decision {
         decision
     }

@@ -47,7 +47,6 @@ pub struct Freezes {
 }
 
 impl Freezes {
-    /// Handles a frame that was rendered at this time.
     pub fn rendered(&mut self, at: Time) {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;

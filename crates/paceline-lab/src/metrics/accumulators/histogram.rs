@@ -8,7 +8,6 @@ const EXACT: u64 = 2 * HALF;
 /// Buckets are stored in pages of this many. Delays are mostly close together, so most pages are never needed.
 const PAGE: usize = 64;
 
-/// The counts of each bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// The position in `pages` of each page, plus one; 0 for a page without values.

@@ -1,13 +1,11 @@
 //! What is gathered only for the metrics that read it, because it costs much of the time of a run.
 
-/// The data that metrics read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Delays of each packet and each frame.
     pub packet_delays: bool,
     pub round_trips: bool,
     pub freezes: bool,
-    /// The shares of flows in each second.
     pub shares: bool,
 }
 

@@ -33,7 +33,6 @@ impl Tracks {
         Self { tracks, borders, found: Vec::new(), valid: Window { from: Time::ZERO, to: Time::ZERO } }
     }
 
-    /// Returns whether there is no window.
     pub fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }

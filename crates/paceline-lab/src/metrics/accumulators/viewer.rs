@@ -137,7 +137,6 @@ pub(in crate::metrics) struct Piece {
     utility: Utility,
 }
 
-/// What the viewer of a stream sees.
 #[derive(Clone)]
 pub(in crate::metrics) struct Viewer {
     limits: AgeLimits,

@@ -22,13 +22,11 @@ pub(super) struct Columns {
     bytes: Vec<u8>,
 }
 
-/// Position and encoding of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Column {
     at: usize,
     length: usize,
     code: &'static str,
-    /// Resolution of times.
     #[serde(skip_serializing_if = "Option::is_none")]
     ticks_per_second: Option<u32>,
 }

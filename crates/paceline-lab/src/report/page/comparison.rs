@@ -34,7 +34,6 @@ pub(super) struct CellView {
     pub(super) is_best: bool,
     /// `better`, `worse` or empty.
     pub(super) class: &'static str,
-    /// The difference to the baseline, in words.
     pub(super) difference: String,
 }
 

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 pub struct Leaderboard {
     pub text: String,
-    /// Name and content of each picture, SVG.
     pub pictures: Vec<(String, String)>,
 }
 

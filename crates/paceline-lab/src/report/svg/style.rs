@@ -65,7 +65,6 @@ impl Style {
         Self { colour: LIMIT, stroke: LIMIT_STROKE, mark: Mark::Line }
     }
 
-    /// Returns the style without the colour of a flow.
     pub(super) fn neutral(self) -> Self {
         Self { colour: if self.stroke == LIMIT_STROKE { LIMIT } else { FOREGROUND }, ..self }
     }
@@ -75,7 +74,6 @@ impl Style {
     }
 }
 
-/// Assigns styles to the series of a figure.
 pub(super) struct SeriesStyles {
     /// Whether there are several flows. Colours then distinguish flows, otherwise series.
     pub(super) several: bool,

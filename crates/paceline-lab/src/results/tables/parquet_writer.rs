@@ -43,13 +43,11 @@ pub struct Column {
     /// Its name, which ends in the unit.
     pub name: Cow<'static, str>,
     pub kind: ColumnType,
-    /// Whether it may contain nulls.
     pub optional: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum ColumnValue {
-    /// A 64-bit integer.
     Int64(i64),
     Float64(f64),
     /// Index among the column's names.
@@ -81,7 +79,6 @@ enum Values {
     Hash(Vec<ByteArray>),
 }
 
-/// A file being written.
 pub struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
@@ -121,7 +118,6 @@ impl TableWriter {
         Ok(Self { path, writer, buffers, compressor, levels: Vec::new(), buffered: 0, rows: 0 })
     }
 
-    /// Returns the place of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -158,7 +154,6 @@ impl TableWriter {
         setter!(self, column, Int32(values) => values.push(value));
     }
 
-    /// Sets a float of the current row.
     #[inline(always)]
     pub(super) fn float64(&mut self, column: usize, value: f64) {
         setter!(self, column, Float64(values) => values.push(value));

@@ -40,9 +40,8 @@ pub(super) enum PacketEvent {
     Arrived,
 }
 
-/// The quantity in a row of `flows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowKind {
+pub(super) enum FlowKind {
     /// A round-trip time, ms.
     RoundTrip,
     /// A reported fraction lost.

@@ -120,7 +120,6 @@ impl Path {
     }
 }
 
-/// Returns how long this capacity takes for this size.
 fn time_for(size: DataSize, capacity: Rate) -> TimeDelta {
     if capacity.is_zero() { LONGEST } else { (size / capacity).min(LONGEST) }
 }

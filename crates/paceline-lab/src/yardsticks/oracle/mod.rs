@@ -31,7 +31,6 @@ const USED: f64 = 0.99;
 /// The name of its parameter that is set to [`free_queue`].
 const FREE: &str = "free_s";
 
-/// The name of its parameter for a constant rate.
 const CONSTANT: &str = "constant_bps";
 
 /// The time over which an oracle takes the mean of the capacity of each hop: a few frames.
@@ -43,7 +42,6 @@ type Steps = Vec<(Time, f64)>;
 /// A sender that knows the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
-    /// Knows the path in advance.
     Ideal,
     /// Knows the path one round trip late.
     Causal,
@@ -59,7 +57,6 @@ impl Oracle {
         }
     }
 
-    /// Returns a description of one line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Ideal => "an oracle: sends its fair share of the capacity that its packets will meet",
@@ -124,7 +121,6 @@ impl Oracle {
     }
 }
 
-/// Returns whether the bottleneck shares a medium with other links.
 pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
     plan.hops[plan.bottleneck].server.service.medium.is_some()
 }
