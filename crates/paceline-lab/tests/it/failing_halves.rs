@@ -3,7 +3,6 @@
 use paceline::{Arrival, Decision, Event, Failure, Message, ReceiveHalf, SendHalf, Signals};
 use paceline_units::{Rate, RemoteTime, Time};
 
-/// A send half that fails at a time.
 #[derive(Clone, Debug)]
 pub struct FailingSender {
     pub rate: Rate,

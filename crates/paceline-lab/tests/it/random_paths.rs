@@ -17,7 +17,6 @@ fn pick<'a>(random: &mut RandomStream, of: &[&'a str]) -> &'a str {
     of[(random.bits() % of.len() as u64) as usize]
 }
 
-/// How hops share a medium.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Turns,
@@ -135,6 +134,8 @@ struct Checker<'a> {
     plan: &'a Plan,
     /// Where each packet in transit is: the next hop's position in its route, and its arrival there.
     transit: BTreeMap<u64, (usize, Time)>,
+    /// When each packet was sent, and its size.
+    packets: BTreeMap<u64, (Time, DataSize)>,
     hops: Vec<AtHop>,
     sent: u64,
     arrived: u64,
@@ -145,7 +146,16 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn new(plan: &'a Plan) -> Self {
         let hops = plan.hops.iter().map(|_| AtHop::default()).collect();
-        Self { plan, transit: BTreeMap::new(), hops, sent: 0, arrived: 0, dropped: 0, oversized: 0 }
+        Self {
+            plan,
+            transit: BTreeMap::new(),
+            packets: BTreeMap::new(),
+            hops,
+            sent: 0,
+            arrived: 0,
+            dropped: 0,
+            oversized: 0,
+        }
     }
 
     fn route(&self, packet: &PacketRecord) -> &'a [usize] {
@@ -174,7 +184,9 @@ impl<'a> Checker<'a> {
     fn on_event(&mut self, event: &EventRecord) {
         match *event {
             EventRecord::Sent { at, packet } => {
+                assert_eq!(packet.packet, self.sent, "packets are numbered in order of sending");
                 self.sent += 1;
+                self.packets.insert(packet.packet, (at, packet.size));
                 let access = self.plan.flows[usize::from(packet.flow.0)].access_delay;
                 assert!(self.transit.insert(packet.packet, (0, at + access)).is_none(), "each number is sent once");
             }
@@ -221,6 +233,7 @@ impl<'a> Checker<'a> {
             EventRecord::Arrived { at, packet, delay, .. } => {
                 let (position, last) = self.transit.remove(&packet.packet).expect("it is in transit");
                 assert_eq!((position, last), (self.route(&packet).len(), at), "it crossed its whole route");
+                assert_eq!(self.packets[&packet.packet], (at - delay, packet.size));
                 assert!(delay >= TimeDelta::ZERO);
                 self.arrived += 1;
             }
@@ -280,7 +293,6 @@ fn check_airtime(services: &[(Time, TimeDelta)], windows: f64) {
     }
 }
 
-/// Returns whether a full queue of the hop drops packets that wait.
 fn drops_waiting_packets(hop: &HopPlan) -> bool {
     matches!(hop.queue.name(), "fq-codel" | "priority" | "drr")
 }

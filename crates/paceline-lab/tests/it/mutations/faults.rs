@@ -103,7 +103,6 @@ impl Fault {
     }
 }
 
-/// Returns the controllers of the library, and those with faults.
 pub fn registry() -> Registry {
     let mut registry = Registry::standard();
     FAULTS.iter().for_each(|fault| registry.add((fault.entry)(fault)));

@@ -25,7 +25,6 @@ struct Row {
     name: String,
     /// The broken behaviour, and how the bounds show it.
     why: String,
-    /// The bounds that must fail.
     #[serde(default)]
     finds: Vec<Find>,
     /// Tests without a bound that could fail, because the fault changes no run of them.

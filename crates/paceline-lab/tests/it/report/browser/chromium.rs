@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Errors and requests of the page.
 #[derive(Default)]
 struct Log {
     complaints: Vec<String>,
@@ -16,7 +15,6 @@ struct Log {
 pub struct Browser {
     page: Page,
     log: Arc<Mutex<Log>>,
-    /// Errors and requests of the page.
     pub complaints: Vec<String>,
     pub requests: Vec<String>,
     _browser: Chromium,
@@ -54,7 +52,6 @@ impl Browser {
         value
     }
 
-    /// Returns a PNG of a part of the page.
     pub fn picture(&mut self, part: (f64, f64, f64)) -> Vec<u8> {
         self.page.screenshot(part).expect("a picture")
     }
