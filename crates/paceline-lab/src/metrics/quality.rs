@@ -35,7 +35,6 @@ pub(super) struct Facts {
     pub seconds: f64,
     /// Of rendered frames.
     pub bytes: u64,
-    /// Rendered frames.
     pub frames: u64,
     pub late_or_lost: Option<f64>,
     pub mean_delay_ms: Option<f64>,
@@ -67,7 +66,6 @@ pub(super) fn of_stream(plan: &StreamPlan, freezes: &Freezes, facts: &Facts) -> 
     }
 }
 
-/// What the quality of a video depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Video {
     /// Rate of rendered frames, kbit/s.

@@ -21,7 +21,7 @@ use paceline_lab::report::suites::markdown::leaderboard;
 use paceline_lab::report::suites::{self, SUITES_PAGE};
 use paceline_lab::results::baseline::BaselineChange;
 use paceline_lab::results::{Agreement, SUITES_FILE, SuiteReport, SuitesReport, write_whole};
-use paceline_lab::suite::{Expected, Suite, run_with};
+use paceline_lab::suite::{Expected, Suite, run};
 use paceline_lab::yardsticks::Oracle;
 use paceline_netsim::sim::Simulator;
 use paceline_netsim::world::World;
@@ -120,7 +120,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let judge = |world: &dyn World| -> Result<SuitesReport> {
         let report = with_progress(world, &registry, 0.0, |runner, progress| {
             let announce = |seconds| progress.expect(seconds);
-            run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
+            run(runner, &found, &subjects, repeats, done.as_ref(), &announce)
         });
         report?.map_err(world_error)
     };
