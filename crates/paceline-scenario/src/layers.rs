@@ -14,6 +14,7 @@ use super::{Registries, case, constants, edit, preset};
 use paceline::Registry;
 use paceline_netsim::records::Label;
 
+/// The changes of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// The case whose label matches; if empty, the scenario as it is written.
