@@ -15,7 +15,6 @@ use paceline::Registry;
 use paceline_netsim::records::Label;
 
 /// The changes of a scenario.
-/// What changes a scenario before it is resolved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// The case whose label matches; if empty, the scenario as it is written.
