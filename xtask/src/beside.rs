@@ -39,7 +39,7 @@ fn call(folder: &Path, case: &str, sender: &str, seed: u64) -> Result<(), String
         return Ok(());
     }
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(failed(&folder))?;
+        fs::remove_dir_all(folder).map_err(failed(folder))?;
     }
     let scenario = match case {
         "cubic" => "real/chromium-cubic".to_owned(),

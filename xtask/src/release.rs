@@ -141,7 +141,7 @@ fn host() -> Result<String, String> {
 
 /// Returns the newest version of glibc that the binary names: it starts with that one or later.
 fn glibc(binary: &Path) -> Result<String, String> {
-    let bytes = fs::read(binary).map_err(failed(&binary))?;
+    let bytes = fs::read(binary).map_err(failed(binary))?;
     let mut newest = 0;
     for at in bytes.windows(8).enumerate().filter(|(_, word)| word == b"GLIBC_2.").map(|(at, _)| at + 8) {
         let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit());
