@@ -97,6 +97,11 @@ fn receive(packets: u64) {
 const COMPONENTS: usize = 4;
 
 fn table(at_least: Duration) {
+    println!("| {:<42} | {:>24} | {:>6} |", "what", "measured", "share");
+    println!("|:{:-<42}-|-{:->24}:|-{:->6}:|", "", "", "");
+    let row = |what: &str, measured: String, share: String| println!("| {what:<42} | {measured:>24} | {share:>6} |");
+    let plain = |what: &str, measured: String| row(what, measured, String::new());
+
     let flow = Simulation::one_gcc();
     flow.run(0); // caches and predictors
     let (mut runs, mut delivered, mut events) = (0, 0, 0);
@@ -106,71 +111,52 @@ fn table(at_least: Duration) {
         delivered += outcome.delivered;
         events += outcome.events;
     });
-
-    const BATCH: u64 = 100_000;
-    let ns = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
-    let second = Duration::from_secs(1).min(at_least);
-    let mut heap = BareHeap::new(COMPONENTS);
-    let mut steps = 0;
-    let heaping = timed(second, || {
-        (0..BATCH).for_each(|_| heap.step());
-        steps += BATCH;
-    });
-    let mut receiver = ReceiveLoop::new(&Registry::standard());
-    let mut packets = 0;
-    let receiving = timed(second, || {
-        (0..BATCH).for_each(|_| receiver.step());
-        packets += BATCH;
-    });
-
-    let halves = HALVES.map(|name| {
-        let (mut halves, mut packets) = (SendLoop::new(&Registry::standard(), name), 0);
-        let taken = timed(second, || {
-            (0..BATCH).for_each(|_| halves.step());
-            packets += BATCH;
-        });
-        (format!("halves of {name}, script included"), format!("{:.1} ns", ns(taken, packets)), String::new())
-    });
-    let videos = VIDEOS.map(|name| (name, rate(&Simulation::one_video(name), at_least)));
-    let (cubic, cubic_seconds) = rate(&Simulation::one_cubic(), at_least);
-    let (hundred, hundred_seconds) = rate(&Simulation::a_hundred(200), at_least);
-
-    let packet = ns(simulating, delivered);
+    let packet = simulating.as_nanos() as f64 / delivered as f64;
     let per_packet = events as f64 / delivered as f64;
-    let (bare, half) = (ns(heaping, steps), ns(receiving, packets));
     let simulated = flow.duration().as_secs_f64() * runs as f64;
     let share = |of: f64| format!("{:.0} %", 100.0 * of / packet);
-    let rows = [
-        ("one GCC flow, per delivered packet", format!("{packet:.0} ns"), share(packet)),
-        ("simulated seconds per CPU second", format!("{:.0}", simulated / simulating.as_secs_f64()), String::new()),
-        ("packets delivered", format!("{delivered} in {runs} runs"), String::new()),
-        ("events per delivered packet", format!("{per_packet:.2}"), String::new()),
-        ("a heap of four events, pop and push", format!("{bare:.1} ns"), String::new()),
-        ("the same, per delivered packet", format!("{:.1} ns", bare * per_packet), share(bare * per_packet)),
-        ("receive half of gcc-2016, per packet", format!("{half:.1} ns"), share(half)),
-    ];
-    let videos = videos.into_iter().flat_map(|(name, (packet, seconds))| {
-        [
-            (format!("one {name} flow, per delivered packet"), format!("{packet:.0} ns"), String::new()),
-            ("simulated seconds per CPU second".to_owned(), format!("{seconds:.0}"), String::new()),
-        ]
-    });
-    let more = [
-        ("one CUBIC flow, per delivered packet", format!("{cubic:.0} ns"), String::new()),
-        ("simulated seconds per CPU second", format!("{cubic_seconds:.0}"), String::new()),
-        ("GCC among 99 CUBIC, per delivered packet", format!("{hundred:.0} ns"), String::new()),
-        ("simulated seconds per CPU second", format!("{hundred_seconds:.0}"), String::new()),
-        ("memory of all this, at most", memory_at_most(), String::new()),
-    ];
-    let owned = |(what, measured, share): (&str, _, _)| (what.to_owned(), measured, share);
-    println!("| {:<42} | {:>24} | {:>6} |", "what", "measured", "share");
-    println!("|:{:-<42}-|-{:->24}:|-{:->6}:|", "", "", "");
-    for (what, measured, share) in
-        rows.into_iter().map(owned).chain(halves).chain(videos).chain(more.into_iter().map(owned))
-    {
-        println!("| {what:<42} | {measured:>24} | {share:>6} |");
+    row("one GCC flow, per delivered packet", format!("{packet:.0} ns"), share(packet));
+    plain("simulated seconds per CPU second", format!("{:.0}", simulated / simulating.as_secs_f64()));
+    plain("packets delivered", format!("{delivered} in {runs} runs"));
+    plain("events per delivered packet", format!("{per_packet:.2}"));
+
+    let second = Duration::from_secs(1).min(at_least);
+    let mut heap = BareHeap::new(COMPONENTS);
+    let bare = per_call(second, || heap.step());
+    plain("a heap of four events, pop and push", format!("{bare:.1} ns"));
+    row("the same, per delivered packet", format!("{:.1} ns", bare * per_packet), share(bare * per_packet));
+    let mut receiver = ReceiveLoop::new(&Registry::standard());
+    let half = per_call(second, || receiver.step());
+    row("receive half of gcc-2016, per packet", format!("{half:.1} ns"), share(half));
+    for name in HALVES {
+        let mut halves = SendLoop::new(&Registry::standard(), name);
+        let packet = per_call(second, || halves.step());
+        plain(&format!("halves of {name}, script included"), format!("{packet:.1} ns"));
     }
+
+    let simulated = |what: &str, simulation: &Simulation| {
+        let (packet, seconds) = rate(simulation, at_least);
+        plain(&format!("{what}, per delivered packet"), format!("{packet:.0} ns"));
+        plain("simulated seconds per CPU second", format!("{seconds:.0}"));
+    };
+    for name in VIDEOS {
+        simulated(&format!("one {name} flow"), &Simulation::one_video(name));
+    }
+    simulated("one CUBIC flow", &Simulation::one_cubic());
+    simulated("GCC among 99 CUBIC", &Simulation::a_hundred(200));
+    plain("memory of all this, at most", memory_at_most());
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
+}
+
+/// Measures the CPU time of one call, ns.
+fn per_call(at_least: Duration, mut work: impl FnMut()) -> f64 {
+    const BATCH: u64 = 100_000;
+    let mut calls = 0;
+    let taken = timed(at_least, || {
+        (0..BATCH).for_each(|_| work());
+        calls += BATCH;
+    });
+    taken.as_nanos() as f64 / calls as f64
 }
 
 /// Repeats the work until it has taken this much CPU time. Returns the CPU time.

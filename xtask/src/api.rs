@@ -6,7 +6,7 @@
 
 use crate::check::installed_rust_version;
 use crate::package::{EMBEDDABLE, GUIDE, guide};
-use crate::steps::{Problem, command, output, root, run, target};
+use crate::steps::{Problem, command, has_flag, output, root, run, target, write};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,16 +16,11 @@ const VERSION_OF: &str = "paceline-cli";
 
 /// Writes the listings and the first page of the documentation; with `--check` only compares the listings.
 pub fn api(arguments: &[String]) -> Result<(), Problem> {
-    match arguments {
-        [] => {
-            let files = [(root().join(GUIDE), guide()?)].into_iter().chain(listings()?);
-            files.into_iter().try_for_each(|(path, text)| {
-                fs::write(&path, text).map_err(|error| Problem::Failed(format!("{}: {error}", path.display())))
-            })
-        }
-        [only] if only == "--check" => check(""),
-        _ => Err(Problem::Usage("takes nothing or --check".into())),
+    if has_flag(arguments, "--check")? {
+        return check("");
     }
+    let mut files = [(root().join(GUIDE), guide()?)].into_iter().chain(listings()?);
+    Ok(files.try_for_each(|(path, text)| write(&path, text))?)
 }
 
 /// Compares the listings with the files.
@@ -47,22 +42,20 @@ pub fn check(_features: &str) -> Result<(), Problem> {
 fn listings() -> Result<Vec<(PathBuf, String)>, Problem> {
     let version = installed_rust_version(VERSION_OF)?;
     let (json, listing) = (target().join("api"), target().join("public-api"));
-    let mut build = command("cargo build --quiet --locked --manifest-path xtask/public-api/Cargo.toml --target-dir");
-    build.arg(&listing);
-    run(build)?;
+    run(command("cargo build --quiet --locked --manifest-path xtask/public-api/Cargo.toml --target-dir").arg(&listing))?;
     let mut listings = Vec::new();
     for name in EMBEDDABLE {
-        let mut rustdoc =
-            command(&format!("rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib"));
         // Without the feature `unstable-internals`, which promises nothing.
-        rustdoc.arg(if name == "paceline" { "--features=rtp" } else { "--all-features" });
+        let features = if name == "paceline" { "--features=rtp" } else { "--all-features" };
+        let line = format!("rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib {features}");
+        let mut rustdoc = command(&line);
         rustdoc.arg("--target-dir").arg(&json).args("-- -Z unstable-options --output-format json".split(' '));
         // Permits the unstable output of a stable rustdoc.
-        rustdoc.env("RUSTC_BOOTSTRAP", "1");
-        run(rustdoc)?;
-        let mut list = Command::new(listing.join("debug/public-api-listing"));
-        list.arg(json.join(format!("doc/{}.json", name.replace('-', "_"))));
-        let (text, _) = output(list)?;
+        run(rustdoc.env("RUSTC_BOOTSTRAP", "1"))?;
+        let (text, _) = output(
+            Command::new(listing.join("debug/public-api-listing"))
+                .arg(json.join(format!("doc/{}.json", name.replace('-', "_")))),
+        )?;
         listings.push((root().join(format!("crates/{name}/api.txt")), text));
     }
     Ok(listings)

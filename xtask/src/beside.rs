@@ -1,7 +1,7 @@
 //! `cargo xtask beside`: the same links with Chromium's own controller, with `googcc` over UDP, and with `googcc` in the
 //! simulator.
 
-use crate::steps::{Problem, command, need, program, root, run, shown, target};
+use crate::steps::{Problem, command, create, failed, need, program, root, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -29,10 +29,8 @@ pub fn beside(arguments: &[String]) -> Result<(), Problem> {
         }
     }
     let figures = root().join("docs/figures/googcc-chromium");
-    fs::create_dir_all(&figures).map_err(|error| format!("{}: {error}", figures.display()))?;
-    let mut table = command("cargo run --release -p paceline-lab --example beside --");
-    table.arg(&runs).arg(&figures).args(SENDERS);
-    Ok(run(table)?)
+    create(&figures)?;
+    Ok(run(command("cargo run --release -p paceline-lab --example beside --").arg(&runs).arg(&figures).args(SENDERS))?)
 }
 
 /// Makes a call into this folder, unless it is there. A folder without results is from an interrupted run.
@@ -41,7 +39,7 @@ fn call(folder: &Path, case: &str, sender: &str, seed: u64) -> Result<(), String
         return Ok(());
     }
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        fs::remove_dir_all(folder).map_err(failed(&folder))?;
     }
     let scenario = match case {
         "cubic" => "real/chromium-cubic".to_owned(),
@@ -52,8 +50,5 @@ fn call(folder: &Path, case: &str, sender: &str, seed: u64) -> Result<(), String
         controller => format!("call {scenario} --controllers {controller} --seed {seed}"),
     };
     let mut call = program(target().join("release/paceline"), &arguments);
-    call.arg("--out").arg(folder).stdout(Stdio::null());
-    eprintln!("\n==> {}", shown(&call));
-    let status = call.status().map_err(|error| format!("`{}` did not start: {error}", shown(&call)))?;
-    if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(&call))) }
+    run(call.arg("--out").arg(folder).stdout(Stdio::null()))
 }

@@ -8,7 +8,7 @@
 //! scoreboard/ ────────────────────┘
 //! ```
 
-use crate::steps::{Problem, command, copy, files_in, need, root, run, target, write};
+use crate::steps::{Problem, command, copy, files_in, need, read, root, run, target, write};
 use crate::{playground, reference, scoreboard};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,9 +39,7 @@ pub fn book(arguments: &[String]) -> Result<(), Problem> {
     }
     need("mdbook --version", "Get it with `cargo install --locked mdbook`.")?;
     let folder = target().join("book");
-    let mut mdbook = command("mdbook build");
-    mdbook.arg(&source).arg("--dest-dir").arg(&folder);
-    run(mdbook)?;
+    run(command("mdbook build").arg(&source).arg("--dest-dir").arg(&folder))?;
     copy(&playground::page()?, &folder.join(PLAYGROUND))?;
     if let Some([papers, suites]) = results {
         copy(&papers.join("scoreboard.html"), &folder.join("scoreboard.html"))?;
@@ -61,9 +59,7 @@ pub fn pages(paceline: &Path) -> Result<PathBuf, Problem> {
         write(&folder.join("reference").join(name), &text)?;
     }
     need("python3 --version", "Get Python from the system's packages: `apt-get install python3`.")?;
-    let mut python = command("python3 python/tools/reference.py");
-    python.arg(folder.join("reference/python.md"));
-    run(python)?;
+    run(command("python3 python/tools/reference.py").arg(folder.join("reference/python.md")))?;
     leaderboard(&scoreboard::leaderboard(paceline)?, &folder)?;
     write(&folder.join("experiments/verdicts.md"), &scoreboard::verdicts()?)?;
     Ok(folder)
@@ -71,8 +67,7 @@ pub fn pages(paceline: &Path) -> Result<PathBuf, Problem> {
 
 /// Writes the leaderboard of results with its pictures.
 fn leaderboard(results: &Path, source: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", results.display());
-    let text = fs::read_to_string(results.join("leaderboard.md")).map_err(failed)?;
+    let text = read(&results.join("leaderboard.md"))?;
     // The pictures have a folder of their own.
     let more = "\n[Yardsticks](explanation/yardsticks.md) explains oracles and faulty controllers, [the score](explanation/score.md) the scale, and \
         [other implementations](explanation/other-implementations.md) the controllers of other libraries. `paceline suite NAME --controllers all \

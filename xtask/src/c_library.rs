@@ -1,7 +1,7 @@
 //! `cargo xtask c`: the header of the library for C, made from its sources, and the checks of that library: programs in C under
 //! sanitizers and under valgrind.
 
-use crate::steps::{Problem, command, need, output, program, root, run, target};
+use crate::steps::{Problem, command, has_flag, need, output, program, root, run, target, write};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,9 @@ const TABLE: &str = "/* The table of a controller in a shared library. The libra
 
 /// Writes the header; with `--check` only compares it.
 pub fn c(arguments: &[String]) -> Result<(), Problem> {
-    match arguments {
-        [] => Ok(fs::write(root().join(HEADER), header()?).map_err(|error| format!("{HEADER}: {error}"))?),
-        [only] if only == "--check" => check_header(),
-        _ => Err(Problem::Usage("takes nothing or --check".into())),
+    match has_flag(arguments, "--check")? {
+        true => check_header(),
+        false => Ok(write(&root().join(HEADER), header()?)?),
     }
 }
 
@@ -80,10 +79,10 @@ pub fn check(_features: &str) -> Result<(), Problem> {
         let sanitized = compile(source, &folder.join(format!("{name}-sanitized")), SANITIZERS)?;
         run(program(sanitized, arguments))?;
         let plain = compile(source, &folder.join(name), "-O1 -g")?;
-        let mut valgrind = command("valgrind --quiet --error-exitcode=9 --leak-check=full");
-        valgrind.arg(format!("--suppressions={}", root().join("crates/paceline-c/tests/c/valgrind.supp").display()));
-        valgrind.arg(plain).args(arguments.split_whitespace());
-        run(valgrind)?;
+        run(command("valgrind --quiet --error-exitcode=9 --leak-check=full")
+            .arg(format!("--suppressions={}", root().join("crates/paceline-c/tests/c/valgrind.supp").display()))
+            .arg(plain)
+            .args(arguments.split_whitespace()))?;
     }
     check_installed(&folder)?;
     // The cost of a call depends on the machine: it is printed, not judged.
@@ -98,38 +97,30 @@ fn check_installed(folder: &Path) -> Result<(), Problem> {
     // Cargo takes a relative folder from the root of the workspace.
     let up = "../".repeat(root().components().count() - 1);
     let relative = format!("{up}{}", target().display().to_string().trim_start_matches('/'));
-    let mut install = command("make --silent -C crates/paceline-c install");
-    install.arg(format!("PREFIX={}", prefix.display())).env("CARGO_TARGET_DIR", relative);
-    run(install)?;
-    let mut flags = command("pkg-config --cflags --libs paceline");
-    flags.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-    let (flags, _) = output(flags)?;
+    run(command("make --silent -C crates/paceline-c install")
+        .arg(format!("PREFIX={}", prefix.display()))
+        .env("CARGO_TARGET_DIR", relative))?;
+    let (flags, _) =
+        output(command("pkg-config --cflags --libs paceline").env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")))?;
     let program_path = folder.join("udp_loop-installed");
-    let mut cc = command("cc -std=c11 -O1 examples/c/udp_loop.c -o");
-    cc.arg(&program_path).args(flags.split_whitespace());
-    run(cc)?;
+    run(command("cc -std=c11 -O1 examples/c/udp_loop.c -o").arg(&program_path).args(flags.split_whitespace()))?;
     // The program finds the library by its soname.
-    let mut installed = program(program_path, "2");
-    installed.env("LD_LIBRARY_PATH", prefix.join("lib"));
-    run(installed)?;
+    run(program(program_path, "2").env("LD_LIBRARY_PATH", prefix.join("lib")))?;
     if need("cmake --version", "").is_err() {
         eprintln!("skipped: no cmake");
         return Ok(());
     }
     let build = folder.join("cmake");
-    let mut configure = command("cmake -S examples/c -B");
-    configure.arg(&build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
-    run(configure)?;
-    let mut make = command("cmake --build");
-    make.arg(&build);
-    run(make)?;
+    run(command("cmake -S examples/c -B").arg(&build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())))?;
+    run(command("cmake --build").arg(&build))?;
     Ok(run(program(build.join("udp_loop"), "2"))?)
 }
 
 /// Compiles a program in C with the static library.
 fn compile(source: &str, to: &Path, options: &str) -> Result<PathBuf, Problem> {
-    let mut cc = command(&format!("cc {WARNINGS} {options} {source} -o"));
-    cc.arg(to).arg(target().join("c/libpaceline_c.a")).args(["-lm", "-lpthread", "-ldl"]);
-    run(cc)?;
+    run(command(&format!("cc {WARNINGS} {options} {source} -o"))
+        .arg(to)
+        .arg(target().join("c/libpaceline_c.a"))
+        .args(["-lm", "-lpthread", "-ldl"]))?;
     Ok(to.to_owned())
 }

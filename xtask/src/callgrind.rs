@@ -1,10 +1,9 @@
 //! `cargo xtask callgrind`: instructions, counted by valgrind. A count is the difference between a long and a short run, so that
 //! loading the scenario, setting up and reading the metrics cancel.
 
-use crate::steps::{Problem, need, output, program, target};
+use crate::steps::{Problem, create, need, output, program, read, target};
 use crate::{dist, instructions};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Prints instructions per packet. With `--check`, compares them with the stored ones; with `--accept REASON`, stores them.
@@ -92,13 +91,17 @@ pub fn difference(program: &Path, what: &[&str], [less, more]: [u64; 2]) -> Resu
 /// Returns the instructions of one run, and the packets and simulated seconds that it prints.
 fn counted(path: &Path, what: &[&str], size: u64) -> Result<Count, String> {
     let folder = target().join("callgrind");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    create(&folder)?;
     let file = folder.join(what.join("-")).with_extension("out");
-    let mut valgrind = program("valgrind".into(), "--tool=callgrind");
-    valgrind.arg(format!("--callgrind-out-file={}", file.display()));
-    valgrind.arg(path).arg(what[0]).arg(size.to_string()).args(&what[1..]);
-    let (stdout, stderr) = output(valgrind)?;
-    let profile = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let (stdout, stderr) = output(
+        program("valgrind", "--tool=callgrind")
+            .arg(format!("--callgrind-out-file={}", file.display()))
+            .arg(path)
+            .arg(what[0])
+            .arg(size.to_string())
+            .args(&what[1..]),
+    )?;
+    let profile = read(&file)?;
     let mut printed = stdout.split_whitespace().map_while(|word| word.parse().ok());
     let (packets, seconds) = (printed.next(), printed.next());
     let summary = profile.lines().find_map(|line| line.strip_prefix("summary: ")?.parse().ok());

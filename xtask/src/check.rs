@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::package::EMBEDDABLE;
-use crate::steps::{Problem, command, no_arguments, output, program, root, run, target};
+use crate::steps::{Problem, command, no_arguments, output, packages, program, root, run, target};
 use crate::{
     api, architectures, c_library, docs, figures, fuzz, javascript, licences, make_traces, package, playground,
     scoreboard,
@@ -121,9 +121,7 @@ pub fn full(arguments: &[String]) -> Result<(), Problem> {
     no_arguments(arguments)?;
     for line in ["test tests browser javascript fuzz architectures --features paceline-cli/full", "scoreboard --check"]
     {
-        let mut task = command(&format!("cargo xtask {line}"));
-        task.envs(LENGTHS);
-        run(task)?;
+        run(command(&format!("cargo xtask {line}")).envs(LENGTHS))?;
     }
     Ok(())
 }
@@ -138,9 +136,8 @@ fn lint(features: &str) -> Result<(), Problem> {
     run(command(&format!("cargo clippy --quiet --workspace --features {features} --all-targets -- -D warnings")))?;
     // As programs outside the workspace build it, without `unstable-internals`.
     run(command("cargo clippy --quiet --package paceline -- -D warnings"))?;
-    let mut doc = command(&format!("cargo doc --quiet --workspace --features {features} --no-deps"));
-    doc.env("RUSTDOCFLAGS", "-D warnings");
-    Ok(run(doc)?)
+    Ok(run(command(&format!("cargo doc --quiet --workspace --features {features} --no-deps"))
+        .env("RUSTDOCFLAGS", "-D warnings"))?)
 }
 
 fn tests(features: &str) -> Result<(), Problem> {
@@ -215,10 +212,10 @@ pub fn check_targets(all: bool) -> Result<(), Problem> {
             eprintln!("skipped: {system} is not installed (`rustup target add {system}`)");
             continue;
         }
-        let mut check = command(&format!("cargo check --quiet --locked --target {system}"));
-        check.args(crates.iter().flat_map(|name| ["--package", name])).args(features.split_whitespace());
-        run(check)
-            .map_err(|error| Problem::Failed(format!("{error}; `rustup target add {system}` installs the target")))?;
+        run(command(&format!("cargo check --quiet --locked --target {system}"))
+            .args(crates.iter().flat_map(|name| ["--package", name]))
+            .args(features.split_whitespace()))
+        .map_err(|error| Problem::Failed(format!("{error}; `rustup target add {system}` installs the target")))?;
     }
     Ok(())
 }
@@ -227,12 +224,8 @@ pub fn check_targets(all: bool) -> Result<(), Problem> {
 fn msrv(_: &str) -> Result<(), Problem> {
     for (crates, features) in [(&EMBEDDABLE[..], "--all-features"), (&["paceline-cli"], "--features testbed")] {
         let version = installed_rust_version(crates[0])?;
-        let mut check = command(&format!("rustup run {version} cargo check --quiet --locked --target-dir"));
-        check.arg(target().join("msrv")).args(crates.iter().flat_map(|name| ["--package", name]));
-        run({
-            check.args(features.split_whitespace());
-            check
-        })?;
+        let mut check = command(&format!("rustup run {version} cargo check --quiet --locked {features} --target-dir"));
+        run(check.arg(target().join("msrv")).args(crates.iter().flat_map(|name| ["--package", name])))?;
     }
     Ok(())
 }
@@ -248,9 +241,8 @@ pub fn installed_rust_version(name: &str) -> Result<String, Problem> {
 }
 
 fn rust_version(name: &str) -> Result<String, String> {
-    let (json, _) = output(command("cargo metadata --format-version 1 --no-deps"))?;
-    let metadata: Value = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
-    let found = metadata["packages"].as_array().into_iter().flatten().find(|package| package["name"] == name);
+    let packages = packages("--no-deps")?;
+    let found = packages.iter().find(|package| package["name"] == name);
     let version = found.and_then(|package| package["rust_version"].as_str());
     version.map(str::to_owned).ok_or_else(|| format!("{}: {name} states no rust-version", root().display()))
 }

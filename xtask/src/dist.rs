@@ -50,9 +50,7 @@ pub fn guided() -> Result<PathBuf, Problem> {
     for (path, arguments) in TRAINING {
         output(program(instrumented.join(path), arguments))?;
     }
-    let mut merge = program(profdata, "merge -o");
-    merge.arg(&merged).arg(&counts);
-    run(merge)?;
+    run(program(profdata, "merge -o").arg(&merged).arg(&counts))?;
     build("guided", &format!("-Cprofile-use={}", merged.display()))
 }
 

@@ -1,8 +1,7 @@
 //! `cargo xtask fuzz`, which needs cargo-fuzz, and the stage `fuzz` of `cargo xtask test`, which needs a stable toolchain only.
 
-use crate::steps::{Problem, command, files_in, need, output, program, root, run, shown};
+use crate::steps::{Problem, command, create, files_in, need, output, program, root, run, shown};
 use serde_json::Value;
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -59,9 +58,7 @@ pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
     for target in targets()? {
         // The first folder receives what the fuzzer finds; the second is kept in the repository.
         let (found, kept) = (format!("fuzz/target/corpus/{target}"), format!("fuzz/corpus/{target}"));
-        for folder in [&found, &kept] {
-            fs::create_dir_all(root().join(folder)).map_err(|error| format!("{folder}: {error}"))?;
-        }
+        [&found, &kept].into_iter().try_for_each(|folder| create(&root().join(folder)))?;
         run(command(&format!("cargo +nightly fuzz run {target} {found} {kept} -- -max_total_time={seconds}")))?;
     }
     Ok(())

@@ -2,11 +2,11 @@
 //! `benches/instructions.toml`.
 
 use crate::callgrind::{Count, difference};
-use crate::steps::{Problem, command, output, root, run, target};
+use crate::steps::{Problem, command, output, read, root, run, target, write};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use toml::{Table, Value};
+use toml::Value;
 
 /// A count may differ by this share of the stored one, in either direction.
 const TOLERANCE: f64 = 0.02;
@@ -29,7 +29,7 @@ const CASES: [Case; 3] = [
 ];
 
 /// Instructions per delivered packet of a case.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Entry {
     instructions: f64,
     /// Why they have this value.
@@ -38,9 +38,17 @@ struct Entry {
     families: BTreeMap<String, f64>,
 }
 
+/// The committed file.
+#[derive(Deserialize)]
+struct File {
+    compiler: String,
+    #[serde(flatten)]
+    cases: BTreeMap<String, Entry>,
+}
+
 /// Fails if a count differs from the stored one by more than the tolerance. Counts of another compiler are not compared.
 pub fn check() -> Result<(), Problem> {
-    let (stored, compiler) = parse(&read()?)?;
+    let (stored, compiler) = parse(&read(&path())?)?;
     let here = self::compiler()?;
     if here != compiler {
         eprintln!("NOT CHECKED: the stored counts are of {compiler}, and this is {here};");
@@ -69,7 +77,7 @@ pub fn check() -> Result<(), Problem> {
 /// until they are noticed.
 pub fn accept(reason: &str) -> Result<(), Problem> {
     // The first time there is no file.
-    let stored = if path().exists() { parse(&read()?)? } else { Default::default() };
+    let stored = if path().exists() { parse(&read(&path())?)? } else { Default::default() };
     let compiler = compiler()?;
     // Counts of another compiler are not kept.
     let stored = if stored.1 == compiler { stored.0 } else { BTreeMap::new() };
@@ -79,7 +87,7 @@ pub fn accept(reason: &str) -> Result<(), Problem> {
         entries.push((name, kept.cloned().unwrap_or(Entry { reason: reason.to_owned(), ..now })));
     }
     let text = written(&entries, &compiler);
-    Ok(fs::write(path(), text).map_err(|error| format!("{}: {error}", path().display()))?)
+    Ok(write(&path(), text)?)
 }
 
 /// Counts all cases, and prints a table of them.
@@ -136,10 +144,6 @@ fn path() -> std::path::PathBuf {
     root().join("benches/instructions.toml")
 }
 
-fn read() -> Result<String, String> {
-    fs::read_to_string(path()).map_err(|error| format!("{}: {error}", path().display()))
-}
-
 /// Returns the compiler's version and target, for which the counts hold.
 fn compiler() -> Result<String, String> {
     let (text, _) = output(command("rustc --version --verbose"))?;
@@ -167,20 +171,8 @@ fn written(entries: &[(&str, Entry)], compiler: &str) -> String {
 
 /// Returns the entries by name, and the compiler.
 fn parse(text: &str) -> Result<(BTreeMap<String, Entry>, String), String> {
-    let table: Table = text.parse().map_err(|error| format!("instructions.toml: {error}"))?;
-    let number = |value: &Value| value.as_integer().map(|value| value as f64);
-    let entry = |value: &Value| -> Option<Entry> {
-        let families = value.get("families")?.as_table()?.iter();
-        let families = families.map(|(name, value)| Some((name.clone(), number(value)?))).collect::<Option<_>>()?;
-        let reason = value.get("reason")?.as_str()?.to_owned();
-        Some(Entry { instructions: number(value.get("instructions")?)?, reason, families })
-    };
-    let compiler = table.get("compiler").and_then(Value::as_str).unwrap_or("an unknown compiler").to_owned();
-    let entries = table.iter().filter(|(_, value)| value.is_table()).map(|(name, value)| {
-        let wrong = || format!("instructions.toml: [{name}] needs `instructions`, `reason` and `families`");
-        Ok((name.clone(), entry(value).ok_or_else(wrong)?))
-    });
-    Ok((entries.collect::<Result<_, String>>()?, compiler))
+    let File { compiler, cases } = toml::from_str(text).map_err(|error| format!("instructions.toml: {error}"))?;
+    Ok((cases, compiler))
 }
 
 #[cfg(test)]
@@ -219,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_committed_file_has_every_case() {
-        let (stored, _) = parse(&read().unwrap()).unwrap();
+        let (stored, _) = parse(&read(&path()).unwrap()).unwrap();
         let names: Vec<&str> = stored.keys().map(String::as_str).collect();
         assert_eq!(names, ["cubic", "hundred", "table1"]);
         assert!(stored.values().all(|entry| entry.instructions > 100.0 && !entry.reason.is_empty()));

@@ -23,8 +23,6 @@ fn package() -> Result<PathBuf, Problem> {
     _ = fs::remove_dir_all(&folder);
     copy(&root().join("js"), &folder)?;
     copy(&wasm::module("npm")?, &folder.join("paceline.wasm"))?;
-    let mut test = command("node --test test/");
-    test.current_dir(&folder);
-    run(test)?;
+    run(command("node --test test/").current_dir(&folder))?;
     Ok(folder)
 }

@@ -1,20 +1,16 @@
 //! The parts of `deny.toml` that need no network and no cargo-deny: licences, banned crates and sources of all dependencies.
 //! It takes a second, where installing cargo-deny takes minutes. Known vulnerabilities: `cargo xtask deny`.
 
-use crate::steps::{Problem, command, output, root};
-use serde_json::{Value as Json, from_str};
+use crate::steps::{Problem, packages, read, root};
+use serde::Deserialize;
+use serde_json::Value as Json;
 use spdx::{Expression, LicenseReq, ParseMode};
-use std::fs;
-use toml::{Table, Value};
 
 /// Checks every package of the lock file that some feature or system uses.
 pub fn check(_features: &str) -> Result<(), Problem> {
     let path = root().join("deny.toml");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let rules = Rules::parse(&text)?;
-    let (json, _) = output(command("cargo metadata --format-version 1 --locked --all-features"))?;
-    let metadata: Json = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
-    let packages = metadata["packages"].as_array().ok_or_else(|| "`cargo metadata` lists no packages".to_owned())?;
+    let rules: Rules = toml::from_str(&read(&path)?).map_err(|error| format!("deny.toml: {error}"))?;
+    let packages = packages("--locked --all-features")?;
     let wrong: Vec<String> = packages.iter().filter_map(|package| rules.violation(package)).collect();
     if wrong.is_empty() {
         eprintln!("licences and sources of {} packages are allowed", packages.len());
@@ -23,34 +19,39 @@ pub fn check(_features: &str) -> Result<(), Problem> {
     Err(Problem::Failed(format!("not allowed by deny.toml:\n{}", wrong.join("\n"))))
 }
 
+#[derive(Deserialize)]
 struct Rules {
-    licences: Vec<String>,
-    /// A crate and the licences that it may have besides.
-    exceptions: Vec<(String, Vec<String>)>,
-    banned: Vec<String>,
+    licenses: Licences,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licences {
+    allow: Vec<String>,
+    exceptions: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    deny: Vec<Rule>,
+}
+
+/// A crate, and the licences that an exception allows it.
+#[derive(Deserialize)]
+struct Rule {
+    #[serde(rename = "crate")]
+    name: String,
+    #[serde(default)]
+    allow: Vec<String>,
 }
 
 impl Rules {
-    fn parse(text: &str) -> Result<Self, String> {
-        let file: Table = text.parse().map_err(|error| format!("deny.toml: {error}"))?;
-        let tables = |value: &Value| {
-            value.as_array().into_iter().flatten().filter_map(Value::as_table).cloned().collect::<Vec<_>>()
-        };
-        let name = |table: &Table| table.get("crate").map(word).unwrap_or_default();
-        let exceptions = tables(&file["licenses"]["exceptions"]);
-        Ok(Self {
-            licences: words(&file["licenses"]["allow"]),
-            exceptions: exceptions.iter().map(|table| (name(table), words(&table["allow"]))).collect(),
-            banned: tables(&file["bans"]["deny"]).iter().map(name).collect(),
-        })
-    }
-
     /// Why a package is not allowed.
     fn violation(&self, package: &Json) -> Option<String> {
         let (name, version) = (package["name"].as_str()?, package["version"].as_str()?);
         let source = package["source"].as_str()?; // crates of the workspace have none
         let licence = package["license"].as_str().unwrap_or_default();
-        let why = if self.banned.iter().any(|banned| banned == name) {
+        let why = if self.bans.deny.iter().any(|banned| banned.name == name) {
             "is banned".to_owned()
         } else if source != "registry+https://github.com/rust-lang/crates.io-index" {
             format!("comes from {source}")
@@ -64,24 +65,16 @@ impl Rules {
 
     /// Whether a licence expression (SPDX; `/` in old manifests means `OR`) can be met.
     fn allows(&self, name: &str, expression: &str) -> bool {
+        let exceptions = self.licenses.exceptions.iter().filter(|exception| exception.name == name);
+        let mut exceptions = exceptions.flat_map(|exception| &exception.allow);
         // A manifest with a licence file in place of an expression: cargo-deny reads the file, and an exception names it.
         if expression.is_empty() {
-            return self.exceptions.iter().any(|(of, licences)| of == name && !licences.is_empty());
+            return exceptions.next().is_some();
         }
-        let is_allowed = |licence: &LicenseReq| {
-            let exceptions = self.exceptions.iter().filter(|(of, _)| of == name).flat_map(|(_, licences)| licences);
-            self.licences.iter().chain(exceptions).any(|allowed| *allowed == licence.to_string())
-        };
+        let allowed: Vec<&String> = self.licenses.allow.iter().chain(exceptions).collect();
+        let is_allowed = |licence: &LicenseReq| allowed.iter().any(|allowed| **allowed == licence.to_string());
         Expression::parse_mode(expression, ParseMode::LAX).is_ok_and(|expression| expression.evaluate(is_allowed))
     }
-}
-
-fn word(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn words(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().map(word).collect()
 }
 
 #[cfg(test)]
@@ -99,7 +92,7 @@ mod tests {
 
     #[test]
     fn licences_are_those_of_the_list_and_of_exceptions() {
-        let rules = Rules::parse(DENY).unwrap();
+        let rules = toml::from_str::<Rules>(DENY).unwrap();
         for good in ["MIT", "Apache-2.0/MIT", "(GPL-3.0-only OR MIT) AND Zlib"] {
             assert!(rules.allows("any", good), "{good}");
         }
@@ -113,7 +106,7 @@ mod tests {
 
     #[test]
     fn bans_and_sources_are_enforced() {
-        let rules = Rules::parse(DENY).unwrap();
+        let rules = toml::from_str::<Rules>(DENY).unwrap();
         let crates_io = "registry+https://github.com/rust-lang/crates.io-index";
         let package =
             |name: &str, source: Json| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});

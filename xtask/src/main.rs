@@ -140,7 +140,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "make-traces",
         help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",
-        run: |arguments| Ok(make_traces::run(arguments)?),
+        run: make_traces::run,
     },
     Task {
         name: "docs",

@@ -10,19 +10,15 @@
 //! * `traces/`: one small file of each other trace format, as an example and for tests.
 
 use crate::access_link::{ACCESS_LINKS, AccessLink};
+use crate::steps::{Problem, has_flag, root, write};
 use paceline_units::{RandomStream, RandomStreams};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 /// Writes the files, or compares them with `--check`.
-pub fn run(arguments: &[String]) -> Result<(), String> {
-    let check = match arguments {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err("the only argument is --check".to_owned()),
-    };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+pub fn run(arguments: &[String]) -> Result<(), Problem> {
+    let check = has_flag(arguments, "--check")?;
+    let folder = root().join("scenarios");
     let mut different = Vec::new();
     for (name, text) in files() {
         let path = folder.join(&name);
@@ -32,22 +28,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         if check {
             different.push(name);
         } else {
-            write(&path, &text).map_err(|e| format!("{name}: {e}"))?;
+            write(&path, &text)?;
             eprintln!("wrote {name}, {} bytes", text.len());
         }
     }
     if different.is_empty() {
         Ok(())
     } else {
-        Err(format!("these files differ: {}; run `cargo xtask make-traces`", different.join(", ")))
+        Err(Problem::Failed(format!("these files differ: {}; run `cargo xtask make-traces`", different.join(", "))))
     }
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    fs::write(path, text)
 }
 
 /// Returns every file: its path below `scenarios` and its text.
@@ -309,7 +298,7 @@ mod tests {
 
     #[test]
     fn mean_frame_size_gives_the_rate_with_and_without_the_start() {
-        for (name, text) in files().into_iter().filter(|(name, _)| name.starts_with("frames/")) {
+        for (name, text) in files().into_iter().filter(|(name, _)| name.starts_with("real/frames/")) {
             let kbps: f64 = name.rsplit(['_', '.']).nth(1).unwrap().parse().unwrap();
             let sizes: Vec<f64> = text
                 .lines()

@@ -2,14 +2,12 @@
 
 use crate::callgrind::callgrind;
 use crate::dist;
-use crate::steps::{Problem, command, program, run, target};
+use crate::steps::{Problem, command, no_arguments, program, run, target};
 use std::fs;
 
 /// Prints the machine, the table of the `speed` program, and instructions per packet if valgrind is installed.
 pub fn bench(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments".into()));
-    }
+    no_arguments(arguments)?;
     let folder = dist::guided()?;
     println!("{}\n", machine());
     run(program(folder.join("speed"), "table"))?;

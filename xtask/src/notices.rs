@@ -1,7 +1,6 @@
 //! The licences of the libraries in a binary, as their authors wrote them.
 
-use crate::steps::{Problem, command, output};
-use serde_json::{Value, from_str};
+use crate::steps::{Problem, command, output, packages};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -13,11 +12,9 @@ const NAMES: [&str; 5] = ["licence", "license", "copying", "notice", "copyright"
 pub fn notices(package: &str, features: &str) -> Result<String, Problem> {
     let tree = "cargo tree --locked --edges normal --prefix none --format {p}";
     let (tree, _) = output(command(&format!("{tree} --package {package} --features {features}")))?;
-    let (json, _) = output(command("cargo metadata --locked --format-version 1"))?;
-    let metadata: Value = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut without = Vec::new();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
+    for package in packages("--locked")? {
         let [name, version, licence, manifest] =
             ["name", "version", "license", "manifest_path"].map(|key| package[key].as_str().unwrap_or_default());
         let line = format!("{name} v{version}");

@@ -3,7 +3,7 @@
 //! Each is packaged, unpacked and built alone, without a C compiler. A program outside the workspace then registers a controller
 //! of its own with the unpacked crates.
 
-use crate::steps::{Problem, command, copy, output, root, run, target, write};
+use crate::steps::{Problem, command, copy, create, output, read, root, run, target, write};
 use std::fs;
 use std::process::Command;
 
@@ -14,14 +14,7 @@ pub const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Files of a package that are copies, because `cargo package` needs them within the folder of the crate.
-const COPIES: [(&str, &str); 6] = [
-    ("crates/paceline/LICENSE-MIT", "LICENSE-MIT"),
-    ("crates/paceline/LICENSE-APACHE", "LICENSE-APACHE"),
-    ("crates/paceline-units/LICENSE-MIT", "LICENSE-MIT"),
-    ("crates/paceline-units/LICENSE-APACHE", "LICENSE-APACHE"),
-    ("crates/paceline-wire/LICENSE-MIT", "LICENSE-MIT"),
-    ("crates/paceline-wire/LICENSE-APACHE", "LICENSE-APACHE"),
-];
+const COPIES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Packages the crates and builds what the packages contain.
 pub fn check(_: &str) -> Result<(), Problem> {
@@ -29,8 +22,7 @@ pub fn check(_: &str) -> Result<(), Problem> {
     no_dependency_compiles_c()?;
     let mut package = command("cargo package --quiet --locked --allow-dirty");
     // Without `--no-verify`, Cargo builds each package alone.
-    package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name]));
-    run(without_c(package))?;
+    run(without_c(package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name]))))?;
     consumer()
 }
 
@@ -38,11 +30,12 @@ pub fn check(_: &str) -> Result<(), Problem> {
 fn consumer() -> Result<(), Problem> {
     let folder = target().join("package-trial");
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    create(&folder)?;
     for name in EMBEDDABLE {
-        let mut unpack = command("tar --extract --gzip --directory");
-        unpack.arg(&folder).arg("--file").arg(target().join(format!("package/{name}-{VERSION}.crate")));
-        run(unpack)?;
+        run(command("tar --extract --gzip --directory")
+            .arg(&folder)
+            .arg("--file")
+            .arg(target().join(format!("package/{name}-{VERSION}.crate"))))?;
     }
     let fill = |text: &str| text.replace("FOLDER", &folder.display().to_string()).replace("VERSION", VERSION);
     write(&folder.join("Cargo.toml"), fill(include_str!("../consumer/Cargo.toml")))?;
@@ -51,7 +44,7 @@ fn consumer() -> Result<(), Problem> {
     copy(&root().join("Cargo.lock"), &folder.join("Cargo.lock"))?;
     let mut build = command("cargo run --quiet --manifest-path");
     build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target().join("package-trial-build"));
-    let (printed, _) = output(without_c(build))?;
+    let (printed, _) = output(without_c(&mut build))?;
     match printed.contains("Half") {
         true => Ok(()),
         false => Err(Problem::Failed(format!("the consumer of the packages printed `{}`", printed.trim()))),
@@ -59,9 +52,8 @@ fn consumer() -> Result<(), Problem> {
 }
 
 /// Replaces the C compilers by a program that fails.
-fn without_c(mut command: Command) -> Command {
-    command.env("CC", "/bin/false").env("CXX", "/bin/false");
-    command
+fn without_c(command: &mut Command) -> &mut Command {
+    command.env("CC", "/bin/false").env("CXX", "/bin/false")
 }
 
 /// Libraries with which build scripts compile or search for C, besides those that end in `-sys`.
@@ -82,13 +74,13 @@ fn no_dependency_compiles_c() -> Result<(), Problem> {
 }
 
 fn copies_are_current() -> Result<(), Problem> {
-    let read = |path: &str| fs::read(root().join(path)).map_err(|error| format!("{path}: {error}"));
-    for (copy, original) in COPIES {
-        if read(copy)? != read(original)? {
+    for (name, original) in EMBEDDABLE.iter().flat_map(|name| COPIES.map(|original| (name, original))) {
+        let copy = format!("crates/{name}/{original}");
+        if read(&root().join(&copy))? != read(&root().join(original))? {
             return Err(Problem::Failed(format!("{copy} differs from {original}: copy the file")));
         }
     }
-    if read(GUIDE)? != guide()?.into_bytes() {
+    if read(&root().join(GUIDE))? != guide()? {
         return Err(Problem::Failed(format!("{GUIDE} is not the guide of the docs: `cargo xtask api` writes it")));
     }
     Ok(())
@@ -100,7 +92,7 @@ pub const GUIDE: &str = "crates/paceline/library.md";
 /// Returns the guide of the docs with titles in place of its links to other pages, which do not exist there.
 pub fn guide() -> Result<String, Problem> {
     let path = root().join("docs/how-to/library.md");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = read(&path)?;
     let mut parts = text.split("](");
     let mut page = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -1,8 +1,7 @@
 //! `cargo xtask playground`: the simulator as WebAssembly in one HTML page.
 
-use crate::steps::{Problem, command, no_arguments, run, target};
+use crate::steps::{Problem, check_size, command, create, no_arguments, run, target};
 use crate::wasm;
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -26,13 +25,8 @@ pub fn write(mut writer: Command) -> Result<PathBuf, Problem> {
     let module = wasm::module("playground")?;
     let folder = target().join("playground");
     let page = folder.join("playground.html");
-    let failed = |error| format!("{}: {error}", page.display());
-    fs::create_dir_all(&folder).map_err(failed)?;
-    writer.arg(module).arg(&page);
-    run(writer)?;
-    let size = fs::metadata(&page).map_err(failed)?.len();
-    if size > MOST_BYTES {
-        return Err(Problem::Failed(format!("{} has {size} bytes, more than {MOST_BYTES}", page.display())));
-    }
+    create(&folder)?;
+    run(writer.arg(module).arg(&page))?;
+    check_size(&page, MOST_BYTES)?;
     Ok(page)
 }

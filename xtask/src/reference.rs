@@ -21,7 +21,7 @@ pub fn paceline() -> Result<PathBuf, Problem> {
 
 /// Returns every page: its file name and its text.
 pub fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
-    let stdout = |arguments: &str| output(program(paceline.to_owned(), arguments)).map(|(text, _)| text);
+    let stdout = |arguments: &str| output(program(paceline, arguments)).map(|(text, _)| text);
     let json = |arguments: &str| -> Result<Value, String> {
         serde_json::from_str(&stdout(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
     };

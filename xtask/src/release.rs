@@ -6,10 +6,9 @@ use crate::check::check_targets;
 use crate::dist;
 use crate::notices::notices;
 use crate::scoreboard::all_results;
-use crate::steps::{Problem, command, copy, files_in, need, output, program, root, run, target, write};
+use crate::steps::{Problem, command, copy, create, failed, files_in, need, output, program, root, run, target, write};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The shells for which the archive has completions, and the name of each file.
 const SHELLS: [(&str, &str); 3] = [("bash", "paceline.bash"), ("zsh", "_paceline"), ("fish", "paceline.fish")];
@@ -52,7 +51,7 @@ pub fn release(arguments: &[String]) -> Result<(), Problem> {
     }
     sum(&folder)?;
     try_archive(&folder, &name)?;
-    let bytes = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
+    let bytes = fs::metadata(&archive).map_err(failed(&archive))?.len();
     let needs = glibc(&content.join("bin/paceline"))?;
     let shown = archive.strip_prefix(root()).unwrap_or(&archive).display();
     println!("{shown}: {:.1} MB, needs glibc {needs} or later", bytes as f64 / 1e6);
@@ -62,15 +61,11 @@ pub fn release(arguments: &[String]) -> Result<(), Problem> {
 /// Writes what the archive contains.
 fn fill(content: &Path, binary: &Path) -> Result<(), Problem> {
     let [bin, man, completions] = ["bin", "share/man/man1", "share/completions"].map(|part| content.join(part));
-    fs::create_dir_all(&man).map_err(|error| format!("{}: {error}", man.display()))?;
+    create(&man)?;
     let command_of = |arguments: &str| program(bin.join("paceline"), arguments);
     copy(binary, &bin.join("paceline"))?;
-    let mut strip = command("strip --strip-all");
-    strip.arg(bin.join("paceline"));
-    run(strip)?;
-    let mut pages = command_of("man");
-    pages.arg(&man);
-    run(pages)?;
+    run(command("strip --strip-all").arg(bin.join("paceline")))?;
+    run(command_of("man").arg(&man))?;
     for (shell, file) in SHELLS {
         let (script, _) = output(command_of(&format!("completions {shell}")))?;
         write(&completions.join(file), script)?;
@@ -101,37 +96,35 @@ fn pack(folder: &Path, name: &str) -> Result<PathBuf, Problem> {
     let archive = format!("{name}.tar");
     let mut tar = command("tar --sort=name --owner=0 --group=0 --numeric-owner");
     tar.arg(format!("--mtime=@{}", time.trim())).args(["--create", "--file", &archive, name]);
-    run(within(folder, tar))?;
-    run(within(folder, command(&format!("gzip --force --best --no-name {archive}"))))?;
+    run(tar.current_dir(folder))?;
+    run(command(&format!("gzip --force --best --no-name {archive}")).current_dir(folder))?;
     Ok(folder.join(format!("{archive}.gz")))
 }
 
 /// Writes the checksums of the archives.
 fn sum(folder: &Path) -> Result<(), Problem> {
-    let (sums, _) = output(within(folder, {
-        let mut shell = command("sh -c");
-        shell.arg("sha256sum *.tar.gz");
-        shell
-    }))?;
+    let (sums, _) = output(command("sh -c").arg("sha256sum *.tar.gz").current_dir(folder))?;
     Ok(write(&folder.join("SHA256SUMS"), sums)?)
 }
 
 /// Checks the sum, unpacks the archive and makes a run with the command, which finds nothing of this repository.
 fn try_archive(folder: &Path, name: &str) -> Result<(), Problem> {
-    run(within(folder, command("sha256sum --check --quiet SHA256SUMS")))?;
+    run(command("sha256sum --check --quiet SHA256SUMS").current_dir(folder))?;
     let trial = folder.join("trial");
-    fs::create_dir_all(&trial).map_err(|error| format!("{}: {error}", trial.display()))?;
-    run(within(&trial, command(&format!("tar --extract --gzip --file ../{name}.tar.gz"))))?;
+    create(&trial)?;
+    run(command(&format!("tar --extract --gzip --file ../{name}.tar.gz")).current_dir(&trial))?;
     let unpacked = trial.join(name);
-    let paceline = |arguments: &str| within(&trial, program(unpacked.join("bin/paceline"), arguments));
-    let (version, _) = output(paceline("-V"))?;
-    let mut trial_run = paceline(TRIAL);
-    trial_run.env_clear();
+    let paceline = |arguments: &str| program(unpacked.join("bin/paceline"), arguments);
+    let (version, _) = output(paceline("-V").current_dir(&trial))?;
     // Exit code 1: a bound of the scenario fails in such a short run.
-    let printed = trial_run.output().map_err(|error| format!("{}: {error}", unpacked.display()))?;
+    let printed = paceline(TRIAL)
+        .current_dir(&trial)
+        .env_clear()
+        .output()
+        .map_err(|error| format!("{}: {error}", unpacked.display()))?;
     let is_run = matches!(printed.status.code(), Some(0 | 1)) && printed.stdout.starts_with(b"{");
     let has_pages = unpacked.join("share/man/man1/paceline-run.1").is_file();
-    fs::remove_dir_all(&trial).map_err(|error| format!("{}: {error}", trial.display()))?;
+    fs::remove_dir_all(&trial).map_err(failed(&trial))?;
     if !is_run || !has_pages {
         let said = String::from_utf8_lossy(&printed.stderr).into_owned();
         return Err(Problem::Failed(format!("the unpacked command does not run (or lacks man pages): {said}")));
@@ -140,20 +133,15 @@ fn try_archive(folder: &Path, name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn within(folder: &Path, mut command: Command) -> Command {
-    command.current_dir(folder);
-    command
-}
-
-fn host() -> Result<String, Problem> {
+fn host() -> Result<String, String> {
     let (text, _) = output(command("rustc -vV"))?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.ok_or_else(|| "`rustc -vV` names no host".to_owned())?.to_owned())
+    host.map(str::to_owned).ok_or_else(|| "`rustc -vV` names no host".to_owned())
 }
 
 /// Returns the newest version of glibc that the binary names: it starts with that one or later.
 fn glibc(binary: &Path) -> Result<String, String> {
-    let bytes = fs::read(binary).map_err(|error| format!("{}: {error}", binary.display()))?;
+    let bytes = fs::read(binary).map_err(failed(&binary))?;
     let mut newest = 0;
     for at in bytes.windows(8).enumerate().filter(|(_, word)| word == b"GLIBC_2.").map(|(at, _)| at + 8) {
         let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit());

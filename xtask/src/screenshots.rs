@@ -1,8 +1,7 @@
 //! `cargo xtask screenshots`: the images of the playground, of a report and of the watch page.
 
 use crate::playground;
-use crate::steps::{Problem, command, need, no_arguments, root, run};
-use std::fs;
+use crate::steps::{Problem, check_size, command, create, need, no_arguments, root, run};
 
 /// The maximum size of an image.
 const MOST_BYTES: u64 = 400_000;
@@ -25,15 +24,9 @@ pub fn screenshots(arguments: &[String]) -> Result<(), Problem> {
     let folder = root().join("docs/images");
     for (name, test) in PICTURES {
         let picture = folder.join(name);
-        let failed = |error| format!("{}: {error}", picture.display());
-        fs::create_dir_all(&folder).map_err(failed)?;
-        let mut test = command(test);
-        test.env("PACELINE_PICTURE", &picture);
-        run(test)?;
-        let size = fs::metadata(&picture).map_err(failed)?.len();
-        if size > MOST_BYTES {
-            return Err(Problem::Failed(format!("{} has {size} bytes, more than {MOST_BYTES}", picture.display())));
-        }
+        create(&folder)?;
+        run(command(test).env("PACELINE_PICTURE", &picture))?;
+        check_size(&picture, MOST_BYTES)?;
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Runs other programs. Prints each command, and names it in errors.
 
+use serde_json::{Value, from_str};
+use std::borrow::BorrowMut;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -41,7 +44,7 @@ pub fn command(line: &str) -> Command {
 }
 
 /// Returns a program with arguments, separated by spaces, to run at the root of the workspace.
-pub fn program(path: PathBuf, arguments: &str) -> Command {
+pub fn program(path: impl AsRef<OsStr>, arguments: &str) -> Command {
     let mut command = Command::new(path);
     command.args(arguments.split_whitespace()).current_dir(root());
     command
@@ -55,24 +58,38 @@ pub fn shown(command: &Command) -> String {
 }
 
 /// Runs the command with inherited output.
-pub fn run(mut command: Command) -> Result<(), String> {
-    eprintln!("\n==> {}", shown(&command));
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{}` failed: {status}", shown(&command))),
-        Err(error) => Err(format!("`{}` did not start: {error}", shown(&command))),
+pub fn run(command: impl BorrowMut<Command>) -> Result<(), String> {
+    run_to(command, &[0])
+}
+
+/// Runs the command with inherited output, and allows these exit codes.
+pub fn run_to(mut command: impl BorrowMut<Command>, codes: &[i32]) -> Result<(), String> {
+    let shown = shown(command.borrow());
+    eprintln!("\n==> {shown}");
+    match command.borrow_mut().status() {
+        Ok(status) if status.code().is_some_and(|code| codes.contains(&code)) => Ok(()),
+        Ok(status) => Err(format!("`{shown}` failed: {status}")),
+        Err(error) => Err(format!("`{shown}` did not start: {error}")),
     }
 }
 
 /// Runs the command and returns its stdout and stderr.
-pub fn output(mut command: Command) -> Result<(String, String), String> {
-    eprintln!("\n==> {}", shown(&command));
+pub fn output(mut command: impl BorrowMut<Command>) -> Result<(String, String), String> {
+    let shown = shown(command.borrow());
+    eprintln!("\n==> {shown}");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match command.output() {
+    match command.borrow_mut().output() {
         Ok(Output { status, stdout, stderr }) if status.success() => Ok((text(&stdout), text(&stderr))),
-        Ok(Output { status, stderr, .. }) => Err(format!("`{}` failed: {status}\n{}", shown(&command), text(&stderr))),
-        Err(error) => Err(format!("`{}` did not start: {error}", shown(&command))),
+        Ok(Output { status, stderr, .. }) => Err(format!("`{shown}` failed: {status}\n{}", text(&stderr))),
+        Err(error) => Err(format!("`{shown}` did not start: {error}")),
     }
+}
+
+/// Returns the packages of `cargo metadata` with these options.
+pub fn packages(options: &str) -> Result<Vec<Value>, String> {
+    let (json, _) = output(command(&format!("cargo metadata --format-version 1 {options}")))?;
+    let metadata: Value = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
+    metadata["packages"].as_array().cloned().ok_or_else(|| "`cargo metadata` lists no packages".to_owned())
 }
 
 /// Checks that `line` runs successfully. Otherwise the program is missing, and `advice` explains how to install it.
@@ -92,10 +109,41 @@ pub fn no_arguments(arguments: &[String]) -> Result<(), Problem> {
     if arguments.is_empty() { Ok(()) } else { Err(Problem::Usage("takes no arguments".into())) }
 }
 
+/// Returns whether the only argument is this flag; false without arguments.
+pub fn has_flag(arguments: &[String], flag: &str) -> Result<bool, Problem> {
+    match arguments {
+        [] => Ok(false),
+        [only] if only == flag => Ok(true),
+        _ => Err(Problem::Usage(format!("takes `{flag}` or nothing"))),
+    }
+}
+
+/// Returns what names this path in an error.
+pub fn failed(path: &Path) -> impl Fn(std::io::Error) -> String + use<> {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
+
+/// Reads a text.
+pub fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(failed(path))
+}
+
+/// Creates a folder.
+pub fn create(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(failed(folder))
+}
+
+/// Checks that a file is not larger than this.
+pub fn check_size(path: &Path, most: u64) -> Result<(), String> {
+    let size = fs::metadata(path).map_err(failed(path))?.len();
+    if size > most { Err(format!("{} has {size} bytes, more than {most}", path.display())) } else { Ok(()) }
+}
+
 /// Writes a file and creates its folder.
 pub fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     let done = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
-    done.map_err(|error| format!("{}: {error}", path.display()))
+    done.map_err(failed(path))
 }
 
 /// Copies a file, or a folder with everything in it, and creates the folder of the copy.

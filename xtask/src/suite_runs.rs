@@ -4,14 +4,10 @@ use crate::steps::{Problem, command, run};
 
 /// Runs suites under the controllers of other libraries.
 pub fn others(arguments: &[String]) -> Result<(), Problem> {
-    let mut others = command("cargo run --quiet --release -p paceline-others --");
-    others.args(arguments);
-    Ok(run(others)?)
+    Ok(run(command("cargo run --quiet --release -p paceline-others --").args(arguments))?)
 }
 
 /// Runs suites under GoogCC with one fault each.
 pub fn mutations(arguments: &[String]) -> Result<(), Problem> {
-    let mut mutations = command("cargo run --quiet --release -p paceline-lab --example mutations --");
-    mutations.args(arguments);
-    Ok(run(mutations)?)
+    Ok(run(command("cargo run --quiet --release -p paceline-lab --example mutations --").args(arguments))?)
 }

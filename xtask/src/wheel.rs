@@ -3,7 +3,7 @@
 //! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own. The source
 //! distribution is unpacked, and a wheel is built from it.
 
-use crate::steps::{Problem, command, files_in, output, program, root, run, target};
+use crate::steps::{Problem, command, create, failed, files_in, has_flag, output, program, root, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,18 +16,15 @@ const TRIAL: &str = "import paceline; print(paceline.run('mmsys16/table1').trace
 
 /// Builds the wheel and the source distribution below `target/wheels`; with `--sdist` only the latter.
 pub fn wheel(arguments: &[String]) -> Result<(), Problem> {
+    let only_sdist = has_flag(arguments, "--sdist")?;
     let (tools, wheels) = (target().join("wheel-tools"), target().join("wheels"));
     let bin = environment(&tools)?;
     run(in_environment(&bin, TOOLS))?;
     let _ = fs::remove_dir_all(&wheels);
-    match arguments {
-        [] => {
-            manylinux(&bin, &wheels)?;
-            sdist(&bin, &wheels)
-        }
-        [only] if only == "--sdist" => sdist(&bin, &wheels),
-        _ => Err(Problem::Usage("takes nothing or --sdist".into())),
+    if !only_sdist {
+        manylinux(&bin, &wheels)?;
     }
+    sdist(&bin, &wheels)
 }
 
 /// Builds the source distribution, and a wheel from it with the profile of tests, whose libraries exist.
@@ -37,18 +34,15 @@ fn sdist(bin: &Path, wheels: &Path) -> Result<(), Problem> {
     run(in_environment(bin, &format!("maturin sdist --out {}", sources.display())))?;
     let archive = only_file(&sources)?;
     let unpacked = sources.join("unpacked");
-    fs::create_dir_all(&unpacked).map_err(|error| format!("{}: {error}", unpacked.display()))?;
-    let mut unpack = command("tar --extract --gzip --file");
-    unpack.arg(&archive).arg("--directory").arg(&unpacked);
-    run(unpack)?;
-    let mut build =
-        in_environment(bin, &format!("maturin build --profile dev --out {}", sources.join("wheel").display()));
-    build.current_dir(only_file(&unpacked)?).env("CARGO_TARGET_DIR", target());
-    run(build)?;
+    create(&unpacked)?;
+    run(command("tar --extract --gzip --file").arg(&archive).arg("--directory").arg(&unpacked))?;
+    run(in_environment(bin, &format!("maturin build --profile dev --out {}", sources.join("wheel").display()))
+        .current_dir(only_file(&unpacked)?)
+        .env("CARGO_TARGET_DIR", target()))?;
     let hash = try_wheel(&only_file(&sources.join("wheel"))?)?;
-    fs::create_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    create(wheels)?;
     let kept = wheels.join(archive.file_name().unwrap_or_default());
-    fs::rename(&archive, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    fs::rename(&archive, &kept).map_err(failed(&kept))?;
     println!("{}: trace {}", kept.strip_prefix(root()).unwrap_or(&kept).display(), hash.trim());
     Ok(())
 }
@@ -75,9 +69,7 @@ fn try_wheel(wheel: &Path) -> Result<String, Problem> {
     let _ = fs::remove_dir_all(&trial);
     let bin = environment(&trial)?;
     run(in_environment(&bin, &format!("pip install --quiet {}", wheel.display())))?;
-    let mut python = program(bin.join("python"), "-c");
-    python.arg(TRIAL).current_dir(&trial);
-    let (hash, _) = output(python)?;
+    let (hash, _) = output(program(bin.join("python"), "-c").arg(TRIAL).current_dir(&trial))?;
     run(in_environment(&bin, "paceline --version"))?;
     Ok(hash)
 }
@@ -86,9 +78,7 @@ fn try_wheel(wheel: &Path) -> Result<String, Problem> {
 fn environment(place: &Path) -> Result<PathBuf, Problem> {
     let bin = place.join("bin");
     if !bin.join("pip").is_file() {
-        let mut create = command("python3 -m venv");
-        create.arg(place);
-        run(create)?;
+        run(command("python3 -m venv").arg(place))?;
     }
     Ok(bin)
 }

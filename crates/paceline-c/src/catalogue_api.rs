@@ -1,7 +1,8 @@
 //! The functions that list controllers, their parameters and their signals.
+#![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 
 use crate::catalogue::{address, declared};
-use crate::status::{self, Failure, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument};
+use crate::status::{self, Failure, PacelineStatus, argument};
 use crate::{copy_out, text, write};
 use paceline::{MessageKind, Setup};
 use paceline_abi::{PacelineParameter, PacelineSignal};
@@ -45,11 +46,9 @@ pub unsafe extern "C" fn paceline_controller_name(
 ) -> PacelineStatus {
     status::catch(|| {
         let registry = paceline::Registry::standard();
-        let Some(entry) = registry.iter().nth(index) else { return Ok(PACELINE_NOTHING) };
+        let Some(entry) = registry.iter().nth(index) else { return Ok(None) };
         let name = [entry.name().as_bytes(), &[0]].concat();
-        // SAFETY: the contract of this function.
-        unsafe { copy_out(&name, buffer.cast(), capacity, "buffer") }?;
-        Ok(PACELINE_OK)
+        copy_out(&name, buffer.cast(), capacity, "buffer").map(Some)
     })
 }
 
@@ -61,8 +60,7 @@ pub unsafe extern "C" fn paceline_controller_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_controller_needs(controller: *const c_char, needs: *mut u32) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the contract of this function.
-        let name = unsafe { text(controller, "controller") }?;
+        let name = text(controller, "controller")?;
         let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
         let found = crate::sender::controller(name, &setup, &[])?.0.needs();
         let messages = match found.messages {
@@ -72,9 +70,7 @@ pub unsafe extern "C" fn paceline_controller_needs(controller: *const c_char, ne
         };
         let feedback = if found.feedback { PACELINE_NEEDS_FEEDBACK } else { 0 };
         let ecn = if found.ecn { PACELINE_NEEDS_ECN } else { 0 };
-        // SAFETY: as above.
-        unsafe { write(needs, "needs", feedback + ecn + messages) }?;
-        Ok(PACELINE_OK)
+        write(needs, "needs", feedback + ecn + messages)
     })
 }
 
@@ -90,9 +86,8 @@ pub unsafe extern "C" fn paceline_controller_parameter(
     parameter: *mut PacelineParameter,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the contract of this function.
-        let controller = declared(unsafe { text(controller, "controller") }?)?;
-        let Some(found) = controller.parameters.get(index) else { return Ok(PACELINE_NOTHING) };
+        let controller = declared(text(controller, "controller")?)?;
+        let Some(found) = controller.parameters.get(index) else { return Ok(None) };
         let value = PacelineParameter {
             name: found.name.as_ptr(),
             unit: address(found.unit.as_ref()),
@@ -101,9 +96,7 @@ pub unsafe extern "C" fn paceline_controller_parameter(
             min: found.range.0,
             max: found.range.1,
         };
-        // SAFETY: as above.
-        unsafe { write(parameter, "parameter", value) }?;
-        Ok(PACELINE_OK)
+        write(parameter, "parameter", value).map(Some)
     })
 }
 
@@ -121,13 +114,10 @@ pub unsafe extern "C" fn paceline_controller_signal(
     signal: *mut PacelineSignal,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the contract of this function.
-        let signals = signals(unsafe { text(controller, "controller") }?, half)?;
-        let Some(found) = signals.get(index) else { return Ok(PACELINE_NOTHING) };
+        let signals = signals(text(controller, "controller")?, half)?;
+        let Some(found) = signals.get(index) else { return Ok(None) };
         let value = PacelineSignal { name: found.name.as_ptr(), unit: address(found.unit.as_ref()) };
-        // SAFETY: as above.
-        unsafe { write(signal, "signal", value) }?;
-        Ok(PACELINE_OK)
+        write(signal, "signal", value).map(Some)
     })
 }
 
@@ -145,14 +135,11 @@ pub unsafe extern "C" fn paceline_controller_signal_state(
     name: *mut *const c_char,
 ) -> PacelineStatus {
     status::catch(|| {
-        // SAFETY: the contract of this function.
-        let signals = signals(unsafe { text(controller, "controller") }?, half)?;
+        let signals = signals(text(controller, "controller")?, half)?;
         let Some(found) = signals.get(index).and_then(|signal| signal.states.get(state)) else {
-            return Ok(PACELINE_NOTHING);
+            return Ok(None);
         };
-        // SAFETY: as above.
-        unsafe { write(name, "name", found.as_ptr()) }?;
-        Ok(PACELINE_OK)
+        write(name, "name", found.as_ptr()).map(Some)
     })
 }
 

@@ -1,8 +1,9 @@
 //! The functions of a receiver.
+#![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 
 use crate::PacelineSetting;
 use crate::receiver::{BUFFER_MIN, Receiver};
-use crate::status::{Object, PACELINE_ERROR_BUFFER, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
+use crate::status::{Object, PACELINE_ERROR_BUFFER, PacelineStatus, argument, catch};
 use crate::{Opaque, copy_out, read, read_sized, text, values, with, writable, write};
 use paceline::{MediaKind, RtpArrival};
 use paceline_abi::{PACELINE_NEVER, PacelineLimits};
@@ -66,8 +67,7 @@ pub unsafe extern "C" fn paceline_receiver_create(
     media_ssrc: u32,
     receiver: *mut *mut PacelineReceiver,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { paceline_receiver_create_with(name, limits, own_ssrc, media_ssrc, ptr::null(), 0, receiver) }
+    paceline_receiver_create_with(name, limits, own_ssrc, media_ssrc, ptr::null(), 0, receiver)
 }
 
 /// Creates a receiver as `paceline_receiver_create` does, with some parameters of the controller changed. Pass the settings of the
@@ -87,13 +87,10 @@ pub unsafe extern "C" fn paceline_receiver_create_with(
 ) -> PacelineStatus {
     catch(|| {
         writable(receiver, "receiver")?;
-        // SAFETY: the contract of this function.
-        let (name, limits) = unsafe { (text(name, "name")?, read_sized(limits, "limits")?) };
-        // SAFETY: as above.
-        let settings = unsafe { crate::settings(settings, count) }?;
+        let (name, limits) = (text(name, "name")?, read_sized(limits, "limits")?);
+        let settings = crate::settings(settings, count)?;
         let object = Object::new(Receiver::new(name, &values::setup(&limits)?, &settings, [own_ssrc, media_ssrc])?);
-        // SAFETY: as above.
-        unsafe { write(receiver, "receiver", Box::into_raw(object).cast()) }
+        write(receiver, "receiver", Box::into_raw(object).cast())
     })
 }
 
@@ -103,8 +100,7 @@ pub unsafe extern "C" fn paceline_receiver_create_with(
 /// `receiver` is null or a receiver that is in no call. It must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_destroy(receiver: *mut PacelineReceiver) {
-    // SAFETY: `paceline_receiver_create` made it, and the caller gives it up.
-    unsafe { crate::destroy(receiver) }
+    crate::destroy(receiver)
 }
 
 /// Handles a packet that arrives at `now_ns` on the receiver's clock.
@@ -117,31 +113,28 @@ pub unsafe extern "C" fn paceline_receiver_packet(
     now_ns: i64,
     packet: *const PacelineReceivedPacket,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(receiver, |receiver| {
-            let now = values::remote_time(now_ns, "now_ns")?;
-            let packet = read_sized(packet, "packet")?;
-            let (transport, sent) = (u16::try_from(packet.transport_sequence), u32::try_from(packet.abs_send_time));
-            if packet.transport_sequence > u16::MAX.into() || packet.abs_send_time >= 1 << 24 {
-                return Err(argument("`transport_sequence` has 16 bits and `abs_send_time` 24"));
-            }
-            let (kind, size) = (values::kind(packet.kind)?, values::packet_size(packet.size_bytes)?);
-            let ecn = values::ecn(packet.ecn)?.unwrap_or(Ecn::NotEct);
-            let media = if packet.audio == 0 { MediaKind::Video } else { MediaKind::Audio };
-            let header = RtpHeader {
-                sequence: packet.rtp_sequence,
-                timestamp: packet.rtp_timestamp,
-                ssrc: if packet.ssrc == 0 { receiver.media_ssrc } else { packet.ssrc },
-                abs_send_time: sent.ok().map(AbsSendTime::from_bits),
-                transport_sequence: transport.ok(),
-                ..RtpHeader::default()
-            };
-            let arrival = RtpArrival::new(kind, size, ecn).with_stream(StreamId(packet.stream), media);
-            receiver.handle_packet(now, &header, &arrival);
-            Ok(())
-        })
-    }
+    with(receiver, |receiver| {
+        let now = values::remote_time(now_ns, "now_ns")?;
+        let packet = read_sized(packet, "packet")?;
+        let (transport, sent) = (u16::try_from(packet.transport_sequence), u32::try_from(packet.abs_send_time));
+        if packet.transport_sequence > u16::MAX.into() || packet.abs_send_time >= 1 << 24 {
+            return Err(argument("`transport_sequence` has 16 bits and `abs_send_time` 24"));
+        }
+        let (kind, size) = (values::kind(packet.kind)?, values::packet_size(packet.size_bytes)?);
+        let ecn = values::ecn(packet.ecn)?.unwrap_or(Ecn::NotEct);
+        let media = if packet.audio == 0 { MediaKind::Video } else { MediaKind::Audio };
+        let header = RtpHeader {
+            sequence: packet.rtp_sequence,
+            timestamp: packet.rtp_timestamp,
+            ssrc: if packet.ssrc == 0 { receiver.media_ssrc } else { packet.ssrc },
+            abs_send_time: sent.ok().map(AbsSendTime::from_bits),
+            transport_sequence: transport.ok(),
+            ..RtpHeader::default()
+        };
+        let arrival = RtpArrival::new(kind, size, ecn).with_stream(StreamId(packet.stream), media);
+        receiver.handle_packet(now, &header, &arrival);
+        Ok(())
+    })
 }
 
 /// Handles the passing of time. Call it at `paceline_receiver_next_timeout`, or more often.
@@ -150,13 +143,10 @@ pub unsafe extern "C" fn paceline_receiver_packet(
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineReceiver, now_ns: i64) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(receiver, |receiver| {
-            receiver.handle_timeout(values::remote_time(now_ns, "now_ns")?);
-            Ok(())
-        })
-    }
+    with(receiver, |receiver| {
+        receiver.handle_timeout(values::remote_time(now_ns, "now_ns")?);
+        Ok(())
+    })
 }
 
 /// Returns the time at which to call `paceline_receiver_on_timeout` and then `paceline_receiver_poll_rtcp`; it may be in the
@@ -166,8 +156,7 @@ pub unsafe extern "C" fn paceline_receiver_on_timeout(receiver: *mut PacelineRec
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_next_timeout(receiver: *const PacelineReceiver) -> i64 {
-    // SAFETY: the contract of this function.
-    let due = unsafe { read(receiver, None, |receiver| receiver.core.poll_timeout()) };
+    let due = read(receiver, None, |receiver| receiver.core.poll_timeout());
     due.map_or(PACELINE_NEVER, RemoteTime::as_nanos)
 }
 
@@ -184,20 +173,16 @@ pub unsafe extern "C" fn paceline_receiver_poll_rtcp(
     capacity: usize,
     length: *mut usize,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(receiver, |receiver| {
-            let now = values::remote_time(now_ns, "now_ns")?;
-            writable(length, "length")?;
-            if capacity < BUFFER_MIN {
-                return Err((PACELINE_ERROR_BUFFER, format!("the buffer needs at least {BUFFER_MIN} bytes")));
-            }
-            writable(buffer, "buffer")?;
-            let mut bytes = [0; BUFFER_MIN];
-            let Some(written) = receiver.poll_rtcp(now, &mut bytes)? else { return Ok(PACELINE_NOTHING) };
-            copy_out(&bytes[..written], buffer, capacity, "buffer")?;
-            write(length, "length", written)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    with(receiver, |receiver| {
+        let now = values::remote_time(now_ns, "now_ns")?;
+        writable(length, "length")?;
+        if capacity < BUFFER_MIN {
+            return Err((PACELINE_ERROR_BUFFER, format!("the buffer needs at least {BUFFER_MIN} bytes")));
+        }
+        writable(buffer, "buffer")?;
+        let mut bytes = [0; BUFFER_MIN];
+        let Some(written) = receiver.poll_rtcp(now, &mut bytes)? else { return Ok(None) };
+        copy_out(&bytes[..written], buffer, capacity, "buffer")?;
+        write(length, "length", written).map(Some)
+    })
 }

@@ -1,8 +1,9 @@
 //! The functions of a sender.
+#![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 
 use crate::PacelineSetting;
 use crate::sender::{STREAM, Sender};
-use crate::status::{Failure, Object, PACELINE_NOTHING, PACELINE_OK, PacelineStatus, argument, catch};
+use crate::status::{Failure, Object, PacelineStatus, argument, catch};
 use crate::{Opaque, read, read_sized, sized, slice, text, values, with, with_const, writable, write, write_sized};
 use paceline::{Message, Outgoing, StreamState};
 use paceline_abi::{PACELINE_KIND_MEDIA, PACELINE_KIND_PADDING, PACELINE_NEVER, PACELINE_NO_PROBE};
@@ -133,8 +134,7 @@ pub unsafe extern "C" fn paceline_sender_create(
     limits: *const PacelineLimits,
     sender: *mut *mut PacelineSender,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { paceline_sender_create_with(name, limits, ptr::null(), 0, sender) }
+    paceline_sender_create_with(name, limits, ptr::null(), 0, sender)
 }
 
 /// Creates a sender as `paceline_sender_create` does, with some parameters of its controller changed
@@ -154,13 +154,10 @@ pub unsafe extern "C" fn paceline_sender_create_with(
 ) -> PacelineStatus {
     catch(|| {
         writable(sender, "sender")?;
-        // SAFETY: the contract of this function.
-        let (name, limits) = unsafe { (text(name, "name")?, read_sized(limits, "limits")?) };
-        // SAFETY: as above.
-        let settings = unsafe { crate::settings(settings, count) }?;
+        let (name, limits) = (text(name, "name")?, read_sized(limits, "limits")?);
+        let settings = crate::settings(settings, count)?;
         let object = Object::new(Sender::new(name, &values::setup(&limits)?, &settings)?);
-        // SAFETY: as above.
-        unsafe { write(sender, "sender", Box::into_raw(object).cast()) }
+        write(sender, "sender", Box::into_raw(object).cast())
     })
 }
 
@@ -173,14 +170,11 @@ pub unsafe extern "C" fn paceline_sender_copy(
     sender: *const PacelineSender,
     copy: *mut *mut PacelineSender,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with_const(sender, |sender| {
-            writable(copy, "copy")?;
-            let object = Object::new(sender.clone());
-            write(copy, "copy", Box::into_raw(object).cast())
-        })
-    }
+    with_const(sender, |sender| {
+        writable(copy, "copy")?;
+        let object = Object::new(sender.clone());
+        write(copy, "copy", Box::into_raw(object).cast())
+    })
 }
 
 /// Frees a sender. Null is allowed.
@@ -189,8 +183,7 @@ pub unsafe extern "C" fn paceline_sender_copy(
 /// `sender` is null or a sender that is in no call. It must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_destroy(sender: *mut PacelineSender) {
-    // SAFETY: `paceline_sender_create` made it, and the caller gives it up.
-    unsafe { crate::destroy(sender) }
+    crate::destroy(sender)
 }
 
 /// Calls `work` with a sender at a time, and collects the events.
@@ -208,8 +201,7 @@ unsafe fn at(
         sender.collect(now);
         Ok(())
     };
-    // SAFETY: the contract of this function.
-    unsafe { with(sender, at_time) }
+    with(sender, at_time)
 }
 
 /// Records a packet that leaves without the pacer of this sender, and writes its number to `sequence`, which may be null.
@@ -225,8 +217,7 @@ pub unsafe extern "C" fn paceline_sender_packet_sent(
     kind: u8,
     sequence: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { paceline_sender_probe_sent(sender, now_ns, size_bytes, kind, PACELINE_NO_PROBE, sequence) }
+    paceline_sender_probe_sent(sender, now_ns, size_bytes, kind, PACELINE_NO_PROBE, sequence)
 }
 
 /// Records the SSRC and the RTP sequence number of the packet `sequence`, by which RFC 8888 feedback names it. Call it for each
@@ -243,8 +234,7 @@ pub unsafe extern "C" fn paceline_sender_rtp_number(
     ssrc: u32,
     rtp_sequence: u16,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { with(sender, |sender| sender.handle_rtp_number(sequence, ssrc, rtp_sequence)) }
+    with(sender, |sender| sender.handle_rtp_number(sequence, ssrc, rtp_sequence))
 }
 
 /// Records a packet that leaves without the pacer of this sender, as `paceline_sender_packet_sent` does, as a part of the probe cluster
@@ -261,27 +251,22 @@ pub unsafe extern "C" fn paceline_sender_probe_sent(
     probe: i32,
     sequence: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
-            if !sequence.is_aligned() {
-                return Err(argument("`sequence` is not aligned"));
-            }
-            if !(PACELINE_NO_PROBE..=u16::MAX.into()).contains(&probe) {
-                return Err(argument(format!(
-                    "`probe` must be the id of a cluster, or PACELINE_NO_PROBE, not {probe}"
-                )));
-            }
-            let packet = Outgoing::new(size, STREAM, kind).with_probe(u16::try_from(probe).ok());
-            let number = sender.core.handle_sent(now, &packet);
-            sender.collect(now);
-            if !sequence.is_null() {
-                write(sequence, "sequence", number)?;
-            }
-            Ok(())
-        })
-    }
+    with(sender, |sender| {
+        let (now, size, kind) = (values::time(now_ns)?, values::packet_size(size_bytes)?, values::kind(kind)?);
+        if !sequence.is_aligned() {
+            return Err(argument("`sequence` is not aligned"));
+        }
+        if !(PACELINE_NO_PROBE..=u16::MAX.into()).contains(&probe) {
+            return Err(argument(format!("`probe` must be the id of a cluster, or PACELINE_NO_PROBE, not {probe}")));
+        }
+        let packet = Outgoing::new(size, STREAM, kind).with_probe(u16::try_from(probe).ok());
+        let number = sender.core.handle_sent(now, &packet);
+        sender.collect(now);
+        if !sequence.is_null() {
+            write(sequence, "sequence", number)?;
+        }
+        Ok(())
+    })
 }
 
 /// Writes the next probe cluster for a program with a pacer of its own: packets at its rate, one after the other, and no others in
@@ -294,22 +279,18 @@ pub unsafe extern "C" fn paceline_sender_poll_probe(
     sender: *mut PacelineSender,
     probe: *mut PacelineProbe,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            sized(probe, "probe")?;
-            let Some(cluster) = sender.core.poll_probe() else { return Ok(PACELINE_NOTHING) };
-            let value = PacelineProbe {
-                rate_bps: cluster.rate.as_bps(),
-                duration_ns: cluster.duration.as_nanos().max(0).unsigned_abs(),
-                id: cluster.id,
-                packets: cluster.packets,
-                ..PacelineProbe::default()
-            };
-            write_sized(probe, "probe", value)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    with(sender, |sender| {
+        sized(probe, "probe")?;
+        let Some(cluster) = sender.core.poll_probe() else { return Ok(None) };
+        let value = PacelineProbe {
+            rate_bps: cluster.rate.as_bps(),
+            duration_ns: cluster.duration.as_nanos().max(0).unsigned_abs(),
+            id: cluster.id,
+            packets: cluster.packets,
+            ..PacelineProbe::default()
+        };
+        write_sized(probe, "probe", value).map(Some)
+    })
 }
 
 /// Sets the lowest and the highest rate of the encoder, bit/s, IP and UDP headers included, for a program with a pacer of its own;
@@ -325,18 +306,15 @@ pub unsafe extern "C" fn paceline_sender_encoder(
     max_bps: u64,
     queued_bytes: u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            let bounds = values::bounds(min_bps, max_bps)?;
-            sender.core.set_stream_limits(now, STREAM, bounds.min, bounds.max);
-            let mut state = StreamState::new(STREAM, DataSize::from_bytes(queued_bytes));
-            (state.min, state.max) = (bounds.min, bounds.max);
-            sender.core.handle_stream(now, &state);
-            sender.core.settle();
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        let bounds = values::bounds(min_bps, max_bps)?;
+        sender.core.set_stream_limits(now, STREAM, bounds.min, bounds.max);
+        let mut state = StreamState::new(STREAM, DataSize::from_bytes(queued_bytes));
+        (state.min, state.max) = (bounds.min, bounds.max);
+        sender.core.handle_stream(now, &state);
+        sender.core.settle();
+        Ok(())
+    })
 }
 
 /// Writes the token of a packet that the last `paceline_sender_push_frame` removed from the queue, because its frame had waited for
@@ -349,15 +327,10 @@ pub unsafe extern "C" fn paceline_sender_poll_discarded(
     sender: *mut PacelineSender,
     token: *mut u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            writable(token, "token")?;
-            let Some(discarded) = sender.core.poll_discarded() else { return Ok(PACELINE_NOTHING) };
-            write(token, "token", discarded)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    with(sender, |sender| {
+        writable(token, "token")?;
+        sender.core.poll_discarded().map(|discarded| write(token, "token", discarded)).transpose()
+    })
 }
 
 /// Writes the next event. Returns `PACELINE_NOTHING` if there is none. Of each kind, and of each probe cluster, the last event waits; of
@@ -370,15 +343,10 @@ pub unsafe extern "C" fn paceline_sender_poll_event(
     sender: *mut PacelineSender,
     event: *mut PacelineEvent,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            sized(event, "event")?;
-            let Some(next) = sender.events.pop_front() else { return Ok(PACELINE_NOTHING) };
-            write_sized(event, "event", next)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    with(sender, |sender| {
+        sized(event, "event")?;
+        sender.events.pop_front().map(|next| write_sized(event, "event", next)).transpose()
+    })
 }
 
 /// Queues a frame that was cut into packets; `key` is 1 if it can be decoded without earlier frames. The encoder makes
@@ -398,20 +366,17 @@ pub unsafe extern "C" fn paceline_sender_push_frame(
     min_bps: u64,
     max_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
-            let range = (values::rate(min_bps, "min_bps")?, values::rate(max_bps, "max_bps")?);
-            let packets = slice(packets, count, "packets")?;
-            if packets.is_empty() || range.0 > range.1 {
-                return Err(argument("a frame needs a packet, and min_bps <= max_bps"));
-            }
-            let sized = packets.iter().map(|packet| Ok((packet.token, values::packet_size(packet.size_bytes)?)));
-            let packets: Vec<_> = sized.collect::<Result<_, _>>()?;
-            sender.push_frame(now, &packets, key != 0, range)
-        })
-    }
+    with(sender, |sender| {
+        let now = values::time(now_ns)?;
+        let range = (values::rate(min_bps, "min_bps")?, values::rate(max_bps, "max_bps")?);
+        let packets = slice(packets, count, "packets")?;
+        if packets.is_empty() || range.0 > range.1 {
+            return Err(argument("a frame needs a packet, and min_bps <= max_bps"));
+        }
+        let sized = packets.iter().map(|packet| Ok((packet.token, values::packet_size(packet.size_bytes)?)));
+        let packets: Vec<_> = sized.collect::<Result<_, _>>()?;
+        sender.push_frame(now, &packets, key != 0, range)
+    })
 }
 
 /// Writes the next packet that may leave now, and records it as sent. Returns `PACELINE_NOTHING` if none may. Call it until
@@ -426,26 +391,22 @@ pub unsafe extern "C" fn paceline_sender_poll_packet(
     now_ns: i64,
     packet: *mut PacelinePacket,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
-            sized(packet, "packet")?;
-            let next = sender.core.poll_transmit(now);
-            sender.collect(now);
-            let Some(next) = next else { return Ok(PACELINE_NOTHING) };
-            let value = PacelinePacket {
-                sequence: next.head.number,
-                token: next.packet.unwrap_or(0),
-                size_bytes: next.size.as_bytes(),
-                probe: next.probe.map_or(PACELINE_NO_PROBE, i32::from),
-                kind: if next.packet.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
-                ..PacelinePacket::default()
-            };
-            write_sized(packet, "packet", value)?;
-            Ok(PACELINE_OK)
-        })
-    }
+    with(sender, |sender| {
+        let now = values::time(now_ns)?;
+        sized(packet, "packet")?;
+        let next = sender.core.poll_transmit(now);
+        sender.collect(now);
+        let Some(next) = next else { return Ok(None) };
+        let value = PacelinePacket {
+            sequence: next.head.number,
+            token: next.packet.unwrap_or(0),
+            size_bytes: next.size.as_bytes(),
+            probe: next.probe.map_or(PACELINE_NO_PROBE, i32::from),
+            kind: if next.packet.is_some() { PACELINE_KIND_MEDIA } else { PACELINE_KIND_PADDING },
+            ..PacelinePacket::default()
+        };
+        write_sized(packet, "packet", value).map(Some)
+    })
 }
 
 /// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored. Returns
@@ -460,22 +421,19 @@ pub unsafe extern "C" fn paceline_sender_feedback(
     arrivals: *const PacelineArrival,
     count: usize,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
-            let arrivals = slice(arrivals, count, "arrivals")?;
-            let valid = |packet: &PacelineArrival| -> Result<_, Failure> {
-                let arrival = match packet.arrived {
-                    0 => None,
-                    _ => Some(values::remote_time(packet.arrival_ns, "arrival_ns")?),
-                };
-                Ok((packet.sequence, arrival, values::ecn(packet.ecn)?))
+    with(sender, |sender| {
+        let now = values::time(now_ns)?;
+        let arrivals = slice(arrivals, count, "arrivals")?;
+        let valid = |packet: &PacelineArrival| -> Result<_, Failure> {
+            let arrival = match packet.arrived {
+                0 => None,
+                _ => Some(values::remote_time(packet.arrival_ns, "arrival_ns")?),
             };
-            let packets: Vec<_> = arrivals.iter().map(valid).collect::<Result<_, _>>()?;
-            sender.handle_feedback(now, packets.into_iter())
-        })
-    }
+            Ok((packet.sequence, arrival, values::ecn(packet.ecn)?))
+        };
+        let packets: Vec<_> = arrivals.iter().map(valid).collect::<Result<_, _>>()?;
+        sender.handle_feedback(now, packets.into_iter())
+    })
 }
 
 /// Handles an RTCP compound: transport-wide feedback (TWCC), RFC 8888 feedback, REMB, and the messages of Paceline's receivers.
@@ -492,13 +450,10 @@ pub unsafe extern "C" fn paceline_sender_rtcp(
     bytes: *const u8,
     length: usize,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            let now = values::time(now_ns)?;
-            sender.handle_rtcp(now, slice(bytes, length, "bytes")?)
-        })
-    }
+    with(sender, |sender| {
+        let now = values::time(now_ns)?;
+        sender.handle_rtcp(now, slice(bytes, length, "bytes")?)
+    })
 }
 
 /// Handles a sample of the round-trip time, above 0 and at most an hour.
@@ -507,13 +462,10 @@ pub unsafe extern "C" fn paceline_sender_rtcp(
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_rtt(sender: *mut PacelineSender, now_ns: i64, rtt_ns: i64) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            sender.core.handle_rtt(now, values::rtt(rtt_ns)?);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        sender.core.handle_rtt(now, values::rtt(rtt_ns)?);
+        Ok(())
+    })
 }
 
 /// Handles the fraction of packets that receiver reports give as lost, 0 to 1. A call should cover at least 20 packets.
@@ -526,14 +478,11 @@ pub unsafe extern "C" fn paceline_sender_loss(
     now_ns: i64,
     fraction: f64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            let valid = Fraction::new(fraction).ok_or_else(|| argument("`fraction` must be from 0 to 1"))?;
-            sender.core.handle_loss(now, valid);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        let valid = Fraction::new(fraction).ok_or_else(|| argument("`fraction` must be from 0 to 1"))?;
+        sender.core.handle_loss(now, valid);
+        Ok(())
+    })
 }
 
 /// Handles a receiver estimated maximum bitrate (REMB), bit/s. Controllers that need none take it as a limit, or ignore it.
@@ -546,13 +495,10 @@ pub unsafe extern "C" fn paceline_sender_remb(
     now_ns: i64,
     rate_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            sender.core.handle_message(now, &Message::Remb(values::rate(rate_bps, "rate_bps")?));
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        sender.core.handle_message(now, &Message::Remb(values::rate(rate_bps, "rate_bps")?));
+        Ok(())
+    })
 }
 
 /// Sets the lowest and the highest target, bit/s. They apply at once. Probes above the highest target are dropped.
@@ -566,14 +512,11 @@ pub unsafe extern "C" fn paceline_sender_bounds(
     min_bps: u64,
     max_bps: u64,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            let bounds = values::bounds(min_bps, max_bps)?;
-            sender.core.set_bounds(now, &bounds);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        let bounds = values::bounds(min_bps, max_bps)?;
+        sender.core.set_bounds(now, &bounds);
+        Ok(())
+    })
 }
 
 /// Handles a change of the network route: what was measured says nothing about the new path. Feedback on packets that left before
@@ -587,14 +530,11 @@ pub unsafe extern "C" fn paceline_sender_route_change(
     now_ns: i64,
     limits: *const PacelineLimits,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            let setup = values::setup(&read_sized(limits, "limits")?)?;
-            sender.core.handle_route_change(now, &setup);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        let setup = values::setup(&read_sized(limits, "limits")?)?;
+        sender.core.handle_route_change(now, &setup);
+        Ok(())
+    })
 }
 
 /// Handles the loss (0) and the return (1) of the network. In between `paceline_sender_poll_packet` returns no packet and
@@ -608,13 +548,10 @@ pub unsafe extern "C" fn paceline_sender_availability(
     now_ns: i64,
     available: u8,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            sender.core.set_available(now, available != 0);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        sender.core.set_available(now, available != 0);
+        Ok(())
+    })
 }
 
 /// Handles the passing of time. Call it at `paceline_sender_next_timeout`, or more often.
@@ -623,13 +560,10 @@ pub unsafe extern "C" fn paceline_sender_availability(
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_on_timeout(sender: *mut PacelineSender, now_ns: i64) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        at(sender, now_ns, |sender, now| {
-            sender.core.handle_timeout(now);
-            Ok(())
-        })
-    }
+    at(sender, now_ns, |sender, now| {
+        sender.core.handle_timeout(now);
+        Ok(())
+    })
 }
 
 /// Returns the time at which to call `paceline_sender_on_timeout` and then `paceline_sender_poll_packet`; it may be in the past.
@@ -639,8 +573,7 @@ pub unsafe extern "C" fn paceline_sender_on_timeout(sender: *mut PacelineSender,
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSender) -> i64 {
-    // SAFETY: the contract of this function.
-    unsafe { read(sender, PACELINE_NEVER, |sender| sender.core.poll_timeout().map_or(PACELINE_NEVER, Time::as_nanos)) }
+    read(sender, PACELINE_NEVER, |sender| sender.core.poll_timeout().map_or(PACELINE_NEVER, Time::as_nanos))
 }
 
 /// Returns the sending rate of the flow, bit/s, IP and UDP headers included; 0 for null and after a defect.
@@ -649,8 +582,7 @@ pub unsafe extern "C" fn paceline_sender_next_timeout(sender: *const PacelineSen
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -> u64 {
-    // SAFETY: the contract of this function.
-    unsafe { read(sender, 0, |sender| sender.core.target().as_bps()) }
+    read(sender, 0, |sender| sender.core.target().as_bps())
 }
 
 /// Returns the pacing rate, bit/s; 0 for null and after a defect.
@@ -659,8 +591,7 @@ pub unsafe extern "C" fn paceline_sender_target(sender: *const PacelineSender) -
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_pacing(sender: *const PacelineSender) -> u64 {
-    // SAFETY: the contract of this function.
-    unsafe { read(sender, 0, |sender| sender.core.decision().pacing.as_bps()) }
+    read(sender, 0, |sender| sender.core.decision().pacing.as_bps())
 }
 
 /// Writes the decision in force, for a program with a pacer of its own.
@@ -672,13 +603,10 @@ pub unsafe extern "C" fn paceline_sender_decision(
     sender: *const PacelineSender,
     decision: *mut PacelineDecision,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with_const(sender, |sender| {
-            let value = values::decision(sender.core.decision(), sender.core.controller_timeout());
-            write_sized(decision, "decision", value)
-        })
-    }
+    with_const(sender, |sender| {
+        let value = values::decision(sender.core.decision(), sender.core.controller_timeout());
+        write_sized(decision, "decision", value)
+    })
 }
 
 /// Writes the state of the sender.
@@ -690,23 +618,20 @@ pub unsafe extern "C" fn paceline_sender_snapshot(
     sender: *const PacelineSender,
     snapshot: *mut PacelineSnapshot,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with_const(sender, |sender| {
-            let (core, flight) = (&sender.core, sender.core.flight());
-            let (packets_arrived, packets_lost) = core.packets_reported();
-            let value = PacelineSnapshot {
-                now_ns: sender.now.as_nanos(),
-                outstanding_bytes: flight.outstanding.as_bytes(),
-                after_highest_bytes: flight.after_highest.as_bytes(),
-                queued_bytes: core.queued().as_bytes(),
-                rtt_ns: core.rtt().map_or(0, |rtt| rtt.smoothed.as_nanos()),
-                packets_sent: core.packets_sent(),
-                packets_arrived,
-                packets_lost,
-                ..PacelineSnapshot::default()
-            };
-            write_sized(snapshot, "snapshot", value)
-        })
-    }
+    with_const(sender, |sender| {
+        let (core, flight) = (&sender.core, sender.core.flight());
+        let (packets_arrived, packets_lost) = core.packets_reported();
+        let value = PacelineSnapshot {
+            now_ns: sender.now.as_nanos(),
+            outstanding_bytes: flight.outstanding.as_bytes(),
+            after_highest_bytes: flight.after_highest.as_bytes(),
+            queued_bytes: core.queued().as_bytes(),
+            rtt_ns: core.rtt().map_or(0, |rtt| rtt.smoothed.as_nanos()),
+            packets_sent: core.packets_sent(),
+            packets_arrived,
+            packets_lost,
+            ..PacelineSnapshot::default()
+        };
+        write_sized(snapshot, "snapshot", value)
+    })
 }

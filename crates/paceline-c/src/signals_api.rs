@@ -1,4 +1,5 @@
 //! The functions that read the signals of senders and receivers.
+#![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 
 use crate::status::PacelineStatus;
 use crate::{PacelineReceiver, PacelineSender, with};
@@ -9,13 +10,10 @@ use crate::{PacelineReceiver, PacelineSender, with};
 /// `sender` is null or a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_sender_enable_signals(sender: *mut PacelineSender) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(sender, |sender| {
-            sender.core.enable_signals();
-            Ok(())
-        })
-    }
+    with(sender, |sender| {
+        sender.core.enable_signals();
+        Ok(())
+    })
 }
 
 /// Writes the last value of each signal of the send half, in the order of `paceline_controller_signal`; NaN for a signal without a
@@ -30,8 +28,7 @@ pub unsafe extern "C" fn paceline_sender_signals(
     values: *mut f64,
     capacity: usize,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { with(sender, |sender| sender.signals.write(values, capacity)) }
+    with(sender, |sender| sender.signals.write(values, capacity))
 }
 
 /// Collects the signals of the receive half from now on. Without this call they cost nothing.
@@ -40,13 +37,10 @@ pub unsafe extern "C" fn paceline_sender_signals(
 /// `receiver` is null or a receiver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn paceline_receiver_enable_signals(receiver: *mut PacelineReceiver) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe {
-        with(receiver, |receiver| {
-            receiver.core.enable_signals();
-            Ok(())
-        })
-    }
+    with(receiver, |receiver| {
+        receiver.core.enable_signals();
+        Ok(())
+    })
 }
 
 /// Writes the last value of each signal of the receive half, as `paceline_sender_signals` does for the send half.
@@ -59,6 +53,5 @@ pub unsafe extern "C" fn paceline_receiver_signals(
     values: *mut f64,
     capacity: usize,
 ) -> PacelineStatus {
-    // SAFETY: the contract of this function.
-    unsafe { with(receiver, |receiver| receiver.signals.write(values, capacity)) }
+    with(receiver, |receiver| receiver.signals.write(values, capacity))
 }

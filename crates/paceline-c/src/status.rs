@@ -56,7 +56,7 @@ pub(crate) fn null(name: &str) -> Failure {
     (PACELINE_ERROR_NULL, format!("`{name}` must not be null"))
 }
 
-/// What a function returns that succeeded: `PACELINE_OK`, unless it says otherwise.
+/// The status of a function that succeeded.
 pub(crate) struct Status(PacelineStatus);
 
 impl From<()> for Status {
@@ -65,9 +65,10 @@ impl From<()> for Status {
     }
 }
 
-impl From<PacelineStatus> for Status {
-    fn from(status: PacelineStatus) -> Self {
-        Self(status)
+/// `PACELINE_NOTHING` if there was nothing to return.
+impl From<Option<()>> for Status {
+    fn from(found: Option<()>) -> Self {
+        Self(if found.is_some() { PACELINE_OK } else { PACELINE_NOTHING })
     }
 }
 

@@ -29,9 +29,6 @@ pub fn add(mut registry: Registry, controllers: &[String], set: &[String], text:
 }
 
 /// Adds the external controllers that are named, and returns errors as text with their hint.
-///
-/// # Errors
-/// As [`add`].
 pub fn add_named(registry: Registry, controllers: &[String]) -> std::result::Result<Registry, String> {
     add(registry, controllers, &[], "").map_err(|error| match error.help() {
         Some(help) => format!("{error}; {help}"),
@@ -40,9 +37,6 @@ pub fn add_named(registry: Registry, controllers: &[String]) -> std::result::Res
 }
 
 /// Adds the external controllers that files name, if `allow_exec`: the option with which the user trusts the files.
-///
-/// # Errors
-/// As [`add`].
 pub fn add_of_files(registry: Registry, allow_exec: bool, files: &[Origin]) -> Result<Registry> {
     let mut texts = files.iter().filter(|_| allow_exec).map(|file| file.text.as_str());
     texts.try_fold(registry, |registry, text| add(registry, &[], &[], text))

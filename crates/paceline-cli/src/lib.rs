@@ -114,7 +114,7 @@ enum Command {
     Choose(commands::choose::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     #[command(mut_arg("controllers", |names| names.required(true).help(COMPARED)))]
-    Compare(commands::compare::Arguments),
+    Compare(commands::stored::StoredRuns),
     /// Explains why the rate of a call fell, from a capture, a dump or a log of it.
     Explain(commands::explain::Arguments),
     /// Prints the path of a stored run, a capture or a dump, as far as its ends saw it, as a scenario.
@@ -191,10 +191,10 @@ impl Command {
     /// Returns the scenario and how it is run, and the controllers that the arguments name; `None` for commands without these.
     fn selection(&self) -> Option<(Selection, Vec<String>)> {
         match self {
-            Self::Run(arguments) => Some(arguments.selected()),
+            Self::Run(arguments) => Some(arguments.runs.selected()),
             Self::Compare(arguments) => Some(arguments.selected()),
             #[cfg(all(feature = "testbed", target_os = "linux"))]
-            Self::Call(arguments) => Some(arguments.selected()),
+            Self::Call(arguments) => Some(arguments.run.runs.selected()),
             _ => None,
         }
     }

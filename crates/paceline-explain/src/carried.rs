@@ -5,7 +5,7 @@
 
 use crate::episodes::Episode;
 use crate::facts::{Facts, floor};
-use crate::model::{Flow, Quantity};
+use crate::model::{Flow, Quantity, sorted};
 use crate::packets::BIN;
 use paceline_units::{Time, TimeDelta};
 
@@ -65,8 +65,7 @@ fn span(episode: &Episode, after: TimeDelta) -> (Time, Time) {
 
 /// Returns by how much the values differ, as a share of the largest; `left_out`: the share of them that does not count at each end.
 fn spread_of(values: &[f64], left_out: f64) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
+    let values = sorted(values.iter().copied());
     let left_out = (values.len() as f64 * left_out) as usize;
     1.0 - values[left_out] / values[values.len() - 1 - left_out].max(1.0)
 }

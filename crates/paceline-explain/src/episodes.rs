@@ -1,6 +1,6 @@
 //! The parts of a call that need an explanation: drops, plateaus and slow returns of the rate.
 
-use crate::model::{Flow, Quantity, Series};
+use crate::model::{Flow, Quantity, Series, sorted};
 use paceline_units::{Time, TimeDelta};
 use serde::Serialize;
 
@@ -77,11 +77,9 @@ pub fn find(flow: &Flow) -> Vec<Episode> {
     found.sort_by_key(|episode| episode.start);
     if matches!(quantity, Quantity::Target | Quantity::Estimate) {
         let grid = stepped(series, flow.span);
-        let slow: Vec<Episode> = slow_returns(&grid, &found);
         // Two samples are no plateau.
-        let flat: Vec<Episode> = plateaus(&grid, &found, PLATEAU.max(flow.interval.scale(2.5)));
-        found.extend(slow);
-        found.extend(flat);
+        let flat = plateaus(&grid, &found, PLATEAU.max(flow.interval.scale(2.5)));
+        found.extend([slow_returns(&grid, &found), flat].concat());
         found.sort_by_key(|episode| episode.start);
     }
     found
@@ -190,8 +188,7 @@ const BEGUN: f64 = 0.02;
 
 /// Returns whether a sent rate falls to what it was in a quarter of the seconds before: a key frame, or the begin of a call, is a peak.
 fn is_peak(before: &[(Time, f64)], to: f64) -> bool {
-    let mut rates: Vec<f64> = before.iter().rev().take(HISTORY.0).map(|(_, rate)| *rate).collect();
-    rates.sort_by(f64::total_cmp);
+    let rates = sorted(before.iter().rev().take(HISTORY.0).map(|(_, rate)| *rate));
     let Some((usual, top)) = rates.get(rates.len() / 4).zip(rates.last()) else { return false };
     if rates.len() < HISTORY.1 { to > BEGUN * top } else { *usual <= USUAL * to }
 }
@@ -246,8 +243,8 @@ mod tests {
     use crate::model::{Confidence, Origin};
 
     fn flow(points: &[(f64, f64)], end: i64) -> Flow {
-        let mut target = Series::new(Origin::Log, Confidence::Exact);
-        points.iter().for_each(|(at, value)| target.push(Time::from_secs_f64(*at), *value));
+        let points = points.iter().map(|(at, value)| (Time::from_secs_f64(*at), *value));
+        let target = Series::of(Origin::Log, Confidence::Exact, points);
         let mut flow = Flow { span: (Time::ZERO, Time::from_secs(end)), ..Flow::default() };
         flow.series.insert(Quantity::Target, target);
         flow
@@ -291,10 +288,9 @@ mod tests {
 
     #[test]
     fn sums_of_large_values_leave_no_negative_rate() {
-        let mut sent = Series::new(Origin::Statistics, Confidence::Coarse);
-        for second in 0..10 {
-            sent.push(Time::from_secs(second), if second < 5 { 1e6 / 3.0 + 0.1 * second as f64 } else { 0.0 });
-        }
+        let rate = |second: i64| if second < 5 { 1e6 / 3.0 + 0.1 * second as f64 } else { 0.0 };
+        let points = (0..10).map(|second| (Time::from_secs(second), rate(second)));
+        let sent = Series::of(Origin::Statistics, Confidence::Coarse, points);
         let grid = smoothed(&sent, (Time::ZERO, Time::from_secs(9)));
         assert!(grid.iter().all(|(_, value)| *value >= 0.0), "{grid:?}");
         assert!(grid[0].1 > 3e5 && grid[grid.len() - 1].1 == 0.0, "{grid:?}");
@@ -333,8 +329,8 @@ mod tests {
         assert_eq!(kinds(&steps, 1).len(), 2);
         assert_eq!(kinds(&[(0.0, 1e6), (40.0, 1.2e6)], 10), [EpisodeKind::Plateau]);
         let mut early = flow(&[(0.0, 1e6), (40.0, 5e5)], 60);
-        let mut sent = Series::new(Origin::Statistics, Confidence::Coarse);
-        (0..60).for_each(|at| sent.push(Time::from_secs(at), if at < 30 { 1e6 } else { 5e5 }));
+        let points = (0..60).map(|at| (Time::from_secs(at), if at < 30 { 1e6 } else { 5e5 }));
+        let sent = Series::of(Origin::Statistics, Confidence::Coarse, points);
         early.series.insert(Quantity::SentRate, sent);
         let drops = |flow: &Flow| find(flow).iter().filter(|episode| episode.kind != EpisodeKind::Plateau).count();
         assert_eq!(drops(&early), 2);

@@ -1,7 +1,7 @@
 //! What the series show around an episode. Rules compare these with their thresholds.
 
 use crate::episodes::{Episode, EpisodeKind};
-use crate::model::{Confidence, Flow, Limit, MarkKind, Quantity, Series};
+use crate::model::{Confidence, Flow, Limit, MarkKind, Quantity, Series, sorted};
 use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Assumed: the longest interval of reports in use (1 s) and a round trip.
@@ -170,8 +170,7 @@ impl Facts<'_> {
         if let (Some(low), Some(high)) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh)) {
             let base = self.base(low, from).or_else(|| low.min(from, to))?;
             let spreads = low.within(calm, from).iter().zip(high.within(calm, from));
-            let mut spreads: Vec<f64> = spreads.map(|(low, high)| high.1 - low.1).collect();
-            spreads.sort_by(f64::total_cmp);
+            let spreads = sorted(spreads.map(|(low, high)| high.1 - low.1));
             let jitter = spreads.get(spreads.len() * 9 / 10).copied().unwrap_or(0.0);
             return Some(Delays {
                 base,
@@ -211,8 +210,7 @@ impl Facts<'_> {
         // The median: losses may come again and again.
         let second = TimeDelta::from_secs(1);
         let seconds = (1..=20).filter_map(|index| self.loss_within(from - second * index, from - second * (index - 1)));
-        let mut shares: Vec<f64> = seconds.map(|(share, _)| share).collect();
-        shares.sort_by(f64::total_cmp);
+        let shares = sorted(seconds.map(|(share, _)| share));
         let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
         let is_much = share >= LOSS && lost >= LOST_MIN;
         let is_more = share >= LOSS_SMALL && lost > LOST_MIN && share >= LOSS_TIMES * usual && to > from;
@@ -361,8 +359,7 @@ impl Facts<'_> {
 
 /// Returns the delay of the path, if these delays return to it.
 pub fn floor(delay: &[(Time, f64)]) -> Option<f64> {
-    let mut values: Vec<f64> = delay.iter().map(|(_, value)| *value).collect();
-    values.sort_by(f64::total_cmp);
+    let values = sorted(delay.iter().map(|(_, value)| *value));
     let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
     let (least, near) = (at(FLOOR_SHARES.0)?, at(FLOOR_SHARES.1)?);
     (near - least <= FLOOR_SPREAD).then_some(least)

@@ -5,7 +5,7 @@
 //! the jitter that the receiver measures (RFC 3550, section 6.4.1). It shows a bottleneck whose queue is empty between two frames.
 
 use crate::facts::Facts;
-use crate::model::Quantity;
+use crate::model::{Quantity, sorted};
 use paceline_units::{Time, TimeDelta};
 
 /// A smaller spread is none, s. Assumed: 1228 bytes take 2 ms at 5 Mbit/s.
@@ -42,8 +42,7 @@ pub fn spread(facts: &Facts<'_>) -> Option<f64> {
     let (from, to) = (start - if facts.is_coarse() { BEFORE_COARSE } else { AROUND }, end + AROUND);
     let all = samples(facts, from - USUAL, to + USUAL);
     let usual = |value: &dyn Fn(&Sample) -> f64| {
-        let mut values: Vec<f64> = all.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
+        let values = sorted(all.iter().map(value));
         values.get(values.len() / 4).copied()
     };
     let least = LEAST.max(TIMES * usual(&|sample| sample.spread_s)?);
@@ -65,8 +64,7 @@ fn samples(facts: &Facts<'_>, from: Time, to: Time) -> Vec<Sample> {
             let seconds = (0..(to - from).as_nanos() / SECOND.as_nanos()).map(|index| from + SECOND * index);
             let median = |at: Time| {
                 let intervals = low.within(at, at + SECOND).iter().zip(high.within(at, at + SECOND));
-                let mut spreads: Vec<f64> = intervals.map(|(low, high)| high.1 - low.1).collect();
-                spreads.sort_by(f64::total_cmp);
+                let spreads = sorted(intervals.map(|(low, high)| high.1 - low.1));
                 Some((at, *spreads.get(spreads.len() / 2)?))
             };
             seconds.filter_map(median).collect()

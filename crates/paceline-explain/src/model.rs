@@ -203,6 +203,13 @@ impl Series {
         Self { origin, confidence, points: Vec::new() }
     }
 
+    /// Creates a series of these points, each of which is added by [`push`](Self::push).
+    pub fn of(origin: Origin, confidence: Confidence, points: impl IntoIterator<Item = (Time, f64)>) -> Self {
+        let mut series = Self::new(origin, confidence);
+        points.into_iter().for_each(|(at, value)| series.push(at, value));
+        series
+    }
+
     /// Adds a point. A point before the last one is left out.
     pub fn push(&mut self, at: Time, value: f64) {
         if value.is_finite() && self.points.last().is_none_or(|(last, _)| *last <= at) {
@@ -245,8 +252,7 @@ impl Series {
 
     /// Returns the value below which this share of the values in `[from, to)` lies.
     pub fn quantile(&self, from: Time, to: Time, share: f64) -> Option<f64> {
-        let mut values: Vec<f64> = self.within(from, to).iter().map(|(_, value)| *value).collect();
-        values.sort_by(f64::total_cmp);
+        let values = sorted(self.within(from, to).iter().map(|(_, value)| *value));
         values.get(((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1))).copied()
     }
 }
@@ -308,6 +314,13 @@ impl Flow {
         self.marks.sort_by_key(|mark| mark.at);
         self.series.retain(|_, series| !series.points.is_empty());
     }
+}
+
+/// Returns values in order.
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 impl Quantity {

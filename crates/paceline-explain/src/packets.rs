@@ -220,13 +220,8 @@ impl PacketSeries {
         // The last interval is cut, so its rate would be too low.
         let whole = &self.bins[..self.bins.len().saturating_sub(1)];
         let mut add = |quantity, origin, value: &dyn Fn(&Bin) -> Option<f64>| {
-            let mut series = Series::new(origin, Confidence::Exact);
-            for (index, bin) in whole.iter().enumerate() {
-                if let Some(value) = value(bin) {
-                    series.push(at(index), value);
-                }
-            }
-            flow.series.insert(quantity, series);
+            let points = whole.iter().enumerate().filter_map(|(index, bin)| Some((at(index), value(bin)?)));
+            flow.series.insert(quantity, Series::of(origin, Confidence::Exact, points));
         };
         let per_second = 1.0 / BIN.as_secs_f64();
         if saw.departures {
@@ -249,17 +244,16 @@ impl PacketSeries {
         // Receiver reports go on when nothing arrives any more. While packets are reported, they do not count.
         let mut add_reports = |quantity, origin, of: fn(&Bin) -> Reports| {
             let per_packet: Vec<usize> = (0..whole.len()).filter(|index| of(&whole[*index]).per_packet > 0).collect();
-            let mut series = Series::new(origin, Confidence::Exact);
-            for (index, bin) in whole.iter().enumerate() {
+            let points = whole.iter().enumerate().map(|(index, bin)| {
                 let next = per_packet.partition_point(|other| *other < index);
                 let around = [next.checked_sub(1), Some(next)].into_iter().flatten();
                 let mut near = around.filter_map(|nth| per_packet.get(nth)).map(|other| other.abs_diff(index));
                 let reported = near.any(|distance| distance <= REPORTED);
                 let reports = of(bin);
                 let count = reports.per_packet + if reported { 0 } else { reports.summaries };
-                series.push(at(index), f64::from(count));
-            }
-            flow.series.insert(quantity, series);
+                (at(index), f64::from(count))
+            });
+            flow.series.insert(quantity, Series::of(origin, Confidence::Exact, points));
         };
         if saw.feedback {
             add_reports(Quantity::Feedback, Origin::Sender, |bin| bin.feedback);

@@ -137,9 +137,8 @@ mod tests {
     fn a_queue_makes_the_capacity_known_and_losses_those_of_the_queue() {
         let mut flow = Flow { span: (Time::ZERO, Time::from_secs(4)), ..Flow::default() };
         let mut add = |quantity, values: [f64; 4]| {
-            let mut series = Series::new(Origin::BothEnds, Confidence::Exact);
-            values.iter().enumerate().for_each(|(s, value)| series.push(Time::from_secs(s as i64), *value));
-            flow.series.insert(quantity, series);
+            let points = (0..).map(Time::from_secs).zip(values);
+            flow.series.insert(quantity, Series::of(Origin::BothEnds, Confidence::Exact, points));
         };
         add(Quantity::SentRate, [1e6, 1e6, 1e6, 1e6]);
         add(Quantity::ReceivedRate, [1e6, 5e5, 0.0, 9e5]);

@@ -352,40 +352,31 @@ impl Direction {
         if let Some(feedback) = self.counters.get_mut(&Quantity::Feedback) {
             feedback.bins.resize(whole, 0.0);
         }
+        // Points, by time in s. A value that is not finite is none.
+        let mut add = |quantity, points: &mut dyn Iterator<Item = (f64, f64)>| {
+            let points = points.map(|(at, value)| (time(at), value));
+            flow.series.insert(quantity, Series::of(Origin::Statistics, Confidence::Coarse, points));
+        };
+        let begins = || (0..whole).map(|index| index as f64 * BIN_S);
         for (quantity, Counter { first, bins }) in self.counters {
-            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
             let scale = if matches!(quantity, Quantity::SentRate | Quantity::ReceivedRate) { 8.0 / BIN_S } else { 1.0 };
-            for (index, value) in bins.iter().enumerate().take(whole).skip(first) {
-                series.push(time(index as f64 * BIN_S), value * scale);
-            }
-            flow.series.insert(quantity, series);
+            add(quantity, &mut begins().zip(bins.iter().map(|value| value * scale)).skip(first));
         }
-        for (quantity, (amount, number)) in self.encode {
-            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
-            for (index, (amount, number)) in amount.iter().zip(&number).enumerate().take(whole) {
-                if *number > 0.0 {
-                    series.push(time(index as f64 * BIN_S), amount / number);
-                }
-            }
-            flow.series.insert(quantity, series);
+        for (quantity, (amounts, numbers)) in self.encode {
+            let mean = |(amount, number): (&f64, &f64)| if *number > 0.0 { amount / number } else { f64::NAN };
+            add(quantity, &mut begins().zip(amounts.iter().zip(&numbers).map(mean)));
         }
         let has_targets = has_targets(&self.targets);
         self.states.retain(|(quantity, _), _| *quantity != Quantity::Target || has_targets);
         for (quantity, bins) in sums(&self.states, &self.sources, whole) {
-            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
-            for (index, value) in bins.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-                series.push(time(index as f64 * BIN_S), *value);
-            }
-            flow.series.insert(quantity, series);
+            add(quantity, &mut begins().zip(bins));
         }
         // A report has a round-trip time for each stream, of which the longest counts.
         self.round_trip.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
         self.round_trip.dedup_by_key(|(at, _)| *at);
         // Times of RTCP are better than those of STUN, which come late.
         if self.round_trip.len() >= 3 {
-            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
-            self.round_trip.iter().for_each(|(at, rtt)| series.push(time(*at), *rtt));
-            flow.series.insert(Quantity::RoundTrip, series);
+            add(Quantity::RoundTrip, &mut self.round_trip.iter().copied());
         }
         flow.marks = self.marks.into_iter().map(|(at, kind)| Mark { at: time(at), kind }).collect();
         flow.finish();

@@ -20,10 +20,9 @@ pub fn statistics(series: &[Value<'_>]) -> Flow {
 fn flow(count: u32, step_s: f64, confidence: Confidence, series: &[Value<'_>]) -> Flow {
     let mut flow = Flow { span: (Time::ZERO, Time::from_secs(60)), ..Flow::default() };
     for (quantity, value) in series {
-        let mut points = Series::new(Origin::BothEnds, confidence);
         let times = (0..count).map(|index| step_s * f64::from(index));
-        times.for_each(|at| points.push(Time::from_secs_f64(at), value(at)));
-        flow.series.insert(*quantity, points);
+        let points = times.map(|at| (Time::from_secs_f64(at), value(at)));
+        flow.series.insert(*quantity, Series::of(Origin::BothEnds, confidence, points));
     }
     flow
 }

@@ -7,9 +7,9 @@
 //! `RUNS` contains `CASE/SENDER-SEED`, as `cargo xtask beside` writes it. The first sender is the reference.
 
 use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
-use paceline_lab::report::read::{Event, Results, Run};
+use paceline_lab::report::read::{Results, Run};
 use paceline_lab::report::svg;
-use paceline_netsim::records::Summary;
+use paceline_netsim::records::{EventRecord, Summary};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,6 @@ const STEP_S: f64 = 0.1;
 /// Most senders of a figure.
 const SENDERS_MAX: usize = 3;
 
-/// The figures of a call.
 struct Call {
     /// Received share of the capacity from [`FROM_S`] on, %.
     used: f64,
@@ -75,7 +74,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads the calls of a sender in the folder of a case.
 fn calls(case: &Path, sender: &str) -> Result<Vec<Call>, Box<dyn Error>> {
     let mut folders: Vec<_> = fs::read_dir(case)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     folders.sort();
@@ -98,20 +96,21 @@ fn call(run: &Run) -> Result<Call, Box<dyn Error>> {
     let mut steps = vec![0.0; (duration_s / STEP_S).ceil() as usize];
     let (mut rate, mut queue) = (vec![0.0; bins], vec![0.0f64; bins]);
     let (mut received_bits, mut waits_ms) = (0.0, Vec::new());
-    run.tables().packets(|rows| {
-        for row in rows {
-            let bin = ((row.time_ns as f64 * 1e-9 / BIN_S) as usize).min(bins - 1);
-            let is_counted = row.time_ns as f64 >= FROM_S * 1e9;
-            match row.event {
-                Event::Arrived { .. } if row.is_forward && row.flow == 0 => {
-                    let bits = f64::from(row.size_bytes) * 8.0;
+    run.tables().packets(|events| {
+        for event in events {
+            let at = event.at().as_secs_f64();
+            let bin = ((at / BIN_S) as usize).min(bins - 1);
+            let is_counted = at >= FROM_S;
+            match event {
+                EventRecord::Arrived { packet, .. } if !packet.class.is_from_receiver() && packet.flow.0 == 0 => {
+                    let bits = packet.size.as_bits() as f64;
                     rate[bin] += bits * 1e-6 / BIN_S;
                     received_bits += if is_counted { bits } else { 0.0 };
-                    let step = ((row.time_ns as f64 * 1e-9 / STEP_S) as usize).min(steps.len() - 1);
+                    let step = ((at / STEP_S) as usize).min(steps.len() - 1);
                     steps[step] += bits;
                 }
-                Event::Crossed { hop: 0, waited_ns, .. } => {
-                    let wait_ms = waited_ns as f64 * 1e-6;
+                EventRecord::Crossed { hop: 0, waited, .. } => {
+                    let wait_ms = waited.as_millis_f64();
                     queue[bin] = queue[bin].max(wait_ms);
                     waits_ms.extend(is_counted.then_some(wait_ms));
                 }

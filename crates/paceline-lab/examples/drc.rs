@@ -6,12 +6,11 @@
 //!
 //! `--held-out` takes seeds, of runs and of cellular models, that no number was chosen on.
 
-#[path = "../tests/it/drc/goals.rs"]
-mod goals;
 #[path = "../tests/it/drc/paths.rs"]
 mod paths;
 
 use paceline_netsim::records::{EventObserver, EventRecord};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Seeds of cellular models for the final run.
@@ -44,14 +43,14 @@ impl EventObserver for Trace {
 
 fn main() {
     let (mut step, mut first) = (0.0_f64, 1001);
-    let mut of: fn(&[u64]) -> Vec<paths::Path> = paths::all;
+    let mut of: fn(&[u64]) -> Vec<paths::Path> = paths::training;
     let mut cellular: &[u64] = &paths::TRAINING;
     let (mut controller, mut config, mut only, mut seeds) = ("drc".to_owned(), Vec::new(), String::new(), 1);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--only" => only = words.next().expect("--only needs a part of a name"),
-            "--goals" => of = goals::all,
+            "--goals" => of = paths::goals,
             "--held-out" => (cellular, first) = (&HELD_OUT, 5001),
             "--trace" => step = words.next().and_then(|n| n.parse().ok()).expect("--trace needs seconds"),
             "--seed" => first = words.next().and_then(|n| n.parse().ok()).expect("--seed needs a number"),
@@ -69,23 +68,11 @@ fn main() {
         return;
     }
     let jobs: Vec<_> = paths.iter().flat_map(|path| (0..seeds).map(move |seed| (path, first + seed))).collect();
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let results: Vec<std::sync::Mutex<Vec<paths::Measure>>> = jobs.iter().map(|_| Default::default()).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((n, (path, seed))) = {
-                    let n = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    jobs.get(n).map(|job| (n, job))
-                } {
-                    *results[n].lock().unwrap() = path.run(&controller, &config, *seed);
-                }
-            });
-        }
-    });
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
+    let results: Vec<Vec<paths::Measure>> =
+        pool.install(|| jobs.par_iter().map(|(path, seed)| path.run(&controller, &config, *seed)).collect());
     let (mut reached, mut total) = (0, 0);
     for ((path, seed), measures) in jobs.iter().zip(results) {
-        let measures = measures.into_inner().unwrap();
         let text = measures.iter().map(|m| {
             let counts = usize::from(m.is_goal());
             (reached, total) = (reached + counts * usize::from(m.reached()), total + counts);

@@ -8,7 +8,8 @@
 //!
 //! The numbers are the times of the steps, s, and the end of the last one.
 
-use paceline_lab::report::read::{Event, FlowKind, Results, Run};
+use paceline_lab::report::read::{Results, Run};
+use paceline_netsim::records::EventRecord;
 use std::error::Error;
 use std::path::Path;
 
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         println!(
             "{:>3} {:>8} {:>6.2} {:>7.2} {:>6.2} {mean:>7.2}",
-            run.stored.seed,
+            run.about.run.seed,
             rtts.len(),
             at(0.05),
             at(0.5),
@@ -77,8 +78,11 @@ fn summary(values: &[f64]) -> String {
 /// Returns the round-trip times of a run, ms.
 fn round_trips(run: &Run) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut all = Vec::new();
-    run.tables().flows(|rows| {
-        all.extend(rows.iter().filter(|row| row.kind == FlowKind::RoundTrip).map(|row| row.value));
+    run.tables().flows(|events| {
+        all.extend(events.iter().filter_map(|event| match event {
+            EventRecord::RoundTrip { rtt, .. } => Some(rtt.as_millis_f64()),
+            _ => None,
+        }));
     })?;
     match all.is_empty() {
         true => Err("a run without round-trip times".into()),
@@ -104,10 +108,14 @@ struct Step {
 
 fn sent(run: &Run) -> Result<Sent, Box<dyn Error>> {
     let (mut sent, mut bytes) = (Vec::new(), 0.0);
-    run.tables().packets(|rows| {
-        for row in rows.iter().filter(|row| row.event == Event::Sent && row.is_forward) {
-            bytes += f64::from(row.size_bytes);
-            sent.push((row.time_ns as f64 * 1e-9, bytes));
+    run.tables().packets(|events| {
+        for event in events {
+            if let EventRecord::Sent { at, packet } = event
+                && !packet.class.is_from_receiver()
+            {
+                bytes += packet.size.as_bytes() as f64;
+                sent.push((at.as_secs_f64(), bytes));
+            }
         }
     })?;
     Ok(Sent(sent))

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chosen: Vec<_> = chosen.collect();
     let names = std::iter::once("googcc").chain(chosen.iter().map(|fault| fault.name));
     let subjects: Vec<_> = names.map(|name| Subject::controller(name, &registry)).collect();
-    let report = run(&Runner::simulator(&registry), &suites, &subjects, repeats, &|_| ())??;
+    let report = run(&Runner::simulator(&registry), &suites, &subjects, repeats, None, &|_| ())??;
     let mut missed = Vec::new();
     for (n, fault) in chosen.into_iter().enumerate() {
         println!("{}: {}", fault.name, fault.text);

@@ -2,12 +2,11 @@
 //! what `list --json` prints and what `paceline.catalogue()` returns in Python.
 
 use crate::metrics::{METRICS, Tolerance};
-use crate::registries;
 use crate::reproduce::FormulaTable;
 use crate::results::Axis;
 use crate::suite::Suite;
 use crate::sweep::Sweep;
-use crate::yardsticks;
+use crate::{registries, yardsticks};
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_netsim::flow::source::SourceEntry;
 use paceline_netsim::flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
@@ -52,23 +51,19 @@ pub const CONTROLLERS: &str = "controllers";
 /// The kind whose entries serve to test suites: controllers with one fault each.
 pub const YARDSTICKS: &str = "yardsticks";
 
-/// Returns the names of all kinds.
 pub fn kinds() -> [&'static str; KINDS.len()] {
     KINDS.map(|(name, _)| name)
 }
 
-/// One of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     pub name: String,
-    /// One line that describes it.
     pub summary: String,
     /// What else is known of it.
     #[serde(flatten)]
     pub details: Details,
 }
 
-/// What is known of an entry besides its name and summary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Details {
@@ -119,11 +114,9 @@ pub enum Details {
 /// What is known of a controller; `list controllers NAME --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerDetails {
-    /// The paper or draft.
     pub source: String,
     /// What `--set` may change.
     pub parameters: Vec<Parameter>,
-    /// What its halves emit.
     pub signals: Signals,
     /// The only world that has it; none: all have it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +126,6 @@ pub struct ControllerDetails {
 /// A key in scenarios of a queue, a server, a loss model or a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// The key.
     pub name: &'static str,
     /// What applies if the key is absent.
     pub default: &'static str,
@@ -143,7 +135,6 @@ pub struct Key {
     pub description: &'static str,
 }
 
-/// A parameter of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
@@ -153,7 +144,6 @@ pub struct Parameter {
     pub source: String,
 }
 
-/// The signals of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Signals {
     pub send: Vec<Signal>,
@@ -168,7 +158,6 @@ pub struct Signal {
     pub states: Option<&'static [&'static str]>,
 }
 
-/// Entries by the name of their kind.
 pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
 
 /// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each world, for controllers that only one
@@ -203,7 +192,6 @@ pub fn overview(registry: &Registry) -> Overview {
     }
 }
 
-/// Returns what is known of a controller.
 pub fn controller(entry: &paceline::Entry) -> ControllerDetails {
     let parameter = |f: &FieldInfo| Parameter {
         name: f.name,

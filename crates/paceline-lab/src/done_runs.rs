@@ -12,7 +12,6 @@ use crate::run_identity::{ScenarioHashes, measured_run, quantity_key};
 use paceline_scenario::Scenario;
 use std::path::Path;
 
-/// The finished runs of a folder.
 #[derive(Debug)]
 pub struct DoneRuns {
     database: Database,
@@ -30,12 +29,10 @@ impl DoneRuns {
         Ok(Self { database, count })
     }
 
-    /// Returns the number of runs that were finished before.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the values of this run, if it was finished before.
     pub(crate) fn find(&self, scenario: &Scenario, world: &str, seed: u64) -> Result<Option<RunValues>, StoreError> {
         if self.count == 0 || is_external(scenario) {
             return Ok(None);
@@ -46,7 +43,6 @@ impl DoneRuns {
         Ok(found.map(|FoundRun { trace_hash, values }| RunValues { trace_hash, values }))
     }
 
-    /// Adds a finished run.
     pub(crate) fn add(&self, scenario: &Scenario, world: &str, seed: u64, run: &RunValues) -> Result<(), StoreError> {
         self.database.add_run(&measured_run(scenario, (world, seed), &run.trace_hash, &run.values))
     }

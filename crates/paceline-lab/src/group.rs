@@ -8,13 +8,9 @@ use paceline_scenario::Scenario;
 /// The provenance of a group of runs: version, command, changes and folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Version of the program.
     pub version: String,
-    /// The command that makes the same numbers again.
     pub command: String,
-    /// What `--set` changed, as it was typed.
     pub changes: Vec<String>,
-    /// Folders of the runs, in the order of the results.
     pub runs: Vec<String>,
 }
 
@@ -43,7 +39,6 @@ pub fn group_of(scenario: &Scenario, result: &RunsResult, making: Provenance) ->
     })
 }
 
-/// Returns the trace hash and the metrics of one run.
 pub fn run_metrics(scenario: &Scenario, run: &RunResult) -> RunMetrics {
     RunMetrics { seed: run.seed, trace_hash: run.trace_hash.clone(), metrics: run.metrics(scenario) }
 }

@@ -6,9 +6,6 @@ use paceline_scenario::{Changes, Origin, Scenario, ScenarioError};
 
 /// Loads a scenario for runs. It has no published values if they do not apply: with changes, or under another controller than its
 /// own. A note says why.
-///
-/// # Errors
-/// Those of [`paceline_scenario::load`].
 pub fn load(origin: &Origin, changes: &Changes, controllers: &Registry) -> Result<Scenario, ScenarioError> {
     let load = |changes: &Changes| paceline_scenario::load(origin, changes, registries(controllers));
     let mut scenario = load(changes)?;

@@ -40,9 +40,6 @@ impl<'a> Runner<'a> {
     }
 
     /// Makes one run. Its events also go to `observer`.
-    ///
-    /// # Errors
-    /// The world cannot run it.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -53,9 +50,6 @@ impl<'a> Runner<'a> {
     }
 
     /// Makes one run that may be ended early. `lasted` is called when it is over and returns how long it was.
-    ///
-    /// # Errors
-    /// The world cannot run it.
     pub fn run_to(
         &self,
         scenario: &Scenario,
@@ -110,9 +104,6 @@ impl<'a> Runner<'a> {
     }
 
     /// Calls `make` until load on the host did not disturb its run, at most [`ATTEMPTS`] times; in virtual time, once.
-    ///
-    /// # Errors
-    /// Those of `make`.
     pub fn retry_if_disturbed<T, E>(
         &self,
         mut make: impl FnMut() -> Result<(RunResult, T), E>,
@@ -130,9 +121,6 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs with these seeds, in parallel. The result does not depend on the number of threads.
-    ///
-    /// # Errors
-    /// The world cannot run one of them.
     pub fn run_all(&self, scenario: &Scenario, seeds: &[u64]) -> Result<RunsResult, WorldError> {
         let once = |seed: &u64| Ok(self.retry_if_disturbed(|| Ok((self.run(scenario, *seed, None)?, ())))?.0);
         let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, _>>();
@@ -141,9 +129,6 @@ impl<'a> Runner<'a> {
 
     /// Runs with these seeds, in parallel, each with an observer of its own, which `observer` makes. Returns the observers in the
     /// order of the seeds.
-    ///
-    /// # Errors
-    /// The world cannot run one of them.
     pub fn run_all_observed<O: EventObserver + Send>(
         &self,
         scenario: &Scenario,
@@ -174,7 +159,6 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Summarises the runs of one scenario.
 pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     let each: Vec<_> = runs.iter().map(|r| r.metrics(scenario)).collect();
     let summary = METRICS.iter().filter_map(|m| {

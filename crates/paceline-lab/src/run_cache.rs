@@ -12,37 +12,26 @@ use paceline_netsim::world::WorldError;
 use paceline_scenario::Scenario;
 use serde_json::Value;
 
-/// An error of making or storing a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunCacheError {
-    /// The world could not run it.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// It could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 /// The findings of a use case on one run.
 pub trait CachedRun: Sized {
-    /// Name of the findings in the run's document.
     const NAME: &'static str;
-    /// Observes the run.
     type Observer: EventObserver;
 
-    /// Returns an observer of a run of this scenario.
     fn observer(scenario: &Scenario) -> Self::Observer;
-    /// Returns the findings as they are stored.
     fn findings(scenario: &Scenario, result: &RunResult, observer: Self::Observer) -> Value;
     /// Reads a run of this scenario from its document; `None` if the document lacks findings that are needed now.
     fn from_document(scenario: &Scenario, document: &Value) -> Option<Self>;
 }
 
-/// Returns the stored run with these inputs, if there is one.
-///
-/// # Errors
-/// The store cannot be read.
 pub fn find<R: CachedRun>(
     (store, inputs): (&Store, &RunInputs),
     registry: &Registry,
@@ -55,9 +44,6 @@ pub fn find<R: CachedRun>(
 }
 
 /// Makes a run, repeats it while other load of the host disturbs it, and stores events and document, if there is a store.
-///
-/// # Errors
-/// The world cannot run it, or the store cannot write it.
 pub fn make<R: CachedRun>(
     runner: &Runner<'_>,
     scenario: &Scenario,

@@ -21,7 +21,6 @@ pub struct ScenarioHashes {
 }
 
 impl ScenarioHashes {
-    /// Returns the hashes of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let mut plan = scenario.plan.clone();
         let with = hash(scenario, &plan);

@@ -4,13 +4,11 @@ use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use crate::results::Assertion;
 use paceline_netsim::records::{HostStats, Label, Program, Summary};
 use paceline_scenario::{Quantity, Scenario, Window};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One run, as `run --json` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// World that it ran in.
     pub world: String,
     pub seed: u64,
     /// How long it lasted, in time of the run, s.
@@ -19,15 +17,13 @@ pub struct RunResult {
     pub trace_hash: String,
     /// How long it took, in real time, s.
     pub wall_s: f64,
-    /// Events handled.
     pub events: u64,
     /// State of the host during the run; none in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<HostStats>,
     /// Other programs that took part, such as browsers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Results of the whole run.
     #[serde(flatten)]
     pub whole: WindowResult,
     /// Results of each window of the scenario, in the order of [`windows`].
@@ -36,7 +32,6 @@ pub struct RunResult {
     /// Bytes that each flow received in each second.
     #[serde(skip)]
     pub seconds: Vec<Vec<u64>>,
-    /// Packets that reached their endpoint.
     #[serde(skip)]
     pub delivered: u64,
 }
@@ -44,7 +39,6 @@ pub struct RunResult {
 /// Runs of one scenario, as `run --json` prints them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunsResult {
-    /// Scenario id.
     pub scenario: String,
     /// The case of the scenario; empty if it has none or runs as written.
     pub case: Label,
@@ -60,19 +54,15 @@ pub struct RunsResult {
     pub notes: Vec<String>,
 }
 
-/// A published value and the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     pub metric: String,
     /// The flow it is taken of; none: the run as a whole.
     pub flow: Option<String>,
-    /// The window it is taken over, s.
     pub window_s: (f64, f64),
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
-    /// The published value.
     pub published: f64,
-    /// The measured value.
     pub measured: Option<Summary>,
 }
 
@@ -85,7 +75,6 @@ pub fn windows(scenario: &Scenario) -> Vec<Window> {
 }
 
 impl RunResult {
-    /// Returns every metric of the whole run that has a value, by id.
     pub fn metrics(&self, scenario: &Scenario) -> BTreeMap<String, f64> {
         let value = |m: &MetricSpec| (m.value)(&self.whole, None, &scenario.measure);
         METRICS.iter().filter_map(|m| Some((m.id.to_owned(), value(m)?))).collect()

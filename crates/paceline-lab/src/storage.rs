@@ -18,16 +18,12 @@ use std::path::Path;
 pub struct Inputs {
     /// The program and the machine, as far as they are known.
     pub environment: Environment,
-    /// Text of the scenario file.
     pub scenario_text: String,
-    /// What `--set` changed, as it was typed.
     pub changes: Vec<String>,
-    /// The command that makes the same numbers again.
     pub command: String,
 }
 
 impl Inputs {
-    /// Returns what is stored of the inputs of runs of this scenario.
     pub fn manifest(&self, scenario: &Scenario, registry: &Registry) -> RunInputs {
         // The case is a change like any other. Assumed constants are kept apart, because the user did not write them.
         let assumed: Map<String, Value> =
@@ -73,9 +69,6 @@ pub struct MadeRuns<E> {
 
 impl<E> MadeRuns<E> {
     /// Returns the results.
-    ///
-    /// # Errors
-    /// They are not stored.
     pub fn stored(self) -> Result<RunsResult, E> {
         self.unstored.map_or(Ok(self.result), Err)
     }
@@ -98,9 +91,6 @@ pub fn run_and_store<O: EventObserver, E: From<WorldError> + From<StoreError>>(
 }
 
 /// Makes runs as [`run_and_store`], except those that `resume` finds in the store, which need no observer.
-///
-/// # Errors
-/// Those of [`run_and_store`].
 pub fn run_or_resume<O: EventObserver, E: From<WorldError> + From<StoreError>>(
     runner: &Runner<'_>,
     scenario: &Scenario,

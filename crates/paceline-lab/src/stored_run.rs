@@ -3,52 +3,30 @@
 
 use crate::metrics::{Pooled, WindowResult, find};
 use crate::run_result::RunResult;
-use paceline_netsim::records::{HostStats, Program};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Name of the file.
 pub(crate) const FILE: &str = "resume.json";
 
+/// A run with what its document leaves out.
 #[derive(Serialize, Deserialize)]
 struct StoredRun {
-    world: String,
-    seed: u64,
-    duration_s: f64,
-    trace_hash: String,
-    wall_s: f64,
-    events: u64,
-    delivered: u64,
-    machine: Option<HostStats>,
-    programs: Vec<Program>,
-    /// The whole run, then each window.
-    windows: Vec<StoredWindow>,
+    run: RunResult,
+    windows: Vec<WindowResult>,
+    /// Of the whole run, then of each window.
+    hidden: Vec<Hidden>,
     seconds: Vec<Vec<u64>>,
+    delivered: u64,
 }
 
+/// What the document of a window leaves out.
 #[derive(Serialize, Deserialize)]
-struct StoredWindow {
-    shown: WindowResult,
+struct Hidden {
     pooled: Pooled,
     own: BTreeMap<String, Vec<Option<f64>>>,
 }
 
-impl StoredWindow {
-    fn of(window: &WindowResult) -> Self {
-        let own = window.own.iter().map(|(id, values)| ((*id).to_owned(), values.clone())).collect();
-        Self { shown: window.clone(), pooled: window.pooled.clone(), own }
-    }
-
-    fn window(self) -> Option<WindowResult> {
-        let Self { mut shown, pooled, own } = self;
-        shown.pooled = pooled;
-        shown.own = own.into_iter().map(|(id, values)| Some((find(&id)?.id, values))).collect::<Option<_>>()?;
-        Some(shown)
-    }
-}
-
-/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 struct Checked {
     /// The BLAKE3 hash of the run as JSON, as hexadecimal digits.
@@ -62,20 +40,17 @@ impl Checked {
     }
 }
 
-/// Returns the text of the file.
 pub(crate) fn text(run: &RunResult) -> Vec<u8> {
+    let hidden = |window: &WindowResult| Hidden {
+        pooled: window.pooled.clone(),
+        own: window.own.iter().map(|(id, values)| ((*id).to_owned(), values.clone())).collect(),
+    };
     let run = StoredRun {
-        world: run.world.clone(),
-        seed: run.seed,
-        duration_s: run.duration_s,
-        trace_hash: run.trace_hash.clone(),
-        wall_s: run.wall_s,
-        events: run.events,
-        delivered: run.delivered,
-        machine: run.machine.clone(),
-        programs: run.programs.clone(),
-        windows: std::iter::once(&run.whole).chain(&run.windows).map(StoredWindow::of).collect(),
+        run: run.clone(),
+        windows: run.windows.clone(),
+        hidden: std::iter::once(&run.whole).chain(&run.windows).map(hidden).collect(),
         seconds: run.seconds.clone(),
+        delivered: run.delivered,
     };
     let checksum = Checked::checksum(&run);
     serde_json::to_vec(&Checked { checksum, run }).expect("names and numbers become JSON")
@@ -85,21 +60,13 @@ pub(crate) fn text(run: &RunResult) -> Vec<u8> {
 pub(crate) fn read(folder: &Path) -> Option<RunResult> {
     let checked: Checked = serde_json::from_slice(&std::fs::read(folder.join(FILE)).ok()?).ok()?;
     let stored = Some(checked.run).filter(|run| Checked::checksum(run) == checked.checksum)?;
-    let mut windows = stored.windows.into_iter().map(StoredWindow::window).collect::<Option<Vec<_>>>()?.into_iter();
-    Some(RunResult {
-        delivered: stored.delivered,
-        world: stored.world,
-        seed: stored.seed,
-        duration_s: stored.duration_s,
-        trace_hash: stored.trace_hash,
-        wall_s: stored.wall_s,
-        events: stored.events,
-        machine: stored.machine,
-        programs: stored.programs,
-        whole: windows.next()?,
-        windows: windows.collect(),
-        seconds: stored.seconds,
-    })
+    let StoredRun { run, windows, hidden, seconds, delivered } = stored;
+    let mut run = RunResult { windows, seconds, delivered, ..run };
+    for (window, hidden) in std::iter::once(&mut run.whole).chain(&mut run.windows).zip(hidden) {
+        let own = hidden.own.into_iter().map(|(id, values)| Some((find(&id)?.id, values)));
+        (window.pooled, window.own) = (hidden.pooled, own.collect::<Option<_>>()?);
+    }
+    Some(run)
 }
 
 #[cfg(test)]

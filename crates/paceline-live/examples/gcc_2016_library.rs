@@ -45,6 +45,14 @@ unsafe fn half<'a>(state: *mut c_void) -> &'a mut Half {
     unsafe { &mut *state.cast::<Half>() }
 }
 
+/// # Safety
+/// The state is one of `create`.
+unsafe fn handle(state: *mut c_void, now_ns: i64, event: &Event<'_>) -> i32 {
+    // SAFETY: `create` made it.
+    unsafe { half(state) }.handle_event(Time::from_nanos(now_ns), event, &mut Signals::disabled());
+    0
+}
+
 unsafe extern "C" fn create(limits: *const PacelineLimits, _: *const f64, _: usize) -> *mut c_void {
     // SAFETY: the laboratory passes a valid address.
     let setup = setup(unsafe { &*limits });
@@ -67,51 +75,38 @@ unsafe extern "C" fn copy(state: *const c_void) -> *mut c_void {
 
 unsafe extern "C" fn on_rtt(state: *mut c_void, now_ns: i64, rtt: *const PacelineRoundTrip) -> i32 {
     // SAFETY: the laboratory passes valid addresses.
-    let (half, rtt) = unsafe { (half(state), &*rtt) };
+    let rtt = unsafe { &*rtt };
     let [last, smoothed] = [rtt.last_ns, rtt.smoothed_ns].map(TimeDelta::from_nanos);
-    half.handle_event(
-        Time::from_nanos(now_ns),
-        &Event::RoundTrip(&RoundTrip::new(last, smoothed)),
-        &mut Signals::disabled(),
-    );
-    0
+    // SAFETY: `create` made the state, also below.
+    unsafe { handle(state, now_ns, &Event::RoundTrip(&RoundTrip::new(last, smoothed))) }
 }
 
 unsafe extern "C" fn on_report(state: *mut c_void, now_ns: i64, fraction_lost: f64) -> i32 {
-    // SAFETY: `create` made it.
-    let half = unsafe { half(state) };
     let Some(fraction_lost) = Fraction::new(fraction_lost) else { return 1 };
-    half.handle_event(
-        Time::from_nanos(now_ns),
-        &Event::Report(&ReceiverReport::new(fraction_lost)),
-        &mut Signals::disabled(),
-    );
-    0
+    // SAFETY: as above.
+    unsafe { handle(state, now_ns, &Event::Report(&ReceiverReport::new(fraction_lost))) }
 }
 
 unsafe extern "C" fn on_message(state: *mut c_void, now_ns: i64, message: *const PacelineMessage) -> i32 {
     // SAFETY: the laboratory passes valid addresses.
-    let (half, message) = unsafe { (half(state), &*message) };
-    if message.kind == PACELINE_MESSAGE_REMB {
-        let remb = Message::Remb(Rate::from_bps(message.rate_bps));
-        half.handle_event(Time::from_nanos(now_ns), &Event::Message(&remb), &mut Signals::disabled());
+    let message = unsafe { &*message };
+    if message.kind != PACELINE_MESSAGE_REMB {
+        return 0;
     }
-    0
+    let remb = Message::Remb(Rate::from_bps(message.rate_bps));
+    // SAFETY: as above.
+    unsafe { handle(state, now_ns, &Event::Message(&remb)) }
 }
 
 unsafe extern "C" fn on_bounds(state: *mut c_void, now_ns: i64, min_bps: u64, max_bps: u64) -> i32 {
     let [min, max] = [min_bps, max_bps].map(Rate::from_bps);
-    // SAFETY: `create` made it.
-    let half = unsafe { half(state) };
-    half.handle_event(Time::from_nanos(now_ns), &Event::Bounds(&Bounds::new(min, max)), &mut Signals::disabled());
-    0
+    // SAFETY: as above.
+    unsafe { handle(state, now_ns, &Event::Bounds(&Bounds::new(min, max))) }
 }
 
 unsafe extern "C" fn on_route(state: *mut c_void, now_ns: i64, limits: *const PacelineLimits) -> i32 {
-    // SAFETY: the laboratory passes valid addresses.
-    let (half, limits) = unsafe { (half(state), &*limits) };
-    half.handle_event(Time::from_nanos(now_ns), &Event::RouteChange(&setup(limits)), &mut Signals::disabled());
-    0
+    // SAFETY: the laboratory passes valid addresses, and `create` made the state.
+    unsafe { handle(state, now_ns, &Event::RouteChange(&setup(&*limits))) }
 }
 
 unsafe extern "C" fn decide(state: *mut c_void, decision: *mut PacelineDecision) -> i32 {

@@ -25,31 +25,21 @@ fn setup(value: &Value) -> Setup {
 
 fn handle(half: &mut dyn SendHalf, event: &Value) {
     let now = Time::from_nanos(event["at_ns"].as_i64().expect("a time is an integer"));
-    let signals = &mut Signals::disabled();
+    let mut handle = |event: Event<'_>| half.handle_event(now, &event, &mut Signals::disabled());
     match event["type"].as_str() {
         Some("rtt") => {
-            let rtt = &event["rtt"];
-            half.handle_event(
-                now,
-                &Event::RoundTrip(&RoundTrip::new(span(&rtt["last_ns"]), span(&rtt["smoothed_ns"]))),
-                signals,
-            );
+            let [last, smoothed] = ["last_ns", "smoothed_ns"].map(|key| span(&event["rtt"][key]));
+            handle(Event::RoundTrip(&RoundTrip::new(last, smoothed)));
         }
         Some("report") => {
             let fraction_lost = event["fraction_lost"].as_f64().and_then(Fraction::new).expect("a fraction");
-            half.handle_event(now, &Event::Report(&ReceiverReport::new(fraction_lost)), signals);
+            handle(Event::Report(&ReceiverReport::new(fraction_lost)));
         }
         Some("message") if event["message"]["name"] == "remb" => {
-            half.handle_event(now, &Event::Message(&Message::Remb(rate(&event["message"]["rate_bps"]))), signals);
+            handle(Event::Message(&Message::Remb(rate(&event["message"]["rate_bps"]))));
         }
-        Some("bounds") => {
-            half.handle_event(
-                now,
-                &Event::Bounds(&Bounds::new(rate(&event["min_bps"]), rate(&event["max_bps"]))),
-                signals,
-            );
-        }
-        Some("route") => half.handle_event(now, &Event::RouteChange(&setup(&event["setup"])), signals),
+        Some("bounds") => handle(Event::Bounds(&Bounds::new(rate(&event["min_bps"]), rate(&event["max_bps"])))),
+        Some("route") => handle(Event::RouteChange(&setup(&event["setup"]))),
         _ => {}
     }
 }

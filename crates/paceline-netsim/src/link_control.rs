@@ -86,7 +86,7 @@ impl HopPlan {
                 vec![LinkChange::Delay(self.delay.clone())]
             }
             LinkUpdate::Loss(probability) => {
-                self.loss = splice(&self.loss, at, &Schedule::constant(LossModel::bernoulli(probability)));
+                self.loss = splice(&self.loss, at, &Schedule::constant(LossModel::Bernoulli(probability)));
                 vec![LinkChange::Loss(self.loss.clone())]
             }
             LinkUpdate::Queue(time) => {

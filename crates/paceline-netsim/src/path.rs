@@ -88,7 +88,7 @@ impl PathBuilder {
     /// The share is not from 0 to 1.
     pub fn loss(mut self, share: f64) -> Self {
         let share = Fraction::new(share).unwrap_or_else(|| panic!("the share lost must be from 0 to 1, not {share}"));
-        self.hops[0].loss = Schedule::constant(LossModel::bernoulli(share));
+        self.hops[0].loss = Schedule::constant(LossModel::Bernoulli(share));
         self
     }
 

@@ -498,6 +498,8 @@ pub struct SourcePlan {
     pub values: Values,
     /// Its configuration.
     pub config: Arc<dyn SourceConfig>,
+    /// The lines of a picture, with 16:9 as many columns; `None` if the source is no video.
+    pub lines: Option<u32>,
 }
 
 impl SourcePlan {

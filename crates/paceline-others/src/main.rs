@@ -67,7 +67,7 @@ fn others(arguments: &Arguments) -> Result<()> {
     let into = into.transpose().into_diagnostic()?;
     let subjects: Vec<_> = names.into_iter().map(|name| subject(name, &registry)).collect();
     let runner = Runner::simulator(&registry);
-    let report = run(&runner, &suites, &subjects, arguments.repeats, &|_| ())?.into_diagnostic()?;
+    let report = run(&runner, &suites, &subjects, arguments.repeats, None, &|_| ())?.into_diagnostic()?;
     if let Some(folder) = &arguments.out {
         paceline_cli::write_suites(folder, &report)?;
     }

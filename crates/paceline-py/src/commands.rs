@@ -15,7 +15,7 @@ use paceline_lab::compare::{Candidates, Choice, choose as choice_of, usual};
 use paceline_lab::judge::Experiment;
 use paceline_lab::metrics;
 use paceline_lab::report::choice::render;
-use paceline_lab::reproduce::{Seeds, Targets, reproduce as reproduce_experiments};
+use paceline_lab::reproduce::{RunContext, Seeds, Targets, reproduce as reproduce_experiments};
 use paceline_lab::results::Store;
 use paceline_lab::results::database::code;
 use paceline_lab::run_identity::whole_runs;
@@ -238,7 +238,7 @@ pub fn trial(
         let experiments = requests.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
         let report = with_runner("sim", (&registry, stop), Repeat::default(), |runner| {
-            Ok(reproduce_experiments(runner, &experiments, seeds, None, &|_| ())?)
+            Ok(reproduce_experiments(RunContext::all(runner), &experiments, seeds)?)
         })?;
         Ok(serde_json::to_string(&report)?)
     })

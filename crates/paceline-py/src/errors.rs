@@ -10,40 +10,37 @@ use paceline_scenario::ScenarioError;
 use pyo3::prelude::*;
 
 /// Reason why there is no result.
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The scenario or a change to it is invalid.
+    #[error(transparent)]
     ScenarioError(Box<ScenarioError>),
     /// The simulator could not make a run.
-    World(WorldError),
+    #[error(transparent)]
+    World(#[from] WorldError),
     /// A folder of results cannot be read or written.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A sweep or its folder is invalid.
+    #[error(transparent)]
     Sweep(Box<SweepError>),
     /// An argument has a value that is not allowed.
+    #[error("{0}")]
     Argument(String),
     /// A capture, a dump or a log cannot be used.
+    #[error("{0}")]
     Input(String),
     /// A folder of results, or a page of it, cannot be used.
-    Report(ReportError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// Python code raised an exception, for example a controller.
-    Raised(PyErr),
+    #[error(transparent)]
+    Raised(#[from] PyErr),
 }
 
 impl From<ScenarioError> for Failure {
     fn from(problem: ScenarioError) -> Self {
         Self::ScenarioError(Box::new(problem))
-    }
-}
-
-impl From<WorldError> for Failure {
-    fn from(error: WorldError) -> Self {
-        Self::World(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
     }
 }
 
@@ -58,18 +55,6 @@ impl From<SweepError> for Failure {
     }
 }
 
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
-}
-
-impl From<PyErr> for Failure {
-    fn from(error: PyErr) -> Self {
-        Self::Raised(error)
-    }
-}
-
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::World(WorldError::Broken { cause: format!("the result is not valid JSON: {error}") })
@@ -80,19 +65,14 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         Python::attach(|py| match failure {
             Failure::Raised(error) => error,
-            Failure::ScenarioError(problem) => scenario_error(py, &problem).unwrap_or_else(|error| error),
-            Failure::World(error) => {
-                raised(py, &error).unwrap_or_else(|| run_error(py, &error).unwrap_or_else(|error| error))
-            }
-            Failure::Sweep(error) => {
-                // Hints name the option of the command.
-                let text = rendered(&*error).replace("--resume", "resume=True");
-                raise(py, "SweepError", (text,)).unwrap_or_else(|error| error)
-            }
-            Failure::Argument(text) => raise(py, "ArgumentError", (text,)).unwrap_or_else(|error| error),
-            Failure::Input(text) => raise(py, "InputError", (text,)).unwrap_or_else(|error| error),
-            Failure::Store(error) => results_error(py, &error),
-            Failure::Report(error) => results_error(py, &error),
+            Failure::ScenarioError(problem) => scenario_error(py, &problem),
+            Failure::World(error) => raised(py, &error).unwrap_or_else(|| run_error(py, &error)),
+            // Hints name the option of the command.
+            Failure::Sweep(error) => raise(py, "SweepError", (rendered(&*error).replace("--resume", "resume=True"),)),
+            Failure::Argument(text) => raise(py, "ArgumentError", (text,)),
+            Failure::Input(text) => raise(py, "InputError", (text,)),
+            Failure::Store(error) => raise(py, "ResultsError", (with_causes(&error),)),
+            Failure::Report(error) => raise(py, "ResultsError", (with_causes(&error),)),
         })
     }
 }
@@ -107,11 +87,7 @@ fn rendered(diagnostic: &dyn Diagnostic) -> String {
     }
 }
 
-fn results_error(py: Python<'_>, error: &dyn std::error::Error) -> PyErr {
-    raise(py, "ResultsError", (with_causes(error),)).unwrap_or_else(|error| error)
-}
-
-fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyResult<PyErr> {
+fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyErr {
     let (line, column, hint, snippet) = (problem.line(), problem.column(), problem.hint(), problem.offending());
     raise(py, "ScenarioError", (rendered(problem), problem.to_string(), line, column, hint, snippet))
 }
@@ -122,16 +98,17 @@ fn raised(py: Python<'_>, error: &WorldError) -> Option<PyErr> {
     exception(py, failure)
 }
 
-fn run_error(py: Python<'_>, error: &WorldError) -> PyResult<PyErr> {
+fn run_error(py: Python<'_>, error: &WorldError) -> PyErr {
     match error {
         WorldError::Unavailable { cause, hint } => raise(py, "WorldUnavailable", (cause, hint)),
         _ => raise(py, "RunError", (with_causes(error),)),
     }
 }
 
-fn raise<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyResult<PyErr> {
-    let exception = py.import("paceline.errors")?.getattr(class)?.call1(arguments)?;
-    Ok(PyErr::from_value(exception))
+/// Returns an exception of this class, or that of making it.
+fn raise<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
+    let class = py.import("paceline.errors").and_then(|module| module.getattr(class));
+    class.and_then(|class| class.call1(arguments)).map_or_else(|error| error, PyErr::from_value)
 }
 
 /// Returns an error and its causes in one line.

@@ -10,23 +10,63 @@ use std::error::Error;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
-/// Returns the failure of a half, `send` or `receive`, that raised an exception. The half must not be called again.
-pub fn failure(half: &str, error: PyErr) -> Failure {
-    Failure::new(format!("raised an exception in its {half} half")).with_source(error)
+/// A half in Python, until it raises an exception.
+#[derive(Debug)]
+pub struct Instance {
+    /// `send` or `receive`, for errors.
+    name: &'static str,
+    object: Option<Py<PyAny>>,
+    /// The exception, until it is taken.
+    failure: Option<Failure>,
+}
+
+impl Instance {
+    pub fn new(name: &'static str, object: Py<PyAny>) -> Self {
+        Self { name, object: Some(object), failure: None }
+    }
+
+    /// Creates a half that could not be made because of an exception.
+    pub fn failed(name: &'static str, error: PyErr) -> Self {
+        let failure = Failure::new(format!("raised an exception in its {name} half")).with_source(error);
+        Self { name, object: None, failure: Some(failure) }
+    }
+
+    /// Returns the object; `None` after an exception.
+    pub fn get(&self) -> Option<&Py<PyAny>> {
+        self.object.as_ref()
+    }
+
+    #[cold]
+    pub fn fail(&mut self, error: PyErr) {
+        *self = Self::failed(self.name, error);
+    }
+
+    /// Returns whether an exception was not taken yet.
+    pub fn has_failure(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    pub fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+}
+
+/// A snapshot has a deep copy of the object (`copy.deepcopy`).
+impl Clone for Instance {
+    fn clone(&self) -> Self {
+        let copy = |object: &Py<PyAny>| {
+            Python::attach(|py| Ok(py.import("copy")?.call_method1("deepcopy", (object,))?.unbind()))
+        };
+        match self.object.as_ref().map(copy).transpose() {
+            Ok(object) => Self { name: self.name, object, failure: self.failure.clone() },
+            Err(error) => Self::failed(self.name, error),
+        }
+    }
 }
 
 /// Returns the exception that caused the failure of a controller.
 pub fn exception(py: Python<'_>, failure: &dyn Error) -> Option<PyErr> {
     failure.source()?.downcast_ref::<PyErr>().map(|error| error.clone_ref(py))
-}
-
-/// Returns a deep copy of a half (`copy.deepcopy`). `None` if it has none.
-///
-/// # Errors
-/// The copy raises an exception.
-pub fn copied(half: Option<&Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-    let Some(half) = half else { return Ok(None) };
-    Python::attach(|py| Ok(Some(py.import("copy")?.call_method1("deepcopy", (half,))?.unbind())))
 }
 
 /// Makes a half in Python: its class, and the values of its parameters.

@@ -79,12 +79,12 @@ fn read(dir: &Path) -> Result<StoredData, Failure> {
     }
     let results = Results::open(dir)?;
     for run in &results.runs {
-        let group = results.groups.iter().find_map(|group| of_run(group, &run.stored.directory));
+        let group = results.groups.iter().find_map(|group| of_run(group, &run.about.run.directory));
         let (text, html) = group.map_or_else(Default::default, |group| both(&paceline_cli::group_view(&group)));
         data.runs.push(StoredRunData {
-            directory: dir.join(RUNS).join(&run.stored.directory),
+            directory: dir.join(RUNS).join(&run.about.run.directory),
             document: run.result.to_string(),
-            stored: serde_json::to_string(&run.stored)?,
+            stored: serde_json::to_string(&run.about.run)?,
             description: serde_json::to_string(&run.description())?,
             text,
             html,

@@ -6,10 +6,22 @@ use paceline_netsim::records::{DropReason, EventObserver, EventRecord, PacketCla
 use paceline_units::Time;
 use pyo3::prelude::*;
 
-/// In a column that has no value in this row.
-const NULL: i8 = -1;
+/// The columns that some events have.
+struct More {
+    hop: i16,
+    waited_ns: i64,
+    left_ns: i64,
+    delay_ns: i64,
+    reason: i8,
+    marked: i8,
+    ecn: i8,
+}
+
+/// -1 stands for no value.
+const NONE: More = More { hop: -1, waited_ns: -1, left_ns: -1, delay_ns: -1, reason: -1, marked: -1, ecn: -1 };
 
 /// Records what happens to each packet. Names are indices.
+#[derive(Default)]
 pub struct PacketRecorder {
     flows: Vec<String>,
     hops: Vec<String>,
@@ -34,40 +46,23 @@ pub type Column = (&'static str, Py<PyAny>, Option<Vec<String>>);
 impl PacketRecorder {
     /// Creates a recorder of a run with these flows and hops.
     pub fn new(header: &RunHeader) -> Self {
-        Self {
-            flows: header.flows.clone(),
-            hops: header.hops.clone(),
-            time_ns: Vec::new(),
-            event: Vec::new(),
-            packet: Vec::new(),
-            flow: Vec::new(),
-            class: Vec::new(),
-            size_bytes: Vec::new(),
-            hop: Vec::new(),
-            waited_ns: Vec::new(),
-            left_ns: Vec::new(),
-            delay_ns: Vec::new(),
-            reason: Vec::new(),
-            marked: Vec::new(),
-            ecn: Vec::new(),
-        }
+        Self { flows: header.flows.clone(), hops: header.hops.clone(), ..Self::default() }
     }
 
-    /// Adds a row in which only the columns of every event have a value.
-    fn row(&mut self, at: Time, event: i8, packet: &PacketRecord) {
+    fn row(&mut self, at: Time, event: i8, packet: &PacketRecord, more: &More) {
         self.time_ns.push(at.as_nanos());
         self.event.push(event);
         self.packet.push(i64::try_from(packet.packet).unwrap_or(i64::MAX));
         self.flow.push(packet.flow.0 as i16);
         self.class.push(packet.class as i8);
         self.size_bytes.push(i32::try_from(packet.size.as_bytes()).unwrap_or(i32::MAX));
-        self.hop.push(NULL.into());
-        self.waited_ns.push(NULL.into());
-        self.left_ns.push(NULL.into());
-        self.delay_ns.push(NULL.into());
-        self.reason.push(NULL);
-        self.marked.push(NULL);
-        self.ecn.push(NULL);
+        self.hop.push(more.hop);
+        self.waited_ns.push(more.waited_ns);
+        self.left_ns.push(more.left_ns);
+        self.delay_ns.push(more.delay_ns);
+        self.reason.push(more.reason);
+        self.marked.push(more.marked);
+        self.ecn.push(more.ecn);
     }
 
     /// Returns the columns in the order of the Parquet table.
@@ -96,34 +91,20 @@ pub fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyAny> {
     PyArray1::from_vec(py, values).into_any().unbind()
 }
 
-/// Replaces the value of the row that was added last.
-fn set<T>(column: &mut [T], value: T) {
-    *column.last_mut().expect("a row was added") = value;
-}
-
 impl EventObserver for PacketRecorder {
     fn on_event(&mut self, event: &EventRecord) {
         match *event {
-            EventRecord::Sent { at, packet } => self.row(at, 0, &packet),
+            EventRecord::Sent { at, packet } => self.row(at, 0, &packet, &NONE),
             EventRecord::Crossed { at, hop, packet, waited, left, marked } => {
-                self.row(at, 1, &packet);
-                set(&mut self.hop, hop as i16);
-                set(&mut self.waited_ns, waited.as_nanos());
-                set(&mut self.left_ns, left.as_nanos());
-                set(&mut self.marked, marked.into());
+                let (waited_ns, left_ns) = (waited.as_nanos(), left.as_nanos());
+                self.row(at, 1, &packet, &More { hop: hop as i16, waited_ns, left_ns, marked: marked.into(), ..NONE });
             }
             EventRecord::Dropped { at, hop, packet, reason, left } => {
-                self.row(at, 2, &packet);
-                set(&mut self.hop, hop as i16);
-                set(&mut self.reason, reason as i8);
-                if let Some(left) = left {
-                    set(&mut self.left_ns, left.as_nanos());
-                }
+                let left_ns = left.map_or(NONE.left_ns, |left| left.as_nanos());
+                self.row(at, 2, &packet, &More { hop: hop as i16, reason: reason as i8, left_ns, ..NONE });
             }
             EventRecord::Arrived { at, packet, delay, ecn } => {
-                self.row(at, 3, &packet);
-                set(&mut self.delay_ns, delay.as_nanos());
-                set(&mut self.ecn, ecn as i8);
+                self.row(at, 3, &packet, &More { delay_ns: delay.as_nanos(), ecn: ecn as i8, ..NONE });
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
-use crate::half::{self, Maker, copied, forward_emitted};
+use crate::half::{self, Instance, Maker, forward_emitted};
 use crate::types::{self, Arrived};
 use paceline::{Arrival, Bounds, Failure, Message, ReceiveHalf, Setup, SignalSpec, Signals};
 use paceline_units::{RemoteTime, TimeDelta};
@@ -15,12 +15,9 @@ const AT_ONCE: RemoteTime = RemoteTime::from_nanos(i64::MIN);
 const METHODS: [&str; 2] = ["handle_bounds", "handle_route_change"];
 
 /// A receive half whose method is in Python, with the packets of the current interval and its last message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PythonReceiveHalf {
-    /// `None` after an exception.
-    half: Option<Py<PyAny>>,
-    /// The exception, until it is taken.
-    failure: Option<Failure>,
+    half: Instance,
     /// Which of `METHODS` the class defines.
     defined: [bool; METHODS.len()],
     maker: Maker,
@@ -37,43 +34,29 @@ impl PythonReceiveHalf {
     pub fn new(maker: Maker, setup: &Setup, batch: TimeDelta, signals: &'static [SignalSpec]) -> PyResult<Self> {
         let half = maker.make(setup)?;
         let defined = Python::attach(|py| half::defined(half.bind(py), "ReceiveHalf", METHODS))?;
-        let (half, failure, pending) = (Some(half), None, Vec::new());
-        Ok(Self { half, failure, defined, maker, signals, batch, pending, due: None, message: None })
+        let (half, pending) = (Instance::new(RECEIVE, half), Vec::new());
+        Ok(Self { half, defined, maker, signals, batch, pending, due: None, message: None })
     }
 
     /// Creates a half that could not be made because of an exception.
     pub fn failed(maker: Maker, error: PyErr) -> Self {
-        Self {
-            half: None,
-            failure: Some(half::failure(RECEIVE, error)),
-            defined: [false; METHODS.len()],
-            maker,
-            signals: &[],
-            batch: TimeDelta::ZERO,
-            pending: Vec::new(),
-            due: None,
-            message: None,
-        }
+        let (half, defined, pending) = (Instance::failed(RECEIVE, error), [false; METHODS.len()], Vec::new());
+        Self { half, defined, maker, signals: &[], batch: TimeDelta::ZERO, pending, due: None, message: None }
     }
 
     /// Calls a method that returns nothing.
     fn notify(&mut self, now: RemoteTime, method: &str, argument: impl for<'py> IntoPyObject<'py, Error: Into<PyErr>>) {
-        let Some(half) = &self.half else { return };
+        let Some(half) = self.half.get() else { return };
         if let Err(error) = Python::attach(|py| half.call_method1(py, method, (seconds(now), argument))) {
-            self.fail(error);
+            self.half.fail(error);
         }
-    }
-
-    #[cold]
-    fn fail(&mut self, error: PyErr) {
-        (self.half, self.failure) = (None, Some(half::failure(RECEIVE, error)));
     }
 
     /// Calls `handle_arrivals` with the pending packets.
     fn call(&mut self, now: RemoteTime, signals: &mut Signals) {
         self.due = None;
         let packets = core::mem::take(&mut self.pending);
-        let Some(half) = &self.half else { return };
+        let Some(half) = self.half.get() else { return };
         let result = Python::attach(|py| {
             let half = half.bind(py);
             let result = half.call_method1("handle_arrivals", (seconds(now), types::Arrivals { packets }))?;
@@ -83,7 +66,7 @@ impl PythonReceiveHalf {
         });
         match result {
             Ok(rate) => self.message = rate.map(Message::Remb),
-            Err(error) => self.fail(error),
+            Err(error) => self.half.fail(error),
         }
     }
 }
@@ -92,20 +75,9 @@ fn seconds(now: RemoteTime) -> f64 {
     now.as_nanos() as f64 / 1e9
 }
 
-/// A snapshot has a deep copy of the instance.
-impl Clone for PythonReceiveHalf {
-    fn clone(&self) -> Self {
-        let (half, failure) = match copied(self.half.as_ref()) {
-            Ok(half) => (half, self.failure.clone()),
-            Err(error) => (None, Some(half::failure(RECEIVE, error))),
-        };
-        Self { half, failure, maker: self.maker.clone(), pending: self.pending.clone(), ..*self }
-    }
-}
-
 impl ReceiveHalf for PythonReceiveHalf {
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
-        if self.half.is_none() {
+        if self.half.get().is_none() {
             return;
         }
         self.pending.push((now, *arrival));
@@ -121,7 +93,7 @@ impl ReceiveHalf for PythonReceiveHalf {
         }
     }
     fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
-        if self.half.is_none() {
+        if self.half.get().is_none() {
             return;
         }
         // Arrivals and messages are of the earlier route.
@@ -132,7 +104,7 @@ impl ReceiveHalf for PythonReceiveHalf {
         }
         match Self::new(self.maker.clone(), setup, self.batch, self.signals) {
             Ok(half) => *self = half,
-            Err(error) => self.fail(error),
+            Err(error) => self.half.fail(error),
         }
     }
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
@@ -141,12 +113,12 @@ impl ReceiveHalf for PythonReceiveHalf {
         }
     }
     fn poll_timeout(&self) -> Option<RemoteTime> {
-        if self.failure.is_some() { Some(AT_ONCE) } else { self.due }
+        if self.half.has_failure() { Some(AT_ONCE) } else { self.due }
     }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.message.take()
     }
     fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
+        self.half.take_failure()
     }
 }

@@ -29,31 +29,35 @@ impl Texts {
     }
 }
 
+/// The columns of texts: those before the numbers of a run, those before the value, and those after it.
+const TEXTS: [&[&str]; 3] = [
+    &["scenario", "scenario_hash", "changes", "controllers", "world"],
+    &["flow", "stream", "metric", "each"],
+    &["code", "trace_hash"],
+];
+
 /// Rows, each with the columns of the table and those of the caller, which precede them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Rows {
-    own: Vec<(&'static str, Texts)>,
-    scenario: Texts,
-    scenario_hash: Texts,
-    changes: Texts,
-    controllers: Texts,
-    world: Texts,
+    texts: Vec<(&'static str, Texts)>,
     seed: Vec<u64>,
     window_from_s: Vec<f64>,
     window_to_s: Vec<f64>,
-    flow: Texts,
-    stream: Texts,
-    metric: Texts,
-    each: Texts,
     value: Vec<f64>,
-    code: Texts,
-    trace_hash: Texts,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::new(&[])
+    }
 }
 
 impl Rows {
     /// Creates a table without rows. `own` are names of columns of the caller.
     pub fn new(own: &[&'static str]) -> Self {
-        Self { own: own.iter().map(|name| (*name, Texts::default())).collect(), ..Self::default() }
+        let texts = own.iter().chain(TEXTS.into_iter().flatten()).map(|name| (*name, Texts::default())).collect();
+        let (seed, [window_from_s, window_to_s, value]) = (Vec::new(), [const { Vec::new() }; 3]);
+        Self { texts, seed, window_from_s, window_to_s, value }
     }
 
     /// Adds the values of a run, each quantity once. `own` are the values of the caller's columns.
@@ -69,46 +73,30 @@ impl Rows {
             if run.values[..n].iter().any(|(other, _)| other == key) {
                 continue;
             }
-            self.own.iter_mut().zip(own).for_each(|((_, column), value)| column.push(value));
-            self.scenario.push(&run.scenario);
-            self.scenario_hash.push(&run.scenario_hash);
-            self.changes.push(&changes);
-            self.controllers.push(&controllers);
-            self.world.push(&run.world);
+            let of_run = [&run.scenario, &run.scenario_hash, &changes, &controllers, &run.world].map(String::as_str);
+            let of_value = [&*key.flow, &*key.stream, &*key.metric, &*key.each, &*run.code, &*run.trace_hash];
+            let texts = own.iter().copied().chain(of_run).chain(of_value);
+            self.texts.iter_mut().zip(texts).for_each(|((_, column), text)| column.push(text));
             self.seed.push(run.seed);
             self.window_from_s.push(key.window_s.0);
             self.window_to_s.push(key.window_s.1);
-            self.flow.push(&key.flow);
-            self.stream.push(&key.stream);
-            self.metric.push(&key.metric);
-            self.each.push(&key.each);
             self.value.push(value.unwrap_or(f64::NAN));
-            self.code.push(&run.code);
-            self.trace_hash.push(&run.trace_hash);
         }
     }
 
     /// Returns the columns as Python receives them.
     pub fn columns(&self, py: Python<'_>) -> Vec<Column> {
-        let mut columns: Vec<Column> = self.own.iter().map(|(name, texts)| texts.column(py, name)).collect();
+        let mut columns: Vec<Column> = self.texts.iter().map(|(name, texts)| texts.column(py, name)).collect();
         let numbers = |name, values: &Vec<f64>| (name, array(py, values.clone()), None);
-        columns.extend([
-            self.scenario.column(py, "scenario"),
-            self.scenario_hash.column(py, "scenario_hash"),
-            self.changes.column(py, "changes"),
-            self.controllers.column(py, "controllers"),
-            self.world.column(py, "world"),
+        let after_value = columns.len() - TEXTS[2].len();
+        columns.insert(after_value, numbers("value", &self.value));
+        let of_run = [
             ("seed", array(py, self.seed.clone()), None),
             numbers("window_from_s", &self.window_from_s),
             numbers("window_to_s", &self.window_to_s),
-            self.flow.column(py, "flow"),
-            self.stream.column(py, "stream"),
-            self.metric.column(py, "metric"),
-            self.each.column(py, "each"),
-            numbers("value", &self.value),
-            self.code.column(py, "code"),
-            self.trace_hash.column(py, "trace_hash"),
-        ]);
+        ];
+        let after_run = after_value - TEXTS[1].len();
+        columns.splice(after_run..after_run, of_run);
         columns
     }
 }

@@ -4,7 +4,7 @@
 //! are called. After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until
 //! the next call. A half that raised an exception is not called again, and its run ends.
 
-use crate::half::{self, Maker, copied, forward_emitted};
+use crate::half::{self, Instance, Maker, forward_emitted};
 use crate::types;
 use paceline::{Bounds, Decision, Event, Failure, SendHalf, Setup, SignalSpec, Signals};
 use paceline_units::{Ecn, Time};
@@ -52,12 +52,9 @@ const METHODS: [&str; 14] = [
 ];
 
 /// A send half whose methods are in Python, with its last results.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PythonSendHalf {
-    /// `None` after an exception.
-    half: Option<Py<PyAny>>,
-    /// The exception, until it is taken.
-    failure: Option<Failure>,
+    half: Instance,
     /// Which of `METHODS` the class defines.
     defined: [bool; METHODS.len()],
     signals: &'static [SignalSpec],
@@ -79,17 +76,15 @@ impl PythonSendHalf {
             let bound = half.bind(py);
             let defined = half::defined(bound, "SendHalf", METHODS)?;
             let (decision, timeout) = poll(bound, defined[Method::PollTimeout as usize])?;
-            let (half, maker) = (Some(half.clone_ref(py)), Some(maker));
-            let (failure, bounds) = (None, None);
-            Ok(Self { half, failure, defined, signals, maker, bounds, decision, ecn, timeout })
+            let half = Instance::new(SEND, half.clone_ref(py));
+            Ok(Self { half, defined, signals, maker: Some(maker), bounds: None, decision, ecn, timeout })
         })
     }
 
     /// Creates a half that could not be made because of an exception.
     pub fn failed(decision: Decision, error: PyErr) -> Self {
         Self {
-            half: None,
-            failure: Some(half::failure(SEND, error)),
+            half: Instance::failed(SEND, error),
             defined: [false; METHODS.len()],
             signals: &[],
             maker: None,
@@ -101,18 +96,18 @@ impl PythonSendHalf {
     }
 
     fn defines(&self, method: Method) -> bool {
-        self.half.is_some() && self.defined[method as usize]
+        self.half.get().is_some() && self.defined[method as usize]
     }
 
     #[cold]
     fn fail(&mut self, error: PyErr) {
-        (self.half, self.timeout) = (None, None);
-        self.failure = Some(half::failure(SEND, error));
+        self.half.fail(error);
+        self.timeout = None;
     }
 
     /// Calls a method with these arguments, then updates the decision and the timeout.
     fn call(&mut self, method: Method, signals: Option<&mut Signals>, arguments: impl for<'py> PyCallArgs<'py>) {
-        let Some(half) = &self.half else { return };
+        let Some(half) = self.half.get() else { return };
         let polled = Python::attach(|py| {
             let half = half.bind(py);
             half.call_method1(METHODS[method as usize], arguments)?;
@@ -140,17 +135,6 @@ impl PythonSendHalf {
         if self.defines(method) {
             self.call(method, signals, (now.as_secs_f64(), argument()));
         }
-    }
-}
-
-/// A snapshot has a deep copy of the instance.
-impl Clone for PythonSendHalf {
-    fn clone(&self) -> Self {
-        let (half, failure) = match copied(self.half.as_ref()) {
-            Ok(half) => (half, self.failure.clone()),
-            Err(error) => (None, Some(half::failure(SEND, error))),
-        };
-        Self { half, failure, maker: self.maker.clone(), ..*self }
     }
 }
 
@@ -202,7 +186,7 @@ impl SendHalf for PythonSendHalf {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.failure.is_some() { Some(Time::ZERO) } else { self.timeout }
+        if self.half.has_failure() { Some(Time::ZERO) } else { self.timeout }
     }
 
     fn decision(&self) -> Decision {
@@ -217,13 +201,13 @@ impl SendHalf for PythonSendHalf {
     }
 
     fn poll_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
+        self.half.take_failure()
     }
 }
 
 impl PythonSendHalf {
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
-        let Some(maker) = self.maker.as_ref().filter(|_| self.half.is_some()) else { return };
+        let Some(maker) = self.maker.as_ref().filter(|_| self.half.get().is_some()) else { return };
         if self.defines(Method::RouteChange) {
             let setup = maker.setup(setup);
             self.call(Method::RouteChange, Some(signals), (now.as_secs_f64(), setup));

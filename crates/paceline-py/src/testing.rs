@@ -81,41 +81,31 @@ impl Sender {
 
     /// Passes new limits of the target.
     fn handle_bounds(&self, now_s: f64, min_bps: u64, max_bps: u64) -> PyResult<()> {
-        self.call(|half| {
-            half.handle_event(time(now_s), &Event::Bounds(&bounds_of(min_bps, max_bps)), &mut Signals::disabled());
-        })
+        self.call(now_s, &Event::Bounds(&bounds_of(min_bps, max_bps)))
     }
 
     /// Passes a change of the route.
     fn handle_route_change(&self, now_s: f64, setup: SetupNumbers) -> PyResult<()> {
-        self.call(|half| {
-            half.handle_event(time(now_s), &Event::RouteChange(&setup_of(setup)), &mut Signals::disabled())
-        })
+        self.call(now_s, &Event::RouteChange(&setup_of(setup)))
     }
 
     /// Passes the loss or the return of the network.
     fn handle_availability(&self, now_s: f64, available: bool) -> PyResult<()> {
-        self.call(|half| half.handle_event(time(now_s), &Event::Availability(available), &mut Signals::disabled()))
+        self.call(now_s, &Event::Availability(available))
     }
 
     /// Passes the end of a stream.
     fn handle_stream_removed(&self, now_s: f64, stream: u8) -> PyResult<()> {
-        self.call(|half| {
-            half.handle_event(time(now_s), &Event::StreamRemoved(StreamId(stream)), &mut Signals::disabled())
-        })
+        self.call(now_s, &Event::StreamRemoved(StreamId(stream)))
     }
 }
 
 impl Sender {
-    fn call(&self, work: impl FnOnce(&mut dyn SendHalf)) -> PyResult<()> {
-        let half = &mut **locked(&self.0);
-        work(half);
+    fn call(&self, now_s: f64, event: &Event<'_>) -> PyResult<()> {
+        let mut half = locked(&self.0);
+        half.handle_event(Time::from_secs_f64(now_s), event, &mut Signals::disabled());
         raised(half.poll_failure())
     }
-}
-
-fn time(now_s: f64) -> Time {
-    Time::from_secs_f64(now_s)
 }
 
 /// The receive half of a controller.

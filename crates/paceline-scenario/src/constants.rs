@@ -22,7 +22,6 @@ use paceline_netsim::records::Label;
 use serde::Deserialize;
 use toml::Value as Toml;
 
-/// A file of constants.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantsFile {

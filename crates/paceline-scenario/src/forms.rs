@@ -111,13 +111,6 @@ impl Forms<'_> for Limit {
         "a queue limit like \"300 ms\", \"60 KB\" or \"50 packets\"".to_owned()
     }
     fn from_text(text: &str) -> Result<Self, String> {
-        let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
-        let limit = match packets {
-            Some(number) => number.trim().parse().map(QueueLimit::Packets).ok(),
-            None => text.parse().map(QueueLimit::DrainTime).or_else(|_| text.parse().map(QueueLimit::Bytes)).ok(),
-        };
-        limit.map(Limit).ok_or_else(|| {
-            format!("`{text}` is not a queue limit; write a time \"300 ms\", a size \"60 KB\" or \"50 packets\"")
-        })
+        parsed(text).map(Limit)
     }
 }

@@ -317,8 +317,8 @@ mod tests {
         let paceline_netsim::plan::FlowKind::Media(media) = &scenario.plan.flows[0].kind else { panic!("media") };
         let kbps = |rate: Rate| rate.as_bps() / 1000;
         let of = |stream: &paceline_netsim::plan::StreamPlan| {
-            let (config, (min, max)) = (&stream.source.config, stream.source.config.range());
-            (stream.id.clone(), stream.source.entry.name, kbps(min), kbps(max), config.picture_lines())
+            let (source, (min, max)) = (&stream.source, stream.source.range());
+            (stream.id.clone(), source.entry.name, kbps(min), kbps(max), source.lines)
         };
         media.streams.iter().map(of).collect()
     }

@@ -91,7 +91,6 @@ impl<T> Table<T> {
         let keys = self.2.iter().map(|(key, (text_span, _))| (key.as_str(), *text_span));
         keys.filter(|(key, _)| wanted(key)).min_by_key(|(_, text_span)| (text_span.source, text_span.start))
     }
-    /// Returns the location of a key.
     pub(crate) fn key(&self, key: &str) -> Option<TextSpan> {
         self.2.get(key).map(|(text_span, _)| *text_span)
     }

@@ -91,7 +91,6 @@ impl Node {
         Ok(Self { value, text_span: text_span(span) })
     }
 
-    /// Returns the entries, if it is a table.
     pub(crate) fn entries(&self) -> Option<&Entries> {
         match &self.value {
             Value::Table(entries) => Some(entries),
@@ -144,7 +143,6 @@ impl Node {
         }
     }
 
-    /// Returns the text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

@@ -113,6 +113,32 @@ fn saturated(a: i64) -> i64 {
     if a < 0 { i64::MIN } else { i64::MAX }
 }
 
+/// Implements the sum of a time and a span, and the difference.
+macro_rules! shifted {
+    ($name:ident) => {
+        impl Add<TimeDelta> for $name {
+            type Output = Self;
+            #[inline]
+            fn add(self, d: TimeDelta) -> Self {
+                Self(sum(self.0, d.0))
+            }
+        }
+        impl AddAssign<TimeDelta> for $name {
+            #[inline]
+            fn add_assign(&mut self, d: TimeDelta) {
+                *self = *self + d;
+            }
+        }
+        impl Sub<TimeDelta> for $name {
+            type Output = Self;
+            #[inline]
+            fn sub(self, d: TimeDelta) -> Self {
+                Self(difference(self.0, d.0))
+            }
+        }
+    };
+}
+
 macro_rules! instant {
     ($name:ident) => {
         impl $name {
@@ -143,26 +169,7 @@ macro_rules! instant {
                 TimeDelta(self.0.wrapping_sub(earlier.0))
             }
         }
-        impl Add<TimeDelta> for $name {
-            type Output = Self;
-            #[inline]
-            fn add(self, d: TimeDelta) -> Self {
-                Self(sum(self.0, d.0))
-            }
-        }
-        impl AddAssign<TimeDelta> for $name {
-            #[inline]
-            fn add_assign(&mut self, d: TimeDelta) {
-                *self = *self + d;
-            }
-        }
-        impl Sub<TimeDelta> for $name {
-            type Output = Self;
-            #[inline]
-            fn sub(self, d: TimeDelta) -> Self {
-                Self(difference(self.0, d.0))
-            }
-        }
+        shifted!($name);
         impl Sub for $name {
             type Output = TimeDelta;
             #[inline]
@@ -193,26 +200,8 @@ impl Time {
     }
 }
 
-impl Add for TimeDelta {
-    type Output = Self;
-    #[inline]
-    fn add(self, o: Self) -> Self {
-        Self(sum(self.0, o.0))
-    }
-}
-impl AddAssign for TimeDelta {
-    #[inline]
-    fn add_assign(&mut self, o: Self) {
-        *self = *self + o;
-    }
-}
-impl Sub for TimeDelta {
-    type Output = Self;
-    #[inline]
-    fn sub(self, o: Self) -> Self {
-        Self(difference(self.0, o.0))
-    }
-}
+shifted!(TimeDelta);
+
 impl SubAssign for TimeDelta {
     #[inline]
     fn sub_assign(&mut self, o: Self) {

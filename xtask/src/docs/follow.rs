@@ -7,7 +7,7 @@
 //! * `cargo` builds in this repository, because the clone would build everything again.
 
 use super::pages::{Block, Page};
-use crate::steps::{root, target};
+use crate::steps::{create, failed, read, root, target, write};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,11 +31,10 @@ fn follow(page: &Page, folder: &Path, is_accepted: bool) -> Result<Vec<String>, 
     eprintln!("\n==> following {}", page.path.display());
     let scratch = target().join("docs").join(page.path.with_extension(""));
     let (work, out) = (scratch.join("work"), scratch.join("out"));
-    let problem = |error: std::io::Error| format!("{}: {error}", scratch.display());
     if scratch.exists() {
-        fs::remove_dir_all(&scratch).map_err(problem)?;
+        fs::remove_dir_all(&scratch).map_err(failed(&scratch))?;
     }
-    [&work, &out].into_iter().try_for_each(fs::create_dir_all).map_err(problem)?;
+    [&work, &out].into_iter().try_for_each(|folder| create(folder))?;
 
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script(page, &out)).current_dir(&work).stdin(Stdio::null());
@@ -70,13 +69,12 @@ fn follow(page: &Page, folder: &Path, is_accepted: bool) -> Result<Vec<String>, 
 /// Writes this text in place of a block of a page of the repository. It has as many lines, so other blocks keep their place.
 fn rewrite(page: &Page, shown: &Block, text: &str) -> Result<(), String> {
     let path = root().join(&page.path);
-    let problem = |error: std::io::Error| format!("{}: {error}", path.display());
-    let page_text = fs::read_to_string(&path).map_err(problem)?;
+    let page_text = read(&path)?;
     let mut lines: Vec<&str> = page_text.lines().collect();
     let length = shown.text.lines().count();
     lines.splice(shown.line..shown.line + length, text.lines());
     eprintln!("accepted: {}", page.place(shown.line));
-    fs::write(&path, lines.join("\n") + "\n").map_err(problem)
+    write(&path, lines.join("\n") + "\n")
 }
 
 /// Returns the block with what is printed now: each group of lines, between two `…`, is that of the output which has most lines of

@@ -1,9 +1,8 @@
 //! Checks links, and that the table of contents lists every page.
 
 use super::pages::{Page, files};
-use crate::steps::root;
+use crate::steps::{read, root};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The table of contents of the book.
@@ -79,7 +78,7 @@ fn of_sources(exists: &dyn Fn(&Path) -> bool) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for (folder, extension) in [("crates", "rs"), ("benches", "rs"), ("examples", "rs"), ("scenarios", "toml")] {
         for path in files(&root().join(folder), extension, true)? {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = read(&path)?;
             let missing = named(&text).filter(|page| !exists(page));
             let shown = path.strip_prefix(root()).unwrap_or(&path).display();
             wrong.extend(missing.map(|page| format!("{shown}: mentions {}, which does not exist", page.display())));

@@ -15,17 +15,13 @@ mod links;
 mod pages;
 pub mod promises;
 
-use crate::steps::{Problem, command, run, target};
+use crate::steps::{Problem, command, has_flag, run, target};
 use crate::{book, reference};
 use pages::Page;
 
 /// Checks every page, or rewrites the outputs in them.
 pub fn docs(arguments: &[String]) -> Result<(), Problem> {
-    let is_accepted = match arguments {
-        [] => false,
-        [flag] if flag == "--accept" => true,
-        _ => return Err(Problem::Usage("takes `--accept` or nothing".into())),
-    };
+    let is_accepted = has_flag(arguments, "--accept")?;
     reference::paceline()?;
     check_pages(is_accepted)
 }

@@ -1,8 +1,7 @@
 //! The pages: every Markdown file at the root and in the book, with links, headings and blocks.
 
-use crate::steps::{files_in, root};
+use crate::steps::{files_in, read, root};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 pub struct Page {
@@ -37,7 +36,7 @@ impl Page {
     }
 
     fn read(path: &Path, book: &Path) -> Result<Self, String> {
-        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = read(path)?;
         let shown = match path.strip_prefix(book) {
             Ok(path) => Path::new("docs").join(path),
             Err(_) => path.strip_prefix(root()).expect("other pages are below the root").to_owned(),

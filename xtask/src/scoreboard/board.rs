@@ -2,7 +2,7 @@
 
 use super::suites::{OTHERS, Row, USUAL_USE};
 use super::{SUITES, keep, tables};
-use crate::steps::{program, root, run, target, write};
+use crate::steps::{program, read, root, run, target, write};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,7 @@ pub fn leaderboard(paceline: &Path) -> Result<PathBuf, String> {
     let suites: Vec<Value> = tables(SUITES)?.iter().map(|(name, table)| document(name, table)).collect();
     _ = fs::remove_dir_all(&folder);
     write(&folder.join("suites.json"), json!({ "suites": suites }).to_string())?;
-    let mut report = program(paceline.to_owned(), "report");
-    report.arg(&folder);
-    run(report)?;
+    run(program(paceline, "report").arg(&folder))?;
     Ok(folder)
 }
 
@@ -36,7 +34,7 @@ const BOARD: &str = "scoreboard/leaderboard.md";
 /// condition for a release.
 pub fn keep_board(check: bool, paceline: &Path) -> Result<(), String> {
     let folder = leaderboard(paceline)?;
-    let text = fs::read_to_string(folder.join("leaderboard.md")).map_err(|error| error.to_string())?;
+    let text = read(&folder.join("leaderboard.md"))?;
     let mut kept: String =
         text.lines().filter(|line| !line.starts_with("![")).map(|line| line.to_owned() + "\n").collect();
     while kept.contains("\n\n\n") {

@@ -10,7 +10,7 @@ mod pages;
 mod papers;
 mod suites;
 
-use crate::steps::{Problem, files_in, root, target, write};
+use crate::steps::{Problem, files_in, read, root, target, write};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,11 +71,7 @@ pub fn all_results() -> Result<[PathBuf; 2], Problem> {
 
 /// Writes a committed file, or compares it with this text.
 fn keep(check: bool, path: &Path, text: &str) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    if check {
-        return compare(path, &fs::read_to_string(path).map_err(failed)?, text);
-    }
-    write(path, text)
+    if check { compare(path, &read(path)?, text) } else { write(path, text) }
 }
 
 /// Compares the lines of two versions of a file.
@@ -99,15 +95,15 @@ fn compare(path: &Path, kept: &str, made: &str) -> Result<(), String> {
 /// Returns each table of a folder: its name and its text, sorted by name.
 fn tables(folder: &str) -> Result<Vec<(String, String)>, String> {
     let one = |path: PathBuf| {
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = read(&path)?;
         Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text))
     };
     files_in(&root().join(folder))?.into_iter().map(one).collect()
 }
 
 /// Runs the command and returns its output. Exit code 1 means that a claim fails or a verdict changed, which the tables show.
-fn judged(mut command: Command) -> Result<Vec<u8>, String> {
-    let shown = crate::steps::shown(&command);
+fn judged(command: &mut Command) -> Result<Vec<u8>, String> {
+    let shown = crate::steps::shown(command);
     eprintln!("\n==> {shown}");
     let done =
         command.stderr(Stdio::inherit()).output().map_err(|error| format!("`{shown}` did not start: {error}"))?;

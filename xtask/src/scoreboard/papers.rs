@@ -2,7 +2,7 @@
 //! conclusions on the page of each paper.
 
 use super::{PAPERS, judged, keep, results, with_case};
-use crate::steps::{command, files_in, program, root, run, target};
+use crate::steps::{command, files_in, program, read, root, run, target};
 use serde_json::{Value, from_slice};
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,11 +52,12 @@ pub(super) fn write(check: bool) -> Result<(), String> {
     _ = fs::remove_dir_all(&folder);
     let mut reproduce = program(target().join("release/paceline"), "reproduce --json");
     reproduce.arg("--out").arg(&folder).args(names()?);
-    let printed: Value = from_slice(&judged(reproduce)?).map_err(|error| format!("`paceline reproduce`: {error}"))?;
+    let printed: Value =
+        from_slice(&judged(&mut reproduce)?).map_err(|error| format!("`paceline reproduce`: {error}"))?;
     for (name, table) in tables(&printed) {
         keep(check, &root().join(PAPERS).join(format!("{name}.txt")), &table)?;
         let page = root().join(PAGES).join(format!("{name}.md"));
-        let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+        let text = read(&page)?;
         let text = with_conclusions(&text, &conclusions(&printed, &name));
         keep(check, &page, &text.ok_or_else(|| format!("{} has no line {}", page.display(), BEGIN.trim_end()))?)?;
     }

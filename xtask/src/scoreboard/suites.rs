@@ -1,7 +1,7 @@
 //! The part of `cargo xtask scoreboard` on suites: a line for each test under each controller.
 
 use super::{SUITES, board, expected, judged, keep, results, tables, with_case};
-use crate::steps::{command, program, root, run, target};
+use crate::steps::{command, program, read, root, run, target};
 use serde_json::{Value, from_str};
 use std::collections::BTreeSet;
 use std::fs;
@@ -67,8 +67,7 @@ pub(super) fn write(check: bool, names: &[&str]) -> Result<(), String> {
         }
     };
     let path = folder.join("suites.json");
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let report: Value = from_str(&fs::read_to_string(&path).map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
+    let report: Value = from_str(&read(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
     let suites = report["suites"].as_array().map_or(&[][..], Vec::as_slice);
     let name = |suite: &Value| suite["id"].as_str().unwrap_or_default().to_owned();
     if let Some((missing, _)) = tables(SUITES)?.iter().find(|(kept, _)| all && !suites.iter().any(|s| name(s) == *kept))
@@ -99,14 +98,16 @@ pub(super) fn write(check: bool, names: &[&str]) -> Result<(), String> {
 fn run_into(folder: &Path, names: &[&str]) -> Result<(), String> {
     run(command("cargo build --quiet --release"))?;
     _ = fs::remove_dir_all(folder);
-    let mut suite = program(target().join("release/paceline"), "suite --controllers all --out");
-    suite.arg(folder).args(if names.is_empty() { &["all"] } else { names });
-    judged(suite)?;
+    judged(
+        program(target().join("release/paceline"), "suite --controllers all --out")
+            .arg(folder)
+            .args(if names.is_empty() { &["all"] } else { names }),
+    )?;
     if names.is_empty() {
         // It needs a controller of this library, too; `--into` adds the rows of the others alone.
-        let mut others = command("cargo run --quiet --release -p paceline-others -- all --controllers fixed --into");
-        others.arg(folder);
-        judged(others)?;
+        judged(
+            command("cargo run --quiet --release -p paceline-others -- all --controllers fixed --into").arg(folder),
+        )?;
     }
     Ok(())
 }

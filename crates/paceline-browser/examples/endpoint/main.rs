@@ -13,6 +13,7 @@ use paceline::Registry;
 use paceline_browser::call::endpoint::Endpoint;
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::network::FlowEnd;
 use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};
 use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
@@ -34,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scenario = paceline_scenario::load(&Origin::from_text("endpoint", &text), &Changes::default(), &registry)
         .map_err(|problem| format!("{problem:?}"))?;
     let (flow, streams) = (&scenario.plan.flows[0], RandomStreams::new(1));
-    let media = flow.media().ok_or("no media flow")?;
+    let (end, source) = if role == "send" { (FlowEnd::Sender, source()) } else { (FlowEnd::Receiver, None) };
+    let mut endpoint = Endpoint::new(end, (0, flow), (&registry, &streams, true), at, source)?;
     let mut lines = io::stdin().lock().lines();
     let mut read_sdp = || -> Result<String, Box<dyn Error>> {
         Ok(serde_json::from_str(&lines.next().ok_or("stdin ended before the session description")??)?)
@@ -43,20 +45,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", serde_json::to_string(&sdp)?);
         Ok(io::stdout().flush()?)
     };
-    let mut endpoint = match role.as_str() {
-        "send" => {
-            let source = source();
-            let mut sender = Endpoint::sender(0, flow, media, &registry, &streams, true, at, source)?;
-            write_sdp(sender.offer()?)?;
-            sender.accept(&read_sdp()?)?;
-            sender
-        }
-        _ => {
-            let mut receiver = Endpoint::receiver(0, flow, media, &registry, &streams, true, at)?;
-            write_sdp(receiver.answer(&read_sdp()?)?)?;
-            receiver
-        }
-    };
+    if end == FlowEnd::Sender {
+        write_sdp(endpoint.offer()?)?;
+        endpoint.accept(&read_sdp()?)?;
+    } else {
+        write_sdp(endpoint.answer(&read_sdp()?)?)?;
+    }
 
     enter_realtime(Role::Endpoint);
     let clock = Monotonic::starting_in(TimeDelta::ZERO);
@@ -139,9 +133,8 @@ fn source() -> Option<Box<dyn paceline_browser::call::endpoint::MakeSource>> {
 
 #[cfg(feature = "video")]
 fn source() -> Option<Box<dyn paceline_browser::call::endpoint::MakeSource>> {
-    Some(Box::new(paceline_browser::call::endpoint::video::Vp8::new(Box::new(
-        paceline_browser::call::endpoint::video::gradient,
-    ))))
+    use paceline_browser::call::endpoint::video::{Vp8, gradient};
+    Some(Box::new(Vp8(Box::new(gradient))))
 }
 
 fn parse_step(text: &str) -> Result<(TimeDelta, Rate), Box<dyn Error>> {

@@ -139,9 +139,6 @@ impl Browsers {
     }
 
     /// Returns the name and content of the event logs of all ended calls.
-    ///
-    /// # Errors
-    /// A log cannot be read.
     pub fn event_logs(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let mut logs = Vec::new();
         for (number, Running { side, browser, .. }) in self.running.iter().enumerate() {

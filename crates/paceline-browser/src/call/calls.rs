@@ -5,7 +5,7 @@ use crate::call::call_roles::{CallRoles, field_trials, roles_for};
 use crate::call::classify::{CallClassifier, FlowDirectory, Rendered};
 use crate::call::encoder_load::EncoderLoad;
 use crate::call::endpoint::{Endpoint, EndpointError, check_supported};
-use crate::call::local_endpoint::{EndpointHandle, LocalEndpoint, Request, encoder, source};
+use crate::call::local_endpoint::{Action, EndpointHandle, LocalEndpoint, Request, encoder, source};
 use crate::call::signalling::{Description, SdpError, over_udp, with_rates};
 use crate::call::stats::{ConnectionState, MAX_EVENT_AGE, StatsSample, StatsTracker};
 use crate::chromium::{Error, Page};
@@ -95,9 +95,6 @@ enum CallEndpoint {
 
 impl Calls {
     /// Opens a page for each endpoint that is Chromium.
-    ///
-    /// # Errors
-    /// Chromium does not start.
     pub fn prepare(
         plan: &Plan,
         registry: &Registry,
@@ -134,9 +131,6 @@ impl Calls {
     }
 
     /// Sends preview images of Chromium's pages to `preview_images` until the pages close.
-    ///
-    /// # Errors
-    /// Chromium refuses the screencast.
     pub fn show(&self, preview_images: &PreviewImages) -> Result<(), Error> {
         for (id, call) in self.calls.iter().enumerate() {
             let Some(call) = call else { continue };
@@ -161,13 +155,10 @@ impl Calls {
         *pending = elsewhere;
         let endpoints = Vec::into_iter(here).map(|(id, _, requests)| {
             let flow = &run.plan.flows[id];
-            let media = flow.media().expect("calls are media flows");
             let at = SocketAddrV4::new(address_of(side), port_of(id));
-            let (registry, streams, signals) = (run.registry, run.streams, run.signals);
-            let endpoint = match run.senders[id] == side {
-                true => Endpoint::sender(id, flow, media, registry, streams, signals, at, source()),
-                false => Endpoint::receiver(id, flow, media, registry, streams, signals, at),
-            };
+            let (end, source) =
+                if run.senders[id] == side { (FlowEnd::Sender, source()) } else { (FlowEnd::Receiver, None) };
+            let endpoint = Endpoint::new(end, (id, flow), (run.registry, run.streams, run.signals), at, source);
             let endpoint = endpoint.map_err(|error| broken(flow, &error.into()))?;
             Ok(LocalEndpoint { endpoint, requests, stop: flow.stop })
         });
@@ -180,28 +171,18 @@ fn broken(flow: &FlowPlan, error: &CallError) -> WorldError {
 }
 
 impl CallEndpoint {
-    /// Returns the sender's offer. A Chromium encoder is limited to `max_bps`, bit/s.
-    fn offer(&self, max_bps: u64) -> Result<String, CallError> {
-        match self {
-            Self::Chromium(end) => sdp(&end.page, &format!("offer({max_bps})")),
-            Self::Local(handle) => Ok(handle.offer().ok_or(CallError::NoReply)??),
-        }
-    }
-
-    fn answer(&self, offer: &str) -> Result<String, CallError> {
-        match self {
-            Self::Chromium(end) => sdp(&end.page, &format!("answer({})", quoted(offer))),
-            Self::Local(handle) => Ok(handle.answer(offer).ok_or(CallError::NoReply)??),
-        }
-    }
-
-    /// Applies the answer at the sender.
-    fn accept(&self, answer: &str) -> Result<(), CallError> {
-        match self {
-            Self::Chromium(end) => end.page.evaluate(&format!("accept({})", quoted(answer))).map(|_| ())?,
-            Self::Local(handle) => handle.accept(answer).ok_or(CallError::NoReply)?.map(|_| ())?,
-        }
-        Ok(())
+    /// Makes a step of the signalling, and returns its session description.
+    fn signal(&self, action: Action) -> Result<String, CallError> {
+        let end = match self {
+            Self::Chromium(end) => end,
+            Self::Local(handle) => return Ok(handle.request(action).ok_or(CallError::NoReply)??),
+        };
+        let sdp = end.page.evaluate(&match action {
+            Action::Offer(max) => format!("offer({})", max.as_bps()),
+            Action::Answer(offer) => format!("answer({})", Value::from(offer)),
+            Action::Accept(answer) => format!("accept({})", Value::from(answer)),
+        })?;
+        Ok(over_udp(sdp.as_str().unwrap_or_default()))
     }
 
     fn page(&self) -> Option<&Page> {
@@ -264,16 +245,7 @@ impl MediaEndpoints for Calls {
                 .map(|(id, call)| {
                     let flow = &run.plan.flows[id];
                     let media = flow.media().expect("calls are media flows");
-                    let running = RunningCall {
-                        id,
-                        flow,
-                        media,
-                        run,
-                        directory: &self.directory,
-                        encoder_load: &self.encoder_load,
-                        dumps: &self.dumps,
-                        call,
-                    };
+                    let running = RunningCall { id, flow, media, run, calls: self, call };
                     scope.spawn(move || {
                         let done = running.run_to_end();
                         // A failed call ends the run.
@@ -295,9 +267,7 @@ struct RunningCall<'a> {
     flow: &'a FlowPlan,
     media: &'a MediaPlan,
     run: &'a TestbedRun<'a>,
-    directory: &'a FlowDirectory,
-    encoder_load: &'a EncoderLoad,
-    dumps: &'a Mutex<Vec<(String, Vec<u8>)>>,
+    calls: &'a Calls,
     call: &'a Call,
 }
 
@@ -330,7 +300,7 @@ impl RunningCall<'_> {
                         ConnectionState::Waiting | ConnectionState::Failed => return Err(CallError::NotConnected),
                     }
                     if is_sender {
-                        self.encoder_load.record_sample(statistics.is_limited_by_cpu());
+                        self.calls.encoder_load.record_sample(statistics.is_limited_by_cpu());
                     }
                 }
             }
@@ -353,28 +323,27 @@ impl RunningCall<'_> {
         for (endpoint, end) in [(&self.call.sender, "sender"), (&self.call.receiver, "receiver")] {
             let Some(dump) = endpoint.chromium().and_then(CallPage::dump) else { continue };
             let name = format!("{}-{end}.webrtc-internals.txt", self.flow.id);
-            self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push((name, dump.into_bytes()));
+            self.calls.dumps.lock().unwrap_or_else(PoisonError::into_inner).push((name, dump.into_bytes()));
         }
     }
 
     /// Exchanges the session descriptions outside the link; the endpoints then connect over it.
     fn connect(&self) -> Result<(), CallError> {
-        let Self { id, directory, call, media, .. } = *self;
+        let Self { id, call, media, calls: Calls { directory, .. }, .. } = *self;
         let side = self.run.senders[id];
         let (_, most) = media.streams[0].source.range();
-        let offer = call.sender.offer(most.as_bps())?;
+        let offer = call.sender.signal(Action::Offer(most))?;
         let described = Description::read(&offer, "the sender", address_of(side))?;
         directory.add_call(id, side, &described);
-        let answer = call.receiver.answer(&offer)?;
+        let answer = call.receiver.signal(Action::Answer(offer))?;
         let answering = Description::read(&answer, "the receiver", address_of(side.other()))?;
         directory.add_ports(id, side.other(), &answering);
-        match call.sender.page() {
-            Some(_) => {
-                let (start, min) = (media.start_rate.as_bps(), media.min_rate.as_bps());
-                call.sender.accept(&with_rates(&answer, described.media, start, min))
-            }
-            None => call.sender.accept(&answer),
-        }
+        let (start, min) = (media.start_rate.as_bps(), media.min_rate.as_bps());
+        let answer = match call.sender {
+            CallEndpoint::Chromium(_) => with_rates(&answer, described.media, start, min),
+            CallEndpoint::Local(_) => answer,
+        };
+        call.sender.signal(Action::Accept(answer)).map(drop)
     }
 
     /// Makes each change that falls due until a time of the run, at its time, at a Chromium that sends.
@@ -400,12 +369,13 @@ impl RunningCall<'_> {
         let rendered = page.evaluate("renderedFrames()")?;
         for frame in rendered.as_array().into_iter().flatten() {
             let (Some(stamp), Some(timestamp)) = (frame[0].as_f64(), frame[1].as_u64()) else { continue };
-            let Some(Rendered { captured, size, dropped }) = self.directory.rendered(self.id, timestamp as u32) else {
+            let Some(Rendered { captured, size, dropped }) = self.calls.directory.rendered(self.id, timestamp as u32)
+            else {
                 continue;
             };
             let (at, now) = (self.time_of_stamp(stamp), self.run.clock.now());
             // Events older than this cannot be sorted into the run any more.
-            self.encoder_load.record_frame(at < now - MAX_EVENT_AGE);
+            self.calls.encoder_load.record_frame(at < now - MAX_EVENT_AGE);
             let at = at.clamp(now - MAX_EVENT_AGE, now);
             self.emit(EventRecord::Frame {
                 at,
@@ -482,17 +452,6 @@ fn sender_changes(media: &MediaPlan) -> impl Iterator<Item = (Time, SenderChange
     let mut changes: Vec<_> = limits.chain(mutes).collect();
     changes.sort_by_key(|(at, _)| *at);
     changes.into_iter()
-}
-
-/// Evaluates an expression that returns a session description.
-fn sdp(page: &Page, expression: &str) -> Result<String, CallError> {
-    let sdp = page.evaluate(expression)?;
-    Ok(over_udp(sdp.as_str().unwrap_or_default()))
-}
-
-/// Returns the text as a JavaScript string literal.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
 }
 
 #[cfg(test)]

@@ -72,9 +72,6 @@ impl Camera {
     }
 
     /// Writes one loop as a YUV4MPEG2 file, which Chromium accepts as a fake camera.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write_y4m(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
         writeln!(file, "YUV4MPEG2 W{WIDTH} H{HEIGHT} F{RATE}:1 Ip A1:1 C420")?;

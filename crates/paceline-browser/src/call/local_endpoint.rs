@@ -7,7 +7,7 @@ use paceline_live::testbed::media_endpoint::MediaEndpoint;
 use paceline_netsim::ControllerFailure;
 use paceline_netsim::records::EventRecord;
 use paceline_netsim::world::WorldError;
-use paceline_units::Time;
+use paceline_units::{Rate, Time};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -16,10 +16,14 @@ use std::time::Duration;
 /// Longest wait for a session description. The loop serves each endpoint twenty times a second.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A signalling step. The result of the last one is empty.
 #[derive(Debug)]
-enum Action {
-    Offer,
+pub enum Action {
+    /// The offer of a sender, whose encoder is limited to this rate if it is Chromium.
+    Offer(Rate),
+    /// The answer to an offer.
     Answer(String),
+    /// Hands over the answer of the receiver.
     Accept(String),
 }
 
@@ -38,7 +42,7 @@ pub fn source() -> Option<Box<dyn MakeSource>> {
         let camera = Camera::default();
         let render =
             move |number: u64, picture: &mut Vec<u8>| camera.picture(Camera::as_chromium_plays(number), picture);
-        Some(Box::new(crate::call::endpoint::video::Vp8::new(Box::new(render))))
+        Some(Box::new(crate::call::endpoint::video::Vp8(Box::new(render))))
     }
     #[cfg(not(feature = "video"))]
     None
@@ -58,7 +62,7 @@ pub fn encoder() -> Result<(), WorldError> {
     })
 }
 
-/// Sends signalling requests to a local endpoint. Every method returns `None` if the endpoint does not reply.
+/// Sends signalling requests to a local endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointHandle {
     requests: Sender<Request>,
@@ -71,22 +75,8 @@ impl EndpointHandle {
         (Self { requests }, receiver)
     }
 
-    /// Requests the offer.
-    pub fn offer(&self) -> Option<Result<String, EndpointError>> {
-        self.request(Action::Offer)
-    }
-
-    /// Requests the answer to an offer.
-    pub fn answer(&self, offer: &str) -> Option<Result<String, EndpointError>> {
-        self.request(Action::Answer(offer.to_owned()))
-    }
-
-    /// Hands over the receiver's answer.
-    pub fn accept(&self, answer: &str) -> Option<Result<String, EndpointError>> {
-        self.request(Action::Accept(answer.to_owned()))
-    }
-
-    fn request(&self, action: Action) -> Option<Result<String, EndpointError>> {
+    /// Requests a step. Returns `None` if the endpoint does not reply.
+    pub fn request(&self, action: Action) -> Option<Result<String, EndpointError>> {
         let (reply, replies) = mpsc::channel();
         self.requests.send(Request { action, reply }).ok()?;
         replies.recv_timeout(REPLY_TIMEOUT).ok()
@@ -121,7 +111,7 @@ impl MediaEndpoint for LocalEndpoint {
     fn serve(&mut self, now: Time, clock: &Monotonic, (): &mut (), events: &Sender<EventRecord>) -> io::Result<()> {
         while let Ok(Request { action, reply }) = self.requests.try_recv() {
             let result = match action {
-                Action::Offer => self.endpoint.offer(),
+                Action::Offer(_) => self.endpoint.offer(),
                 Action::Answer(offer) => self.endpoint.answer(&offer),
                 Action::Accept(answer) => self.endpoint.accept(&answer).map(|()| String::new()),
             };

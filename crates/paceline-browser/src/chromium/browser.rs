@@ -106,9 +106,6 @@ impl Browser {
     }
 
     /// Opens a page in a new window.
-    ///
-    /// # Errors
-    /// Chromium refuses or does not reply.
     pub fn open(&self, url: &str) -> Result<Page, Error> {
         let made = self.call("Target.createTarget", json!({"url": "about:blank", "newWindow": true}))?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
@@ -120,9 +117,6 @@ impl Browser {
     }
 
     /// Calls a protocol method of the browser.
-    ///
-    /// # Errors
-    /// Chromium refuses or does not reply.
     pub fn call(&self, method: &str, parameters: Value) -> Result<Value, Error> {
         self.pipe.call("", method, parameters)
     }

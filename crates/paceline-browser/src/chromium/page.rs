@@ -52,9 +52,6 @@ impl Page {
     }
 
     /// Calls a protocol method of the page.
-    ///
-    /// # Errors
-    /// Chromium refuses or does not reply.
     pub fn call(&self, method: &str, parameters: Value) -> Result<Value, Error> {
         self.pipe.call(&self.session, method, parameters)
     }
@@ -77,9 +74,6 @@ impl Page {
     }
 
     /// Returns a PNG of the page between `top` and `bottom`, px.
-    ///
-    /// # Errors
-    /// Chromium refuses or does not reply.
     pub fn screenshot(&self, (width, top, bottom): (f64, f64, f64)) -> Result<Vec<u8>, Error> {
         let clip = json!({"x": 0, "y": top, "width": width, "height": bottom - top, "scale": 1});
         let wanted = json!({"format": "png", "clip": clip, "captureBeyondViewport": true});
@@ -89,9 +83,6 @@ impl Page {
 
     /// Calls `on_frame` with a JPEG of the page when the page has changed: one of `every` frames, at most `width` px wide. The
     /// next frame follows after `on_frame` has returned. Replaces the page's listener.
-    ///
-    /// # Errors
-    /// Chromium refuses or does not reply.
     pub fn screencast(
         &self,
         width: u32,

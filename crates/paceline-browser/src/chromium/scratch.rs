@@ -55,9 +55,6 @@ impl Scratch {
     }
 
     /// Registers a process group, which is killed before the folder is removed. Its leader must be a child of this process.
-    ///
-    /// # Errors
-    /// The cleanup shell has ended.
     pub fn kill_on_drop(&mut self, group: u32) -> io::Result<()> {
         let stdin = self.cleaner.stdin.as_mut().expect("open until drop");
         writeln!(stdin, "{group}")

@@ -5,6 +5,7 @@ use paceline::Registry;
 use paceline_browser::call::endpoint::{Endpoint, EndpointError};
 use paceline_live::testbed::clock::Monotonic;
 use paceline_live::testbed::timing::Timing;
+use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::records::EventRecord;
 use paceline_scenario::{self, Changes, Origin};
@@ -46,13 +47,16 @@ struct Call {
     events: Vec<EventRecord>,
 }
 
+/// Returns the receiver and the sender of a flow, or why a call cannot carry it.
+fn endpoints(controller: &str, more: &str) -> [Result<Endpoint, EndpointError>; 2] {
+    let (plan, registry, streams) = (plan(controller, more), Registry::standard(), RandomStreams::new(3));
+    [FlowEnd::Receiver, FlowEnd::Sender]
+        .map(|end| Endpoint::new(end, (0, &plan.flows[0]), (&registry, &streams, true), ANYWHERE, None))
+}
+
 impl Call {
     fn new(controller: &str) -> Self {
-        let (plan, registry, streams) = (plan(controller, ""), Registry::standard(), RandomStreams::new(3));
-        let flow = &plan.flows[0];
-        let media = flow.media().unwrap();
-        let mut sender = Endpoint::sender(0, flow, media, &registry, &streams, true, ANYWHERE, None).unwrap();
-        let mut receiver = Endpoint::receiver(0, flow, media, &registry, &streams, true, ANYWHERE).unwrap();
+        let [mut receiver, mut sender] = endpoints(controller, "").map(Result::unwrap);
         let answer = receiver.answer(&sender.offer().unwrap()).unwrap();
         sender.accept(&answer).unwrap();
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
@@ -153,14 +157,8 @@ fn ignores_datagrams_of_strangers() {
 
 #[test]
 fn rejects_unsupported_flows() {
-    let (registry, streams) = (Registry::standard(), RandomStreams::new(3));
     let refusals = |more: &str| {
-        let plan = plan("gcc-2016", more);
-        let flow = &plan.flows[0];
-        let media = flow.media().unwrap();
-        let receives = Endpoint::receiver(0, flow, media, &registry, &streams, true, ANYWHERE).err();
-        let sends = Endpoint::sender(0, flow, media, &registry, &streams, true, ANYWHERE, None).err();
-        [receives, sends].map(|error| error.map(|error| error.to_string()).unwrap_or_default())
+        endpoints("gcc-2016", more).map(|end| end.err().map(|error| error.to_string()).unwrap_or_default())
     };
     assert_eq!(refusals(""), ["", ""]);
     assert!(refusals("audio = {}").iter().all(|error| error.contains("streams other than one video stream")));
@@ -177,11 +175,7 @@ fn rejects_unsupported_flows() {
 
 #[test]
 fn rejects_answers_without_the_negotiated_feedback() {
-    let (plan, registry, streams) = (plan("gcc-tfb", ""), Registry::standard(), RandomStreams::new(3));
-    let flow = &plan.flows[0];
-    let media = flow.media().unwrap();
-    let mut sender = Endpoint::sender(0, flow, media, &registry, &streams, true, ANYWHERE, None).unwrap();
-    let mut receiver = Endpoint::receiver(0, flow, media, &registry, &streams, true, ANYWHERE).unwrap();
+    let [mut receiver, mut sender] = endpoints("gcc-tfb", "").map(Result::unwrap);
     let answer = receiver.answer(&sender.offer().unwrap()).unwrap();
     let without: String = answer.lines().filter(|l| !l.contains("transport-cc")).map(|l| format!("{l}\r\n")).collect();
     let error = sender.accept(&without).unwrap_err();

@@ -9,7 +9,6 @@ use std::ptr::{null, null_mut};
 
 /// Returns a text of the interface.
 fn text(text: *const c_char) -> &'static str {
-    // SAFETY: the texts of the lists live as long as the process.
     if text.is_null() { "" } else { unsafe { CStr::from_ptr(text) }.to_str().unwrap() }
 }
 
@@ -17,7 +16,6 @@ fn text(text: *const c_char) -> &'static str {
 fn parameter(controller: &CStr, index: usize) -> Option<PacelineParameter> {
     let mut found =
         PacelineParameter { name: null(), unit: null(), description: null(), default_value: 0.0, min: 0.0, max: 0.0 };
-    // SAFETY: the pointers are valid.
     let status = unsafe { paceline_controller_parameter(controller.as_ptr(), index, &mut found) };
     assert!([PACELINE_OK, PACELINE_NOTHING].contains(&status), "{}", last_error());
     (status == PACELINE_OK).then_some(found)
@@ -25,7 +23,6 @@ fn parameter(controller: &CStr, index: usize) -> Option<PacelineParameter> {
 
 fn signal(controller: &CStr, half: u8, index: usize) -> Option<PacelineSignal> {
     let mut found = PacelineSignal { name: null(), unit: null() };
-    // SAFETY: the pointers are valid.
     let status = unsafe { paceline_controller_signal(controller.as_ptr(), half, index, &mut found) };
     assert!([PACELINE_OK, PACELINE_NOTHING].contains(&status), "{}", last_error());
     (status == PACELINE_OK).then_some(found)
@@ -34,7 +31,6 @@ fn signal(controller: &CStr, half: u8, index: usize) -> Option<PacelineSignal> {
 fn states(controller: &CStr, half: u8, index: usize) -> Vec<&'static str> {
     let mut name = null();
     let mut state = |state| {
-        // SAFETY: the pointers are valid.
         unsafe { paceline_controller_signal_state(controller.as_ptr(), half, index, state, &mut name) == PACELINE_OK }
             .then(|| text(name))
     };
@@ -75,7 +71,6 @@ fn lists_reject_unknown_controllers_halves_and_null() {
     let mut found = PacelineSignal { name: null(), unit: null() };
     let mut list = |name: *const c_char, half, out: bool| {
         let out = if out { &raw mut found } else { null_mut() };
-        // SAFETY: the pointers are null or valid.
         unsafe { paceline_controller_signal(name, half, 0, out) }
     };
     let googcc = c"googcc".as_ptr();

@@ -1,4 +1,5 @@
-//! The functions of the interface, called as a program in C calls them.
+//! The functions of the interface, called as a program in C calls them. All pointers that `harness` and `catalogue` pass are valid, or
+//! null where a test is about that.
 #![allow(unsafe_code, reason = "the interface takes pointers")]
 
 mod catalogue;

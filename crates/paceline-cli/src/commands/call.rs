@@ -1,6 +1,5 @@
 //! `paceline call`: a run with real browsers. `--watch` serves a live page that also controls the link.
 
-use super::Selection;
 use super::report::finish_folder;
 use super::run::{self, describe};
 use crate::errors::world_error;
@@ -35,20 +34,13 @@ const CHROMIUM: &str = "chromium";
 #[group(id = "call")]
 pub struct Arguments {
     #[command(flatten)]
-    run: run::Arguments,
+    pub run: run::Arguments,
     /// Serves a page on this machine that shows the call live and controls its link. Ctrl-C ends the call.
     #[arg(long)]
     watch: bool,
     /// Port of that page; any free port if absent.
     #[arg(long, requires = "watch", default_value_t = 0, hide_default_value = true)]
     port: u16,
-}
-
-impl Arguments {
-    /// Returns the scenario and how it is run, and the controllers that the arguments name.
-    pub fn selected(&self) -> (Selection, Vec<String>) {
-        self.run.selected()
-    }
 }
 
 /// Runs a call.
@@ -59,13 +51,13 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
     }
 }
 
-fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
+fn watch(run::Arguments { runs: arguments, pcap }: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
     let (names, seeds) = (&arguments.controllers.names, options.seeds.list(1)?);
     let [seed] = seeds[..] else {
         return Err(miette!(help = "--seed selects the run", "--watch shows one run, not {}", seeds.len()));
     };
-    if names.len() > 1 || arguments.pcap.is_some() {
+    if names.len() > 1 || pcap.is_some() {
         let help = "leave out --pcap, and name one controller";
         return Err(miette!(help = help, "--watch shows one run, without a capture"));
     }

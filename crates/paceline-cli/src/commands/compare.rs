@@ -1,66 +1,27 @@
 //! `paceline compare`.
 
-use super::options::{ControllerOptions, seeds_text};
+use super::options::seeds_text;
 use super::report::finish_folder;
 use super::run::{assertion_line, none_fails};
-use super::stored::{Destination, make_runs, split};
-use super::{Selection, with_progress};
-use crate::interrupt::{self, Continues};
+use super::stored::{Made, StoredRuns};
 use crate::output;
 use crate::table::{MISSING, Table, kind_of};
 use crate::view::View;
-use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
 use paceline_lab::report::check_text::summary_text;
 use paceline_lab::report::ranking_text;
-use paceline_lab::results::{ComparisonRow, ComparisonTable, RankedController, Role, Store, Verdict};
+use paceline_lab::results::{ComparisonRow, ComparisonTable, RankedController, Role, Verdict};
 use paceline_netsim::records::{MetricKind, Paired};
 use paceline_scenario::Scenario;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Arguments of `compare`.
-#[derive(clap::Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    selection: Selection,
-    #[command(flatten)]
-    controllers: ControllerOptions,
-    /// Writes events and results into this folder.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
-    /// program or library of your own are made again.
-    #[arg(long, requires = "out")]
-    resume: bool,
-}
-
-impl Arguments {
-    /// Returns the scenario and how it is run, and the controllers that the arguments name.
-    pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.names.clone())
-    }
-}
-
 /// Runs the scenario under each controller, and prints the ranking and the differences of each controller to the first.
-pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
+pub fn compare(arguments: &StoredRuns) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers.names)?;
-    let world = worlds::open(&options.world, None)?;
-    let (names, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
-    let names: Vec<String> = names.into_iter().flatten().collect();
-    let seeds = options.seeds.list(scenarios[0].repeats)?;
-    options.jobs.start()?;
-    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: None, resume: arguments.resume };
-    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
-    let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
-        let each = names.iter().zip(&scenarios);
-        each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
-    })?;
-    let (results, unstored) = split(made);
+    let made = arguments.make(None, |scenarios| scenarios[0].repeats)?;
+    let Made { registry, controllers, scenarios, seeds, store, results, unstored } = made;
+    let names: Vec<String> = controllers.into_iter().flatten().collect();
     let passed = none_fails(&results);
     let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results, &registry);
     comparison.table.changes = options.changes();

@@ -29,9 +29,6 @@ pub struct Recording {
 
 impl Recording {
     /// Starts to record the flows of this plan.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn start(store: &Store, plan: Plan, seed: u64, registry: &Registry) -> Result<Self> {
         // The command ends after one session, so plans live as long as the command.
         let scenario: &Scenario = Box::leak(Box::new(Scenario::of_plan(plan)));
@@ -48,9 +45,6 @@ impl Recording {
     }
 
     /// Stores the session.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn finish(self, session: &ReceiveReport) -> Result<()> {
         let ReceiveReport { media: lasted, knows_frames, .. } = *session;
         let Self { events, collector, seed, scenario } = self;

@@ -33,7 +33,7 @@ pub mod search;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod send;
 pub mod shell;
-mod stored;
+pub mod stored;
 pub mod suite;
 pub mod sweep;
 pub mod trace;

@@ -1,24 +1,19 @@
 //! `paceline run`.
 
-use super::options::{ControllerOptions, seeds_text};
+use super::options::seeds_text;
 use super::report::finish_folder;
-use super::stored::{Destination, make_runs, split};
-use super::{Selection, with_progress};
-use crate::interrupt::{self, Continues};
+use super::stored::{Made, StoredRuns};
 use crate::output;
 use crate::table::{Table, digits_text, kind_of, sparkline, value_text};
 use crate::view::View;
-use crate::worlds;
-use miette::{IntoDiagnostic, Result, miette};
+use miette::Result;
 use paceline_lab::compare::combine;
-use paceline_lab::judge::CAUSE_NOT_FOUND;
 use paceline_lab::metrics;
 use paceline_lab::report::cells::{CellText, place};
 use paceline_lab::report::check_text::{CheckLine, cell_verdict};
-use paceline_lab::results::{Assertion, Cell, Check, Group, Store, Verdict};
+use paceline_lab::results::{Assertion, Cell, Check, Group, Verdict};
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::records::{HostStats, MetricKind, Summary};
-use paceline_netsim::world::World;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -29,76 +24,30 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub(super) selection: Selection,
-    #[command(flatten)]
-    pub(super) controllers: ControllerOptions,
-    /// Writes events and results into this folder.
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Makes only the runs that the folder of --out lacks. Runs of another version of the program, of a changed scenario, or of a
-    /// program or library of your own are made again.
-    #[arg(long, requires = "out", conflicts_with = "pcap")]
-    pub(super) resume: bool,
+    pub runs: StoredRuns,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; for one run only.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub(super) pcap: Option<PathBuf>,
-}
-
-impl Arguments {
-    /// Returns the scenario and how it is run, and the controllers that the arguments name.
-    pub fn selected(&self) -> (Selection, Vec<String>) {
-        (self.selection.clone(), self.controllers.names.clone())
-    }
 }
 
 /// Runs a scenario and prints the results.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (selection, options) = (&arguments.selection, &arguments.selection.options);
-    let registry = selection.registry(&arguments.controllers.names)?;
-    let world = worlds::open(&options.world, None)?;
-    let (controllers, scenarios) = selection.load_all(&arguments.controllers, &registry)?;
-    let seeds = options.seeds.list(1)?;
-    options.jobs.start()?;
-    if arguments.pcap.is_some() {
-        check_capture(&*world, scenarios.len() * seeds.len())?;
-    }
-    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref(), resume: arguments.resume };
-    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
-    let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
-        let each = controllers.iter().zip(&scenarios);
-        each.map(|(controller, s)| make_runs(destination, selection, controller.as_deref(), runner, s, &seeds))
-            .collect()
-    })?;
-    let (results, unstored) = split(made);
-    if let Some(file) = destination.pcap.filter(|_| unstored.is_none()) {
+    let (Arguments { runs, pcap }, json) = (arguments, arguments.runs.selection.options.json);
+    let Made { controllers, scenarios, results, unstored, .. } = runs.make(pcap.as_deref(), |_| 1)?;
+    if let Some(file) = pcap.as_ref().filter(|_| unstored.is_none()) {
         eprintln!("packets are in {}", file.display());
     }
     let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
     match results.as_slice() {
-        [one] => output::print_results(options.json, one, || text().collect())?,
+        [one] => output::print_results(json, one, || text().collect())?,
         all => {
             let names: Vec<String> = controllers.into_iter().flatten().collect();
-            output::print_results(options.json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
+            output::print_results(json, &combine(&names, all), || text().collect::<Vec<_>>().join("\n"))?;
         }
     }
     unstored.map_or(Ok(()), Err)?;
-    finish_folder(arguments.out.as_deref())?;
+    finish_folder(runs.out.as_deref())?;
     output::exit_code(none_fails(&results))
-}
-
-fn check_capture(world: &dyn World, runs: usize) -> Result<()> {
-    if runs != 1 {
-        let help = "leave out --repeats and --seeds, or name one controller; --seed selects the run";
-        return Err(miette!(help = help, "--pcap captures one run, not {runs}"));
-    }
-    if world.real_time() {
-        let help =
-            "capture the packets of a real path with a tool such as tcpdump, or use --out for the fate of each packet";
-        return Err(miette!(help = help, "--pcap works in the simulator only, not in the world `{}`", world.name()));
-    }
-    Ok(())
 }
 
 /// Returns whether no assertion fails. One that is undecided does not.
@@ -140,14 +89,19 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     );
     view.gap();
     view.drawing(timeline(scenario, result));
-    view.table(headline(scenario, result));
-    view.extend(published(scenario, result));
-    let (flows, more) = flows(scenario, result);
-    view.table_with_note(flows, more);
-    view.table(hops(result));
+    let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
+    let published: Vec<&Cell> = cells.iter().filter(|cell| cell.published.is_some()).collect();
     for assertion in &result.assertions {
         view.line("", assertion_line(assertion));
     }
+    if !result.assertions.is_empty() {
+        view.gap();
+    }
+    view.table(headline(scenario, result, &published));
+    view.extend(published_line(scenario, result, &published));
+    let (flows, more) = flows(scenario, result);
+    view.table_with_note(flows, more);
+    view.table(hops(result));
     for run in &result.runs {
         if let Some(machine) = &run.machine {
             view.line("· ", format!("seed {}: {}", run.seed, describe_host(machine)));
@@ -204,63 +158,37 @@ pub fn group_view(group: &Group) -> View {
     view
 }
 
-/// Explains each difference between measured and published values.
-fn published(scenario: &Scenario, result: &RunsResult) -> View {
-    let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
-    let cells: Vec<_> = cells.iter().filter(|cell| cell.published.is_some()).collect();
-    if cells.is_empty() {
-        return View::default();
-    }
-    let format = CellText::new(metrics::catalogue());
-    let runs = match result.runs.len() {
-        1 => "one run".to_owned(),
-        n => format!("{n} runs"),
-    };
-    let is_short = result.runs.len() < scenario.repeats as usize;
-    // One run has no interval, and so no verdict.
-    let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
+/// Returns whether the measured mean is within the tolerance of the published value. One run has no interval, and so no verdict.
+fn is_within(cell: &Cell) -> bool {
+    match (cell.measured, cell.published, cell.tolerance) {
         (Some(measured), Some(value), Some(tolerance)) if cell.n == 1 => {
             Check::Published { value, tolerance }.contains(measured)
         }
         _ => cell.check == Some(Verdict::Holds),
-    };
-    let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
-    let within = cells.len() - other.len();
-    let mut view = View::default();
-    if is_short {
-        let repeats = scenario.repeats;
-        view.line(
-            "",
-            format!(
-                "Published values are judged by the mean of {repeats} runs. This is {runs}, which may be far from the \
-                 mean; --repeats {repeats} shows it."
-            ),
-        );
     }
+}
+
+/// Says how many published values are within their tolerance, and which command judges them.
+fn published_line(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -> View {
+    let mut view = View::default();
+    if cells.is_empty() {
+        return view;
+    }
+    let (within, id, repeats) =
+        (cells.iter().filter(|cell| is_within(cell)).count(), &scenario.plan.id, scenario.repeats);
+    let judged = match result.runs.len() {
+        1 => format!("in this run; the verdict is that of the mean of {repeats}"),
+        n if n < repeats as usize => format!("as the mean of {n} runs; the verdict is that of {repeats}"),
+        n => format!("as the mean of {n} runs"),
+    };
     view.line(
         "",
         format!(
-            "{within} of {} published values are within their tolerance{}",
-            cells.len(),
-            match other.is_empty() {
-                true => ".",
-                false => "; the others:",
-            }
+            "{within} of {} published values are within their tolerance {judged}: `paceline reproduce {id}` judges them, with \
+             the causes of differences.",
+            cells.len()
         ),
     );
-    for cell in other {
-        let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-        let known = cell.note.clone().filter(|note| note != CAUSE_NOT_FOUND && !note.starts_with("too few runs"));
-        let why = known.unwrap_or_else(|| if is_short { "the mean may be nearer" } else { CAUSE_NOT_FOUND }.to_owned());
-        let difference = format!(
-            "{}: {}, published {} {}: {why}",
-            what.join(", "),
-            format.measured(cell),
-            format.value(cell.published, cell),
-            format.tolerance(cell)
-        );
-        view.line("· ", difference);
-    }
     view.gap();
     view
 }
@@ -398,7 +326,7 @@ const SHOWN: [&str; 9] = [
 ];
 
 /// Returns a table of the main metrics and of the published values.
-fn headline(scenario: &Scenario, result: &RunsResult) -> Table {
+fn headline(scenario: &Scenario, result: &RunsResult, cells: &[&Cell]) -> Table {
     let flows = &scenario.plan.flows;
     let media = flows.iter().filter(|f| f.media().is_some()).count();
     let mixed = media < flows.len();
@@ -412,16 +340,25 @@ fn headline(scenario: &Scenario, result: &RunsResult) -> Table {
     let published = !result.expectations.is_empty();
     let mut headings = vec!["", "measured"];
     headings.extend(several.then_some("± 95 %"));
-    headings.extend(published.then_some("published"));
+    headings.extend(published.then_some(["published", "within"]).into_iter().flatten());
     let mut table = Table::new(headings, 1);
     let duration_s = scenario.plan.duration.as_secs_f64();
     let whole = |e: &&run::Expectation, id: &str| {
         e.metric == id && !e.ratio && e.flow.is_none() && e.window_s == (0.0, duration_s)
     };
-    let mut row = |name: String, measured: Option<&Summary>, published: Option<f64>, kind: MetricKind| {
+    let format = CellText::new(metrics::catalogue());
+    let mut row = |name: String, measured: Option<&Summary>, expected: Option<&run::Expectation>, kind: MetricKind| {
         let mut row = vec![name, value_text(measured.map(|m| m.mean), kind)];
         row.extend(several.then(|| value_text(measured.map(|m| m.ci95), kind)));
-        row.extend(published.map(|value| kind.show(value)));
+        if let Some(e) = expected {
+            let of = |cell: &&&Cell| {
+                (&cell.metric, &cell.flow, cell.window_s, cell.published)
+                    == (&e.metric, &e.flow, e.window_s, Some(e.published))
+            };
+            let cell = cells.iter().find(of);
+            row.push(cell.map_or_else(|| kind.show(e.published), |cell| format.allowed(cell)));
+            row.push(cell.map_or("", |cell| if is_within(cell) { "yes" } else { "no" }).to_owned());
+        }
         table.row(row);
     };
     for id in SHOWN {
@@ -434,14 +371,14 @@ fn headline(scenario: &Scenario, result: &RunsResult) -> Table {
         if summary.is_none() && expected.is_none() {
             continue;
         }
-        row(label(id, scenario), summary, expected.map(|e| e.published), kind_of(id));
+        row(label(id, scenario), summary, expected, kind_of(id));
     }
     for e in result.expectations.iter().filter(|e| !SHOWN.iter().any(|id| whole(e, id))) {
         let kind = if e.ratio { MetricKind::Number } else { kind_of(&e.metric) };
         let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
         let ratio = if e.ratio { " relative to its reference" } else { "" };
         let name = format!("{}{flow}{ratio}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
-        row(name, e.measured.as_ref(), Some(e.published), kind);
+        row(name, e.measured.as_ref(), Some(e), kind);
     }
     table
 }
@@ -460,18 +397,9 @@ fn label(id: &str, scenario: &Scenario) -> String {
 
 /// Returns the table of flows, and a line on those that it leaves out.
 fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
-    let headings = [
-        "flow (controller)",
-        "rate Mbit/s",
-        "target Mbit/s",
-        "lost %",
-        "delay p50 ms",
-        "delay p95 ms",
-        "frame p95 ms",
-        "freezes",
-        "frozen s",
-    ];
-    let mut table = Table::new(headings, 1);
+    let headings = "flow (controller) | rate Mbit/s | target Mbit/s | lost % | delay p50 ms | delay p95 ms | frame p95 ms | \
+                    freezes | frozen s";
+    let mut table = Table::new(headings.split(" | "), 1);
     let lines = lines(scenario);
     for line in lines.iter().take(LINES_SHOWN) {
         let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: MetricKind| {
@@ -500,17 +428,9 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
 }
 
 fn hops(result: &RunsResult) -> Table {
-    const HEADINGS: [&str; 8] = [
-        "hop",
-        "capacity Mbit/s",
-        "used %",
-        "dropped %",
-        "queue p50 ms",
-        "queue p95 ms",
-        "queue p99 ms",
-        "queue max ms",
-    ];
-    let mut table = Table::new(HEADINGS, 1);
+    let headings =
+        "hop | capacity Mbit/s | used % | dropped % | queue p50 ms | queue p95 ms | queue p99 ms | queue max ms";
+    let mut table = Table::new(headings.split(" | "), 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();

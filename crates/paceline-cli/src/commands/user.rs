@@ -4,9 +4,6 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline_live::testbed::command_user::CommandUser;
 
 /// Returns the user of this name.
-///
-/// # Errors
-/// There is none.
 pub fn named(name: &str) -> Result<CommandUser> {
     let user = CommandUser::named(name).into_diagnostic()?;
     user.ok_or_else(|| miette!(help = "name a user of this machine", "no user `{name}`"))

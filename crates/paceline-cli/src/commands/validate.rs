@@ -255,27 +255,21 @@ mod tests {
     }
 
     /// Without the start-up probe, which fills the queue for most of 5 s.
-    const SCENARIOS: [&str; 10] = [
-        "validate",
-        "mmsys16/table1",
-        "mmsys16/table3",
-        "--set",
-        "duration=5s",
-        "--set",
-        "media.config.start_probes=0",
-        "--set",
-        "media.start_rate=900kbps",
-        "--repeats",
-    ];
+    fn scenarios(repeats: &str) -> Arguments {
+        parse(&format!(
+            "validate mmsys16/table1 mmsys16/table3 --set duration=5s --set media.config.start_probes=0 --set \
+             media.start_rate=900kbps --repeats {repeats}"
+        ))
+    }
 
-    fn parse(words: &[&str]) -> Arguments {
-        Line::parse_from(words).arguments
+    fn parse(line: &str) -> Arguments {
+        Line::parse_from(line.split(' ')).arguments
     }
 
     /// Returns the result of the command, and how many runs were made on the path.
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
         let (registry, path) = (Registry::standard(), path_with_40_ms());
-        let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
+        let arguments = scenarios(repeats);
         let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds.list(REPEATS).unwrap());
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
@@ -297,10 +291,13 @@ mod tests {
              id = \"media\"\ncontroller = \"{name}\"\n"
         );
         fs::write(&file, text).unwrap();
-        let has = |words: &[&str]| registry(&parse(words)).unwrap().get(&name).is_some();
-        assert!(has(&["validate", "mmsys16/table1", "--controllers", &format!("fixed,{name}")]));
-        assert!(!has(&["validate", &file.display().to_string()]));
-        assert!(has(&["validate", &file.display().to_string(), "--allow-exec"]));
+        let has = |words: &[&str]| {
+            let arguments = Line::parse_from([&["validate"], words].concat()).arguments;
+            registry(&arguments).unwrap().get(&name).is_some()
+        };
+        assert!(has(&["mmsys16/table1", "--controllers", &format!("fixed,{name}")]));
+        assert!(!has(&[&file.display().to_string()]));
+        assert!(has(&[&file.display().to_string(), "--allow-exec"]));
     }
 
     #[test]
@@ -369,16 +366,16 @@ mod tests {
 
     #[test]
     fn counts_the_seconds_of_missing_runs() {
-        let jobs = jobs(&parse(&[&SCENARIOS[..], &["3"]].concat()), &Registry::standard()).unwrap();
+        let jobs = jobs(&scenarios("3"), &Registry::standard()).unwrap();
         assert_eq!(missing_seconds(&jobs, &[vec![None; 3], vec![None; 2]]), 25.0);
     }
 
     #[test]
     fn rejects_a_scenario_given_twice() {
         let registry = Registry::standard();
-        let problem = jobs(&parse(&["validate", "mmsys16/table1", "mmsys16/table1"]), &registry).err().unwrap();
+        let problem = jobs(&parse("validate mmsys16/table1 mmsys16/table1"), &registry).err().unwrap();
         assert_eq!(problem.to_string(), "`mmsys16/table1` is given twice");
-        let controllers = parse(&["validate", "mmsys16/table1", "--controllers", "gcc-2016,fixed"]);
+        let controllers = parse("validate mmsys16/table1 --controllers gcc-2016,fixed");
         assert_eq!(jobs(&controllers, &registry).unwrap().len(), 2);
     }
 }

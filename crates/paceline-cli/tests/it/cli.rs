@@ -263,15 +263,8 @@ fn tcp_flows_with_count_share_one_row() {
         }
     }
     let alone = document(&super::paceline(&folder, &["run", "alone.toml", "--json"]), 0);
-    for without in [
-        "target_bps",
-        "freeze_duration_s",
-        "objective",
-        "media_utilization",
-        "media_jain",
-        "max_min_ratio",
-        "rtt_p50_ms",
-    ] {
+    let media = "target_bps freeze_duration_s objective media_utilization media_jain max_min_ratio rtt_p50_ms";
+    for without in media.split(' ') {
         assert!(alone["summary"].get(without).is_none(), "{without}");
     }
     assert!(alone["summary"]["bottleneck_drops"]["mean"].as_f64().unwrap() > 0.0);

@@ -71,16 +71,11 @@ impl Shared {
         let controller = CONTROLLERS[self.random.below(2)];
         match self.random.below(12) {
             0..3 => self.start(&["run", "own.toml", "--controller", controller, "--seed", &seed, "--out", "out"]),
-            3 => self.start(&[
-                "compare",
-                "own.toml",
-                "--controllers",
-                "gcc-2016,fixed",
-                "--repeats",
-                "2",
-                "--out",
-                "out",
-            ]),
+            3 => {
+                let compare =
+                    ["compare", "own.toml", "--controllers", "gcc-2016,fixed", "--repeats", "2", "--out", "out"];
+                self.start(&compare);
+            }
             4 => {
                 let file = ["one.sweep.toml", "two.sweep.toml"][self.random.below(2)];
                 let out = format!("sweep{}", self.random.below(3));

@@ -135,6 +135,36 @@ fn writes_results_page_and_plots() {
     assert_eq!(fs::read_to_string(folder.join("out/suites.html")).unwrap(), page);
 }
 
+/// What the CI of a stack reads. A rate that exceeds the capacity breaks a bound of the baseline: exit code 1.
+#[test]
+fn writes_files_for_ci_and_finds_regressions() {
+    let folder = own("suite-ci");
+    let run = |more: &[&str]| {
+        paceline(&folder, &[&["suite", "own.suite.toml", "--controllers", "fixed", "--repeats", "3"], more].concat())
+    };
+    let files = ["--junit", "junit.xml", "--markdown", "summary.md", "--badge", "badge.json"];
+    stdout(&run(&[&["--out", "main"][..], &files].concat()), 0);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let junit = read("junit.xml");
+    contains_all(
+        &junit,
+        &["tests=\"2\" failures=\"1\" skipped=\"0\"", "<testcase classname=\"own: fixed\" name=\"own/rate rate=low\">"],
+    );
+    contains_all(&read("summary.md"), &["| fixed |", "Bounds that fail: 1", "* fixed, own/rate rate=high: no-queue"]);
+    assert_eq!(read_json(&folder.join("badge.json"))["message"], "1 of 2 tests");
+    let same = one_line(stdout(&run(&["--baseline", "main"]), 0));
+    contains_all(&same, &["beside the baseline: 0 worse, 0 better"]);
+    fs::write(folder.join("rate.toml"), SCENARIO.replace("600e3", "1.5e6")).unwrap();
+    let worse = one_line(stdout(&run(&[&["--baseline", "main/suites.json"][..], &files].concat()), 1));
+    contains_all(
+        &worse,
+        &["beside the baseline: 1 worse, 0 better", "worse: fixed, own: own/rate rate=low:", "no-queue fails now"],
+    );
+    contains_all(&read("summary.md"), &["Beside the baseline: 1 worse, 0 better."]);
+    rejects(&run(&["--baseline", "nowhere"]), &["there is no baseline at nowhere", "suites.json"]);
+    rejects(&run(&["--junit", "nowhere/junit.xml"]), &["cannot write nowhere/junit.xml"]);
+}
+
 /// The document does not depend on the number of threads.
 /// Earlier results follow the rows of this run, which has a place among them.
 #[test]

@@ -1,5 +1,6 @@
 //! Emulated links and runs in real time, and their cleanup.
 
+use super::hosts::{Background, signal};
 use super::{paceline, stderr};
 use serde_json::Value;
 use std::fs;
@@ -58,22 +59,8 @@ fn a_link_limits_rate_and_queue_of_a_command() {
 /// A command downloads 250 kB from the address in a variable at 2 Mbit/s.
 fn limits_rate_and_queue(port: u16, variable: &str) {
     let script = format!("cat < /dev/tcp/${variable}/{port} | wc -c; exit 7");
-    let options = [
-        "link",
-        "--keep-root",
-        "--down",
-        "2Mbps",
-        "--delay",
-        "20ms",
-        "--queue",
-        "100ms",
-        "--json",
-        "--",
-        "bash",
-        "-c",
-        &script,
-    ];
-    let output = paceline(&options).output().unwrap();
+    let link = ["link", "--keep-root", "--down", "2Mbps", "--delay", "20ms", "--queue", "100ms", "--json"];
+    let output = paceline(&link).args(["--", "bash", "-c", &script]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "the exit code of the command: {}", stderr(&output));
     assert!(stderr(&output).contains("250000"), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -122,31 +109,28 @@ fn children(marker: &str) -> Vec<u32> {
     all.into_iter().map(|(_, pid)| pid).collect()
 }
 
-fn kill(signal: &str, pid: u32) {
-    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn killing_any_process_of_a_link_removes_the_others_and_the_device() {
     if !track() {
         return;
     }
     let signals = ["-KILL", "-TERM"];
-    let targets = ["link", "outer", "inner", "command"].into_iter().flat_map(|t| signals.map(|signal| (t, signal)));
-    for (index, (target, signal)) in targets.enumerate() {
+    let targets = ["link", "outer", "inner", "command"].into_iter().flat_map(|t| signals.map(|name| (t, name)));
+    for (index, (target, name)) in targets.enumerate() {
         let marker = format!("{}.{index}", 100_000 + std::process::id());
         let (mut link, device) = start_link(&marker);
         let children_before = children(&marker);
-        match target {
-            "link" => kill(signal, link.id()),
-            "outer" => kill(signal, children_before[0]),
-            "inner" => kill(signal, children_before[1]),
-            _ => kill(signal, children_before[2]),
-        }
+        let process = match target {
+            "link" => link.id(),
+            "outer" => children_before[0],
+            "inner" => children_before[1],
+            _ => children_before[2],
+        };
+        signal(name, process);
         let status = link.wait().unwrap();
-        assert!(target == "link" || !status.success(), "a killed command fails: {target} {signal} {status}");
-        wait_until(&format!("{target} {signal}: no process is left"), || children(&marker).is_empty());
-        wait_until(&format!("{target} {signal}: no device is left"), || {
+        assert!(target == "link" || !status.success(), "a killed command fails: {target} {name} {status}");
+        wait_until(&format!("{target} {name}: no process is left"), || children(&marker).is_empty());
+        wait_until(&format!("{target} {name}: no device is left"), || {
             !Path::new("/sys/class/net").join(&device).exists()
         });
     }
@@ -161,7 +145,7 @@ fn two_links_are_independent() {
     let [mut one, mut other] = [start_link(&markers[0]), start_link(&markers[1])];
     assert_ne!(one.1, other.1);
     for (link, marker) in [(&mut one, &markers[0]), (&mut other, &markers[1])] {
-        kill("-TERM", link.0.id());
+        signal("-TERM", link.0.id());
         assert!(link.0.wait().unwrap().success(), "SIGTERM ends a link without failure");
         wait_until("the link is gone", || children(marker).is_empty());
     }
@@ -178,20 +162,13 @@ fn a_relay_delays_packets_without_privilege() {
         }
     });
     let pair = format!("127.0.0.1:0={target}");
-    let mut relay = paceline(&["link", "--delay", "30ms", "--relay", &pair, "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(relay.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let near = line.split_whitespace().nth(1).unwrap().to_owned();
+    let relay = Background::start(&["link", "--delay", "30ms", "--relay", &pair, "--json"], "from ");
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut shortest = Duration::MAX;
     for n in 0..20u8 {
         let started = Instant::now();
-        client.send_to(&[n; 100], &near).unwrap();
+        client.send_to(&[n; 100], &relay.address).unwrap();
         let mut buffer = [0; 2000];
         let len = client.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..len], &[n; 100]);
@@ -199,11 +176,8 @@ fn a_relay_delays_packets_without_privilege() {
     }
     // Twice 30 ms, plus scheduling delay on a loaded machine.
     assert!((60..120).contains(&shortest.as_millis()), "{shortest:?}");
-    kill("-INT", relay.id());
-    let mut printed = String::new();
-    relay.stdout.as_mut().unwrap().read_to_string(&mut printed).unwrap();
-    assert!(relay.wait().unwrap().success());
-    let document: Value = serde_json::from_str(&printed).unwrap();
+    signal("-INT", relay.child.id());
+    let document: Value = serde_json::from_str(&relay.output()).unwrap();
     assert_eq!((&document["packets"], &document["refused"]), (&Value::from(40), &Value::from(0)));
 }
 

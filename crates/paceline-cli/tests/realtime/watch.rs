@@ -1,46 +1,35 @@
 //! `paceline call --watch` without a browser: its output, access to its page, its end, and its results. The page itself is
 //! tested in `paceline-live/tests/browser.rs`.
 
+use super::hosts::{Background, signal};
 use super::track::is_required;
 use super::{paceline, stderr};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tungstenite::{ClientRequestBuilder, Message, WebSocket};
 
-/// A watched call, which is killed when it is dropped.
-struct Watched(Child);
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// Starts a watched call, and returns the host and path of its page; `None` if the world is not available.
+fn watched(world: &str, arguments: &[&str]) -> Option<(Background, String, String)> {
+    match Background::try_start(&[&["call", "--watch", "--world", world], arguments].concat(), "http://") {
+        Ok(call) => {
+            let (host, path) = call.address.split_once('/').unwrap();
+            let (host, path) = (host.to_owned(), format!("/{path}"));
+            Some((call, host, path))
+        }
+        Err((code, line)) => {
+            assert!(!is_required(), "PACELINE_REQUIRE names `track`, but: {line}");
+            assert_eq!(code, Some(3), "{line}");
+            eprintln!("SKIPPED: {line}");
+            None
+        }
     }
 }
 
-/// Starts a watched call, and returns the host and path of its page; `None` if the world is not available.
-fn watched(world: &str, arguments: &[&str]) -> Option<(Watched, String, String)> {
-    let mut command = paceline(&["call", "--watch", "--world", world]);
-    let mut call = Watched(command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut messages = BufReader::new(call.0.stderr.take().unwrap());
-    let mut line = String::new();
-    messages.read_line(&mut line).unwrap();
-    let Some((_, url)) = line.trim().split_once("http://") else {
-        assert!(!is_required(), "PACELINE_REQUIRE names `track`, but: {line}");
-        assert_eq!(call.0.wait().unwrap().code(), Some(3), "{line}");
-        eprintln!("SKIPPED: {line}");
-        return None;
-    };
-    std::thread::spawn(move || std::io::copy(&mut messages, &mut std::io::sink()));
-    let (host, path) = url.split_once('/').unwrap();
-    Some((call, host.to_owned(), format!("/{path}")))
-}
-
-fn get(host: &str, path: &str, host_header: &str) -> String {
+pub fn get(host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(host).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host_header}\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -77,32 +66,21 @@ pub fn outcome(socket: &mut WebSocket<TcpStream>) -> String {
     }
 }
 
-fn interrupt(call: &Watched) {
-    assert!(Command::new("kill").args(["-INT", &call.0.id().to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn the_page_shows_the_call_and_changes_its_link() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path();
-    let Some((mut call, host, path)) = watched("testbed", &["--json", "--out", out.to_str().unwrap()]) else { return };
+    let Some((call, host, path)) = watched("testbed", &["--json", "--out", out.to_str().unwrap()]) else { return };
     assert!(host.starts_with("127.0.0.1:") && path.len() == 34, "{host}{path}");
-    assert!(get(&host, &path, &host).starts_with("HTTP/1.1 200 "));
-    assert!(get(&host, &path, "rebound.example").starts_with("HTTP/1.1 403 "));
-    assert!(get(&host, "/0123456789abcdef0123456789abcdef/", &host).starts_with("HTTP/1.1 403 "));
-
+    assert!(get(&host, &path).starts_with("HTTP/1.1 200 "));
     let mut page = socket(&host, &path);
     let first = until(&mut page, |point| point["flows"][0]["received"].as_u64() > Some(0));
     assert_eq!(first["capacity"], serde_json::json!(2e6));
     page.send(Message::text(r#"{"capacity_bps":500000}"#)).unwrap();
     let moved = until(&mut page, |point| point["capacity"] == serde_json::json!(5e5));
     until(&mut page, |point| point["t"].as_f64() > Some(moved["t"].as_f64().unwrap() + 2.0));
-    interrupt(&call);
-    let mut document = String::new();
-    call.0.stdout.take().unwrap().read_to_string(&mut document).unwrap();
-    assert_eq!(call.0.wait().unwrap().code(), Some(0));
-
-    let document: Value = serde_json::from_str(&document).unwrap();
+    signal("-INT", call.child.id());
+    let document: Value = serde_json::from_str(&call.output()).unwrap();
     let (run, at) = (&document["runs"][0], moved["t"].as_f64().unwrap());
     let lasted = run["duration_s"].as_f64().unwrap();
     assert!((at + 1.0..at + 10.0).contains(&lasted), "{lasted} s, changed at {at} s");
@@ -156,6 +134,6 @@ fn writes_screenshot() {
     page.evaluate("document.getElementById('halve').click()").unwrap();
     wait(30);
     std::fs::write(to, page.screenshot((1280.0, 0.0, 780.0)).unwrap()).unwrap();
-    interrupt(&call);
-    call.0.wait().unwrap();
+    signal("-INT", call.child.id());
+    call.child.wait().unwrap();
 }

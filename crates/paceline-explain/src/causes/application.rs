@@ -96,21 +96,17 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Confidence, Flow, Mark, Origin, Series};
-    use crate::test_flow::drop_between;
+    use crate::model::Mark;
+    use crate::test_flow::{drop_between, statistics};
     use paceline_units::Time;
 
     /// Samples each 10 s: a target that falls at 30 s, what was sent in the intervals before and after, and the reason of the encoder.
     fn drop(before: f64, after: f64, limit: Limit) -> Option<Evidence> {
-        let mut flow =
-            Flow { span: (Time::ZERO, Time::from_secs(60)), interval: TimeDelta::from_secs(10), ..Flow::default() };
-        let mut add = |quantity, value: &dyn Fn(i64) -> f64| {
-            let mut series = Series::new(Origin::Statistics, Confidence::Coarse);
-            (0..60).for_each(|at| series.push(Time::from_secs(at), value(at)));
-            flow.series.insert(quantity, series);
-        };
-        add(Quantity::Target, &|at| if at < 30 { 2e6 } else { 1e6 });
-        add(Quantity::SentRate, &|at| if at < 30 { before } else { after });
+        let mut flow = statistics(&[
+            (Quantity::Target, &|at| if at < 30.0 { 2e6 } else { 1e6 }),
+            (Quantity::SentRate, &|at| if at < 30.0 { before } else { after }),
+        ]);
+        flow.interval = TimeDelta::from_secs(10);
         flow.marks.push(Mark { at: Time::from_secs(30), kind: MarkKind::Limited(limit) });
         examine(&Facts { flow: &flow, episode: &drop_between(29.9, 30.0) })
     }

@@ -4,7 +4,7 @@ use super::{Cause, Evidence, Strength, ms};
 use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, REACTION};
 use crate::frames;
-use crate::model::Quantity;
+use crate::model::{Quantity, sorted};
 use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
@@ -102,8 +102,7 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let usual_per_bit = {
         let near = jitter.within(from - USUAL, to + USUAL).iter();
-        let mut all: Vec<f64> = near.filter_map(|sample| per_bit(facts, *sample)).collect();
-        all.sort_by(f64::total_cmp);
+        let all = sorted(near.filter_map(|sample| per_bit(facts, *sample)));
         all.get(all.len() / 4).copied().unwrap_or(0.0)
     };
     let is_high = |sample: &&(Time, f64)| {

@@ -4,7 +4,7 @@ use super::{Cause, Evidence, LOSS, LOST_MIN, QUEUE, Strength, percent, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::frames;
-use crate::model::Quantity;
+use crate::model::{Quantity, sorted};
 use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
@@ -139,12 +139,6 @@ fn grows_with_rate(seconds: &[Second]) -> bool {
     let norm = (sum(&|sent, _| sent * sent) * sum(&|_, lost| lost * lost)).sqrt();
     let correlation = sum(&|sent, lost| sent * lost) / norm;
     norm > 0.0 && libm::atanh(correlation) * (lossy.len() as f64 - 3.0).sqrt() >= CLEAR
-}
-
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
 }
 
 #[cfg(test)]

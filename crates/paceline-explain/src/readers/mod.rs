@@ -8,6 +8,8 @@ mod layers;
 pub mod lines;
 pub mod run;
 mod tcp;
+#[cfg(test)]
+pub(crate) mod test_capture;
 
 use crate::error::ReadError;
 use crate::model::Call;

@@ -81,8 +81,8 @@ impl RunObserver {
         Self { flows: header.flows.iter().map(flow).collect() }
     }
 
-    fn flow(&mut self, flow: paceline_units::FlowId) -> Option<&mut FlowSeries> {
-        self.flows.get_mut(usize::from(flow.0))
+    fn change(&mut self, flow: paceline_units::FlowId, change: impl FnOnce(&mut FlowSeries)) {
+        self.flows.get_mut(usize::from(flow.0)).map(change);
     }
 
     /// Returns the call: its media flows.
@@ -90,9 +90,9 @@ impl RunObserver {
         let flows = self.flows.into_iter().filter(|flow| !flow.is_tcp && !flow.packets.is_empty());
         let flows = flows.map(|mut all| {
             all.packets.finish(&mut all.flow);
-            all.flow.series.insert(Quantity::Target, all.target);
-            all.flow.series.insert(Quantity::RoundTrip, all.round_trip);
-            all.flow.series.insert(Quantity::Cap, all.cap);
+            let series =
+                [(Quantity::Target, all.target), (Quantity::RoundTrip, all.round_trip), (Quantity::Cap, all.cap)];
+            all.flow.series.extend(series);
             all.flow.finish();
             all.flow
         });
@@ -103,51 +103,33 @@ impl RunObserver {
 impl EventObserver for RunObserver {
     fn on_event(&mut self, event: &EventRecord) {
         match *event {
-            EventRecord::Sent { at, packet } => {
-                let Some(flow) = self.flow(packet.flow) else { return };
+            EventRecord::Sent { at, packet } => self.change(packet.flow, |flow| {
                 flow.is_tcp |= packet.class.is_tcp();
+                let is_repair = packet.class == PacketClass::Retransmission;
                 match packet.class {
                     PacketClass::ReceiverControl => flow.packets.feedback_sent(at, ReportKind::Summary),
                     PacketClass::SenderControl => {}
-                    _ => flow.packets.sent(
-                        at,
-                        packet.packet,
-                        packet.size.as_bytes(),
-                        packet.class == PacketClass::Retransmission,
-                    ),
+                    _ => flow.packets.sent(at, packet.packet, packet.size.as_bytes(), is_repair),
                 }
-            }
-            EventRecord::Arrived { at, packet, delay, .. } => {
-                let Some(flow) = self.flow(packet.flow) else { return };
-                match packet.class {
-                    PacketClass::ReceiverControl => flow.packets.feedback(at, ReportKind::Summary),
-                    PacketClass::SenderControl => {}
-                    _ => {
-                        flow.packets.outcome(packet.packet);
-                        flow.packets.arrived(at, packet.size.as_bytes(), Some(delay.as_secs_f64()));
-                    }
+            }),
+            EventRecord::Arrived { at, packet, delay, .. } => self.change(packet.flow, |flow| match packet.class {
+                PacketClass::ReceiverControl => flow.packets.feedback(at, ReportKind::Summary),
+                PacketClass::SenderControl => {}
+                _ => {
+                    flow.packets.outcome(packet.packet);
+                    flow.packets.arrived(at, packet.size.as_bytes(), Some(delay.as_secs_f64()));
                 }
-            }
+            }),
             EventRecord::RoundTrip { at, flow, rtt } => {
-                if let Some(flow) = self.flow(flow) {
-                    flow.round_trip.push(at, rtt.as_secs_f64());
-                }
+                self.change(flow, |flow| flow.round_trip.push(at, rtt.as_secs_f64()));
             }
             EventRecord::Decision { at, flow, target, .. } => {
-                if let Some(flow) = self.flow(flow) {
-                    flow.target.push(at, target.as_bps() as f64);
-                }
+                self.change(flow, |flow| flow.target.push(at, target.as_bps() as f64));
             }
             EventRecord::Remb { at, flow, rate } => {
-                if let Some(flow) = self.flow(flow) {
-                    flow.cap.push(at, rate.as_bps() as f64);
-                }
+                self.change(flow, |flow| flow.cap.push(at, rate.as_bps() as f64));
             }
-            EventRecord::Frame { at, flow, .. } => {
-                if let Some(flow) = self.flow(flow) {
-                    flow.frame(at);
-                }
-            }
+            EventRecord::Frame { at, flow, .. } => self.change(flow, |flow| flow.frame(at)),
             _ => {}
         }
     }

@@ -138,45 +138,25 @@ fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAd
 mod tests {
     use super::*;
     use crate::readers::read_bytes;
+    use crate::readers::test_capture::{self, RAW, file, push, rtp, udp, words};
 
     /// Builds the IP packet of an RTP packet.
     type IpBuilder = fn(&[u8]) -> Vec<u8>;
 
-    /// A classic pcap with 60 RTP packets in 3 s.
+    /// A capture with 60 RTP packets in 3 s.
     fn pcap(link: u32, link_header: &[u8], ip: IpBuilder) -> Vec<u8> {
-        let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
-        for value in [0, 0, 65535, link] {
-            file.extend_from_slice(&u32::to_le_bytes(value));
-        }
-        for index in 0..60u32 {
-            let mut rtp = vec![0x80, 96, 0, index as u8, 0, 0, 0, 0, 0, 0, 0, 7];
-            rtp.extend_from_slice(&[0x55; 400]);
-            let data = [link_header, &ip(&rtp)].concat();
-            let length = data.len() as u32;
-            for value in [1_700_000_000 + index / 20, index % 20 * 50_000, length, length] {
-                file.extend_from_slice(&u32::to_le_bytes(value));
-            }
-            file.extend_from_slice(&data);
-        }
-        file
-    }
-
-    fn udp(rtp: &[u8]) -> Vec<u8> {
-        let length = (8 + rtp.len()) as u16;
-        [5000u16, 6000, length, 0].into_iter().flat_map(u16::to_be_bytes).chain(rtp.iter().copied()).collect()
+        let packet = |index: u16| [link_header, &ip(&rtp(7, index, &[0x55; 400]))].concat();
+        file(link, (0..60).map(|index| (50 * u32::from(index), packet(index))))
     }
 
     fn v4(rtp: &[u8]) -> Vec<u8> {
-        let length = (28 + rtp.len()) as u16;
-        let [high, low] = length.to_be_bytes();
-        let header = [0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0, 192, 168, 1, 118, 198, 51, 100, 7];
-        [&header[..], &udp(rtp)].concat()
+        let header = [&[0x45, 0][..], &words(&[28 + rtp.len() as u16, 0, 0]), &[64, 17, 0, 0]].concat();
+        [&header[..], &[192, 168, 1, 118, 198, 51, 100, 7], &udp((5000, 6000), rtp)].concat()
     }
 
     fn v6(rtp: &[u8]) -> Vec<u8> {
-        let [high, low] = ((8 + rtp.len()) as u16).to_be_bytes();
-        let header = [0x60, 0, 0, 0, high, low, 17, 64];
-        [&header[..], &[0xFD; 16], &[0xFC; 16], &udp(rtp)].concat()
+        let header = [&[0x60, 0, 0, 0][..], &words(&[8 + rtp.len() as u16]), &[17, 64]].concat();
+        [&header[..], &[0xFD; 16], &[0xFC; 16], &udp((5000, 6000), rtp)].concat()
     }
 
     fn redacted(file: &[u8]) -> Vec<u8> {
@@ -185,22 +165,9 @@ mod tests {
         out
     }
 
-    /// Adds a packet to a file of raw IP.
-    fn push(file: &mut Vec<u8>, data: &[u8]) {
-        push_at(file, 3000, data);
-    }
-
-    fn push_at(file: &mut Vec<u8>, ms: u32, data: &[u8]) {
-        let length = data.len() as u32;
-        for value in [1_700_000_000 + ms / 1000, ms % 1000 * 1000, length, length] {
-            file.extend_from_slice(&u32::to_le_bytes(value));
-        }
-        file.extend_from_slice(data);
-    }
-
     #[test]
     fn queries_of_names_are_left_out_although_they_look_like_rtp() {
-        let mut file = pcap(101, &[], v4);
+        let mut file = pcap(RAW, &[], v4);
         let calls = file.clone();
         for id in [0x80C5u16, 0x8F12] {
             // 40 of them have one SSRC, but their sequence numbers do not rise.
@@ -211,7 +178,7 @@ mod tests {
                 query.extend_from_slice(&[0; 60]);
                 let mut packet = v4(&query);
                 packet[22..24].copy_from_slice(&53u16.to_be_bytes());
-                push(&mut file, &packet);
+                push(&mut file, 3000, &packet);
             }
         }
         let out = redacted(&file);
@@ -223,16 +190,16 @@ mod tests {
     #[test]
     fn reports_stay_on_the_routes_of_streams_and_in_reverse() {
         let report = [0x80, 201, 0, 1, 0, 0, 0, 99];
-        let mut file = pcap(101, &[], v4);
+        let mut file = pcap(RAW, &[], v4);
         let mut packet = v4(&report);
         let contains = |file: &[u8]| redacted(file).windows(8).any(|window| window == report);
         // From another port.
         packet[20..22].copy_from_slice(&7000u16.to_be_bytes());
-        push(&mut file, &packet);
+        push(&mut file, 3000, &packet);
         assert!(!contains(&file));
         let (from, to) = (packet[12..16].to_vec(), packet[16..20].to_vec());
         packet[12..24].copy_from_slice(&[&to[..], &from, &6000u16.to_be_bytes(), &5000u16.to_be_bytes()].concat());
-        push(&mut file, &packet);
+        push(&mut file, 3000, &packet);
         assert!(contains(&file));
     }
 
@@ -247,7 +214,7 @@ mod tests {
             (1, vlan, v4),
             (113, cooked, v4),
             (0, vec![2, 0, 0, 0], v4),
-            (101, Vec::new(), v6),
+            (RAW, Vec::new(), v6),
         ];
         for (link, header, ip) in cases {
             let file = pcap(link, &header, ip);
@@ -300,19 +267,8 @@ mod tests {
 
     #[test]
     fn captures_keep_no_secret_at_any_place() {
-        let mut file = pcap(101, &[], |_| Vec::new());
-        file.truncate(24);
-        let clean = {
-            let mut file = file.clone();
-            for index in 0..60u32 {
-                push_at(
-                    &mut file,
-                    index * 50,
-                    &v4(&[&[0x80, 96, 0, index as u8][..], &[0, 0, 0, 0, 0, 0, 0, 7]].concat()),
-                );
-            }
-            file
-        };
+        let mut file = file(RAW, []);
+        let clean = test_capture::file(RAW, (0..60).map(|index| (50 * u32::from(index), v4(&rtp(7, index, &[])))));
         for index in 0..60u32 {
             let secret = SECRETS[index as usize % SECRETS.len()];
             let short = &secret[..secret.len().min(16)];
@@ -326,8 +282,8 @@ mod tests {
             rtp.extend_from_slice(&elements);
             rtp.resize(20 + 4 * words, 0);
             rtp.extend_from_slice(secret);
-            push_at(&mut file, index * 50, &v4(&rtp));
-            messages(secret).iter().for_each(|message| push_at(&mut file, index * 50, &v4(message)));
+            push(&mut file, index * 50, &v4(&rtp));
+            messages(secret).iter().for_each(|message| push(&mut file, index * 50, &v4(message)));
         }
         let out = redacted(&file);
         let has = |bytes: &[u8], secret: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
@@ -346,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_capture_without_rtp_is_an_error() {
-        let file = pcap(101, &[], |_| vec![0; 40]);
+        let file = pcap(RAW, &[], |_| vec![0; 40]);
         let open = &mut || -> Result<Box<dyn Read>, ReadError> { Ok(Box::new(std::io::Cursor::new(file.clone()))) };
         let error = copy(open, &mut Vec::new(), Path::new("")).unwrap_err();
         assert!(error.to_string().contains("no RTP streams"), "{error}");

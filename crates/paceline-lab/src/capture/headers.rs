@@ -10,8 +10,6 @@ use paceline_units::{DataSize, Ecn};
 
 /// The usual initial value. Simulated hops do not decrement it.
 const TIME_TO_LIVE: u8 = 64;
-/// Room for the longest IPv4 and TCP headers.
-const HEADERS_MAX: usize = 20 + 60;
 
 /// Window scale of an unlimited window: the maximum (RFC 7323, section 2.3).
 const SHIFT_MAX: u8 = 14;
@@ -25,7 +23,7 @@ pub(super) fn datagram(packet: &TappedPacket<'_>, route: Route, datagram: &Datag
     let payload = (packet.packet.size - DataSize::from_bytes(20 + 8)).as_bytes() as usize;
     let udp = UdpHeader::without_ipv4_checksum(route.source.1, route.destination.1, payload).expect(FITS);
     let ip = ip(packet, route, IpNumber::UDP, UdpHeader::LEN + payload);
-    let mut bytes = join(&ip, &udp.to_bytes(), datagram.bytes());
+    let mut bytes = [&ip.to_bytes()[..], &udp.to_bytes(), datagram.bytes()].concat();
     if packet.packet.class == PacketClass::Padding {
         let padding = payload - datagram.bytes().len();
         bytes.resize(ip.total_len.into(), 0);
@@ -59,7 +57,7 @@ pub(super) fn segment(
     let payload = vec![0; segment.payload as usize];
     let ip = ip(packet, route, IpNumber::TCP, tcp.header_len() + payload.len());
     tcp.checksum = tcp.calc_checksum_ipv4(&ip, &payload).expect(FITS);
-    (join(&ip, &tcp.to_bytes(), &[]), ip.total_len.into())
+    ([&ip.to_bytes()[..], &tcp.to_bytes()].concat(), ip.total_len.into())
 }
 
 /// Returns the options in the order and with the padding of Linux.
@@ -108,12 +106,4 @@ fn ip(packet: &TappedPacket<'_>, route: Route, protocol: IpNumber, payload: usiz
     ip.header_checksum = ip.calc_header_checksum();
     debug_assert_eq!(u64::from(ip.total_len), packet.packet.size.as_bytes(), "sizes include the headers");
     ip
-}
-
-fn join(ip: &Ipv4Header, transport: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADERS_MAX + payload.len());
-    bytes.extend_from_slice(&ip.to_bytes());
-    bytes.extend_from_slice(transport);
-    bytes.extend_from_slice(payload);
-    bytes
 }

@@ -36,17 +36,12 @@ use timestamps::Timestamps;
 /// Maximum number of hops of a capture: a tap is one byte of its packets' addresses.
 pub const HOPS_MAX: usize = taps::HOPS_MAX;
 
-/// An error of writing a capture.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
     /// The run has more hops than a capture can represent.
     #[error("a capture supports at most {HOPS_MAX} hops, the scenario has {hops}")]
-    TooManyHops {
-        /// Number of hops of the run.
-        hops: usize,
-    },
-    /// A file operation failed.
+    TooManyHops { hops: usize },
     #[error(transparent)]
     File(#[from] StoreError),
 }

@@ -23,7 +23,6 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Adds a word to the comment.
     pub fn add(&mut self, word: fmt::Arguments<'_>) {
         self.comment += &format!(" {word}");
     }
@@ -40,7 +39,6 @@ pub(super) struct PendingRecords {
 }
 
 impl PendingRecords {
-    /// Adds a record; with a packet number it waits for the outcome of that packet.
     pub fn push(&mut self, record: Record, packet: Option<u64>) {
         if let Some(packet) = packet {
             self.open.insert(packet, self.written + self.records.len() as u64);
@@ -62,7 +60,6 @@ impl PendingRecords {
         self.closed = true;
     }
 
-    /// Returns the next record that is ready.
     pub fn next(&mut self) -> Option<Record> {
         let (_, open) = self.records.front()?;
         if *open && !self.closed && self.records.len() <= LIMIT {

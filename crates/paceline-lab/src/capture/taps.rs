@@ -74,7 +74,6 @@ impl Taps {
         self.taps.iter()
     }
 
-    /// Returns the interface of announcements.
     pub fn session(&self) -> u32 {
         self.taps.len() as u32 - 1
     }

@@ -44,7 +44,6 @@ impl Timestamps {
         Self { ends: vec![Default::default(); flows], echoes: BTreeMap::new() }
     }
 
-    /// Returns the timestamps of a segment at a tap.
     pub fn stamp(&mut self, packet: &TappedPacket<'_>, segment: &Segment) -> Stamps {
         let (number, value) = (packet.packet.packet, clock(packet.sent));
         let end = match packet.point {

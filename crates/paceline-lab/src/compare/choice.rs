@@ -22,15 +22,11 @@ pub struct Choice {
     pub verdict: Vec<String>,
     /// The candidates by their mean score over the paths, with the oracle `causal` for reference.
     pub ranking: Vec<RankedController>,
-    /// The comparison on each path.
     pub paths: Vec<ChosenPath>,
-    /// What the choice does not say.
     pub limits: Vec<String>,
-    /// The command that repeats it.
     pub command: String,
 }
 
-/// A path and the comparison on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChosenPath {
     pub name: String,
@@ -57,9 +53,6 @@ pub fn usual(registry: &Registry) -> Vec<String> {
 
 impl Candidates {
     /// Loads a call under these candidates. The registry has the oracles.
-    ///
-    /// # Errors
-    /// Those of [`crate::load`].
     pub fn load(
         path: CallPath,
         subjects: &[Subject],
@@ -89,9 +82,6 @@ impl Candidates {
     }
 
     /// Makes the runs of each.
-    ///
-    /// # Errors
-    /// The world cannot make a run.
     pub fn run(&self, runner: &Runner<'_>, seeds: &[u64]) -> Result<Vec<RunsResult>, WorldError> {
         self.scenarios.iter().map(|scenario| runner.run_all(scenario, seeds)).collect()
     }

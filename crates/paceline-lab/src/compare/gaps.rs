@@ -26,7 +26,6 @@ pub(crate) fn count_text(gaps: usize) -> String {
     }
 }
 
-/// Describes them; `None` if there are none.
 pub(super) fn sentence(plan: &Plan) -> Option<String> {
     let seconds = plan.duration.as_secs_f64();
     let gaps = gaps(plan);

@@ -27,9 +27,7 @@ use std::collections::BTreeMap;
 /// The runs of a scenario under several controllers, and how each controller differs from the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Scenario id.
     pub scenario: String,
-    /// The runs under each controller.
     pub controllers: Vec<ControllerRuns>,
     /// The ranking by score, the verdict, and the quantities of each flow and stream under each controller.
     pub table: ComparisonTable,
@@ -37,7 +35,6 @@ pub struct Comparison {
     pub differences: Vec<ControllerDifferences>,
 }
 
-/// The runs under one controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerRuns {
     pub controller: String,
@@ -48,7 +45,6 @@ pub struct ControllerRuns {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControllerDifferences {
     pub controller: String,
-    /// The controller that it is compared with.
     pub baseline: String,
     #[serde(flatten)]
     pub found: Differences,

@@ -3,7 +3,7 @@
 use crate::metrics::find;
 use crate::results::RowKind;
 use crate::run_result::RunsResult;
-use crate::yardsticks::{self, Oracle};
+use crate::yardsticks;
 use paceline::Registry;
 use paceline_scenario::Scenario;
 
@@ -11,7 +11,6 @@ use paceline_scenario::Scenario;
 pub(super) const CAUSES: [(&str, &str); 3] =
     [("rate", "score_lost_to_rate"), ("delay", "score_lost_to_delay"), ("freezes", "score_lost_to_freezes")];
 
-/// A controller with the values of each of its runs.
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
     pub(super) name: String,
@@ -23,7 +22,6 @@ pub(super) struct Scored {
     pub(super) others: Option<Vec<f64>>,
 }
 
-/// Returns each controller that has a score in all its runs.
 pub(super) fn scored(
     names: &[String],
     scenarios: &[Scenario],
@@ -38,23 +36,13 @@ pub(super) fn scored(
         let [rate, delay, freezes] = CAUSES.map(|(_, metric)| values(metric));
         Some(Scored {
             name: name.clone(),
-            kind: kind(name, registry),
+            kind: yardsticks::row_kind(name, registry),
             scores: values("score")?,
             lost: [rate?, delay?, freezes?],
             others: values("others_keep"),
         })
     };
     names.iter().zip(scenarios).zip(results).filter_map(of).collect()
-}
-
-/// Returns the purpose of a controller or an oracle. The rule is that of `suite::Subject`, which builds without storage lack.
-fn kind(name: &str, registry: &Registry) -> RowKind {
-    let controls = || registry.get(name).is_some_and(|entry| entry.controls());
-    match Oracle::find(name) {
-        Some(_) => RowKind::Oracle,
-        None if yardsticks::is_faulty(name) || !controls() => RowKind::Faulty,
-        None => RowKind::Controller,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use paceline_netsim::plan::FlowPlan;
 use paceline_netsim::records::{Better, MetricKind, Paired, Summary};
 use paceline_scenario::Scenario;
 
-/// A compared quantity.
 struct Quantity {
     metric: &'static str,
     label: &'static str,
@@ -189,7 +188,6 @@ fn mean(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 impl Values {
-    /// Returns whether the quantity has a value in some run.
     fn is_known(&self) -> bool {
         self.values.iter().flatten().any(Option::is_some)
     }

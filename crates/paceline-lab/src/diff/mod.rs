@@ -17,12 +17,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The difference of two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// Whether the results differ.
     pub moved: bool,
-    /// Number of common runs.
     pub runs: usize,
     /// Number of common runs with equal trace hashes.
     pub hashes_equal: usize,
@@ -37,28 +34,20 @@ pub struct Diff {
 /// Identity of a group: scenario, case, controllers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupName {
-    /// Scenario id.
     pub scenario: String,
     pub world: String,
-    /// Case of the scenario.
     pub case: Label,
     /// Controller of each flow; empty for a case of a scoreboard.
     pub controllers: Vec<String>,
-    /// Changes by `--set`.
     pub changes: Vec<String>,
-    /// Number of runs.
     pub runs: usize,
 }
 
-/// The difference of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupDiff {
-    /// The group, as in the first result.
     #[serde(flatten)]
     pub name: GroupName,
-    /// Whether its results differ.
     pub moved: bool,
-    /// Its different inputs.
     pub asked: Vec<InputDifference>,
     /// Number of common runs with equal trace hashes; `None` if the hash of a scoreboard over all runs differs, or covers
     /// another number of runs.
@@ -75,7 +64,6 @@ pub struct GroupDiff {
     pub cells: Vec<CellDiff>,
 }
 
-/// An input that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InputDifference {
     /// `version`, `change` or `constant`.
@@ -88,12 +76,9 @@ pub struct InputDifference {
     pub after: Option<String>,
 }
 
-/// The difference of a metric over the common runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricDiff {
-    /// Its id.
     pub metric: String,
-    /// Number of seeds in which it differs.
     pub seeds_moved: usize,
     /// Number of seeds in which only the first result has a value.
     pub lost: usize,
@@ -103,22 +88,15 @@ pub struct MetricDiff {
     pub before: Option<f64>,
     /// Mean in the second result, over the same seeds.
     pub after: Option<f64>,
-    /// The differences over these seeds.
     pub difference: Option<Paired>,
 }
 
-/// The difference of a published value or a bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellDiff {
-    /// Metric id.
     pub metric: String,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
-    /// The claim that it supports; for a bound, its id.
     pub claim: Option<String>,
-    /// Whether it is a ratio.
     pub ratio: bool,
     /// In the first result.
     pub before: Option<CellResult>,
@@ -126,34 +104,24 @@ pub struct CellDiff {
     pub after: Option<CellResult>,
 }
 
-/// A published value or a bound in one result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellResult {
-    /// The published value.
     pub published: Option<f64>,
     /// Lowest and highest allowed mean.
     pub bounds: Option<(f64, f64)>,
     /// Largest allowed distance of the mean to the published value.
     pub tolerance: Option<f64>,
-    /// The mean over runs.
     pub measured: Option<f64>,
     /// Half-width of its interval.
     pub ci95: Option<f64>,
-    /// Number of runs.
     pub n: usize,
-    /// The mean with the null sender.
     pub null_sender: Option<f64>,
-    /// Whether the null sender reproduces it, too.
     pub null_reproduces: bool,
     pub verdict: CellVerdict,
-    /// The result with the changes that should reproduce it.
     pub moved: Option<ChangeResult>,
 }
 
 /// Compares the results at two paths: folders of results, or scoreboards.
-///
-/// # Errors
-/// A path has no results, or they are damaged.
 pub fn diff(before: &Path, after: &Path) -> Result<Diff, DiffError> {
     Ok(between(&read(before)?, &read(after)?))
 }
@@ -282,7 +250,6 @@ fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
     ids.into_iter().map(diff).filter(|m| m.seeds_moved > 0).collect()
 }
 
-/// Identity of a cell within a case.
 type CellKey<'a> = (&'a str, Statistic, Option<&'a str>, Option<&'a str>, Option<&'a Denominator>, bool, (f64, f64));
 
 fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {
@@ -325,7 +292,6 @@ impl CellResult {
 }
 
 impl CellDiff {
-    /// Returns whether both have a verdict, and these differ.
     pub fn verdict_moved(&self) -> bool {
         self.before.as_ref().zip(self.after.as_ref()).is_some_and(|(before, after)| before.verdict != after.verdict)
     }

@@ -1,11 +1,11 @@
 //! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
-use crate::results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics};
-use crate::results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
+use crate::results::{
+    Assumed, CaseRuns, Cell, ExperimentReport, Group, RunMetrics, SCOREBOARD_FILE, Scoreboard, Store, StoreError,
+};
 use paceline_netsim::records::Label;
 use std::path::{Path, PathBuf};
 
-/// Runs of one scenario, and their results.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) scenario: String,
@@ -23,20 +23,14 @@ pub(super) struct Entry {
     pub(super) cells: Vec<Cell>,
 }
 
-/// An error of reading results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiffError {
     /// Neither a folder of results nor a scoreboard.
     #[error("`{}` holds neither results nor a scoreboard", .path.display())]
     Neither { path: PathBuf },
-    /// A folder of runs without groups.
     #[error("`{}` lists no group of runs", .path.display())]
-    NoGroups {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file is damaged or cannot be read.
+    NoGroups { path: PathBuf },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -3,8 +3,9 @@
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
 //! it records comes from its own packets and their feedback.
 
-use paceline::{Config, Controller, Decision, Entry, Event, FeedbackRequirement, Parameters, SendHalf, Setup};
-use paceline::{PacketReport, Signals};
+use paceline::{
+    Config, Controller, Decision, Entry, Event, FeedbackRequirement, PacketReport, Parameters, SendHalf, Setup, Signals,
+};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,12 +17,10 @@ const PACING_FACTOR: f64 = 1.5;
 /// Largest value of the feature `silence`.
 const SILENCE_MAX: TimeDelta = TimeDelta::from_secs(10);
 
-/// A number that the gym returns, with its unit and meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
     pub name: &'static str,
     pub unit: &'static str,
-    /// The meaning, in one line.
     pub meaning: &'static str,
 }
 
@@ -110,7 +109,6 @@ impl Observation {
         Self { target, last_feedback: begin, ..Self::default() }
     }
 
-    /// Sets the target in force.
     pub fn set_target(&mut self, target: Rate) {
         self.target = target;
     }
@@ -120,7 +118,6 @@ impl Observation {
         self.sent += size;
     }
 
-    /// Adds the packets of a feedback message.
     pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport]) {
         let mut newest = None;
         for PacketReport { sent, size, arrival, .. } in packets {
@@ -185,13 +182,11 @@ impl AgentState {
         self.is_new.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the observations of the sender.
     pub fn observed(&self) -> MutexGuard<'_, Observation> {
         self.observed.lock().expect("nothing panics while it holds this")
     }
 }
 
-/// Returns the registry entry of an agent with this state, for one flow of one run.
 pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
     Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
 }

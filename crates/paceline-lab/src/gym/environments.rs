@@ -26,7 +26,6 @@ pub struct Gym {
 pub struct Outputs<'a> {
     /// For each environment the last steps, the newest last, each [`FEATURES`].
     pub observations: &'a mut [f32],
-    /// Reward of the step.
     pub rewards: &'a mut [f64],
     /// Whether the episode is over, because its time is up; nothing else ends one.
     pub truncated: &'a mut [bool],
@@ -44,9 +43,6 @@ struct Environment {
 impl Gym {
     /// Creates `environments` environments of a task distribution, each observed over its last `history` steps, on `threads`
     /// threads.
-    ///
-    /// # Errors
-    /// The threads cannot be started.
     pub fn new(
         tasks: TaskDistribution,
         registry: Registry,
@@ -65,7 +61,6 @@ impl Gym {
         Ok(Self { tasks, registry, environments, history, pool })
     }
 
-    /// Returns the number of environments.
     pub fn environments(&self) -> usize {
         self.environments.len()
     }
@@ -75,7 +70,6 @@ impl Gym {
         self.history
     }
 
-    /// Returns the distribution from which episodes are sampled.
     pub fn tasks(&self) -> &TaskDistribution {
         &self.tasks
     }

@@ -15,13 +15,11 @@ use std::sync::Arc;
 /// The default length of a step: two intervals of feedback.
 pub const STEP: TimeDelta = TimeDelta::from_millis(100);
 
-/// The policy that controls the flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// An agent from outside.
     #[default]
     Agent,
-    /// The controller that the scenario gives the flow.
     Scenario,
     /// A registered controller: the flow's own as the scenario configures it, any other with its defaults.
     Controller(String),
@@ -62,9 +60,6 @@ impl Episode {
 
 impl<O: EventObserver> Episode<O> {
     /// Creates an episode with an observer of its events.
-    ///
-    /// # Errors
-    /// As for [`new`](Episode::new).
     pub fn with_observer(
         plan: &Plan,
         registry: &Registry,
@@ -121,7 +116,6 @@ impl<O: EventObserver> Episode<O> {
         self.space
     }
 
-    /// Returns whether the last step is done.
     pub fn is_over(&self) -> bool {
         self.now + self.step > self.end
     }
@@ -139,9 +133,6 @@ impl<O: EventObserver> Episode<O> {
     }
 
     /// Makes one step with a target in place of an action.
-    ///
-    /// # Errors
-    /// As for [`step`](Self::step).
     ///
     /// # Panics
     /// The episode is over.
@@ -165,9 +156,6 @@ impl<O: EventObserver> Episode<O> {
     }
 
     /// Runs to the end of the run, beyond the last step.
-    ///
-    /// # Errors
-    /// A controller failed.
     pub fn finish(&mut self) -> Result<Outcome, GymError> {
         self.advance(Time::MAX)?;
         Ok(self.run.outcome())

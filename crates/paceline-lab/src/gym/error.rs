@@ -3,20 +3,16 @@
 use paceline_netsim::world::WorldError;
 use paceline_scenario::ScenarioError;
 
-/// An error of creating or advancing an episode.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GymError {
-    /// A scenario, or a value set in it, is wrong.
     #[error(transparent)]
     Scenario(#[from] Box<ScenarioError>),
     /// A controller or a source cannot be built.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// There is no media flow to control.
     #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
     NoFlow {
-        /// Scenario id.
         scenario: String,
         /// The requested flow; none: any.
         flow: Option<String>,
@@ -25,40 +21,25 @@ pub enum GymError {
     },
     /// The flow lasts less than one step.
     #[error("the flow of `{scenario}` must last at least one step")]
-    TooShort {
-        /// Scenario id.
-        scenario: String,
-    },
-    /// A range is wrong.
+    TooShort { scenario: String },
     #[error("range of `{key}`: {cause}")]
     Range { key: String, cause: String },
-    /// There is no scenario to sample from.
     #[error("a task needs at least one scenario")]
     NoScenario,
-    /// An action is not a finite number.
     #[error("action {index} is {action}, but must be a number from -1 to 1")]
-    Action {
-        /// Index of the episode.
-        index: usize,
-        action: f32,
-    },
-    /// A length does not match the number of episodes.
+    Action { index: usize, action: f32 },
     #[error("{what}: {got} given for {wanted} episodes")]
     Length {
-        /// The name of the array.
         what: &'static str,
-        /// Its length.
         got: usize,
         /// The length that it must have.
         wanted: usize,
     },
-    /// The threads could not be started.
     #[error("no threads: {0}")]
     Threads(String),
 }
 
 impl GymError {
-    /// Returns a hint to correct the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Scenario(problem) => problem.hint().map(ToString::to_string),

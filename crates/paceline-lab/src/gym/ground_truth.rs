@@ -49,12 +49,10 @@ truths! {
     seed, "", "of the run: the same seed, the same episode";
 }
 
-/// Collects the truth from the events of a run.
 #[derive(Debug)]
 pub(super) struct GroundTruth {
     plan: Arc<Plan>,
     flow: usize,
-    /// Start of each flow of the plan.
     starts: Vec<Time>,
     /// Packets in flight, in order of number: number and time of sending.
     in_flight: VecDeque<(u64, Time)>,

@@ -11,7 +11,6 @@
 
 use super::ground_truth::Truth;
 
-/// The weights of the reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reward {
     /// Cost of a second of delay over propagation, `a`: at 2 a queue of 100 ms costs a fifth of the share.
@@ -27,7 +26,6 @@ impl Default for Reward {
 }
 
 impl Reward {
-    /// Returns the reward of a step with this truth, at most 1.
     pub fn evaluate(&self, truth: &Truth) -> f64 {
         let used = if truth.share_bps > 0.0 { (truth.goodput_bps / truth.share_bps).min(1.0) } else { 0.0 };
         used - self.delay_per_s * truth.delay_s - self.loss * truth.loss

@@ -16,7 +16,6 @@ pub struct Range {
     pub key: String,
     /// The value, with `{}` in place of a number, such as `{} kbps`. Each `{}` is drawn on its own.
     pub text: String,
-    /// The smallest number.
     pub low: f64,
     /// The largest number. If both are above zero, the logarithm is uniform, else the number.
     pub high: f64,
@@ -56,20 +55,15 @@ impl Range {
     }
 }
 
-/// The specification of a [`TaskDistribution`].
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// The scenarios, each with its changes; each episode draws one.
     pub scenarios: Vec<(Origin, Changes)>,
-    /// The ranges from which each episode draws values.
     pub ranges: Vec<Range>,
     /// Id of the flow to control; if `None`, the first media flow.
     pub flow: Option<String>,
-    /// The policy that controls the flow.
     pub policy: Policy,
-    /// Length of a step.
     pub step: TimeDelta,
-    /// Weights of the reward.
     pub reward: Reward,
 }
 
@@ -87,7 +81,6 @@ impl TaskSpec {
     }
 }
 
-/// The distribution from which episodes are sampled.
 #[derive(Debug)]
 pub struct TaskDistribution {
     spec: TaskSpec,
@@ -122,9 +115,6 @@ impl TaskDistribution {
     }
 
     /// Returns the episode of this seed.
-    ///
-    /// # Errors
-    /// The drawn values make no valid plan.
     pub fn episode(&self, registry: &Registry, seed: u64) -> Result<Episode, GymError> {
         let mut random = RandomStreams::new(seed).stream("gym/course");
         let which = random.uniform(0.0, self.plans.len() as f64) as usize;
@@ -138,14 +128,12 @@ impl TaskDistribution {
         episode(&plan(spec, &spec.scenarios[which], &settings, registry)?)
     }
 
-    /// Returns the action space of the first scenario.
     pub fn space(&self) -> ActionSpace {
         let (plan, flow) = &self.plans[0];
         let media = plan.flows[*flow].media().expect("the flow is one of media");
         ActionSpace { min: media.min_rate, max: media.max_rate() }
     }
 
-    /// Returns the weights of the reward.
     pub fn reward(&self) -> &Reward {
         &self.spec.reward
     }

@@ -123,7 +123,6 @@ fn is_of_one_case(over: Option<&Reference>) -> bool {
 }
 
 impl Experiment {
-    /// Returns a cell for every published value and bound.
     pub(crate) fn report(&self, runs: &ExperimentRuns, world: &str) -> ExperimentReport {
         let mut cells = Vec::new();
         let bounds: Vec<(usize, &Assert)> = self
@@ -358,7 +357,6 @@ impl Experiment {
         self.values(runs, spec, false).map_or(0, |values| values.len())
     }
 
-    /// Returns whether too few runs are included for a verdict.
     fn includes_too_few(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> bool {
         IncludeIf::too_few(self.included_count(runs, spec), runs.of(false)[spec.case].len())
     }
@@ -421,7 +419,6 @@ pub(crate) fn kind_of(metric: &str, share_of_windows: bool) -> MetricKind {
     }
 }
 
-/// Returns the check of a bound.
 fn check_of_bound(a: &Assert) -> Check {
     Check::bound(kind_of(&a.quantity.metric, a.quantity.each.is_some()), a.relative_to.is_some(), a.bounds)
 }
@@ -443,7 +440,6 @@ fn too_few_runs(cell: &Cell) -> String {
     }
 }
 
-/// Returns the name of the stream of a quantity.
 fn stream_name(scenario: &Scenario, of: &Quantity) -> Option<String> {
     Some(scenario.plan.flows[of.flow?].media()?.streams[of.stream?].id.clone())
 }
@@ -470,7 +466,6 @@ fn controllers(scenario: &Scenario, flow: Option<usize>) -> String {
     media.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Returns what results record of a constant.
 pub fn assumed(constant: &Constant) -> Assumed {
     let Constant { id, key, value, why, only, .. } = constant.clone();
     Assumed { id, key, value, why, only }

@@ -7,7 +7,6 @@ use paceline::Registry;
 use paceline_scenario::{Changes, Constant, Origin, Override, Scenario, ScenarioError, load, load_cases};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All cases of a scenario and their variants.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// Its cases; a single one without a label if the scenario has none.
@@ -26,7 +25,6 @@ impl Experiment {
         Self::load_changed(origin, &Changes { constants: constants.to_vec(), ..Changes::default() }, registry)
     }
 
-    /// Loads the experiment of a scenario with these changes.
     pub fn load_changed(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Self, ScenarioError> {
         Ok(Self::of(load_cases(origin, changes, registries(registry))?))
     }
@@ -102,12 +100,10 @@ impl Experiment {
         self
     }
 
-    /// Returns the scenario id.
     pub fn id(&self) -> &str {
         &self.cases[0].plan.id
     }
 
-    /// Returns whether any case has a published value or a bound.
     pub fn has_expectations(&self) -> bool {
         self.cases.iter().any(|c| !c.expects.is_empty() || !c.asserts.is_empty())
     }

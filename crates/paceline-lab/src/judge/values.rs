@@ -15,7 +15,6 @@ pub(crate) struct RunValues {
     pub(crate) values: Values,
 }
 
-/// The values of all runs of an experiment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExperimentRuns {
     /// As written and with the null sender, for each case: runs by seed.
@@ -36,7 +35,6 @@ impl ExperimentRuns {
         &self.runs[usize::from(null)]
     }
 
-    /// Returns the runs as written, as they are stored.
     #[cfg(feature = "storage")]
     pub(crate) fn measured<'a>(
         &'a self,

@@ -15,7 +15,6 @@ use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Receives the events of a run.
 pub struct Collector<'a> {
     scenario: &'a Scenario,
     /// The plan with every link update so far.
@@ -28,13 +27,11 @@ pub struct Collector<'a> {
     /// Numbers of the windows with accumulators that metrics have of their own.
     accumulating: Vec<usize>,
     spans: Spans,
-    /// Index of each requested window.
     requested: Vec<usize>,
     wants_signals: bool,
     flows: Vec<FlowState>,
     /// Of each stream of each flow.
     streams: Vec<Vec<StreamState>>,
-    /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     /// The end of the current second. The first arrival at or after it calls `on_second`.
     second_end: Time,
@@ -45,7 +42,6 @@ struct FlowState {
     stop: Time,
     /// The propagation delay, if it is constant.
     base_owd: Option<TimeDelta>,
-    /// Whether pooled distributions cover the flow.
     pooled: bool,
     rates: RateBins,
     target: TargetInForce,
@@ -65,7 +61,6 @@ struct StreamState {
 }
 
 impl StreamState {
-    /// Creates those of a flow.
     fn of_flow(flow: &FlowPlan) -> Vec<Self> {
         let Some(media) = flow.media() else { return Vec::new() };
         let of_stream = |plan: &StreamPlan| {
@@ -81,7 +76,6 @@ impl StreamState {
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
 struct WindowState {
     window: Window,
-    /// The spans that it consists of.
     spans: Range<usize>,
     /// Of each flow.
     targets: Vec<TargetSum>,
@@ -488,7 +482,6 @@ fn needs(metric: &MetricSpec) -> Needs {
     }
 }
 
-/// Returns the time of the first pause of a stream that begins from `from` to `to`.
 fn pause(plan: &Plan, flow: usize, stream: usize, from: Time, to: Time) -> Option<Time> {
     plan.flows[flow].media()?.streams[stream].pause_between(from, to)
 }

@@ -30,7 +30,6 @@ const REACHED: f64 = 0.9;
 const KEPT: f64 = 0.8;
 const KEPT_OVER: usize = 5;
 
-/// The rates of one whole second.
 struct Second {
     end: Time,
     received: f64,

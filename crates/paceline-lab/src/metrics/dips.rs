@@ -32,10 +32,8 @@ const ENDS: f64 = 0.85;
 /// Seconds before a dip whose median is the level.
 const LEVEL_OVER: usize = 5;
 
-/// The dips of a flow in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dips {
-    /// How many began.
     pub count: u64,
     /// 1 less the least rate over the level, of the deepest; 0 without a dip.
     pub depth: f64,

@@ -11,22 +11,18 @@ use std::collections::BTreeMap;
 /// A name that the program knows.
 type Name = &'static str;
 
-/// Reads the kind of a flow or a stream.
 fn kind<'de, D: Deserializer<'de>>(input: D) -> Result<Name, D::Error> {
     let text = String::deserialize(input)?;
     let known = ["media", "tcp", "video", "audio"].into_iter().find(|known| *known == text);
     known.ok_or_else(|| D::Error::custom("no kind of flow or stream"))
 }
 
-/// The results of one window of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {
     pub window_s: (f64, f64),
-    /// Every hop.
     pub links: Vec<LinkResult>,
     /// The forward bottleneck again.
     pub link: LinkResult,
-    /// Every flow.
     pub flows: Vec<FlowResult>,
     /// Jain's index of the flows whose data crosses `link`.
     pub jain: Option<f64>,
@@ -53,14 +49,11 @@ pub struct Pooled {
     pub one_way: Option<Distribution>,
     /// Round-trip time, of each RTCP sample.
     pub rtt: Option<Distribution>,
-    /// One-way delay, of each packet.
     pub owd: Option<Distribution>,
 }
 
-/// The results of a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkResult {
-    /// Its name.
     pub id: String,
     /// Bits served, including those then lost on the wire, over the capacity; none for an unlimited hop.
     pub utilization: Option<f64>,
@@ -78,16 +71,13 @@ pub struct LinkResult {
 /// The results of a flow. It lives in a part of the window only if it starts later or stops earlier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
-    /// Its name.
     pub id: String,
     /// `media` or `tcp`.
     #[serde(deserialize_with = "kind")]
     pub kind: Name,
     /// Its controller, or TCP's congestion control.
     pub controller: Option<String>,
-    /// When it starts, s.
     pub start_s: f64,
-    /// When it stops, s.
     pub stop_s: f64,
     /// Bytes that arrived, all headers included, while it lived; bit/s.
     pub throughput_bps: f64,
@@ -145,17 +135,14 @@ pub struct FlowResult {
     pub loss_ratio: f64,
     /// Bytes that hops dropped.
     pub lost_bytes: u64,
-    /// Bytes sent to the receiver.
     pub sent_bytes: u64,
     /// Bytes that its receiver sent: RTCP, or acknowledgements.
     pub feedback_bytes: u64,
-    /// One-way delay of each packet.
     pub owd_ms: Option<Distribution>,
     /// Round-trip time, sampled by RTCP.
     pub rtt_ms: Option<Distribution>,
     /// Round-trip time over its minimum, sampled by RTCP.
     pub rtt_sampled_queue_ms: Option<Distribution>,
-    /// REMB messages that its receiver sent.
     pub remb_count: u64,
     /// How often the over-use detector of its controller entered over-use; none if it has no detector, or if the scenario
     /// does not use the metric.
@@ -170,7 +157,6 @@ pub struct FlowResult {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamResult {
-    /// Its name.
     pub id: String,
     /// `video` or `audio`.
     #[serde(deserialize_with = "kind")]
@@ -188,7 +174,6 @@ pub struct StreamResult {
     pub freeze_s: f64,
     /// Their total over the time that the stream lived; none if it did not live in the window.
     pub freeze_ratio: Option<f64>,
-    /// Frames rendered.
     pub frames: u64,
     /// Frames that were not rendered although later ones were. Of video: the receiver abandoned them, or the pacer refused
     /// them, which leaves a gap in the picture numbers. Of audio with a constant interval: they did not arrive.

@@ -60,7 +60,6 @@ pub(super) const AUDIO_GAPS: MetricSpec = MetricSpec::new(
 );
 
 impl WindowResult {
-    /// Returns the streams of this kind, of the flow or of all.
     fn streams(&self, flow: Option<usize>, kind: MediaKind) -> impl Iterator<Item = &StreamResult> {
         let flows = flow.map_or(&self.flows[..], |f| core::slice::from_ref(&self.flows[f]));
         flows.iter().flat_map(|f| &f.streams).filter(move |s| s.kind == kind.name())

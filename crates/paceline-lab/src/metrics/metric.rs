@@ -7,27 +7,21 @@ use serde::Serialize;
 
 /// A metric. Each file of this folder defines one or a family of them.
 pub struct MetricSpec {
-    /// Its id in scenarios and results.
     pub id: &'static str,
     /// The kind of number: unit and format.
     pub kind: MetricKind,
-    /// Which values are better.
     pub better: Better,
-    /// One line that describes it.
     pub summary: &'static str,
     /// The allowed difference between a measured and a published value.
     pub tolerance: Tolerance,
     /// Returns the value for one flow (by index) or, with none, for the run as a whole; `None` where it has none.
     pub value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
-    /// Returns the value of one stream, for a metric of streams.
     pub of_stream: Option<fn(&StreamResult) -> Option<f64>>,
     /// Creates the accumulator of the metric for a window; `None` if the scenario does not need it.
     pub(super) accumulator: Option<NewAccumulator>,
-    /// Whether it reads the freezes of streams.
     pub(super) reads_freezes: bool,
     /// Whether it reads round-trip times, although it is no delay.
     pub(super) reads_round_trips: bool,
-    /// Whether it reads the shares of flows in each second.
     pub(super) reads_shares: bool,
 }
 
@@ -42,7 +36,6 @@ pub(super) trait Accumulator {
     fn wants_signals(&self) -> bool {
         false
     }
-    /// Returns the value of each flow.
     fn values(&self) -> Vec<Option<f64>>;
 }
 
@@ -94,13 +87,11 @@ impl MetricSpec {
         self
     }
 
-    /// Adds values of single streams.
     pub(super) const fn with_streams(mut self, of_stream: fn(&StreamResult) -> Option<f64>) -> Self {
         self.of_stream = Some(of_stream);
         self
     }
 
-    /// Sets which values are better.
     pub(super) const fn with_better(mut self, better: Better) -> Self {
         self.better = better;
         self
@@ -133,7 +124,6 @@ const LOSS_FLOOR: f64 = 0.0002;
 const DELAY_FLOOR: f64 = 1.0;
 
 impl Tolerance {
-    /// Returns the default for a kind of metric.
     pub const fn of(kind: MetricKind) -> Self {
         let (least_part, floor) = match kind {
             MetricKind::Loss => (Some(0.5), LOSS_FLOOR),
@@ -154,7 +144,6 @@ impl Tolerance {
         Self { part, least, least_part, floor }
     }
 
-    /// Returns the tolerance for this published value, in its unit.
     pub fn around(self, published: f64) -> f64 {
         let published = published.abs();
         let least = self.least_part.map_or(self.least, |part| self.least.min(part * published));

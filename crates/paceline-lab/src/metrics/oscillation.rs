@@ -37,7 +37,6 @@ pub(super) const OSCILLATION_PERIOD: MetricSpec = MetricSpec::new(
 /// a source (5.5 % over 1 s).
 const FALL: f64 = 0.3;
 
-/// The oscillations of a flow in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Oscillations {
     /// Falls with a rise after them.
@@ -53,7 +52,6 @@ pub(super) fn of_flow(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> O
     find(run.rates[flow].sent_in(from, to).map(|bytes| bytes as f64))
 }
 
-/// Finds the oscillations in the rates of consecutive seconds.
 fn find(rates: impl Iterator<Item = f64>) -> Option<Oscillations> {
     let mut rates = rates.enumerate();
     let (_, mut highest) = rates.next()?;

@@ -35,7 +35,6 @@ pub(super) struct Facts {
     pub seconds: f64,
     /// Of rendered frames.
     pub bytes: u64,
-    /// Rendered frames.
     pub frames: u64,
     pub late_or_lost: Option<f64>,
     pub mean_delay_ms: Option<f64>,
@@ -58,7 +57,7 @@ pub(super) fn of_stream(plan: &StreamPlan, freezes: &Freezes, facts: &Facts) -> 
         MediaKind::Video => Some(video(&Video {
             kbps: bytes as f64 * 8.0 / seconds / 1e3,
             fps: frames as f64 / seconds,
-            lines: plan.source.config.picture_lines()?,
+            lines: plan.source.lines?,
             freezes: freezes.count as f64 / (seconds / SESSION_S).max(1.0),
             frozen: freezes.total.as_secs_f64() / seconds,
             between_freezes: freezes.interval().as_secs_f64() / seconds,
@@ -67,7 +66,6 @@ pub(super) fn of_stream(plan: &StreamPlan, freezes: &Freezes, facts: &Facts) -> 
     }
 }
 
-/// What the quality of a video depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Video {
     /// Rate of rendered frames, kbit/s.

@@ -8,7 +8,6 @@ use paceline::FecScheme;
 use paceline_netsim::plan::{HopPlan, StreamPlan};
 use paceline_scenario::{LossMeasure, Window};
 
-/// What was accumulated for a flow in a window.
 pub(super) struct FlowInWindow<'a> {
     pub totals: &'a FlowTotals,
     pub target: TargetSum,

@@ -4,14 +4,12 @@ use crate::report::check_text::ValueText;
 use crate::results::Cell;
 use paceline_netsim::records::MetricCatalogue;
 
-/// Formats cells in the units of their metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct CellText {
     metrics: MetricCatalogue,
 }
 
 impl CellText {
-    /// Creates a formatter for these metrics.
     pub fn new(metrics: MetricCatalogue) -> Self {
         Self { metrics }
     }
@@ -20,7 +18,6 @@ impl CellText {
         ValueText::of(self.metrics, &cell.metric, cell.each.is_some(), cell.over.is_some())
     }
 
-    /// Formats a value of a cell.
     pub fn value(self, value: Option<f64>, cell: &Cell) -> String {
         self.values(cell).value(value)
     }

@@ -4,12 +4,9 @@ use crate::results::{Assertion, BoundResult, Cell, Judgement, SuiteBound, Valida
 use paceline_netsim::records::{MetricCatalogue, MetricKind, Summary};
 use std::fmt;
 
-/// How the values of a quantity are written.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueText {
-    /// In the unit of the metric.
     Metric(MetricKind),
-    /// As a ratio.
     Ratio,
     /// As a plain number with four decimals, for formulas.
     Plain,
@@ -71,7 +68,6 @@ pub fn summary_text(summary: &Summary, show: impl Fn(f64) -> String) -> String {
 /// A checked value in one line: `rate, utilization: 38.2 % ± 1.1 %, allowed 30.0 % to 40.0 %: holds`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckLine {
-    /// The line without the judgement.
     pub text: String,
     pub judgement: Judgement,
 }
@@ -87,7 +83,6 @@ impl CheckLine {
         Self { text: format!("{what}: {measured}, allowed {allowed}"), judgement }
     }
 
-    /// Returns the line of an assertion.
     pub fn of_assertion(assertion: &Assertion, metrics: MetricCatalogue) -> Self {
         let Assertion { id, metric, flow, stream, each, ratio, runs, bounds, .. } = assertion;
         let [flow, stream] =
@@ -110,14 +105,12 @@ impl CheckLine {
     }
 }
 
-/// Formats the bounds of suites and their results.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundText {
     metrics: MetricCatalogue,
 }
 
 impl BoundText {
-    /// Creates a formatter for these metrics.
     pub fn new(metrics: MetricCatalogue) -> Self {
         Self { metrics }
     }
@@ -143,12 +136,10 @@ impl BoundText {
         self.values(bound).mean(result.measured, result.ci95)
     }
 
-    /// Formats the bounds.
     pub fn allowed(self, bound: &SuiteBound) -> String {
         self.values(bound).range(bound.bounds)
     }
 
-    /// Returns the line of a bound under a controller in a test.
     pub fn line(self, test: &str, bound: &SuiteBound, result: &BoundResult) -> CheckLine {
         let what = format!("{test}: {}, {}", bound.id, self.quantity(bound));
         CheckLine::new(&what, &self.measured(bound, result), &self.allowed(bound), result.judgement)

@@ -14,7 +14,6 @@ use askama::Template;
 use paceline_netsim::records::{MetricCatalogue, MetricKind};
 use std::path::Path;
 
-/// Default name of the page.
 pub const CHOICE_PAGE: &str = "choice.html";
 
 const OWN_STYLE: &str = concat!(include_str!("page/dot_plot.css"), include_str!("page/choice.css"));
@@ -27,18 +26,11 @@ const QUANTITIES: [(&str, &str); 3] =
 const GAP: f64 = 32.0;
 const CHARACTER: f64 = 6.6;
 
-/// Writes the page to a file.
-///
-/// # Errors
-/// The page cannot be written.
 pub fn write(choice: &Choice, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(choice, metrics)?, to)
 }
 
 /// Returns the page.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, ReportError> {
     // Backticks mark names in the terminal only.
     let plain = |text: &String| text.replace('`', "");
@@ -49,7 +41,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
     let legends = rankings.map(|ranking| ranking_text::legend(ranking));
     let page = Page {
         names: choice.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join(", "),
-        version: env!("CARGO_PKG_VERSION"),
         headline: verdict.next().unwrap_or_default(),
         verdict: verdict.collect::<Vec<_>>().join(" "),
         picture: picture(choice),
@@ -59,8 +50,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
         command: &choice.command,
         size: if choice.paths.len() > 2 { "small" } else { "" },
         policy: policy(&[], &[STYLE, OWN_STYLE]),
-        style: STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
@@ -69,7 +58,6 @@ pub fn render(choice: &Choice, metrics: MetricCatalogue) -> Result<String, Repor
 #[template(path = "choice.html")]
 struct Page<'a> {
     names: String,
-    version: &'static str,
     headline: String,
     verdict: String,
     picture: String,
@@ -79,11 +67,8 @@ struct Page<'a> {
     command: &'a str,
     size: &'static str,
     policy: String,
-    style: &'static str,
-    own_style: &'static str,
 }
 
-/// The table of a path.
 struct PathView {
     name: String,
     title: String,

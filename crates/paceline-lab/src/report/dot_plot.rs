@@ -12,9 +12,7 @@ const ROW: f64 = 20.0;
 /// With more columns, a narrow page scrolls the picture.
 const FEW: usize = 6;
 
-/// A picture of points from 0 to 100.
 pub(crate) struct DotPlot<'a> {
-    /// What it shows.
     pub(crate) label: &'static str,
     /// The values at the ends of an axis. Lower ones are drawn as an arrow.
     pub(crate) ends: (f64, f64),

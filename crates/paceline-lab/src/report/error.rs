@@ -1,7 +1,6 @@
 //! Errors of this crate.
 
 use crate::results::StoreError;
-use std::io;
 use std::path::PathBuf;
 
 /// Why results cannot be read or a page cannot be written.
@@ -13,21 +12,7 @@ pub enum ReportError {
     Store(#[from] StoreError),
     /// The folder contains no run.
     #[error("`{}` contains no run; create one with `paceline run SCENARIO --out DIR`", .path.display())]
-    Empty {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The operating system refused.
-    #[error("cannot {action} `{}`", .path.display())]
-    Io {
-        /// The operation, as a verb.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
+    Empty { path: PathBuf },
     /// The template of the page failed, which is a defect of this crate.
     #[error("the page cannot be rendered")]
     Page(#[from] askama::Error),

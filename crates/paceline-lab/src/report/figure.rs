@@ -5,26 +5,20 @@
 
 use serde::Serialize;
 
-/// A group of panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Unique in a report, such as `mmsys16/table1/time`.
     pub id: String,
-    /// Id of the scenario.
     pub scenario: String,
     pub title: String,
     /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
     pub subjects: Vec<Subject>,
-    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
-/// A flow of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Subject {
-    /// Folder of the run.
     pub run: String,
-    /// Seed of the run.
     pub seed: u64,
     /// Id of the flow, or a name for several flows.
     pub flow: String,
@@ -35,7 +29,6 @@ pub struct Subject {
     pub label: String,
     /// The label without the seed.
     pub kind: String,
-    /// Whether it is other traffic and not media.
     pub traffic: bool,
 }
 
@@ -46,7 +39,6 @@ impl Subject {
     }
 }
 
-/// One plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Unique in its figure, such as `rate`.
@@ -60,7 +52,6 @@ pub struct Panel {
 }
 
 impl Figure {
-    /// Returns the figure with other panels.
     pub(crate) fn with_panels(&self, panels: Vec<Panel>) -> Self {
         let Self { id, scenario, title, subjects, .. } = self;
         Self { id: id.clone(), scenario: scenario.clone(), title: title.clone(), subjects: subjects.clone(), panels }
@@ -68,7 +59,6 @@ impl Figure {
 }
 
 impl Panel {
-    /// Returns the panel with other series.
     pub(crate) fn with_series(&self, series: Vec<Series>) -> Self {
         let Self { id, title, caption, x, y, .. } = self;
         let (id, title, caption) = (id.clone(), title.clone(), caption.clone());
@@ -78,7 +68,6 @@ impl Panel {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// Quantity.
     pub label: String,
     /// Unit; empty for a plain number.
     pub unit: String,
@@ -86,7 +75,6 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
 }
 
-/// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesKind {
@@ -94,7 +82,6 @@ pub enum SeriesKind {
     Line,
     /// Each value holds until the next.
     Steps,
-    /// Points without lines.
     Points,
     /// Each state holds until the next: y is an index in [`Series::states`], or NaN for no state.
     Band,
@@ -102,11 +89,9 @@ pub enum SeriesKind {
     Cdf,
 }
 
-/// The role of a series in its panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The main quantity of the panel.
     Main,
     /// A quantity for comparison, such as the target beside the received rate.
     Second,
@@ -114,7 +99,6 @@ pub enum Role {
     Limit,
 }
 
-/// One line of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Unique in its panel among those of its subject, such as `received`.
@@ -123,9 +107,7 @@ pub struct Series {
     pub label: String,
     /// Index in [`Figure::subjects`]; `None` for a limit.
     pub subject: Option<usize>,
-    /// Role in the panel.
     pub role: Role,
-    /// How it is drawn.
     pub kind: SeriesKind,
     /// Names of the values of a [`SeriesKind::Band`].
     pub states: Vec<String>,
@@ -143,14 +125,12 @@ impl Figure {
         self.id.ends_with("/overlay")
     }
 
-    /// Returns the panel with this id.
     pub fn panel(&self, id: &str) -> Option<&Panel> {
         self.panels.iter().find(|panel| panel.id == id)
     }
 }
 
 impl Axis {
-    /// Creates a time axis of this length.
     pub fn time(seconds: f64) -> Self {
         Self { label: "time".to_owned(), unit: "s".to_owned(), range: Some((0.0, seconds)) }
     }
@@ -162,7 +142,6 @@ impl Axis {
 }
 
 impl Series {
-    /// Creates an empty series.
     pub fn new(id: &str, label: &str, subject: usize, role: Role, kind: SeriesKind) -> Self {
         Self {
             id: id.to_owned(),
@@ -177,24 +156,20 @@ impl Series {
         }
     }
 
-    /// Adds a point.
     pub fn push(&mut self, x: f64, y: f64) {
         self.x.push(x);
         self.y.push(y);
     }
 
-    /// Returns this series without its points.
     pub fn without_points(&self) -> Self {
         let Self { id, label, subject, role, kind, .. } = self;
         Self { subject: *subject, states: self.states.clone(), ..Self::new(id, label, 0, *role, *kind) }
     }
 
-    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.x.len()
     }
 
-    /// Returns whether the series has no points.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }

@@ -4,7 +4,6 @@ use crate::report::figure::{Figure, Panel, Series, SeriesKind, Subject};
 use crate::report::read::{Results, Run};
 use serde::Deserialize;
 
-/// The figures of papers (TOML).
 pub const PAPERS: &str = include_str!("../../figures.toml");
 
 /// The selection of runs and panels for a figure of a paper.
@@ -17,7 +16,6 @@ pub struct PaperFigure {
     /// Cases of the scenario, each as `name=value`, combined with spaces. Empty: all runs.
     #[serde(default)]
     pub cases: Vec<String>,
-    /// Whether each case has its own panel.
     #[serde(default)]
     pub apart: bool,
     /// Ids of panels from top to bottom. `panel:series` selects one series of a panel.
@@ -25,7 +23,6 @@ pub struct PaperFigure {
     /// Flows. Empty: all flows.
     #[serde(default)]
     pub flows: Vec<String>,
-    /// Time window, s.
     pub window_s: Option<(f64, f64)>,
 }
 
@@ -49,7 +46,6 @@ pub fn papers() -> Vec<PaperFigure> {
     file.figure
 }
 
-/// Returns the figures to write for a folder of results.
 pub fn select(results: &Results, figures: &[Figure]) -> Vec<Figure> {
     let mut selected = Vec::new();
     for scenario in results.scenarios() {
@@ -120,8 +116,8 @@ fn of_paper(choice: &PaperFigure, runs: &[Run], figures: &[&Figure]) -> Option<F
     let subjects = &figures.first()?.subjects;
     let is_of = |subject: &Subject, case: &str| {
         let labels: Vec<String> = case.split(' ').map(|label| format!("case.{label}")).collect();
-        let is = |run: &Run| labels.iter().all(|label| run.stored.changes.contains(label));
-        runs.iter().any(|run| run.stored.directory == subject.run && is(run))
+        let is = |run: &Run| labels.iter().all(|label| run.about.run.changes.contains(label));
+        runs.iter().any(|run| run.about.run.directory == subject.run && is(run))
     };
     let of_case = |case: &str| -> Vec<usize> { (0..subjects.len()).filter(|s| is_of(&subjects[*s], case)).collect() };
     let cases: Vec<Vec<usize>> = choice.cases.iter().map(|case| of_case(case)).collect();

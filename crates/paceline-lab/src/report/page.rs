@@ -10,6 +10,7 @@ use crate::report::figure::{Axis, Figure, Role, Series, SeriesKind, Subject};
 use crate::report::panels;
 use crate::report::policy::policy;
 use crate::report::read::Results;
+use crate::results::files::io;
 use crate::results::{Store, write_whole};
 use askama::Template;
 use columns::{Column, Columns, TICKS_PER_SECOND, shortened, ticks_per_second};
@@ -23,10 +24,6 @@ use tables::Section;
 /// Default name of the page in its folder.
 pub const REPORT_FILE: &str = "report.html";
 
-/// Reads a folder of results and writes its page.
-///
-/// # Errors
-/// The results cannot be read, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&Store::read_settled(dir, || render(&Results::open(dir)?, metrics))?, to)
 }
@@ -35,26 +32,16 @@ pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), Repo
 pub(crate) fn write_page(page: &str, to: &Path) -> Result<(), ReportError> {
     let is_pipe = fs::metadata(to).is_ok_and(|at| !at.is_file());
     if is_pipe {
-        return fs::write(to, page).map_err(|source| ReportError::Io {
-            action: "write",
-            path: to.to_path_buf(),
-            source,
-        });
+        return Ok(fs::write(to, page).map_err(io("write", to))?);
     }
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     Ok(write_whole(to.parent().unwrap_or(Path::new("")), &name, page.as_bytes())?)
 }
 
-/// Returns the page of a folder of results.
-///
-/// # Errors
-/// A table cannot be read.
 pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let figures = panels::figures(results)?;
     let drawn = downsample::downsample(&figures, MOST_POINTS);
-    let mut columns = Columns::default();
-    let data = drawn.iter().map(|figure| figure_data(figure, &mut columns)).collect();
-    let data = PageData { points: drawn.iter().map(|drawn| points(&drawn.figure)).sum(), figures: data };
+    let (data, columns) = pack(&drawn);
     let mut sections: Vec<Section<'_>> =
         results.scenarios().into_iter().map(|scenario| Section::of(results, scenario, &figures, metrics)).collect();
     for section in &mut sections {
@@ -70,14 +57,8 @@ pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, Rep
         policy: policy(&[PLOT_CODE, SCRIPT], &[PLOT_STYLE, STYLE]),
         title: results.scenarios().join(", "),
         sections,
-        figures: embedded_json(&data),
-        columns: columns.packed(),
-        version: env!("CARGO_PKG_VERSION"),
-        plot_code: PLOT_CODE,
-        plot_style: PLOT_STYLE,
-        plot_licence: PLOT_LICENCE,
-        code: SCRIPT,
-        style: STYLE,
+        figures: data,
+        columns,
     };
     Ok(page.render()?)
 }
@@ -90,7 +71,10 @@ pub(crate) const SCRIPT: &str = concat!(include_str!("page/common.js"), include_
 
 /// Returns figures as the script reads them: their description as JSON, and their numbers.
 pub(crate) fn packed(figures: &[Figure]) -> (String, String) {
-    let drawn = downsample::downsample(figures, MOST_POINTS);
+    pack(&downsample::downsample(figures, MOST_POINTS))
+}
+
+fn pack(drawn: &[Downsampled]) -> (String, String) {
     let mut columns = Columns::default();
     let data = drawn.iter().map(|figure| figure_data(figure, &mut columns)).collect();
     let data = PageData { points: drawn.iter().map(|drawn| points(&drawn.figure)).sum(), figures: data };
@@ -108,12 +92,6 @@ struct Page<'a> {
     sections: Vec<Section<'a>>,
     figures: String,
     columns: String,
-    version: &'static str,
-    plot_code: &'static str,
-    plot_style: &'static str,
-    plot_licence: &'static str,
-    code: &'static str,
-    style: &'static str,
 }
 
 /// The figures as the script of the page reads them. Their numbers are in the columns.

@@ -15,8 +15,10 @@ mod signals;
 
 use crate::report::error::ReportError;
 use crate::report::figure::{Axis, Figure, Panel, Subject};
-use crate::report::read::{FlowRow, FrameRow, PacketRow, Results, Run, SignalRow};
+use crate::report::read::{Results, Run, SignalRow};
 use crate::results::Validation;
+use paceline_netsim::records::{EventRecord, PacketRecord};
+use paceline_units::Time;
 use run_view::RunView;
 pub(crate) use run_view::shown;
 
@@ -25,21 +27,13 @@ pub const FLOWS_SHOWN: usize = 8;
 /// Largest number of packet events in a report. Beyond it, the last runs of each group are left out, with a note on the page.
 pub const ROWS_DRAWN: u64 = 12_000_000;
 
-/// Builds panels from the events of one run.
 trait PanelBuilder {
-    fn packet(&mut self, _: &PacketRow) {}
-    fn flow(&mut self, _: &FlowRow) {}
-    fn frame(&mut self, _: &FrameRow) {}
+    /// Handles an event that is no signal.
+    fn event(&mut self, _: &EventRecord) {}
     fn signal(&mut self, _: &SignalRow<'_>) {}
     // One virtual call for many rows.
-    fn packets(&mut self, rows: &[PacketRow]) {
-        rows.iter().for_each(|row| self.packet(row));
-    }
-    fn flows(&mut self, rows: &[FlowRow]) {
-        rows.iter().for_each(|row| self.flow(row));
-    }
-    fn frames(&mut self, rows: &[FrameRow]) {
-        rows.iter().for_each(|row| self.frame(row));
+    fn events(&mut self, events: &[EventRecord]) {
+        events.iter().for_each(|event| self.event(event));
     }
     fn signals(&mut self, rows: &[SignalRow<'_>]) {
         rows.iter().for_each(|row| self.signal(row));
@@ -62,13 +56,9 @@ const PANELS: &[Begin] = &[
     queue::begin_round_trips,
 ];
 
-/// Panels over values.
 const DISTRIBUTIONS: &[Begin] = &[distributions::begin];
 
 /// Returns the figures of a folder by scenario: panels over time, distributions, then the overlay of several runs.
-///
-/// # Errors
-/// A table cannot be read.
 pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
     let mut figures = Vec::new();
     for scenario in results.scenarios() {
@@ -84,8 +74,9 @@ pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
 
 /// Returns the runs of a scenario to draw. If they have too many events, each group keeps its first seeds.
 pub fn drawn<'a>(results: &'a Results, scenario: &str) -> Vec<&'a Run> {
-    let all: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
-    let key = |run: &Run| (run.stored.world.clone(), run.stored.controllers.clone(), run.stored.changes.clone());
+    let all: Vec<&Run> = results.runs.iter().filter(|run| run.about.run.scenario == scenario).collect();
+    let key =
+        |run: &Run| (run.about.run.world.clone(), run.about.run.controllers.clone(), run.about.run.changes.clone());
     // Number of earlier runs of the same group.
     let rank = |index: usize| all[..index].iter().filter(|run| key(run) == key(all[index])).count();
     let mut order: Vec<usize> = (0..all.len()).collect();
@@ -113,9 +104,7 @@ fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError
         subjects.extend(view.subjects());
         let all = PANELS.iter().chain(DISTRIBUTIONS);
         let mut builders: Vec<Box<dyn PanelBuilder + '_>> = all.map(|begin| begin(&view)).collect();
-        run.tables().packets(|rows| builders.iter_mut().for_each(|d| d.packets(rows)))?;
-        run.tables().flows(|rows| builders.iter_mut().for_each(|d| d.flows(rows)))?;
-        run.tables().frames(|rows| builders.iter_mut().for_each(|d| d.frames(rows)))?;
+        run.tables().events(|events| builders.iter_mut().for_each(|d| d.events(events)))?;
         run.tables().signals(|rows| builders.iter_mut().for_each(|d| d.signals(rows)))?;
         for (panels, done) in over_time.iter_mut().chain(&mut over_values).zip(builders) {
             done.finish().into_iter().for_each(|panel| merge(panels, panel));
@@ -135,7 +124,6 @@ fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError
     Ok(figures)
 }
 
-/// Adds the series of a panel to the panel with the same id.
 fn merge(panels: &mut Vec<Panel>, panel: Panel) {
     let Some(known) = panels.iter_mut().find(|known| known.id == panel.id) else {
         panels.push(panel);
@@ -153,16 +141,16 @@ fn merge(panels: &mut Vec<Panel>, panel: Panel) {
     }
 }
 
-/// Creates a panel over time.
 fn over_time(id: &str, title: &str, caption: String, y: Axis, view: &RunView<'_>) -> Panel {
     let (id, title) = (id.to_owned(), title.to_owned());
     Panel { id, title, caption, x: Axis::time(view.duration_s), y, series: Vec::new() }
 }
 
-fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
+/// Returns whether a packet travels in the direction of its flow's data.
+fn is_forward(packet: &PacketRecord) -> bool {
+    !packet.class.is_from_receiver()
 }
 
-fn millis(ns: i64) -> f64 {
-    ns as f64 / 1e6
+fn seconds(at: Time) -> f64 {
+    at.as_secs_f64()
 }

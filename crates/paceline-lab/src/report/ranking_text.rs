@@ -38,7 +38,6 @@ fn row(entry: &RankedController, has_ties: bool) -> [String; 8] {
     ]
 }
 
-/// Returns how to read the table.
 pub fn legend(ranking: &[RankedController]) -> String {
     let mut text = "Points of 100.".to_owned();
     if has_ties(ranking) {

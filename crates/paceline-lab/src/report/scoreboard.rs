@@ -11,21 +11,13 @@ use askama::Template;
 use paceline_netsim::records::MetricCatalogue;
 use std::path::Path;
 
-/// Default name of the page in its folder.
 pub const SCOREBOARD_PAGE: &str = "scoreboard.html";
 
-/// Reads the scoreboard in a folder and writes its page.
-///
-/// # Errors
-/// The scoreboard is missing or damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(&Scoreboard::read(&dir.join(SCOREBOARD_FILE))?, metrics)?, to)
 }
 
 /// Returns the page of a scoreboard.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(board: &Scoreboard, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let experiments = &board.report.experiments;
     let papers: Vec<PaperView<'_>> =
@@ -36,8 +28,6 @@ pub fn render(board: &Scoreboard, metrics: MetricCatalogue) -> Result<String, Re
         counts: Counts::of(experiments),
         papers,
         policy: policy(&[], &[crate::report::page::STYLE, OWN_STYLE]),
-        style: crate::report::page::STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
@@ -52,8 +42,6 @@ struct Page<'a> {
     counts: Counts,
     papers: Vec<PaperView<'a>>,
     policy: String,
-    style: &'static str,
-    own_style: &'static str,
 }
 
 struct PaperView<'a> {
@@ -82,7 +70,6 @@ struct RowView<'a> {
 
 struct CellView<'a> {
     cell: &'a Cell,
-    /// Anchor of its row.
     anchor: String,
     /// The verdict as a character, so that verdicts differ not only by colour.
     sign: char,
@@ -140,7 +127,6 @@ fn assumed<'a>(experiments: &[&'a ExperimentReport]) -> Vec<AssumedView<'a>> {
 }
 
 impl<'a> ExperimentView<'a> {
-    /// Creates the view of the report at `index` among those of its paper.
     fn of(report: &'a ExperimentReport, index: usize, all: &[&'a ExperimentReport], text: CellText) -> Self {
         let same: Vec<usize> = (0..all.len()).filter(|other| all[*other].id == report.id).collect();
         let anchor = |place: usize| format!("{}/{}", report.id, place + 1);
@@ -166,7 +152,6 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// Returns its name in the matrix.
     fn name(&self) -> String {
         match &self.report.under {
             None => self.report.id.clone(),
@@ -174,17 +159,14 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// Returns the controller of its media flows.
     fn under(&self) -> &str {
         self.report.under.as_deref().unwrap_or_default()
     }
 
-    /// Returns the world of its cells unless it is the simulator.
     fn world(&self) -> &str {
         self.report.cells.first().filter(|_| self.report.under.is_some()).map_or("", |cell| &cell.world)
     }
 
-    /// Describes the number of disturbed runs, if any.
     fn disturbed(&self) -> String {
         match self.report.disturbed {
             0 => String::new(),
@@ -192,7 +174,6 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// Describes the number of runs per case.
     fn runs(&self) -> String {
         let each = self.report.runs.iter().map(|case| case.n);
         match (each.clone().min().unwrap_or(0), each.max().unwrap_or(0)) {
@@ -239,7 +220,6 @@ impl<'a> CellView<'a> {
         format!("cell {}{given}", self.verdict())
     }
 
-    /// Returns the verdict as a CSS class.
     fn verdict(&self) -> String {
         self.cell.verdict.name().replace(' ', "-")
     }

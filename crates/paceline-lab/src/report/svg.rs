@@ -18,6 +18,7 @@ use crate::report::figure_groups::select;
 use crate::report::panels;
 use crate::report::read::Results;
 use crate::results::Store;
+use crate::results::files::io;
 use canvas::Canvas;
 use layout::{Frame, Layout};
 use std::fs;
@@ -26,31 +27,30 @@ use style::{Point, SeriesStyles};
 
 pub use style::{MM, WIDTH};
 
-/// Default name of the folder of figures in a folder of results.
 pub const FIGURES_FOLDER: &str = "figures";
 
 /// Writes all figures of a folder of results into a folder and returns the files.
-///
-/// # Errors
-/// The results cannot be read, or a figure cannot be written.
 pub fn write(dir: &Path, into: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let (results, figures) = Store::read_settled(dir, || {
         let results = Results::open(dir)?;
         let figures = panels::figures(&results)?;
         Ok::<_, ReportError>((results, figures))
     })?;
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ReportError::Io { action: "write", path, source }
+    write_all(into, select(&results, &figures).iter().map(|figure| (figure.id.clone(), draw(figure))))
+}
+
+/// Writes SVG documents with the ids of their figures into a folder and returns the files.
+pub(crate) fn write_all(
+    into: &Path,
+    documents: impl Iterator<Item = (String, String)>,
+) -> Result<Vec<PathBuf>, ReportError> {
+    fs::create_dir_all(into).map_err(io("write", into))?;
+    let write = |(id, document): (String, String)| {
+        let file = into.join(file_name(&id));
+        fs::write(&file, document).map_err(io("write", &file))?;
+        Ok(file)
     };
-    fs::create_dir_all(into).map_err(failed(into))?;
-    let mut files = Vec::new();
-    for figure in select(&results, &figures) {
-        let file = into.join(file_name(&figure.id));
-        fs::write(&file, draw(&figure)).map_err(failed(&file))?;
-        files.push(file);
-    }
-    Ok(files)
+    documents.map(write).collect()
 }
 
 /// Returns the file name of a figure: `mmsys16-fig13.svg` for `mmsys16/fig13`.

@@ -5,36 +5,20 @@ use crate::report::error::ReportError;
 use crate::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use crate::report::svg::contour::{Map, Scale, Sign, contour};
 use crate::report::svg::tornado::{Bar, Tornado, tornado};
-use crate::report::svg::{FIGURES_FOLDER, draw, file_name};
+use crate::report::svg::{FIGURES_FOLDER, draw, write_all};
 use crate::results::{Axis as SweepAxis, Measure, Point, SweepResult};
 use paceline_netsim::records::MetricCatalogue;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name and SVG document of a figure.
 pub type Picture = (String, String);
 
 /// Writes the figures of a result into the figure folder of `dir` and returns the files.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(result: &SweepResult, dir: &Path, metrics: MetricCatalogue) -> Result<Vec<PathBuf>, ReportError> {
-    let into = dir.join(FIGURES_FOLDER);
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ReportError::Io { action: "write", path, source }
-    };
-    let mut files = Vec::new();
-    for (name, document) in pictures(result, metrics) {
-        fs::create_dir_all(&into).map_err(failed(&into))?;
-        let file = into.join(file_name(&name));
-        fs::write(&file, document).map_err(failed(&file))?;
-        files.push(file);
-    }
-    Ok(files)
+    let pictures = pictures(result, metrics);
+    if pictures.is_empty() { Ok(Vec::new()) } else { write_all(&dir.join(FIGURES_FOLDER), pictures.into_iter()) }
 }
 
-/// Returns all figures of a result.
 pub fn pictures(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
     let mut pictures = maps(result, metrics);
     pictures.extend(lines(result, metrics));
@@ -176,7 +160,6 @@ fn tornadoes(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
     controllers.iter().map(picture).collect()
 }
 
-/// Converts a name to a part of a file name.
 fn slug(name: &str) -> String {
     name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

@@ -3,14 +3,13 @@
 use crate::report::error::ReportError;
 use crate::report::figure::Figure;
 use crate::report::page::tables::FigureView;
-use crate::report::page::{PLOT_CODE, PLOT_LICENCE, PLOT_STYLE, SCRIPT, STYLE, packed, write_page};
+use crate::report::page::{PLOT_CODE, PLOT_STYLE, SCRIPT, STYLE, packed, write_page};
 use crate::report::policy::policy;
 use askama::Template;
 use std::path::Path;
 
 const OWN_STYLE: &str = include_str!("page/timeline.css");
 
-/// The content of the page.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     pub title: String,
@@ -18,19 +17,14 @@ pub struct Timeline {
     pub parts: Vec<Part>,
     /// What limits the page.
     pub notes: Vec<String>,
-    /// The command that recreates it.
     pub command: String,
 }
 
-/// A part with a timeline of its own.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: String,
-    /// Facts in one line: name and value.
     pub facts: Vec<(String, String)>,
-    /// Plots over the whole time.
     pub overview: Figure,
-    /// Labels, in order of time.
     pub labels: Vec<Label>,
     /// Columns and rows of a table below the labels; no rows: no table.
     pub table: (Vec<String>, Vec<Vec<String>>),
@@ -43,16 +37,13 @@ pub struct Part {
 pub struct Label {
     /// When, such as `17.2 s`.
     pub when: String,
-    /// What happened.
     pub what: String,
     pub why: String,
     /// Why so, in a sentence.
     pub evidence: String,
     /// What else would explain it, in sentences.
     pub others: Vec<String>,
-    /// What to try.
     pub advice: String,
-    /// Whether the cause is known.
     pub is_known: bool,
     /// The plots that show it; `None`: without plots.
     pub figure: Option<Figure>,
@@ -66,13 +57,6 @@ struct Page<'a> {
     parts: Vec<PartView<'a>>,
     figures: String,
     columns: String,
-    version: &'static str,
-    plot_code: &'static str,
-    plot_style: &'static str,
-    plot_licence: &'static str,
-    code: &'static str,
-    style: &'static str,
-    own_style: &'static str,
 }
 
 struct PartView<'a> {
@@ -82,9 +66,6 @@ struct PartView<'a> {
 }
 
 /// Returns the page.
-///
-/// # Errors
-/// The template fails.
 pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
     let figures: Vec<Figure> = timeline
         .parts
@@ -106,21 +87,11 @@ pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
         parts: parts.collect(),
         figures: data,
         columns,
-        version: env!("CARGO_PKG_VERSION"),
-        plot_code: PLOT_CODE,
-        plot_style: PLOT_STYLE,
-        plot_licence: PLOT_LICENCE,
-        code: SCRIPT,
-        style: STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
 
 /// Writes the page.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write(timeline: &Timeline, to: &Path) -> Result<(), ReportError> {
     write_page(&render(timeline)?, to)
 }

@@ -2,13 +2,11 @@
 
 use crate::report::check_text::summary_text;
 use crate::results::{ComparedMetric, Validation};
-use paceline_netsim::records::HostStats;
-use paceline_netsim::records::MetricKind;
+use paceline_netsim::records::{HostStats, MetricKind};
 
 /// Largest number of flows in the table; the JSON document has all.
 const FLOWS_SHOWN: usize = 6;
 
-/// Returns the controllers of a validation, without repetitions.
 pub fn controllers(validation: &Validation) -> String {
     let mut controllers: Vec<&str> = validation.controllers.iter().flatten().map(String::as_str).collect();
     controllers.dedup();

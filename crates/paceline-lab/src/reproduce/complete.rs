@@ -12,7 +12,6 @@ use std::sync::{Mutex, PoisonError};
 /// Limits of [`RealtimeReproduction::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Runs at the same time.
     pub at_once: usize,
     /// No run starts that would end later than this, in seconds on the runner's clock.
     pub within_s: Option<f64>,

@@ -6,7 +6,6 @@ use paceline_netsim::records::Label;
 use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
 use serde::Deserialize;
 
-/// The file format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConclusionsFile {
@@ -17,9 +16,7 @@ struct ConclusionsFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConclusionTable {
-    /// A sentence.
     text: String,
-    /// The place in the paper.
     place: String,
     evidence: Spanned<Vec<EvidenceTable>>,
 }
@@ -37,7 +34,6 @@ struct EvidenceTable {
     case: Option<Spanned<Label>>,
 }
 
-/// The conclusions of a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusions {
     paper: String,
@@ -47,9 +43,6 @@ pub struct Conclusions {
 
 impl Conclusions {
     /// Loads the conclusions beside an experiment; `None` if there are none. Evidence of a loaded experiment must exist.
-    ///
-    /// # Errors
-    /// The file is invalid.
     pub fn beside(origin: &Origin, experiments: &[Experiment]) -> Result<Option<Self>, ScenarioError> {
         let Some(origin) = origin.conclusions()? else { return Ok(None) };
         let file: ConclusionsFile = parse(&origin.name, &origin.text)?;
@@ -66,7 +59,6 @@ impl Conclusions {
         Ok(Some(Self { paper: file.paper, list }))
     }
 
-    /// Judges those whose experiments were all run.
     pub fn judge<'a>(&'a self, experiments: &'a [ExperimentReport]) -> impl Iterator<Item = Conclusion> + 'a {
         self.list
             .iter()

@@ -11,13 +11,10 @@ use paceline_scenario::{Origin, ScenarioError, Spanned, parse};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A formula of a paper.
 pub struct Formula {
-    /// Its name in files, and as a metric in results.
     pub name: &'static str,
     /// A short description.
     pub summary: &'static str,
-    /// Its inputs, in order.
     pub inputs: &'static [&'static str],
     /// Its lines by name; a single one if the formula has no cases.
     pub lines: &'static [Line],
@@ -37,7 +34,6 @@ pub const FORMULAS: &[Formula] = &[Formula {
     ],
 }];
 
-/// The file format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableFile {
@@ -56,20 +52,16 @@ struct TableFile {
 struct ValueTable {
     /// All inputs of the formula.
     at: Spanned<BTreeMap<String, Spanned<f64>>>,
-    /// Line of the formula.
     line: Spanned<String>,
     published: Spanned<f64>,
 }
 
-/// The comparison of a table with its formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaTable {
-    /// Every published value and the value of the formula.
     pub report: ExperimentReport,
 }
 
 impl FormulaTable {
-    /// Loads the table of this text.
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
         let file: TableFile = parse(&origin.name, &origin.text)?;
         let names: Vec<&str> = FORMULAS.iter().map(|f| f.name).collect();

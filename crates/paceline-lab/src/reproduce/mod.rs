@@ -21,8 +21,8 @@ pub use conclusions::Conclusions;
 pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use realtime::{FinishedRun, PendingRun, RealtimeExperiment, RealtimeReproduction};
 pub use reproduction::reproduce;
+pub use runs::{RunContext, SEEDS_MAX, Seeds};
 pub(crate) use runs::{RunJob, restore, run_jobs, traffic};
-pub use runs::{SEEDS_MAX, Seeds};
 pub use sensitivity::{ConstantEnd, ConstantReport, SensitivityReport, SensitivitySummary, VerdictChange, sensitivity};
 pub use targets::{Targets, Verdicts};
 

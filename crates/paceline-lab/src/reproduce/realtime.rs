@@ -18,18 +18,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// An experiment with the controllers of a world in real time.
 pub struct RealtimeExperiment {
     /// The experiment, with these controllers in its scenarios.
     pub experiment: Experiment,
     /// The controllers, for people.
     pub under: String,
-    /// Inputs of the runs of each case.
     pub inputs: Vec<RunInputs>,
 }
 
 impl RealtimeExperiment {
-    /// Creates an experiment. `inputs` returns the inputs of the runs of a case.
     pub fn new(experiment: Experiment, under: String, inputs: impl FnMut(&Scenario) -> RunInputs) -> Self {
         let inputs = experiment.cases.iter().map(inputs).collect();
         Self { experiment, under, inputs }
@@ -46,7 +43,6 @@ pub struct RealtimeReproduction {
     unavailable: Vec<Option<String>>,
 }
 
-/// A run to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingRun {
     experiment: usize,
@@ -54,7 +50,6 @@ pub struct PendingRun {
     seed: u64,
 }
 
-/// A finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedRun {
     run: RunValues,
@@ -88,7 +83,6 @@ impl StoredQuantity {
         }
     }
 
-    /// Returns whether it is this quantity.
     fn is(&self, quantity: &Quantity) -> bool {
         *self == Self::of(quantity, self.value)
     }
@@ -120,9 +114,6 @@ impl CachedRun for FinishedRun {
 
 impl RealtimeReproduction {
     /// Begins or resumes a reproduction on seeds from 1 to `seeds`. Stored runs with the same inputs are finished.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub fn resume(
         experiments: Vec<RealtimeExperiment>,
         seeds: u64,
@@ -171,7 +162,6 @@ impl RealtimeReproduction {
         self.scenario(run).plan.duration.as_secs_f64()
     }
 
-    /// Describes a run for people.
     pub fn describe(&self, run: &PendingRun) -> String {
         let plan = &self.scenario(run).plan;
         let case = if plan.case.is_empty() { String::new() } else { format!(" [{}]", plan.case) };
@@ -186,9 +176,6 @@ impl RealtimeReproduction {
     }
 
     /// Makes a run and stores it, if there is a store.
-    ///
-    /// # Errors
-    /// The world cannot run it, or the store cannot write it.
     pub fn make(
         &self,
         runner: &Runner<'_>,
@@ -199,7 +186,6 @@ impl RealtimeReproduction {
         run_cache::make(runner, self.scenario(run), run.seed, into)
     }
 
-    /// Adds a finished run.
     pub fn add(&mut self, run: &PendingRun, finished: FinishedRun) {
         self.finished[run.experiment][run.case].insert(run.seed, finished);
     }
@@ -261,7 +247,7 @@ fn add_simulated(cell: &mut Cell, same: Option<&Cell>, unavailable: Option<&str>
 mod tests {
     use super::*;
     use crate::altered_simulator::AlteredSimulator;
-    use crate::reproduce::{Seeds, reproduce};
+    use crate::reproduce::{RunContext, Seeds, reproduce};
     use crate::results::Report;
     use paceline_netsim::sim::Simulator;
     use paceline_scenario::Origin;
@@ -337,7 +323,7 @@ bounds = [0.5, 10]
             let runner = Runner { world: &Simulator, ..runner };
             let origin = Origin::from_text("beside.toml", TEXT);
             let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_null_sender();
-            reproduce(&runner, &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap().experiments
+            reproduce(RunContext::all(&runner), &[experiment], Seeds::Exactly(2)).unwrap().experiments
         };
         let folder = std::env::temp_dir().join(format!("paceline-beside-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);

@@ -1,52 +1,37 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
-use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::done_runs::DoneRuns;
+use super::runs::{RunContext, RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
 use crate::judge::{Experiment, ExperimentRuns, kind_of};
 use crate::results::{Check, ExperimentReport, Report, Verdict};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::world::WorldError;
 
-/// Reproduces experiments, except the runs that were done before, and returns every verdict. `announce` receives the simulated
-/// seconds before they are run.
-///
-/// # Errors
-/// Those of the world.
-pub fn reproduce(
-    runner: &Runner<'_>,
-    experiments: &[Experiment],
-    seeds: Seeds,
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
-) -> Result<Report, WorldError> {
-    Ok(reproduce_with_runs(runner, experiments, seeds, done, announce)?.0)
+/// Reproduces experiments, and returns every verdict.
+pub fn reproduce(context: RunContext<'_>, experiments: &[Experiment], seeds: Seeds) -> Result<Report, WorldError> {
+    Ok(reproduce_with_runs(context, experiments, seeds)?.0)
 }
 
 /// Returns every verdict as [`reproduce`] does, and the runs of each experiment.
 pub(super) fn reproduce_with_runs(
-    runner: &Runner<'_>,
+    context: RunContext<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<(Report, Vec<ExperimentRuns>), WorldError> {
-    let (mut reports, runs) = verdicts(runner, experiments, seeds, done, announce)?;
-    try_changes(runner, experiments, &mut reports, done, announce)?;
+    let (mut reports, runs) = verdicts(context, experiments, seeds)?;
+    try_changes(context, experiments, &mut reports)?;
     Ok((Report::of(reports), runs))
 }
 
 /// Runs every experiment on as many seeds as its verdicts need.
 pub(super) fn verdicts(
-    runner: &Runner<'_>,
+    context: RunContext<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<(Vec<ExperimentReport>, Vec<ExperimentRuns>), WorldError> {
-    let mut runs = first_runs(runner, experiments, seeds, done, announce)?;
+    let mut runs = first_runs(context, experiments, seeds)?;
     loop {
-        let reports = report_all(runner, experiments, &runs);
+        let reports = report_all(context.runner, experiments, &runs);
         let additional_seeds = match seeds {
             Seeds::Exactly(_) => Vec::new(),
             Seeds::AsNeeded => more_seeds(&reports),
@@ -56,23 +41,21 @@ pub(super) fn verdicts(
         }
         let more =
             additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
-        run_jobs(runner, experiments, more, &mut runs, done, announce)?;
+        run_jobs(context, experiments, more, &mut runs)?;
     }
 }
 
 /// Runs each experiment on seeds from 1 to its number in `seeds`.
 pub(super) fn reports_on_seeds(
-    runner: &Runner<'_>,
+    context: RunContext<'_>,
     experiments: &[Experiment],
     seeds: &[u64],
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, WorldError> {
     let all: Vec<RunJob> =
         (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
     let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    run_jobs(runner, experiments, all, &mut runs, done, announce)?;
-    Ok(report_all(runner, experiments, &runs))
+    run_jobs(context, experiments, all, &mut runs)?;
+    Ok(report_all(context.runner, experiments, &runs))
 }
 
 fn report_all(runner: &Runner<'_>, experiments: &[Experiment], runs: &[ExperimentRuns]) -> Vec<ExperimentReport> {
@@ -81,11 +64,9 @@ fn report_all(runner: &Runner<'_>, experiments: &[Experiment], runs: &[Experimen
 
 /// Repeats cells that are not reproduced with the changes that should reproduce them, on the same seeds.
 fn try_changes(
-    runner: &Runner<'_>,
+    context: RunContext<'_>,
     experiments: &[Experiment],
     reports: &mut [ExperimentReport],
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<(), WorldError> {
     let wanted = |report: &ExperimentReport, by: &Vec<String>| {
         report.cells.iter().any(|cell| cell.moved.as_ref().is_some_and(|moved| moved.by == *by))
@@ -98,7 +79,7 @@ fn try_changes(
         }
     }
     let seeds: Vec<u64> = tried.iter().map(|(index, _)| reports[*index].runs_per_case()).collect();
-    let results = reports_on_seeds(runner, &changed, &seeds, done, announce)?;
+    let results = reports_on_seeds(context, &changed, &seeds)?;
     for ((index, by), result) in tried.into_iter().zip(results) {
         reports[index].wall_s += result.wall_s;
         for cell in &mut reports[index].cells {

@@ -22,6 +22,23 @@ pub enum Seeds {
     Exactly(u64),
 }
 
+/// How runs are made.
+#[derive(Clone, Copy)]
+pub struct RunContext<'a> {
+    pub runner: &'a Runner<'a>,
+    /// The runs that were done before, which are not repeated. The new ones are added.
+    pub done: Option<&'a DoneRuns>,
+    /// Receives the simulated seconds before they are run.
+    pub announce: &'a dyn Fn(f64),
+}
+
+impl<'a> RunContext<'a> {
+    /// Makes every run, and announces none.
+    pub fn all(runner: &'a Runner<'a>) -> Self {
+        Self { runner, done: None, announce: &|_| () }
+    }
+}
+
 pub(crate) struct RunJob {
     pub(crate) experiment: usize,
     pub(crate) null: bool,
@@ -29,13 +46,10 @@ pub(crate) struct RunJob {
     pub(crate) seed: u64,
 }
 
-/// Makes the first runs of the experiments.
 pub(super) fn first_runs(
-    runner: &Runner<'_>,
+    context: RunContext<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentRuns>, WorldError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
     let first = experiments.iter().enumerate().flat_map(|(index, e)| {
@@ -45,7 +59,7 @@ pub(super) fn first_runs(
         };
         jobs(experiments, index, 1..=count)
     });
-    run_jobs(runner, experiments, first.collect(), &mut measured, done, announce)?;
+    run_jobs(context, experiments, first.collect(), &mut measured)?;
     Ok(measured)
 }
 
@@ -83,15 +97,12 @@ pub(crate) fn restore(
     Ok(missing)
 }
 
-/// Makes the runs, longest first, on all threads, and adds them to those that are done. `announce` receives their simulated
-/// seconds.
+/// Makes the runs, longest first, on all threads, and adds them to those that are done.
 pub(crate) fn run_jobs(
-    runner: &Runner<'_>,
+    RunContext { runner, done, announce }: RunContext<'_>,
     experiments: &[Experiment],
     mut jobs: Vec<RunJob>,
     measured: &mut [ExperimentRuns],
-    done: Option<&DoneRuns>,
-    announce: &dyn Fn(f64),
 ) -> Result<(), WorldError> {
     let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
     let world = runner.world.name();

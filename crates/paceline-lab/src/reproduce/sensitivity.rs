@@ -2,7 +2,7 @@
 //! on the same seeds.
 
 use super::reproduction::{reports_on_seeds, verdicts};
-use super::runs::Seeds;
+use super::runs::{RunContext, Seeds};
 use crate::judge::Experiment;
 use crate::results::{Cell, CellVerdict};
 use crate::run::Runner;
@@ -14,58 +14,39 @@ use serde::Serialize;
 /// The influence of the assumed constants on the verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SensitivityReport {
-    /// Every constant that an experiment assumes.
     pub constants: Vec<ConstantReport>,
-    /// The totals.
     pub summary: SensitivitySummary,
 }
 
-/// An assumed constant and its influence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantReport {
     /// The paper: folder of the experiments.
     pub paper: String,
-    /// Its name.
     pub id: String,
-    /// The scenario key.
     pub key: String,
-    /// The assumed value.
     pub value: String,
-    /// The reason for this value.
     pub why: String,
-    /// Number of experiments that assume it.
     pub experiments: usize,
     /// The lowest and the highest plausible value.
     pub ends: Vec<ConstantEnd>,
 }
 
-/// One end of a constant's range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantEnd {
-    /// The value.
     pub value: String,
     /// Number of cells of the experiments that assume the constant.
     pub cells: usize,
-    /// Number of these cells whose verdict changes.
     pub changed: usize,
-    /// These cells.
     pub changes: Vec<VerdictChange>,
 }
 
-/// A cell whose verdict changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VerdictChange {
-    /// Scenario id.
     pub experiment: String,
-    /// Metric id.
     pub metric: String,
-    /// Case of the experiment.
     pub case: Label,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
-    /// Its claim.
     pub claim: Option<String>,
     /// The verdict with the assumed value.
     pub from: CellVerdict,
@@ -77,14 +58,10 @@ pub struct VerdictChange {
     pub measured_then: Option<f64>,
 }
 
-/// Totals over all constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SensitivitySummary {
-    /// Assumed constants.
     pub constants: usize,
-    /// Constants that change a verdict.
     pub constants_that_matter: usize,
-    /// Cells of all experiments.
     pub cells: usize,
     /// Cells whose verdict changes at an end of a constant.
     pub cells_that_change: usize,
@@ -138,9 +115,10 @@ pub fn sensitivity(
     }
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let reports = verdicts(runner, written, on, None, announce).and_then(|(bases, _)| {
+    let context = RunContext { runner, done: None, announce };
+    let reports = verdicts(context, written, on).and_then(|(bases, _)| {
         let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
-        let changed = reports_on_seeds(runner, varied, &seeds, None, announce)?;
+        let changed = reports_on_seeds(context, varied, &seeds)?;
         Ok((bases, changed))
     });
     let (bases, changed) = match reports {

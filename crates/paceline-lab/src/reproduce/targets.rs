@@ -1,6 +1,7 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
 use super::reproduction::reproduce_with_runs;
+use super::runs::RunContext;
 use super::{Conclusions, FormulaTable, Seeds};
 use crate::done_runs::DoneRuns;
 use crate::judge::Experiment;
@@ -21,7 +22,6 @@ pub struct Targets {
     pub experiments: Vec<Experiment>,
     /// Reports of formula tables, which need no run.
     pub tables: Vec<ExperimentReport>,
-    /// The conclusions of their papers.
     pub conclusions: Vec<Conclusions>,
     /// The runs that were finished before, which are not repeated.
     pub done: Option<DoneRuns>,
@@ -32,10 +32,8 @@ pub struct Targets {
 /// The verdicts, and their counts for each paper, as `reproduce --json` prints them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdicts {
-    /// The verdicts.
     #[serde(flatten)]
     pub report: Report,
-    /// Counts for each paper and experiment.
     pub papers: Vec<PaperCounts>,
     /// The simulated runs, without those of the null sender and of changes.
     #[serde(skip)]
@@ -45,9 +43,6 @@ pub struct Verdicts {
 impl Targets {
     /// Loads scenarios under their changes, and formula tables. A scenario without changes is also prepared to try the
     /// settings that its remarks name.
-    ///
-    /// # Errors
-    /// A scenario or a table is invalid.
     pub fn load(
         origins: impl IntoIterator<Item = (Origin, Changes)>,
         registry: &Registry,
@@ -85,17 +80,14 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Returns whether there is nothing to judge.
     pub fn is_empty(&self) -> bool {
         self.experiments.is_empty() && self.tables.is_empty()
     }
 
     /// Makes the runs and returns every verdict. `announce` receives simulated seconds before they are run.
-    ///
-    /// # Errors
-    /// The world cannot make a run.
     pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, WorldError> {
-        let (mut report, runs) = reproduce_with_runs(runner, &self.experiments, seeds, self.done.as_ref(), announce)?;
+        let context = RunContext { runner, done: self.done.as_ref(), announce };
+        let (mut report, runs) = reproduce_with_runs(context, &self.experiments, seeds)?;
         for (report, under) in report.experiments.iter_mut().zip(self.under) {
             report.under = under;
         }
@@ -111,7 +103,6 @@ impl Targets {
 }
 
 impl Verdicts {
-    /// Counts the verdicts of these reports.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let report = Report::of(experiments);
         Self { papers: papers(&report.experiments), report, runs: Vec::new() }

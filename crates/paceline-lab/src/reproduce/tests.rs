@@ -68,7 +68,6 @@ fn runs(experiment: &Experiment, seeds: u64, value: impl Fn(&str, &str, u64, boo
     ExperimentRuns { runs, ..ExperimentRuns::default() }
 }
 
-/// The report of an experiment with these values.
 fn report(
     experiment: &Experiment,
     seeds: u64,
@@ -94,7 +93,7 @@ fn report_with_overuse(
 fn reproduce_text(text: &str) -> ExperimentReport {
     let (origin, registry) = (Origin::from_text("two.toml", text), Registry::standard());
     let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_changes(&origin, &registry).unwrap();
-    let report = reproduce(&Runner::simulator(&registry), &[experiment], Seeds::Exactly(2), None, &|_| ()).unwrap();
+    let report = reproduce(RunContext::all(&Runner::simulator(&registry)), &[experiment], Seeds::Exactly(2)).unwrap();
     report.experiments.into_iter().next().unwrap()
 }
 
@@ -217,12 +216,12 @@ fn the_wall_time_includes_all_runs_and_is_not_stored() {
     let origin = Origin::from_text("two.toml", TWO_CASES);
     let plain = experiment(TWO_CASES);
     let changed = plain.clone().with_changes(&origin, &registry).unwrap();
-    let report = reproduce(&runner, &[plain], Seeds::Exactly(2), None, &|_| ()).unwrap();
+    let report = reproduce(RunContext::all(&runner), &[plain], Seeds::Exactly(2)).unwrap();
     let plain = report.experiments[0].wall_s;
     // Two cases and the null sender, on two seeds.
     assert!((6.0..=6.0 * 11.0).contains(&plain), "{plain}");
     assert_eq!(reads.load(std::sync::atomic::Ordering::SeqCst), 12);
-    let report = reproduce(&runner, &[changed], Seeds::Exactly(2), None, &|_| ()).unwrap();
+    let report = reproduce(RunContext::all(&runner), &[changed], Seeds::Exactly(2)).unwrap();
     let changed = report.experiments[0].wall_s;
     assert!((10.0..=10.0 * 19.0).contains(&changed), "with the tried changes: {changed}");
     assert!(!serde_json::to_string(&report).unwrap().contains("wall_s"), "it is not stored");
@@ -239,13 +238,15 @@ fn every_cell_gets_its_runs() {
     let runner = Runner::simulator(&registry);
     let announced = std::sync::Mutex::new(0.0);
     let announce = |seconds: f64| *announced.lock().unwrap() += seconds;
-    let report = reproduce(&runner, &experiments, Seeds::AsNeeded, None, &announce).unwrap();
+    let report =
+        reproduce(RunContext { announce: &announce, ..RunContext::all(&runner) }, &experiments, Seeds::AsNeeded)
+            .unwrap();
     let [narrow, wide] = report.experiments.as_slice() else { panic!("two") };
     assert!(narrow.cells.iter().all(|c| c.n == SEEDS_MAX as usize), "{:?}", narrow.cells[0]);
     assert!(wide.cells.iter().all(|c| c.n == 3 && c.measured.is_some() && c.null_sender.is_some()));
     // Two cases of 10 s with one shared null sender, on 40 and 3 seeds.
     assert_eq!(*announced.lock().unwrap(), 3.0 * 10.0 * 43.0);
-    let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), None, &|_| ()).unwrap();
+    let again = reproduce(RunContext::all(&runner), &experiments[1..], Seeds::Exactly(3)).unwrap();
     assert_eq!(again.experiments[0], *wide);
 }
 
@@ -411,7 +412,7 @@ fn cells_of_one_case_equal_those_of_the_experiment_unless_other_cases_decide() {
     let registry = Registry::standard();
     let runner = Runner::simulator(&registry);
     let experiment = Experiment::load(&origin, &[], &registry).unwrap();
-    let whole = reproduce(&runner, core::slice::from_ref(&experiment), Seeds::Exactly(3), None, &|_| ()).unwrap();
+    let whole = reproduce(RunContext::all(&runner), core::slice::from_ref(&experiment), Seeds::Exactly(3)).unwrap();
     for scenario in &experiment.cases {
         let result = runner.run_all(scenario, &[1, 2, 3]).unwrap();
         let alone = cells_of(scenario, &result.runs);

@@ -22,11 +22,9 @@ const TESTS: usize = 10;
 /// How far two worlds agree on the order of controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// The other world.
     pub world: String,
     /// The controllers with a score in each test of both worlds, and their mean scores in this world and in the other.
     pub controllers: Vec<(String, [f64; 2])>,
-    /// The number of tests.
     pub tests: usize,
     /// Kendall's tau of the mean scores, from -1 to 1.
     pub tau: f64,

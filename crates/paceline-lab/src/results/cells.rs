@@ -6,19 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The verdicts of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentReport {
-    /// Scenario id.
     pub id: String,
-    /// Its title.
     pub title: String,
     /// The paper and the place in it; empty if the scenario has no source.
     #[serde(default)]
     pub source: String,
-    /// Its assumed constants, which no source gives.
     pub assumed: Vec<Assumed>,
-    /// The runs of each case.
     pub runs: Vec<CaseRuns>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
@@ -33,10 +28,8 @@ pub struct ExperimentReport {
     pub wall_s: f64,
 }
 
-/// The runs of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseRuns {
-    /// The case.
     pub case: Label,
     /// Number of runs, on seeds from 1.
     pub n: usize,
@@ -44,47 +37,35 @@ pub struct CaseRuns {
     pub trace_hash: String,
 }
 
-/// An assumed constant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
-    /// Its name.
     pub id: String,
     /// The scenario key.
     pub key: String,
-    /// Its value.
     pub value: String,
-    /// The reason for this value.
     pub why: String,
     /// The experiment and the case to which it is limited, such as `fig11 threshold=static`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
 }
 
-/// The verdict on a published value or a bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Metric id.
     pub metric: String,
-    /// Controllers of the media flows.
     pub controller: String,
-    /// World.
     pub world: String,
-    /// Case of the experiment.
     pub case: Label,
     /// Flow, for a metric of a flow.
     pub flow: Option<String>,
     /// Stream, for a metric of a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
     /// The bounds of each of several windows, for a share of windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<EachWindow>,
-    /// The statistic over the runs.
     #[serde(default)]
     pub runs: Statistic,
-    /// The denominator of a ratio.
     pub over: Option<Denominator>,
     /// The published value; `None` for a bound.
     pub published: Option<f64>,
@@ -102,7 +83,6 @@ pub struct Cell {
     /// Number of runs that the scenario excludes; `None` if it includes all.
     #[serde(default)]
     pub left_out: Option<usize>,
-    /// The mean with the null sender.
     pub null_sender: Option<f64>,
     /// Whether the null sender's mean is within the tolerance or bounds, too. Such a cell is no evidence.
     pub null_reproduces: bool,
@@ -121,7 +101,6 @@ pub struct Cell {
     pub further_runs: Option<u64>,
     /// Explanation, where it is not reproduced.
     pub note: Option<String>,
-    /// The cell in another world, where the two are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<OtherWorldCell>,
     /// The cell with the changes that should move it into tolerance, where it is not reproduced.
@@ -136,7 +115,6 @@ pub struct Cell {
 pub struct EachWindow {
     /// The length of a window, or `change`: from one change of the path to the next.
     pub of: String,
-    /// Number of windows.
     pub windows: usize,
     /// Lowest and highest allowed value in a window.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
@@ -146,20 +124,15 @@ pub struct EachWindow {
     pub over: Option<String>,
 }
 
-/// A cell in another world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OtherWorldCell {
-    /// World.
     pub world: String,
-    /// Controllers of the media flows.
     pub controller: String,
     /// The mean over runs; `None` if a run has no value.
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval; `None` for one run.
     pub ci95: Option<f64>,
-    /// Number of runs.
     pub n: usize,
-    /// The verdict in that world.
     pub verdict: CellVerdict,
 }
 
@@ -170,43 +143,32 @@ pub struct ChangeResult {
     pub by: Vec<String>,
     /// The mean over the same seeds.
     pub measured: Option<f64>,
-    /// Half-width of its 95 % interval.
     pub ci95: Option<f64>,
     /// The verdict; `None` if it was not run.
     pub verdict: Option<CellVerdict>,
 }
 
-/// The denominator of a ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Denominator {
-    /// Metric id.
     pub metric: String,
-    /// Case of the experiment.
     pub case: Label,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
 }
 
-/// The verdicts of all experiments, and their counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The experiments.
     pub experiments: Vec<ExperimentReport>,
     /// The conclusions of papers whose experiments were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conclusions: Vec<Conclusion>,
-    /// Counts of the verdicts.
     pub summary: VerdictSummary,
 }
 
-/// Numbers of cells by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictCounts {
     /// All cells that were run.
     pub cells: usize,
-    /// Reproduced.
     pub reproduced: usize,
     /// Not reproduced, but the claim holds.
     pub direction: usize,
@@ -229,13 +191,11 @@ pub struct VerdictSummary {
     pub all: VerdictCounts,
     /// Those of them that the null sender does not reproduce.
     pub without_null: VerdictCounts,
-    /// Published values.
     pub published: VerdictCounts,
     /// Those of them that the null sender does not reproduce.
     pub published_without_null: VerdictCounts,
     /// Claims. A claim holds if all bounds with its id do.
     pub claims: usize,
-    /// Claims that hold.
     pub claims_held: usize,
     /// Claims with a bound that is evidence.
     pub claims_without_null: usize,
@@ -244,7 +204,6 @@ pub struct VerdictSummary {
 }
 
 impl Report {
-    /// Creates the report of these experiments, in this order.
     pub fn of(experiments: Vec<ExperimentReport>) -> Self {
         let summary = count_verdicts(&experiments);
         Self { experiments, conclusions: Vec::new(), summary }
@@ -285,7 +244,6 @@ impl CaseRuns {
 }
 
 impl EachWindow {
-    /// Describes the share of windows of a metric.
     pub fn describe(&self, metric: &str) -> String {
         let over = self.over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
         let windows = match self.of.as_str() {
@@ -357,14 +315,12 @@ impl Cell {
         Some(Judgement { verdict: self.check?, further_runs: self.further_runs })
     }
 
-    /// Returns the measured mean and interval.
     pub fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
         Some(Summary { mean: self.measured?, std: 0.0, ci95, n: self.n })
     }
 }
 
-/// Counts the verdicts and claims of reports.
 pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> VerdictSummary {
     let mut counts = VerdictSummary::default();
     for report in reports {
@@ -419,7 +375,6 @@ impl VerdictCounts {
     }
 }
 
-/// The verdict on a published value or a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellVerdict {
@@ -436,7 +391,6 @@ pub enum CellVerdict {
 }
 
 impl CellVerdict {
-    /// Returns its mark in tables.
     pub fn mark(self) -> char {
         match self {
             Self::Reproduced => '✓',
@@ -446,7 +400,6 @@ impl CellVerdict {
         }
     }
 
-    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -457,13 +410,11 @@ impl CellVerdict {
     }
 }
 
-/// Name of its file in its folder.
 pub const SCOREBOARD_FILE: &str = "scoreboard.json";
 
 /// Every verdict of a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scoreboard {
-    /// Version of the program.
     pub version: String,
     /// The verdicts, as `reproduce --json` prints them.
     #[serde(flatten)]
@@ -477,9 +428,6 @@ impl Scoreboard {
     }
 
     /// Reads a scoreboard.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not a scoreboard.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         files::read_json(path)
     }

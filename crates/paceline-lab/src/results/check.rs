@@ -16,7 +16,6 @@ const ROUNDING: f64 = 1e-9;
 /// The largest number of further runs that a judgement names.
 const FURTHER_RUNS_MAX: u64 = 10_000;
 
-/// The verdict on a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -85,23 +84,16 @@ pub enum Check {
     Bound {
         /// The lowest allowed value. Intervals may extend below 0 if it is 0.
         low: f64,
-        /// The highest allowed value.
         high: f64,
         /// The highest possible value. Intervals may extend above it if it is allowed.
         most: f64,
     },
     /// A value that differs from a published one by at most `tolerance`. An interval up to that half-width does not change the
     /// verdict of its mean; a wider one decides only if all of it is outside.
-    Published {
-        /// The published value.
-        value: f64,
-        /// The largest allowed distance.
-        tolerance: f64,
-    },
+    Published { value: f64, tolerance: f64 },
     /// A paired difference that matters: its interval excludes 0, and its mean is at least `margin`. It fails if no difference in
     /// the interval exceeds the margin.
     Difference {
-        /// The smallest difference that matters.
         margin: f64,
         /// The number of comparisons for which the interval is corrected; see [`t_quantile`].
         comparisons: usize,
@@ -204,7 +196,6 @@ impl Check {
     }
 }
 
-/// Returns a tolerance with the allowance for rounding.
 fn with_rounding(tolerance: f64) -> f64 {
     tolerance + ROUNDING * tolerance.abs().max(1.0)
 }

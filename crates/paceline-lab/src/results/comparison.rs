@@ -9,20 +9,15 @@ use std::fmt;
 /// Controllers on one scenario, side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonTable {
-    /// Scenario id.
     pub scenario: String,
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
-    /// World of the runs.
     pub world: String,
     /// The controllers; the first is the baseline.
     pub controllers: Vec<String>,
-    /// Seeds of the runs of each controller.
     pub seeds: Vec<u64>,
-    /// The command that reproduces the comparison.
     pub command: String,
     /// The number of differences that are judged. The intervals are corrected for it.
     pub judged: usize,
@@ -36,22 +31,17 @@ pub struct ComparisonTable {
     pub verdict: Vec<String>,
 }
 
-/// A controller in a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankedController {
     /// Its place, from 1; `None` for what is shown as scale: an oracle, a faulty controller, or a sender that controls nothing.
     pub place: Option<usize>,
-    /// Its name.
     pub controller: String,
-    /// Its purpose.
     pub kind: RowKind,
     /// Its score, over the seeds.
     pub score: Summary,
     /// Mean of the points that a low rate costs.
     pub lost_to_rate: f64,
-    /// Mean of the points that delay costs.
     pub lost_to_delay: f64,
-    /// Mean of the points that freezes cost.
     pub lost_to_freezes: f64,
     /// Its score minus that of the first place, seed by seed; `None` for the first place. `holds`: it differs. The intervals of all
     /// places together contain the true differences with 95 % confidence.
@@ -63,15 +53,12 @@ pub struct RankedController {
     pub others_keep: Option<f64>,
 }
 
-/// One quantity under each controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonRow {
-    /// What it describes.
     pub subject: Subject,
     pub metric: String,
     /// Its name in tables.
     pub label: String,
-    /// Which values are better.
     pub better: Better,
     /// Mean and interval over the runs of each controller; `None` if the quantity has no value in some run.
     pub values: Vec<Option<Summary>>,
@@ -81,7 +68,6 @@ pub struct ComparisonRow {
     pub differences: Vec<Option<ComparedDifference>>,
 }
 
-/// What a quantity describes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Whether it is media, other traffic, or the bottleneck.
@@ -92,7 +78,6 @@ pub struct Subject {
     pub stream: Option<String>,
 }
 
-/// The role of a subject in a comparison of controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -100,11 +85,9 @@ pub enum Role {
     Media,
     /// Other traffic, such as TCP.
     Traffic,
-    /// The bottleneck.
     Link,
 }
 
-/// A difference to the baseline, seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedDifference {
     /// Mean of the differences: controller minus baseline.
@@ -113,7 +96,6 @@ pub struct ComparedDifference {
     /// (Bonferroni); infinite for one seed, written as null.
     #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub interval: f64,
-    /// The smallest difference that matters to a choice.
     pub margin: f64,
     /// Whether it improves the metric; `None` for no difference, and if the metric does not say which values are better.
     pub better: Option<bool>,

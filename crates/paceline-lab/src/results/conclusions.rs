@@ -13,20 +13,15 @@ use paceline_netsim::records::Label;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A conclusion of a paper, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
     /// The paper: folder of its experiments.
     pub paper: String,
-    /// The conclusion as a sentence.
     pub text: String,
-    /// The place in the paper.
     pub place: String,
-    /// Whether it holds.
     pub verdict: ConclusionVerdict,
     /// The changes with which it holds, as after `--set`, and the constants that were fitted to its evidence.
     pub conditions: Vec<String>,
-    /// Its evidence.
     pub evidence: Vec<EvidenceResult>,
 }
 
@@ -51,10 +46,8 @@ pub enum EvidenceOf {
     Metric(String),
 }
 
-/// Evidence, and whether its cells are reproduced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceResult {
-    /// The evidence.
     #[serde(flatten)]
     pub evidence: Evidence,
     /// Whether every cell is reproduced.
@@ -63,7 +56,6 @@ pub struct EvidenceResult {
     pub given: bool,
 }
 
-/// The verdict on a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConclusionVerdict {
     /// Each cell of its evidence is reproduced.
@@ -78,7 +70,6 @@ pub enum ConclusionVerdict {
 }
 
 impl ConclusionVerdict {
-    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -87,7 +78,6 @@ impl ConclusionVerdict {
         }
     }
 
-    /// Returns its mark in tables.
     pub fn mark(self) -> char {
         match self {
             Self::Holds => CellVerdict::Reproduced.mark(),

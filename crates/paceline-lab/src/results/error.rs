@@ -3,30 +3,18 @@
 use std::io;
 use std::path::PathBuf;
 
-/// An error of reading or writing results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder is not empty and contains no results.
     #[error("`{}` is not empty and holds no Paceline result; name a new folder or one of earlier results", .path.display())]
-    NotAResult {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file is damaged.
+    NotAResult { path: PathBuf },
     #[error("`{}` is damaged: {cause}", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Description of the damage.
-        cause: String,
-    },
+    Damaged { path: PathBuf, cause: String },
     /// A later version wrote the folder.
     #[error("`{}` has format {found}, and this version knows up to {known}", .path.display())]
     TooNew {
-        /// The database.
         path: PathBuf,
-        /// Its format.
         found: u32,
         /// The latest format that this version reads.
         known: u32,
@@ -34,53 +22,34 @@ pub enum StoreError {
     /// An operation of the file system failed.
     #[error("cannot {action} `{}`{}", .path.display(), remedy(.action, .source))]
     Io {
-        /// The operation, as a verb.
         action: &'static str,
-        /// The file or folder.
         path: PathBuf,
-        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The database could not be read or written.
     #[cfg(feature = "storage")]
     #[error("cannot use the database `{}`", .path.display())]
     Database {
-        /// The file.
         path: PathBuf,
-        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
-    /// A table could not be written.
     #[cfg(feature = "storage")]
     #[error("cannot write the table `{}`", .path.display())]
     WriteTable {
-        /// The file.
         path: PathBuf,
-        /// The error of the Parquet library.
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// A table is not a Parquet file, or a damaged one.
     #[cfg(feature = "storage")]
     #[error("`{}` cannot be read as a table", .path.display())]
     ReadTable {
-        /// The file.
         path: PathBuf,
-        /// The error of the Parquet library.
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// A column of a table is missing, or its values are not those of the schema.
     #[error("`{}`: column `{column}` {cause}", .path.display())]
-    Column {
-        /// The file.
-        path: PathBuf,
-        column: &'static str,
-        /// Description of the problem.
-        cause: String,
-    },
+    Column { path: PathBuf, column: &'static str, cause: String },
     /// An event refers to a flow, hop or signal that the run's header does not declare: a defect of the world.
     #[error("an event refers to {what} {index}, which the run's header does not declare")]
     Undeclared {

@@ -45,20 +45,12 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Creates a folder for the final name `name` in `parent`.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
         let this = Self::new(parent, name)?;
         fs::create_dir(&this.data).map_err(io("create the folder", &this.data))?;
         Ok(this)
     }
 
-    /// Opens a file for the final name `name` in `parent`.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn create(parent: &Path, name: &str) -> Result<(Self, File), StoreError> {
         let this = Self::new(parent, name)?;
         let file = File::create(&this.data).map_err(io("create", &this.data))?;
@@ -66,9 +58,6 @@ impl Temporary {
     }
 
     /// Opens a file for the final path `place` and removes temporary files of it that killed processes left.
-    ///
-    /// # Errors
-    /// It cannot be created.
     pub fn open(place: &Path) -> Result<(Self, File), StoreError> {
         let parent = folder(place);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
@@ -82,9 +71,6 @@ impl Temporary {
     }
 
     /// Writes a file for the final name `name` in `parent`.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn file(parent: &Path, name: &str, bytes: &[u8]) -> Result<Self, StoreError> {
         let this = Self::new(parent, name)?;
         write_synced(&this.data, bytes)?;
@@ -116,7 +102,6 @@ impl Temporary {
         }
     }
 
-    /// Returns its current path.
     pub fn path(&self) -> &Path {
         &self.data
     }
@@ -160,9 +145,6 @@ impl Temporary {
     }
 
     /// Renames it to its final name. An existing file is replaced atomically.
-    ///
-    /// # Errors
-    /// It cannot be renamed.
     pub fn replace(self, place: &Path) -> Result<(), StoreError> {
         self.rename(place)
     }
@@ -183,30 +165,22 @@ impl Drop for Temporary {
     }
 }
 
-/// Creates a folder and its parents.
 pub fn create_folder(path: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(path).map_err(io("create the folder", path))
 }
 
 /// Writes a file atomically, and its folder if it does not exist.
-///
-/// # Errors
-/// An operation of the file system fails.
 pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     create_folder(folder)?;
     Temporary::file(folder, name, bytes)?.replace(&folder.join(name))
 }
 
 /// Reads a JSON document.
-///
-/// # Errors
-/// The file cannot be read or has another shape.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let text = fs::read(path).map_err(io("read", path))?;
     serde_json::from_slice(&text).map_err(|error| damaged(path, &error))
 }
 
-/// Returns the error of a damaged file.
 pub fn damaged(path: &Path, cause: &dyn std::fmt::Display) -> StoreError {
     StoreError::Damaged { path: path.to_path_buf(), cause: cause.to_string() }
 }
@@ -226,7 +200,6 @@ pub fn sync_directory(path: &Path) -> Result<(), StoreError> {
     if cfg!(unix) { File::open(path).and_then(|dir| dir.sync_all()).map_err(io("flush", path)) } else { Ok(()) }
 }
 
-/// Returns indented JSON.
 pub fn json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("strings, numbers and lists become JSON");
     text.push(b'\n');

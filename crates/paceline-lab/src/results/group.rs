@@ -8,41 +8,30 @@ use std::collections::BTreeMap;
 /// The summary of several runs of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Scenario id.
     pub scenario: String,
     pub title: String,
     pub source: String,
-    /// World of the runs.
     pub world: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
     /// Controller of each flow; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
-    /// Version of the program.
     pub version: String,
-    /// The command that reproduces the numbers.
     pub command: String,
-    /// Seeds of the runs, in order.
     pub seeds: Vec<u64>,
-    /// Folders of the runs, in the order of the seeds.
     pub runs: Vec<String>,
     /// Every metric of the whole run: mean, standard deviation and interval over the runs.
     pub summary: BTreeMap<String, Summary>,
     /// The verdict on every published value and bound that only depends on these runs.
     pub cells: Vec<Cell>,
-    /// Every bound, and its verdict.
     pub assertions: Vec<Assertion>,
-    /// Assumed constants, which no source gives.
     pub assumed: Vec<Assumed>,
-    /// Notes for the reader.
     pub notes: Vec<String>,
     /// The metrics of each run, in the order of the seeds.
     pub per_run: Vec<RunMetrics>,
 }
 
-/// The trace hash and the metrics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMetrics {
     pub seed: u64,
@@ -68,7 +57,6 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Returns the differences of `runs` to `baseline`.
     pub fn between(baseline: &[RunMetrics], runs: &[RunMetrics]) -> Self {
         let partner = |from: &RunMetrics| runs.iter().find(|to| to.seed == from.seed);
         let pairs: Vec<(&RunMetrics, &RunMetrics)> = baseline.iter().filter_map(|f| Some((f, partner(f)?))).collect();
@@ -88,28 +76,21 @@ impl Differences {
     }
 }
 
-/// A bound and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
-    /// Its name.
     pub id: String,
     pub metric: String,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Stream, for a metric of a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
     /// The bounds of each of several windows, for a share of windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<EachWindow>,
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
-    /// The bounded statistic over the runs.
     #[serde(default)]
     pub runs: Statistic,
-    /// Lowest and highest allowed value.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
     /// The measured statistic; `None` if a run has no value.
@@ -118,7 +99,6 @@ pub struct Assertion {
     pub ci95: Option<f64>,
     /// Whether the verdict is `holds`.
     pub holds: bool,
-    /// The verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
 }

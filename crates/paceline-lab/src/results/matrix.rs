@@ -5,9 +5,7 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PaperCounts {
-    /// Prefix of its experiments' ids.
     pub paper: String,
-    /// Counts of all its experiments.
     #[serde(flatten)]
     pub counts: Counts,
     pub experiments: Vec<ExperimentCounts>,
@@ -15,16 +13,13 @@ pub struct PaperCounts {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentCounts {
-    /// Scenario id.
     pub id: String,
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// The columns of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
-    /// Cells and claims by verdict.
     #[serde(flatten)]
     pub verdicts: VerdictSummary,
     /// Runs of every case, without those of the null sender.
@@ -50,7 +45,6 @@ pub fn papers(reports: &[ExperimentReport]) -> Vec<PaperCounts> {
 }
 
 impl Counts {
-    /// Counts these reports together.
     pub fn of<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport, IntoIter: Clone>) -> Self {
         let reports = reports.into_iter();
         let runs = reports.clone().flat_map(|report| &report.runs).map(|case| case.n).sum();

@@ -30,6 +30,7 @@
 #![cfg_attr(not(feature = "storage"), allow(dead_code, unused_imports))]
 
 mod agreement;
+pub mod baseline;
 mod cells;
 pub mod check;
 mod comparison;

@@ -69,7 +69,6 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the folders of the closed parts, in order.
     pub(super) fn folders(&self) -> Result<Vec<PathBuf>, StoreError> {
         let found = self.folder.as_ref().map(|folder| parts_of(folder.path())).transpose()?;
         Ok(found.unwrap_or_default().into_iter().map(|(_, part)| part).collect())

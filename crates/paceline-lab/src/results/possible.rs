@@ -39,7 +39,6 @@ pub struct Scale {
     pub hundred: f64,
 }
 
-/// A score of the possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Possible {
     /// Points: 0 is a constant rate, 100 the oracle. Negative values are worse than a constant rate.
@@ -47,12 +46,10 @@ pub struct Possible {
     /// Half-width of the 95 % interval over tests as a sample of paths; `None` for the ends of the scale, and with less than two degrees
     /// of freedom.
     pub interval: Option<f64>,
-    /// The number of tests.
     pub tests: usize,
 }
 
 impl Possible {
-    /// Returns the points without decimals.
     pub fn short(&self) -> String {
         // Without the sign of a zero.
         format!("{:.0}", self.points.round() + 0.0)
@@ -67,16 +64,12 @@ impl fmt::Display for Possible {
     }
 }
 
-/// A row of a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankedRow {
     /// Its place, from 1; `None` for an oracle, a faulty controller, and a row without a result of each test that counts.
     pub place: Option<usize>,
-    /// Its name.
     pub controller: String,
-    /// The purpose of its row.
     pub kind: RowKind,
-    /// Its score of the possible.
     #[serde(flatten)]
     pub possible: Possible,
     /// What TCP and cross traffic keep of their fair share beside it, mean over the tests that have such flows.
@@ -88,19 +81,16 @@ pub struct RankedRow {
     pub tied: bool,
 }
 
-/// The rankings of suites.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rankings {
     /// Over all families.
     pub all: Vec<RankedRow>,
     /// Over the tests of each use of media, with its name. All tests together: some families have one test of a use.
     pub uses: Vec<(String, Vec<RankedRow>)>,
-    /// Over the tests of each family, with its name.
     pub families: Vec<(String, Vec<RankedRow>)>,
 }
 
 impl Rankings {
-    /// Returns the rankings of these results.
     pub fn of(report: &SuitesReport) -> Self {
         let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
         let families = distinct(report.suites.iter().map(|suite| &suite.family));
@@ -177,7 +167,6 @@ pub fn mean_score(result: &TestResult) -> Option<f64> {
     Some(Summary::from_values(&result.scores)?.mean)
 }
 
-/// Points that were earned in a test, and those that it allows.
 #[derive(Clone, Copy, Debug)]
 struct Earned {
     points: f64,
@@ -190,7 +179,6 @@ type Part<'a> = Option<&'a str>;
 /// What is earned in each test that counts, by part. `None`: there is no result of the test.
 type Parts = Vec<Vec<Option<Earned>>>;
 
-/// A row of a report.
 struct Row {
     name: String,
     kind: RowKind,
@@ -241,13 +229,11 @@ impl Row {
     }
 }
 
-/// Returns the ranking over the parts to which tests belong.
 fn ranking<'a>(report: &'a SuitesReport, part: impl Fn(&'a SuiteReport, &'a SuiteTest) -> Part<'a>) -> Vec<RankedRow> {
     let names = distinct(report.suites.iter().flat_map(|suite| &suite.rows).map(|row| &row.controller));
     rankings(names.iter().filter_map(|name| Row::of(report, name, &part)).collect())
 }
 
-/// Returns the ranking of these rows.
 fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
     let order = |a: &Row, b: &Row| b.possible.points.total_cmp(&a.possible.points);
     rows.sort_by(|a, b| b.has_place().cmp(&a.has_place()).then(order(a, b)));
@@ -270,7 +256,6 @@ fn rankings(mut rows: Vec<Row>) -> Vec<RankedRow> {
     rows.iter().enumerate().map(ranked).collect()
 }
 
-/// Returns the differences of two rows.
 fn minus(row: &Parts, other: &Parts) -> Parts {
     let test = |(a, b): (&Option<Earned>, &Option<Earned>)| {
         a.zip(*b).map(|(a, b)| Earned { points: a.points - b.points, allowed: a.allowed })

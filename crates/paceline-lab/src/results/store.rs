@@ -5,10 +5,9 @@ use crate::results::database::{
 };
 use crate::results::files::{self, Left, Temporary};
 use crate::results::names::{free_name, is_plain_name};
-use crate::results::parts;
 use crate::results::run_store::RunStore;
 use crate::results::stored::{About, RUNS, RunInputs, StoredRun};
-use crate::results::{ComparisonTable, Group, RunMetrics, StoreError, Validation};
+use crate::results::{ComparisonTable, Group, RunMetrics, StoreError, Validation, parts};
 use paceline_netsim::records::RunHeader;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,36 +20,29 @@ pub struct Store {
     folder: Arc<StoreFolder>,
 }
 
-/// The folder and its database.
 #[derive(Debug)]
 pub(crate) struct StoreFolder {
     pub(crate) dir: PathBuf,
     pub(crate) database: Database,
 }
 
-/// What a folder of results contains.
 #[derive(Debug, Default)]
 pub struct Contents {
+    pub dir: PathBuf,
     /// The runs, by scenario, world, controllers, changes and seed.
     pub runs: Vec<StoredRunData>,
-    /// The summaries of several runs.
     pub groups: Vec<Group>,
-    /// The comparisons of controllers.
     pub comparisons: Vec<ComparisonTable>,
-    /// The comparisons of two worlds.
     pub validations: Vec<Validation>,
     /// What is left out, and why.
     pub notes: Vec<String>,
 }
 
-/// A run of a folder.
 #[derive(Clone, Debug)]
 pub struct StoredRunData {
-    /// Its description.
     pub about: About,
     /// The result, as `run --json` prints it; null if the run was interrupted.
     pub result: Value,
-    /// Its folder.
     pub dir: PathBuf,
 }
 
@@ -75,28 +67,22 @@ impl Store {
 
     /// Makes cut runs of the parts that killed processes left, as [`Store::create`] does, and changes nothing else. For
     /// programs that only read the folder.
-    ///
-    /// # Errors
-    /// The folder has no readable database, or an operation of the file system fails.
     pub fn recover(dir: &Path) -> Result<(), StoreError> {
         let folder = StoreFolder { dir: dir.to_path_buf(), database: Database::open(dir)? };
         if folder.runs().is_dir() { folder.recover() } else { Ok(()) }
     }
 
-    /// Returns whether a folder has a database of results.
     pub fn exists(dir: &Path) -> bool {
         Database::exists(dir)
     }
 
     /// Reads a folder of results. Runs of an earlier text of a scenario, or of other code, are left out with a note if there
     /// are newer runs of that scenario: they cannot be compared.
-    ///
-    /// # Errors
-    /// The folder has no database, or a damaged one.
     pub fn read(dir: &Path) -> Result<Contents, StoreError> {
         let database = Database::open(dir)?;
         let rows = database.read(|transaction| database.run_folders(transaction))?;
         let mut contents = Contents {
+            dir: dir.to_path_buf(),
             groups: read_documents(&database, DocumentKind::Group)?,
             comparisons: read_documents(&database, DocumentKind::Comparison)?,
             validations: read_documents(&database, DocumentKind::Validation)?,
@@ -162,9 +148,6 @@ impl Store {
     }
 
     /// Reads one run by its folder under `runs`.
-    ///
-    /// # Errors
-    /// The database does not list it, or is damaged.
     pub fn read_run(folder: &Path) -> Result<StoredRunData, StoreError> {
         let not_a_result = || StoreError::NotAResult { path: folder.to_path_buf() };
         let root = folder.parent().and_then(Path::parent).ok_or_else(not_a_result)?;
@@ -199,31 +182,21 @@ impl Store {
         read()
     }
 
-    /// Returns the folder.
     pub fn dir(&self) -> &Path {
         &self.folder.dir
     }
 
     /// Returns an observer that writes the events of one run. Its files get their final names in [`RunStore::finish`].
-    ///
-    /// # Errors
-    /// An operation of the file system fails.
     pub fn run(&self, header: &RunHeader, inputs: RunInputs) -> Result<RunStore, StoreError> {
         RunStore::create(Arc::clone(&self.folder), header, inputs)
     }
 
     /// Returns the result of a complete run with this header and these inputs, if there is one. The date does not matter.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn result(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<Value>, StoreError> {
         Ok(self.find(header, inputs)?.map(|(document, _)| document))
     }
 
     /// As [`Store::result`], with the folder of the run.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn find(&self, header: &RunHeader, inputs: &RunInputs) -> Result<Option<(Value, PathBuf)>, StoreError> {
         let database = &self.folder.database;
         let rows = database.read(|transaction| database.run_folders(transaction))?;
@@ -243,9 +216,6 @@ impl Store {
     }
 
     /// Stores the summary of several runs. It replaces an earlier group of the same scenario, world, controllers, case and changes.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn group(&self, group: &Group) -> Result<(), StoreError> {
         let key = json(&group_order(group));
         self.document(DocumentKind::Group, &key, group, |row| {
@@ -254,9 +224,6 @@ impl Store {
     }
 
     /// Stores a comparison. It replaces an earlier one of the same scenario, case, changes, world and controllers.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn comparison(&self, table: &ComparisonTable) -> Result<(), StoreError> {
         let ComparisonTable { scenario, case, changes, world, controllers, .. } = table;
         let key = json(&(scenario, case, changes, world, controllers));
@@ -271,9 +238,6 @@ impl Store {
     }
 
     /// Stores a comparison of two worlds. It replaces an earlier one of the same scenario, case, changes, controllers and worlds.
-    ///
-    /// # Errors
-    /// The database cannot be written.
     pub fn validation(&self, validation: &Validation) -> Result<(), StoreError> {
         let Validation { scenario, case, changes, worlds, controllers, .. } = validation;
         let key = json(&(scenario, case, changes, worlds, controllers));

@@ -1,20 +1,17 @@
 //! What a folder of results keeps of a run besides its values: inputs, names and files.
 
-use crate::results::StoreError;
-use crate::results::files;
+use crate::results::{StoreError, files};
 use paceline_netsim::records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// Name of the folder of runs.
 pub const RUNS: &str = "runs";
 
 /// The inputs of a run. The store does not interpret them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInputs {
-    /// Version of the program.
     pub version: String,
     /// Commit of the program's source, if the caller knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +31,6 @@ pub struct RunInputs {
     /// Hash of the resolved scenario without its controllers.
     #[serde(default)]
     pub scenario_hash: String,
-    /// Text of the scenario file, before the changes.
     pub scenario_text: String,
     /// Changes to it, each as `dotted.key=value`, in order.
     #[serde(default)]
@@ -56,27 +52,21 @@ impl RunInputs {
     }
 }
 
-/// Names, seed and files of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
     /// Name of its folder under `runs`.
     pub directory: String,
-    /// Scenario id.
     pub scenario: String,
-    /// World of the run.
     pub world: String,
     /// Controller of each flow; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// Changes by `--set`, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
     pub seed: u64,
-    /// Version of the program.
     pub version: String,
     /// Commit of the program's source, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Date, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// Trace hash, if the result has one.
@@ -85,23 +75,18 @@ pub struct StoredRun {
     /// For a run whose process was killed: the time up to which there are rows, s. Such a run has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_at_s: Option<f64>,
-    /// Its tables.
     pub files: Vec<StoredFile>,
 }
 
-/// A table of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredFile {
-    /// File name in the run's folder.
     pub name: String,
-    /// Number of rows.
     pub rows: u64,
     /// The first 16 bytes of its BLAKE3 hash, as hexadecimal digits.
     pub checksum: String,
 }
 
 impl StoredFile {
-    /// Returns the entry of a written table.
     pub(crate) fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, rows, checksum: files::checksum(path)? })
@@ -123,13 +108,10 @@ impl StoredFile {
     }
 }
 
-/// The description of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Names, seed and files.
     pub run: StoredRun,
     pub inputs: RunInputs,
-    /// Name of each flow.
     pub flows: Vec<String>,
     /// Name of each hop, forward path first.
     pub hops: Vec<String>,

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
-/// The name of the file in which the results of suites are stored.
 pub const SUITES_FILE: &str = "suites.json";
 
 /// The results of one or several suites. The document has the [`Rankings`], too.
@@ -30,10 +29,6 @@ impl Serialize for SuitesReport {
 }
 
 impl SuitesReport {
-    /// Reads the document from a file.
-    ///
-    /// # Errors
-    /// The file cannot be read or has another shape.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         read_json(path)
     }
@@ -101,16 +96,13 @@ impl SuitesReport {
     }
 }
 
-/// The results of one suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteReport {
     pub id: String,
-    /// One line that describes it.
     pub title: String,
     /// The document that it follows; empty if it follows none.
     pub source: String,
-    /// The kind of paths.
     pub family: String,
     /// The world of the runs; empty for the simulator.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -126,9 +118,7 @@ pub struct SuiteReport {
     /// Their seeds; empty: those from 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
-    /// The tests: each case of each scenario.
     pub tests: Vec<SuiteTest>,
-    /// The results of each controller.
     pub rows: Vec<SuiteRow>,
     /// Verdicts that differ from the expected ones.
     pub changed: Vec<ChangedVerdict>,
@@ -146,7 +136,6 @@ pub fn repeats_text(repeats: u64, sequential: bool) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteTest {
-    /// Scenario id.
     pub scenario: String,
     /// What `paceline run` takes: the id, or the path of a file.
     pub run: String,
@@ -160,43 +149,30 @@ pub struct SuiteTest {
     pub bounds: Vec<SuiteBound>,
 }
 
-/// A bound of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteBound {
     /// Its name. Bounds of a test with one name have one verdict.
     pub id: String,
-    /// The measured quantity in words.
     pub quantity: String,
-    /// Metric id.
     pub metric: String,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// Time window, s.
     pub window_s: (f64, f64),
-    /// How values are formatted.
     pub format: ValueFormat,
-    /// Lowest and highest allowed value.
     #[serde(deserialize_with = "paceline_netsim::records::json::bounds")]
     pub bounds: (f64, f64),
-    /// The reason for the bounds.
     pub why: String,
 }
 
-/// How the values of a bound are formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueFormat {
-    /// In the unit of the metric.
     #[default]
     Metric,
-    /// As a ratio.
     Ratio,
-    /// As a share of windows.
     Share,
 }
 
-/// The purpose of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowKind {
@@ -210,22 +186,17 @@ pub enum RowKind {
     OtherImplementation,
 }
 
-/// The results of one controller in a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SuiteRow {
-    /// Its name.
     pub controller: String,
-    /// The purpose of the row.
     pub kind: RowKind,
     pub results: Vec<TestResult>,
 }
 
-/// The result of a test under one controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestResult {
-    /// Number of runs.
     pub runs: u64,
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
@@ -253,12 +224,10 @@ pub struct BoundResult {
     pub ci95: Option<f64>,
     /// Whether the verdict is `holds`.
     pub pass: bool,
-    /// The verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
 }
 
-/// A verdict that differs from the expected one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedVerdict {
     pub controller: String,
@@ -283,7 +252,6 @@ impl Passed {
         (self.made > 0).then(|| self.passed as f64 / self.made as f64)
     }
 
-    /// Returns whether all tests pass.
     pub fn is_all(self) -> bool {
         self.passed == self.made
     }
@@ -303,7 +271,6 @@ impl core::iter::Sum for Passed {
 }
 
 impl SuiteTest {
-    /// Returns its name: scenario and case.
     pub fn name(&self) -> String {
         match self.case.is_empty() {
             true => self.scenario.clone(),
@@ -332,7 +299,6 @@ impl SuiteTest {
 }
 
 impl SuiteReport {
-    /// Returns the number of runs of each test: `10`, or `up to 40`.
     pub fn repeats_text(&self) -> String {
         repeats_text(self.repeats, self.sequential)
     }
@@ -363,12 +329,10 @@ impl SuiteReport {
         self.rows.iter().map(of_row).sum()
     }
 
-    /// Returns the name of every bound that fails under a controller.
     pub fn failed(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
         self.verdicts(row).filter(|(_, verdict)| *verdict == Verdict::Fails).map(|(name, _)| name)
     }
 
-    /// Returns the mean over the tests of a result.
     pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = row.results.iter().filter_map(value).collect();
         Some(Summary::from_values(&values)?.mean)

@@ -21,44 +21,14 @@ pub enum AxisValues {
     #[serde(rename = "values")]
     Listed(Vec<Vec<toml::Value>>),
     /// Values with equal ratios; both ends are exact.
-    Log {
-        /// First value.
-        from: f64,
-        /// Last value.
-        to: f64,
-        /// Number of values.
-        steps: u64,
-    },
+    Log { from: f64, to: f64, steps: u64 },
     /// Values with equal differences; both ends are exact.
-    Linear {
-        /// First value.
-        from: f64,
-        /// Last value.
-        to: f64,
-        /// Number of values.
-        steps: u64,
-    },
+    Linear { from: f64, to: f64, steps: u64 },
     /// Draws with a uniform logarithm, each from a separate random stream.
-    Samples {
-        /// Lower end for each key.
-        from: Vec<f64>,
-        /// Upper end for each key.
-        to: Vec<f64>,
-        /// Number of draws.
-        count: u64,
-        /// Seed of the draws.
-        seed: u64,
-    },
+    Samples { from: Vec<f64>, to: Vec<f64>, count: u64, seed: u64 },
     /// First all keys at their base; then each key at its low and at its high value, the others at their base.
     #[serde(rename = "one_at_a_time")]
-    OneAtATime {
-        /// Base of each key.
-        base: Vec<f64>,
-        /// Low value of each key.
-        low: Vec<f64>,
-        /// High value of each key.
-        high: Vec<f64>,
-    },
+    OneAtATime { base: Vec<f64>, low: Vec<f64>, high: Vec<f64> },
 }
 
 /// A measured column.
@@ -67,11 +37,8 @@ pub struct Measure {
     pub name: String,
     /// Scenario id or file.
     pub scenario: String,
-    /// Case of the scenario.
     pub case: Label,
-    /// Metric id.
     pub metric: String,
-    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
     /// The published value, in the metric's unit.
     pub published: Option<f64>,
@@ -82,18 +49,14 @@ pub struct Measure {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SweepResult {
-    /// The sweep's id.
     pub id: String,
     pub axes: Vec<Axis>,
-    /// Its columns.
     pub measures: Vec<Measure>,
-    /// Seeds per point.
     pub repeats: u64,
     /// Whether each measure is scaled to 0 to 1 before it is added to the sum.
     pub normalised: bool,
     /// For each measure, the values that become 0 and 1 in a normalised sum; `None` if no point has a value.
     pub ranges: Vec<Option<(f64, f64)>>,
-    /// The point with the largest sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<RankedPoint>,
     /// The published best point: the value of each key. It need not be a point of the sweep.
@@ -124,12 +87,9 @@ pub struct Point {
     pub raw_sum: Option<f64>,
 }
 
-/// A point and its rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankedPoint {
-    /// Its number.
     pub point: usize,
-    /// The value of each key there.
     pub at: Vec<toml::Value>,
     pub sum: f64,
     /// The sum of its measures without scaling.
@@ -146,7 +106,6 @@ pub struct RankedPoint {
 /// The mean of the sums where one key exceeds another, and where it is less.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OrderingClaim {
-    /// The two keys.
     pub keys: (String, String),
     /// Where the first is larger: mean and number of the sums.
     pub larger: (f64, usize),
@@ -161,7 +120,6 @@ pub struct ConstantEffect {
     /// The controller; `None` for that of the scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
-    /// The constant.
     pub key: String,
     /// Low value, base, high value.
     pub values: [f64; 3],

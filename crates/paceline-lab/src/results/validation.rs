@@ -4,7 +4,6 @@ use crate::results::check::{Judgement, Verdict};
 use paceline_netsim::records::{HostStats, Label, MetricKind, Paired, Summary};
 use serde::{Deserialize, Serialize};
 
-/// Compared metrics of the bottleneck.
 pub const OF_HOP: [(&str, MetricKind); 7] = [
     ("utilization", MetricKind::Utilization),
     ("loss_ratio", MetricKind::Loss),
@@ -37,35 +36,27 @@ pub struct Validations {
 /// The differences between two worlds on one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Scenario id.
     pub scenario: String,
-    /// A line on it.
     pub title: String,
     /// Case of the scenario; empty for the scenario as written.
     pub case: Label,
-    /// Changes by `--set`, as typed.
     pub changes: Vec<String>,
     /// Controller of each flow, or TCP's congestion control; `None` for a flow without one.
     pub controllers: Vec<Option<String>>,
-    /// The command that reproduces it.
     pub command: String,
-    /// Duration of a run, s.
     pub duration_s: f64,
     /// The two worlds. Differences are the second minus the first.
     pub worlds: [String; 2],
     /// Seeds of the runs in both worlds, in order.
     pub seeds: Vec<u64>,
-    /// The compared metrics of the bottleneck, the run, and each flow.
     pub measured: Vec<ComparedMetric>,
     /// The distributions of queuing delay; `None` if no packet crossed the bottleneck in one of the worlds.
     pub queue_delay: Option<QueueDelay>,
     /// Whether the differences are within their tolerances.
     pub verdicts: Vec<ValidationCheck>,
-    /// The runs of each world, in the order of the seeds.
     pub runs: [Vec<ComparedRun>; 2],
 }
 
-/// A metric in two worlds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedMetric {
     /// Hop, for a metric of a hop.
@@ -83,7 +74,6 @@ pub struct ComparedMetric {
 /// The distributions of queuing delay of all packets that crossed the bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueDelay {
-    /// The bottleneck.
     pub hop: String,
     /// The Kolmogorov-Smirnov distance between the worlds, over all runs: the largest difference of the two cumulative
     /// distributions.
@@ -92,7 +82,6 @@ pub struct QueueDelay {
     pub at_ms: Option<f64>,
     /// Width of the counted intervals, ms.
     pub step_ms: f64,
-    /// Packets in each world.
     pub packets: [u64; 2],
     /// The distance between the two runs of each seed, in order.
     pub by_seed: Vec<Option<f64>>,
@@ -101,7 +90,6 @@ pub struct QueueDelay {
     pub between_seeds: [Option<f64>; 2],
 }
 
-/// A run of a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {
     pub seed: u64,
@@ -112,7 +100,6 @@ pub struct ComparedRun {
     pub machine: Option<HostStats>,
 }
 
-/// Whether a difference is within its tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationCheck {
     pub hop: String,
@@ -123,13 +110,11 @@ pub struct ValidationCheck {
     pub ci95: Option<f64>,
     /// The tolerance, in the metric's unit.
     pub tolerance: f64,
-    /// The verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
 }
 
 impl Validation {
-    /// Returns the verdict on all differences together.
     pub fn verdict(&self) -> Verdict {
         Verdict::all(self.verdicts.iter().map(|check| check.judgement.verdict))
     }

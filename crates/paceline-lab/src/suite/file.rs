@@ -21,7 +21,6 @@ const REPEATS: core::ops::RangeInclusive<u64> = 1..=Looks::MOST;
 struct SuiteFile {
     /// Its id: the name of the file up to `.suite.toml`.
     id: Spanned<String>,
-    /// One line that describes it.
     title: String,
     /// The document that it follows.
     #[serde(default)]
@@ -46,7 +45,6 @@ struct SuiteFile {
 #[derive(Clone, Debug)]
 pub struct Suite {
     pub id: String,
-    /// One line that describes it.
     pub title: String,
     /// The document that it follows; empty if it follows none.
     pub source: String,
@@ -60,7 +58,6 @@ pub struct Suite {
     pub scenarios: Vec<Origin>,
     /// The number of runs of each case in its short form.
     pub short_repeats: u64,
-    /// Changes of every scenario.
     pub settings: Vec<Override>,
     /// The verdicts that it expects; `None` without a file of them.
     pub expected: Option<Expected>,
@@ -68,7 +65,6 @@ pub struct Suite {
     pub expected_file: Option<PathBuf>,
 }
 
-/// The verdicts that a suite expects.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
@@ -85,7 +81,6 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Returns the text of the file.
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
             "# The bounds that fail under each controller; the others hold or are undecided. `paceline suite {id}.suite.toml --accept` writes this file.\n\
@@ -110,7 +105,6 @@ impl Expected {
     }
 }
 
-/// Returns text as a TOML string.
 fn toml_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -149,9 +143,6 @@ impl Suite {
     }
 
     /// Loads the suites of these names, each once; [`ALL`](super::ALL) stands for those of the catalogue, [`SHORT`] for their short forms.
-    ///
-    /// # Errors
-    /// As of [`find`](Self::find).
     pub fn find_all(names: &[String]) -> Result<Vec<Self>, ScenarioError> {
         let mut found: Vec<Self> = Vec::new();
         for name in names {
@@ -171,9 +162,6 @@ impl Suite {
     }
 
     /// Loads the suite of this manifest.
-    ///
-    /// # Errors
-    /// As of [`find`](Self::find).
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
         let SuiteFile { id, title, source, family, developed, repeats, scenarios, short_repeats } =
             parse(&origin.name, &origin.text)?;

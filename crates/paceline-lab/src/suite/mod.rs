@@ -14,5 +14,5 @@ mod runs;
 mod tests;
 
 pub use file::{Expected, SHORT, Suite};
-pub use run::{ALL, Subject, run, run_with};
+pub use run::{ALL, Subject, run};
 pub use runs::{SuiteJob, SuiteRun, SuiteRuns};

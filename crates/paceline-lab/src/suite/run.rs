@@ -26,11 +26,8 @@ const SUMMARY: [&str; 4] = ["score", "others_keep", "utilization", "queue_p95_ms
 /// What is judged: a controller of the registry, or an oracle.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Its name in results.
     pub name: String,
-    /// The purpose of its row.
     pub kind: RowKind,
-    /// The oracle; `None` for a controller.
     pub oracle: Option<Oracle>,
 }
 
@@ -54,13 +51,10 @@ impl Subject {
         }
     }
 
-    /// Returns a controller of the registry. One that does not control its rate is marked as faulty, as those of
-    /// [`yardsticks::FAULTY`] are.
+    /// Returns a controller of the registry.
     pub fn controller(name: impl Into<String>, registry: &Registry) -> Self {
         let name = name.into();
-        let controls = registry.get(&name).is_some_and(|entry| entry.controls());
-        let kind = if yardsticks::is_faulty(&name) || !controls { RowKind::Faulty } else { RowKind::Controller };
-        Self { name, kind, oracle: None }
+        Self { kind: yardsticks::row_kind(&name, registry), name, oracle: None }
     }
 
     pub fn oracle(oracle: Oracle) -> Self {
@@ -77,9 +71,6 @@ impl Subject {
 
     /// Loads a scenario for runs under this subject; `None` for an oracle that does not apply to its path. The registry has the
     /// oracle, see [`Oracle::add_all`].
-    ///
-    /// # Errors
-    /// Those of [`crate::load`].
     pub fn scenario(
         &self,
         origin: &Origin,
@@ -122,7 +113,6 @@ impl Subject {
     }
 }
 
-/// A scenario under a subject.
 pub(super) struct Loaded {
     pub(super) experiment: Experiment,
     /// Whether it is run. An oracle does not apply to each path, and not every controller can be coupled.
@@ -150,27 +140,13 @@ fn add_summary(scenario: &mut Scenario) {
     }
 }
 
-/// Runs suites under each subject; see [`run_with`].
-///
-/// # Errors
-/// As of [`run_with`].
-pub fn run(
-    runner: &Runner<'_>,
-    suites: &[Suite],
-    subjects: &[Subject],
-    repeats: Option<u64>,
-    announce: &dyn Fn(f64),
-) -> Result<Result<SuitesReport, WorldError>, ScenarioError> {
-    run_with(runner, suites, subjects, repeats, None, announce)
-}
-
 /// Runs suites under each subject, except the runs that were done before. `repeats` is the number of runs of each test; `None`: as many
 /// as its verdicts need, up to the number of the suite.
 /// `announce` receives the simulated seconds before they are run.
 ///
 /// # Errors
 /// A scenario is invalid, has no bounds, or a bound has no reason; or the world cannot make a run.
-pub fn run_with(
+pub fn run(
     runner: &Runner<'_>,
     suites: &[Suite],
     subjects: &[Subject],
@@ -183,7 +159,6 @@ pub fn run_with(
     Ok(runs.run(runner, done, announce).map(|()| runs.report(runner.world.name())))
 }
 
-/// Checks that each case has bounds, each with a reason.
 pub(super) fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
     let problem =
         |message: String| ScenarioError::of(&origin.name, &origin.text, format!("{}: {message}", origin.name));

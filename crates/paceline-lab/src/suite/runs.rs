@@ -4,7 +4,7 @@ use super::file::Suite;
 use super::run::{Loaded, Subject, check, report};
 use crate::done_runs::DoneRuns;
 use crate::judge::{Experiment, ExperimentRuns, RunValues};
-use crate::reproduce::{RunJob, restore, run_jobs, traffic};
+use crate::reproduce::{RunContext, RunJob, restore, run_jobs, traffic};
 use crate::results::database::MeasuredRun;
 use crate::results::{Looks, StoreError, SuitesReport};
 use crate::run::Runner;
@@ -36,28 +36,20 @@ pub struct SuiteRuns {
 /// Runs that a worker makes: cases of one scenario under one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteJob {
-    /// Index of the suite.
     pub suite: usize,
-    /// Index of the subject.
     pub subject: usize,
-    /// Index of the scenario in the suite.
     pub scenario: usize,
-    /// Indices of the cases.
     pub cases: Vec<usize>,
-    /// The seeds of each case.
     pub seeds: Vec<u64>,
 }
 
-/// A finished run of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteRun {
-    /// Index of the case in the scenario.
     pub case: usize,
     pub seed: u64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
-    /// The values of the measured quantities; `None` if the run has no value.
     pub values: Vec<Option<f64>>,
 }
 
@@ -99,9 +91,6 @@ impl SuiteRuns {
 
     /// Makes the runs that are missing, on all threads. With `done`, it reads those that were done before and stores each new one.
     /// `announce` receives the simulated seconds before they are run.
-    ///
-    /// # Errors
-    /// The world cannot make a run, or `done` cannot be read or written.
     pub fn run(
         &mut self,
         runner: &Runner<'_>,
@@ -113,14 +102,11 @@ impl SuiteRuns {
             if missing.is_empty() {
                 return Ok(());
             }
-            run_jobs(runner, &self.experiments, missing, &mut self.runs, done, announce)?;
+            run_jobs(RunContext { runner, done, announce }, &self.experiments, missing, &mut self.runs)?;
         }
     }
 
     /// Reads the runs that were done before.
-    ///
-    /// # Errors
-    /// `done` cannot be read.
     pub fn restore(&mut self, world: &str, done: &DoneRuns) -> Result<(), StoreError> {
         loop {
             let missing = self.missing();
@@ -134,9 +120,6 @@ impl SuiteRuns {
 
     /// Makes the first finished run of this subject again, and returns whether it is the same. For controllers of the caller, whose
     /// code the identity of a run does not cover.
-    ///
-    /// # Errors
-    /// The world cannot make the run.
     pub fn is_repeatable(&self, runner: &Runner<'_>, subject: usize) -> Result<bool, WorldError> {
         let own = self.places().enumerate().filter(|(_, (_, of, _))| *of == subject);
         let mut finished = own.flat_map(|(index, _)| {
@@ -177,9 +160,6 @@ impl SuiteRuns {
     }
 
     /// Makes the runs of a job, on all threads.
-    ///
-    /// # Errors
-    /// The scenario is invalid, or the world cannot make a run.
     pub fn run_job(
         runner: &Runner<'_>,
         suite: &Suite,
@@ -192,7 +172,7 @@ impl SuiteRuns {
         let experiments = [experiment];
         let of_case = |case: &usize| missing_of(0, *case, &runs[0], job.seeds.iter().copied());
         let missing = job.cases.iter().flat_map(of_case).collect();
-        if let Err(error) = run_jobs(runner, &experiments, missing, &mut runs, None, &|_| ()) {
+        if let Err(error) = run_jobs(RunContext::all(runner), &experiments, missing, &mut runs) {
             return Ok(Err(error));
         }
         let cases = runs[0].of(false).iter().enumerate();
@@ -209,9 +189,6 @@ impl SuiteRuns {
     }
 
     /// Adds the finished runs of a job, and stores them in `done`.
-    ///
-    /// # Errors
-    /// `done` cannot be written.
     ///
     /// # Panics
     /// They are not of this job.
@@ -233,7 +210,6 @@ impl SuiteRuns {
         Ok(())
     }
 
-    /// Returns the document of finished runs.
     pub fn report(&self, world: &str) -> SuitesReport {
         let mut from = 0;
         let each = |suite: &Suite| {
@@ -295,7 +271,6 @@ impl SuiteRuns {
     }
 }
 
-/// Returns the runs of a case that are not finished.
 fn missing_of(
     experiment: usize,
     case: usize,

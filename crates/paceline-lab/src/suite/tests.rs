@@ -56,7 +56,8 @@ impl Folder {
     fn run(&self, repeats: Option<u64>) -> Result<SuitesReport, ScenarioError> {
         let registry = Registry::standard();
         let runner = Runner::simulator(&registry);
-        run(&runner, &[self.load()?], &[Subject::controller("fixed", &registry)], repeats, &|_| ()).map(Result::unwrap)
+        run(&runner, &[self.load()?], &[Subject::controller("fixed", &registry)], repeats, None, &|_| ())
+            .map(Result::unwrap)
     }
 }
 

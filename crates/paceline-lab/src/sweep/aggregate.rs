@@ -5,7 +5,6 @@ use super::{CONTROLLER, JobRow, Sweep};
 use crate::results::{Axis, Check, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 use paceline_netsim::records::{Paired, Summary};
 
-/// Aggregates rows in the order of jobs.
 pub(super) struct Aggregator<'a> {
     sweep: &'a Sweep,
     /// Values of each measure at the current point, seed by seed.

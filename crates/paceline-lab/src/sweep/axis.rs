@@ -5,7 +5,6 @@ use super::file::{AxisTable, ConstantTable, Numbers, SamplesTable, StepsTable};
 use crate::results::{Axis, AxisValues};
 use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 
-/// Largest number of values of an axis.
 const MOST: u64 = 100_000_000;
 /// Largest number of values with units.
 const UNIT_MOST: u64 = 100_000;

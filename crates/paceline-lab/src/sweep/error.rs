@@ -9,65 +9,32 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// A point is not a valid scenario.
     #[error(transparent)]
     #[diagnostic(transparent)]
     ScenarioError(#[from] ScenarioError),
-    /// The world could not run a point.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// A file could not be written or read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The folder contains jobs, and `resume` was not given.
     #[error("`{}` holds {done} of the {jobs} jobs of {id}", .path.display())]
     #[diagnostic(help("--resume continues with them; to start again, name a new folder"))]
-    Taken {
-        /// The folder.
-        path: PathBuf,
-        /// Id of its sweep.
-        id: String,
-        /// Number of finished jobs.
-        done: u64,
-        /// Number of jobs.
-        jobs: u64,
-    },
+    Taken { path: PathBuf, id: String, done: u64, jobs: u64 },
     /// The folder contains another sweep, so it cannot be resumed.
     #[error("`{}` cannot be resumed: {differs}", .path.display())]
     #[diagnostic(help("name a new folder, or use the sweep and version with which it was made"))]
-    Foreign {
-        /// The folder.
-        path: PathBuf,
-        /// The difference.
-        differs: String,
-    },
+    Foreign { path: PathBuf, differs: String },
     /// Another process uses the folder.
     #[error("another process uses `{}`", .path.display())]
     #[diagnostic(help("wait for it, or end it and continue with --resume"))]
-    Busy {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A row has the number of a job that the sweep does not have.
+    Busy { path: PathBuf },
     #[error("`{}` has {jobs} jobs, numbered from 0, and a row has job {job}", .path.display())]
     #[diagnostic(help(
         "workers read the same text, with the same seeds per point, as the process that holds the folder"
     ))]
-    Beyond {
-        /// The folder.
-        path: PathBuf,
-        /// Job of the row.
-        job: u64,
-        /// Number of jobs.
-        jobs: u64,
-    },
+    Beyond { path: PathBuf, job: u64, jobs: u64 },
     /// Rows were merged before all jobs were finished.
     #[error("`{}` lacks job {job}", .path.display())]
     #[diagnostic(help("--resume runs the missing jobs"))]
-    Incomplete {
-        /// The folder.
-        path: PathBuf,
-        /// The first missing job.
-        job: u64,
-    },
+    Incomplete { path: PathBuf, job: u64 },
 }

@@ -19,15 +19,11 @@ pub(super) struct SweepFile {
     pub repeats: Option<Spanned<u64>>,
     /// Controllers of every media flow, the first axis; those of the scenarios if absent.
     pub controllers: Option<Spanned<Vec<String>>>,
-    /// The keys and their values.
     #[serde(default)]
     pub axis: Vec<AxisTable>,
-    /// The measures at each point.
     #[serde(default)]
     pub measure: Vec<MeasureTable>,
-    /// Adds a column with the sum of the measures.
     pub sum: Option<SumTable>,
-    /// The published best point.
     pub published: Option<Spanned<BTreeMap<String, f64>>>,
     /// Repeats the best points on more seeds.
     pub refine: Option<Spanned<RefineTable>>,
@@ -52,7 +48,6 @@ pub(super) struct AxisTable {
     pub one_at_a_time: Option<Spanned<Vec<ConstantTable>>>,
 }
 
-/// A constant with its base, low and high value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConstantTable {
@@ -82,9 +77,7 @@ pub(super) struct StepsTable {
 pub(super) struct SamplesTable {
     /// The least value of all keys, or of each.
     pub from: Numbers,
-    /// The largest.
     pub to: Numbers,
-    /// Number of draws.
     pub count: u64,
     /// Seed of the draws; 1 if absent.
     pub seed: Option<u64>,
@@ -123,20 +116,15 @@ pub(super) enum Numbers {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeasureTable {
-    /// Its name in results.
     pub name: String,
     /// Scenario id or file.
     pub scenario: Spanned<String>,
-    /// Case of the scenario.
     pub case: Option<Spanned<Label>>,
     /// Values set at every point, by the keys of `--set`.
     #[serde(default)]
     pub set: BTreeMap<String, AnyValue>,
-    /// Metric id.
     pub metric: Spanned<String>,
-    /// Flow, for a metric of a flow.
     pub flow: Option<Spanned<String>>,
-    /// Time window, [from, to].
     pub window: Option<Spanned<(Time, Time)>>,
     /// The published value, in the metric's unit.
     pub published: Option<f64>,

@@ -31,7 +31,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The kind of the experiment in the database.
 const KIND: &str = "sweep";
 const LOCK: &str = "sweep.lock";
 const ROWS: &str = "rows.parquet";
@@ -40,7 +39,6 @@ const POINTS: &str = "points.parquet";
 const ROWS_MAX: usize = 255;
 const RESULT: &str = "result.json";
 
-/// The folder of a sweep, locked by one process.
 #[derive(Debug)]
 pub struct SweepFolder {
     dir: PathBuf,
@@ -52,7 +50,6 @@ pub struct SweepFolder {
     _lock: File,
 }
 
-/// The sweep of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SweepAbout {
     id: String,
@@ -66,7 +63,6 @@ struct SweepAbout {
     text: String,
 }
 
-/// The columns of the runs of a sweep.
 #[derive(Clone, Debug)]
 pub(super) struct RunColumns {
     sweep: Sweep,
@@ -74,7 +70,6 @@ pub(super) struct RunColumns {
     subjects: Vec<SubjectColumns>,
 }
 
-/// The columns that the runs of a subject share.
 #[derive(Clone, Debug)]
 struct SubjectColumns {
     scenario: String,
@@ -122,12 +117,10 @@ impl SweepFolder {
         experiment.ok().flatten().map(|experiment| experiment.name)
     }
 
-    /// Returns the number of finished jobs.
     pub fn done_jobs(&self) -> u64 {
         self.done().len() as u64
     }
 
-    /// Returns the number of jobs.
     pub fn jobs(&self) -> u64 {
         self.about.jobs
     }
@@ -164,12 +157,10 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Returns the folder.
     pub(super) fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Returns the first stored row of each kind.
     pub(super) fn first_of_each<K: Ord>(&self, kind: impl Fn(&JobRow) -> K) -> Result<Vec<JobRow>, SweepError> {
         let mut found = BTreeMap::new();
         self.database.each_job(&self.experiment, |job| -> Result<bool, SweepError> {
@@ -186,9 +177,6 @@ impl SweepFolder {
     }
 
     /// Returns the result of all rows.
-    ///
-    /// # Errors
-    /// Jobs are missing, or the rows cannot be read.
     pub fn result(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let mut aggregator = Aggregator::new(sweep);
         self.columns.rows_in_order(&self.database, &self.experiment, |row| {
@@ -198,10 +186,6 @@ impl SweepFolder {
         Ok(aggregator.finish())
     }
 
-    /// Returns the result of all rows, and writes the tables.
-    ///
-    /// # Errors
-    /// Those of [`result`](Self::result) and [`write_tables`](Self::write_tables).
     pub fn merge(&self, sweep: &Sweep) -> Result<SweepResult, SweepError> {
         let result = self.result(sweep)?;
         self.write_tables(sweep, &result)?;
@@ -209,9 +193,6 @@ impl SweepFolder {
     }
 
     /// Writes the tables of all rows and of the result.
-    ///
-    /// # Errors
-    /// An operation of the file system fails.
     pub fn write_tables(&self, sweep: &Sweep, result: &SweepResult) -> Result<(), SweepError> {
         let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
         let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
@@ -319,7 +300,6 @@ impl RunColumns {
         JobRun { job: row.job, run }
     }
 
-    /// Returns the row of a stored run.
     fn row(&self, JobRun { job, run }: JobRun, database: &Database) -> Result<JobRow, StoreError> {
         let lacks = || files::damaged(database.path(), &format!("job {job} is not of this sweep"));
         if job >= self.sweep.jobs() {
@@ -337,7 +317,6 @@ impl RunColumns {
         })
     }
 
-    /// Calls `each` with the row of each job, in order.
     fn rows_in_order(
         &self,
         database: &Database,
@@ -386,7 +365,6 @@ impl SweepAbout {
         serde_json::from_str(&experiment.document).map_err(|error| files::damaged(database.path(), &error))
     }
 
-    /// Returns the first difference to another sweep.
     fn differs(&self, other: &Self) -> Option<String> {
         let differ = |what: &str, mine: &dyn std::fmt::Display, its: &dyn std::fmt::Display| {
             Some(format!("it was made with {what} {mine}, and this is {what} {its}"))

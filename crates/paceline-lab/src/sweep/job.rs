@@ -4,30 +4,24 @@ use super::Sweep;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its number, from 0, in the order of points, subjects, seeds.
     pub number: u64,
-    /// Index of the point.
     pub point: u64,
-    /// Index of the subject.
     pub subject: usize,
     pub seed: u64,
 }
 
-/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobRow {
-    /// Its number.
     pub job: u64,
     /// Hash of its inputs, 16 hexadecimal digits: the resolved scenario, seed, world, version. With the same code, jobs of any
     /// sweeps with the same address have the same result.
     pub address: String,
     /// Hash of the resolved scenario without its controllers.
     pub scenario_hash: String,
-    /// Duration of the run, s.
     pub duration_s: f64,
     /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
@@ -36,12 +30,10 @@ pub struct JobRow {
 }
 
 impl Sweep {
-    /// Returns the number of jobs.
     pub fn jobs(&self) -> u64 {
         self.points() * self.subjects.len() as u64 * self.repeats
     }
 
-    /// Returns the job of a number below [`Sweep::jobs`].
     pub fn job(&self, number: u64) -> Job {
         let (rest, seed) = (number / self.repeats, number % self.repeats + 1);
         let subjects = self.subjects.len() as u64;
@@ -49,7 +41,6 @@ impl Sweep {
     }
 }
 
-/// Divides a range into ranges of at most this size.
 pub(super) fn in_batches(jobs: Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> {
     let Range { start, end } = jobs;
     (start..end).step_by(size as usize).map(move |from| from..(from + size).min(end))

@@ -12,7 +12,6 @@ use paceline_scenario::{
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// Names of columns that are not measures.
 const RESERVED: [&str; 8] = ["job", "address", "subject", "seed", "trace_hash", "point", "sum", "raw_sum"];
 
 impl Sweep {
@@ -126,9 +125,6 @@ impl Sweep {
     }
 
     /// Loads the sweep of this text with changes to the file, as by `--set`: `axis.0.log.steps=8`.
-    ///
-    /// # Errors
-    /// Those of [`Sweep::load`].
     pub fn load_with(origin: &Origin, settings: &[Override], registry: &Registry) -> Result<Self, ScenarioError> {
         let text = edit_text(&origin.name, &origin.text, settings)?;
         Self::load(&origin.with_text(text), registry)

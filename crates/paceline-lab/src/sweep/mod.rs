@@ -47,20 +47,17 @@ pub const REPEATS: RangeInclusive<u64> = 1..=10_000;
 /// The key that no scenario has: the controller of every media flow.
 const CONTROLLER: &str = "controller";
 
-/// A sweep: its points, and the measures at each.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// Its id, such as `mmsys16/fig8`.
     pub id: String,
     pub title: String,
     pub source: String,
-    /// Seeds per point, from 1 on.
     pub repeats: u64,
     /// The dimensions; the last changes fastest.
     pub axes: Vec<Axis>,
     pub measures: Vec<Measure>,
     targets: Vec<Target>,
-    /// The sum of the measures, if there is one.
     pub sum: Option<Sum>,
     /// The published best point: the value of each key.
     pub published: Option<Vec<f64>>,
@@ -69,7 +66,6 @@ pub struct Sweep {
     origin: Origin,
 }
 
-/// The quantity of a measure.
 #[derive(Clone, Debug)]
 struct Target {
     subject: usize,
@@ -78,7 +74,6 @@ struct Target {
     whole: bool,
 }
 
-/// The sum of the measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
     /// Whether each measure is scaled to 0 to 1 before it is added.
@@ -96,7 +91,6 @@ struct Subject {
 }
 
 impl Subject {
-    /// Returns its name in results.
     fn name(&self) -> String {
         let name = self.scenario.name.strip_prefix("scenarios/").unwrap_or(&self.scenario.name);
         let name = name.strip_suffix(".toml").unwrap_or(name);
@@ -107,12 +101,10 @@ impl Subject {
 }
 
 impl Sweep {
-    /// Returns the number of points.
     pub fn points(&self) -> u64 {
         self.axes.iter().map(Axis::count).product()
     }
 
-    /// Returns the keys, in the order of [`Sweep::at`].
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str)
     }
@@ -128,9 +120,6 @@ impl Sweep {
     }
 
     /// Returns the scenario that a measure measures at a point.
-    ///
-    /// # Errors
-    /// The values are not valid in the scenario, or a measure's window is longer than the run.
     pub fn measured_scenario(
         &self,
         point: u64,
@@ -141,9 +130,6 @@ impl Sweep {
     }
 
     /// Returns the simulated seconds of all runs, if all points last as long as the first.
-    ///
-    /// # Errors
-    /// None for a loaded sweep.
     pub fn seconds(&self, registry: &Registry) -> Result<f64, ScenarioError> {
         let plans = (0..self.subjects.len())
             .map(|subject| Ok(self.scenario(0, subject, registry)?.plan.duration.as_secs_f64()));
@@ -152,9 +138,6 @@ impl Sweep {
 
     /// Returns a sweep of the best points of a result, and of the published one, on more seeds. Returns `None` if the file has no
     /// `refine`, or no point has a sum.
-    ///
-    /// # Errors
-    /// None for a loaded sweep.
     pub fn refined(&self, result: &SweepResult, registry: &Registry) -> Result<Option<Self>, ScenarioError> {
         let Some(RefineTable { best, repeats }) = self.refine.filter(|_| result.best.is_some()) else {
             return Ok(None);
@@ -189,7 +172,6 @@ impl Sweep {
         Self::load(&self.origin.with_text(table.to_string()), registry).map(Some)
     }
 
-    /// Returns the position of a point on each axis.
     fn places(&self, mut point: u64) -> Vec<u64> {
         let mut places: Vec<u64> = Vec::with_capacity(self.axes.len());
         for axis in self.axes.iter().rev() {
@@ -212,9 +194,6 @@ impl Sweep {
     }
 
     /// Returns the scenario of a subject at a point.
-    ///
-    /// # Errors
-    /// The values are not valid in the scenario, or a measure's window is longer than the run.
     fn scenario(&self, point: u64, subject: usize, registry: &Registry) -> Result<Scenario, ScenarioError> {
         let Subject { scenario, case, set } = &self.subjects[subject];
         let mut changes = Changes { case: case.clone(), settings: set.clone(), ..Changes::default() };

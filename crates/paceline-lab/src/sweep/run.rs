@@ -21,9 +21,6 @@ const BATCHES: u64 = 16;
 
 impl Sweep {
     /// Returns the rows of a range of jobs, in order. They depend only on sweep, world and version.
-    ///
-    /// # Errors
-    /// A point is not a valid scenario, or the world cannot run it.
     pub fn batch(&self, runner: &Runner<'_>, jobs: Range<u64>) -> Result<Vec<JobRow>, SweepError> {
         let mut rows = Vec::new();
         self.each(runner, jobs, |row| {
@@ -39,17 +36,11 @@ impl Sweep {
     }
 
     /// Runs every job on the threads of rayon's current pool, in memory. Calls `finished` after each.
-    ///
-    /// # Errors
-    /// A point is not a valid scenario, or the world cannot run it.
     pub fn run(&self, runner: &Runner<'_>, finished: &(dyn Fn() + Sync)) -> Result<SweepResult, SweepError> {
         Ok(self.result(&self.rows(runner, finished)?))
     }
 
     /// Runs every job as [`Sweep::run`] does, and returns the rows.
-    ///
-    /// # Errors
-    /// As of [`Sweep::run`].
     pub fn rows(&self, runner: &Runner<'_>, finished: &(dyn Fn() + Sync)) -> Result<Vec<JobRow>, SweepError> {
         let size = self.batch_size(rayon::current_num_threads() as u64);
         let batches: Vec<Range<u64>> = in_batches(0..self.jobs(), size).collect();
@@ -67,7 +58,6 @@ impl Sweep {
         Ok(rows.into_iter().flatten().collect())
     }
 
-    /// Returns the result of all rows, in order.
     pub fn result(&self, rows: &[JobRow]) -> SweepResult {
         let mut aggregator = Aggregator::new(self);
         rows.iter().for_each(|row| aggregator.row(row));
@@ -75,9 +65,6 @@ impl Sweep {
     }
 
     /// Returns the runs of rows, as they are stored.
-    ///
-    /// # Errors
-    /// None for a loaded sweep.
     pub fn measured(&self, rows: &[JobRow], world: &str, registry: &Registry) -> Result<Vec<MeasuredRun>, SweepError> {
         let columns = RunColumns::of(self, world, registry)?;
         Ok(rows.iter().map(|row| columns.run(row).run).collect())

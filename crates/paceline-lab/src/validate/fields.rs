@@ -8,17 +8,14 @@ pub(super) const P95: &str = "queue_ms.p95";
 /// Metric with a verdict, besides the queuing delay.
 pub(super) const UTILIZATION: &str = OF_HOP[0].0;
 
-/// A field of a run's document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ComparedField {
     pub(super) hop: Option<String>,
     pub(super) flow: Option<String>,
     pub(super) metric: &'static str,
-    /// JSON pointer to the field.
     pub(super) pointer: String,
 }
 
-/// Returns the compared fields of runs of a scenario, in the order of the document.
 pub(super) fn compared_fields(scenario: &Scenario) -> Vec<ComparedField> {
     let plan = &scenario.plan;
     let several = plan.flows.len() > 1;

@@ -20,7 +20,6 @@ use paceline_scenario::Scenario;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The values of a run that a validation compares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidationRun {
     line: ComparedRun,

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// such as no delay against a very short one, are not differences between worlds.
 pub const STEP_US: u32 = 100;
 
-/// Numbers of packets by queuing delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueDelayCounts {
     /// Width of an interval, µs.
@@ -19,7 +18,6 @@ pub struct QueueDelayCounts {
     packets: BTreeMap<u32, u64>,
 }
 
-/// The distance of two distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distance {
     /// The Kolmogorov-Smirnov distance: the largest difference of the cumulative distributions.
@@ -41,14 +39,12 @@ impl QueueDelayCounts {
         *self.packets.entry(u32::try_from(step).unwrap_or(u32::MAX)).or_default() += 1;
     }
 
-    /// Adds the counts of another distribution.
     pub fn merge(&mut self, other: &Self) {
         for (step, packets) in &other.packets {
             *self.packets.entry(*step).or_default() += packets;
         }
     }
 
-    /// Returns the number of packets.
     pub fn packets(&self) -> u64 {
         self.packets.values().sum()
     }
@@ -79,7 +75,6 @@ impl QueueDelayCounts {
     }
 }
 
-/// Counts the queuing delays at the bottleneck during a run.
 #[derive(Clone, Debug)]
 pub struct QueueDelayObserver {
     hop: usize,
@@ -88,7 +83,6 @@ pub struct QueueDelayObserver {
 }
 
 impl QueueDelayObserver {
-    /// Creates an observer of the bottleneck.
     pub fn at_bottleneck(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         Self { hop: plan.bottleneck, end: Time::ZERO + plan.duration, counts: QueueDelayCounts::default() }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 /// A change of what a send half receives or decides. The defaults change nothing.
 pub trait Alteration: Clone + Debug + Send + Sync + 'static {
-    /// Passes the parameters of the alteration to the visitor.
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         let _ = fields;
     }
@@ -20,11 +19,9 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
         let _ = setup;
         self.clone()
     }
-    /// Passes on an event.
     fn handle_event(&mut self, half: &mut dyn SendHalf, now: Time, event: &Event<'_>, signals: &mut Signals) {
         half.handle_event(now, event, signals);
     }
-    /// Passes on the next probe cluster.
     fn poll_probe(&mut self, half: &mut dyn SendHalf, now: Time) -> Option<ProbeCluster> {
         half.poll_probe(now)
     }
@@ -36,7 +33,6 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
-    /// Returns the decision in place of that of the half.
     fn decision(&self, decision: Decision) -> Decision {
         decision
     }
@@ -93,7 +89,6 @@ impl<A: Alteration> Config for Altered<A> {
     }
 }
 
-/// Returns a decision with this share of each rate.
 pub fn scaled(mut decision: Decision, share: f64) -> Decision {
     let Decision { target, stable_target, pacing, padding, .. } = &mut decision;
     for rate in [target, stable_target, pacing, padding] {

@@ -9,7 +9,6 @@ pub(super) const NAME: &str = "faulty-ignores-feedback";
 
 /// Growth per second: that of GoogCC far from the last over-use (`MultiplicativeRateIncrease`, libwebrtc's `aimd_rate_control.cc`).
 const GROWTH_PER_SECOND: f64 = 1.08;
-/// The interval of growth.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 /// Pacing rate over target: that of libwebrtc before the first feedback (`kDefaultPaceMultiplier`).
 const PACING_FACTOR: f64 = 2.5;

@@ -16,9 +16,9 @@ pub use altered::{Alteration, Altered, NoAlteration, scaled};
 pub use oracle::Oracle;
 pub(crate) use oracle::shares_a_medium;
 
+use crate::results::RowKind;
 use paceline::Registry;
 
-/// The names of the faulty controllers, in order of the registry.
 pub const FAULTY: [&str; 6] = [
     constant::NAME,
     ignores_delay::NAME,
@@ -45,9 +45,18 @@ pub fn add(mut registry: Registry) -> Registry {
     registry
 }
 
-/// Returns whether this is the name of a faulty controller.
 pub fn is_faulty(name: &str) -> bool {
     FAULTY.contains(&name)
+}
+
+/// Returns the purpose of a controller or an oracle in results. A controller that does not control its rate is marked as faulty.
+pub fn row_kind(name: &str, registry: &Registry) -> RowKind {
+    let controls = || registry.get(name).is_some_and(|entry| entry.controls());
+    match Oracle::find(name) {
+        Some(_) => RowKind::Oracle,
+        None if is_faulty(name) || !controls() => RowKind::Faulty,
+        None => RowKind::Controller,
+    }
 }
 
 #[cfg(test)]

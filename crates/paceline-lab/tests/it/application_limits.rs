@@ -20,7 +20,6 @@ const LINK_BPS: f64 = 2e6;
 const SMALL: &str = "max_rate = [[\"0s\", \"300 kbps\"], [\"120s\", \"2.5 Mbps\"]]";
 /// The camera fills the link for 30 s, and is then muted until [`RESUMED`].
 const MUTED: &str = "muted = [[\"0s\", false], [\"30s\", true], [\"120s\", false]]";
-/// The same with a pause.
 const PAUSED: &str = "max_rate = [[\"0s\", \"2.5 Mbps\"], [\"30s\", \"0 bps\"], [\"120s\", \"2.5 Mbps\"]]";
 /// libwebrtc probes an application-limited flow if it shares a screen.
 const PERIODIC: &str = "flow.call.config.probe_periodic=1";

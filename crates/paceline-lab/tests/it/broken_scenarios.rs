@@ -1,7 +1,6 @@
 //! Errors of bad input: the line, the underlined text, the message, and the hint.
 
-use crate::fixtures::check_errors;
-use paceline::Registry;
+use crate::fixtures::{check_errors, registry};
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -255,7 +254,7 @@ fn broken(line: usize, text: &str) -> String {
 fn read(text: &str, settings: &[&str]) -> Result<Scenario, ScenarioError> {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
     let changes = Changes { settings, ..Changes::default() };
-    load(&Origin::from_text("broken.toml", text), &changes, paceline_lab::registries(&Registry::standard()))
+    load(&Origin::from_text("broken.toml", text), &changes, paceline_lab::registries(registry()))
 }
 
 fn check(table: &str) {
@@ -299,7 +298,6 @@ fn rejects_wrong_measures() {
     check(MEASURES);
 }
 
-/// An empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("broken-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -313,7 +311,7 @@ fn check_beside(folder: &Path, line: usize, text: &str, underlined: &str, messag
     let path = folder.join("scenario.toml");
     fs::write(&path, broken(line, text)).unwrap();
     let origin = Catalogue.find(path.to_str().unwrap()).unwrap();
-    let scenario = load(&origin, &Changes::default(), paceline_lab::registries(&Registry::standard()));
+    let scenario = load(&origin, &Changes::default(), paceline_lab::registries(registry()));
     let error = scenario.expect_err("the file is broken");
     assert_eq!((error.line(), error.offending()), (Some(line), Some(format!("{underlined:?}").as_str())));
     let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
@@ -413,7 +411,6 @@ fn names_overrides_only_for_errors_that_they_can_cause() {
     assert!(error.hint().unwrap().contains("changed by --set flow.video.start=60s"), "{:?}", error.hint());
 }
 
-/// Returns the notes of a valid scenario.
 fn notes(text: &str) -> Vec<String> {
     read(text, &[]).unwrap_or_else(|error| panic!("{error}: {:?}", error.offending())).notes
 }

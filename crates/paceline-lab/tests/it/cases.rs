@@ -1,7 +1,6 @@
 //! Cases of an experiment and assumed constants: which layer holds, and the errors of wrong ones.
 
-use crate::fixtures::check_errors;
-use paceline::Registry;
+use crate::fixtures::{check_errors, registry};
 use paceline_lab::judge::Experiment;
 use paceline_netsim::plan::SourcePlan;
 use paceline_netsim::records::Statistic;
@@ -118,14 +117,13 @@ fn changes(case: &[&str], settings: &[&str], controller: Option<&str>) -> Change
 
 #[track_caller]
 fn plan(origin: &Origin, changes: &Changes) -> Scenario {
-    load(origin, changes, paceline_lab::registries(&Registry::standard()))
-        .unwrap_or_else(|p| panic!("{p}: {:?}", p.offending()))
+    load(origin, changes, paceline_lab::registries(registry())).unwrap_or_else(|p| panic!("{p}: {:?}", p.offending()))
 }
 
 /// Returns the noise on frame sizes of an encoder, from the text of its configuration.
 fn size_noise(source: &SourcePlan) -> f64 {
     let text = format!("{:?}", source.config);
-    let (_, rest) = text.split_once("size_scale: ").unwrap_or_else(|| panic!("{text}"));
+    let (_, rest) = text.split_once("size_noise: ").unwrap_or_else(|| panic!("{text}"));
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
@@ -140,7 +138,7 @@ fn config(plan: &Scenario) -> &[(String, f64)] {
 #[test]
 fn a_case_has_its_own_values_and_expectations() {
     let origin = origin("own", SCENARIO, CONSTANTS);
-    let plans = load_cases(&origin, &Changes::default(), paceline_lab::registries(&Registry::standard())).unwrap();
+    let plans = load_cases(&origin, &Changes::default(), paceline_lab::registries(registry())).unwrap();
     let [fixed, adaptive] = plans.as_slice() else { panic!("two cases") };
     assert_eq!(fixed.plan.case, label(&["threshold=static", "rtt=50ms"]));
     assert_eq!(fixed.plan.flows[0].control(), "gcc-2016-static");
@@ -178,7 +176,7 @@ fn a_shortened_run_skips_windows_beyond_its_end() {
     let error = load(
         &self::origin("short", &windows.replace("duration = \"60s\"", "duration = \"59s\""), CONSTANTS),
         &Changes::default(),
-        &Registry::standard(),
+        registry(),
     );
     assert!(error.unwrap_err().to_string().contains("within the run"));
 }
@@ -215,8 +213,7 @@ fn constants_apply_to_keys_that_no_other_layer_sets() {
     let sets = ["flow.video.controller=gcc-2016-guarded", "media.config.k_u=0.03"];
     let fixed = self::origin("fixed", &SCENARIO.replace("\"gcc-2016\"", "\"fixed\""), CONSTANTS);
     assert_eq!(config(&plan(&fixed, &changes(&[], &sets, None))), [("k_u".to_owned(), 0.03)]);
-    let swapped =
-        load(&fixed, &changes(&[], &[sets[1], sets[0]], None), paceline_lab::registries(&Registry::standard()));
+    let swapped = load(&fixed, &changes(&[], &[sets[1], sets[0]], None), paceline_lab::registries(registry()));
     assert!(swapped.unwrap_err().to_string().contains("no flow reads"));
     // The end of a range replaces the value.
     let end = Changes { constants: vec![("noise".to_owned(), "0.2".to_owned())], ..Changes::default() };
@@ -280,14 +277,13 @@ fn a_bound_applies_to_the_mean_the_lowest_or_the_highest_run() {
 
 #[test]
 fn every_shipped_case_loads_with_its_changes_and_at_both_ends_of_its_constants() {
-    let registry = Registry::standard();
     for id in Catalogue.ids() {
         let origin = Catalogue.find(id).unwrap();
-        let experiment = Experiment::load(&origin, &[], &registry).and_then(|e| e.with_changes(&origin, &registry));
+        let experiment = Experiment::load(&origin, &[], registry()).and_then(|e| e.with_changes(&origin, registry()));
         let experiment = experiment.unwrap_or_else(|p| panic!("{id}: {p}: {:?}", p.offending()));
         for constant in &experiment.cases[0].constants {
             for end in [&constant.range.0, &constant.range.1] {
-                let other = Experiment::load(&origin, &[(constant.id.clone(), end.clone())], &registry);
+                let other = Experiment::load(&origin, &[(constant.id.clone(), end.clone())], registry());
                 other.unwrap_or_else(|p| panic!("{id} with {} = {end}: {p}", constant.id));
             }
         }
@@ -303,7 +299,7 @@ fn constants_sweeps_and_formulas_are_not_scenarios() {
 }
 
 fn error_of(name: &str, scenario: &str, constants: &str, changes: &Changes) -> ScenarioError {
-    match load_cases(&origin(name, scenario, constants), changes, paceline_lab::registries(&Registry::standard())) {
+    match load_cases(&origin(name, scenario, constants), changes, paceline_lab::registries(registry())) {
         Err(error) => error,
         Ok(_) => panic!("{name} was accepted"),
     }
@@ -353,7 +349,6 @@ unknown key of scenarios | media.encoder.size_noise | media.encodr.size_noise | 
 wrong unit | value = "25ms" | value = "25 msec" | "25 msec" | is not a time | names this file under `constants`
 "#;
 
-/// Checks the error of each case of a table; `error_of` returns the error of a changed text.
 fn check(table: &str, text: &str, error_of: impl Fn(&str) -> ScenarioError) {
     check_errors(table, |given| {
         let [name, written, instead] = given else { panic!("{given:?}") };

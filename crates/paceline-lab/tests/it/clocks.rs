@@ -1,18 +1,16 @@
 //! Controllers do not depend on the absolute time of the receiver's clock: a call has the same result with a clock that is
 //! an hour or years off, or past a wrap of a timestamp in reports.
 
-use crate::fixtures::{load_from, observe};
-use paceline::Registry;
+use crate::fixtures::{load_from, observe, registry};
 use paceline_scenario::Catalogue;
 
 #[test]
 fn no_controller_depends_on_the_offset_of_the_clock() {
-    let registry = Registry::standard();
-    for entry in registry.iter() {
+    for entry in registry().iter() {
         let throughput = |offset: &str| {
             let offset = format!("flow.video.clock.offset={offset}");
             let origin = Catalogue.find("mmsys16/table1").unwrap();
-            let scenario = load_from(&origin, Some(entry.name()), &["duration=20s", &offset], &registry);
+            let scenario = load_from(&origin, Some(entry.name()), &["duration=20s", &offset], registry());
             observe(&scenario, 1, |_| ()).whole.flows[0].throughput_bps
         };
         let plain = throughput("1h");

@@ -1,6 +1,6 @@
 //! Defaults: writing the default that the schema describes changes nothing.
 
-use paceline::Registry;
+use crate::fixtures::registry;
 use paceline_scenario::{Catalogue, Changes, load, schema};
 
 /// A scenario with required keys only.
@@ -60,7 +60,7 @@ fn plan(settings: &[&str]) -> Result<String, String> {
     let file = format!("{}/bare.toml", env!("CARGO_TARGET_TMPDIR"));
     let settings = settings.iter().map(|s| s.parse().unwrap()).collect();
     let changes = Changes { settings, ..Changes::default() };
-    let mut plan = load(&Catalogue.find(&file).unwrap(), &changes, paceline_lab::registries(&Registry::standard()))
+    let mut plan = load(&Catalogue.find(&file).unwrap(), &changes, paceline_lab::registries(registry()))
         .map_err(|p| p.to_string())?;
     plan.notes.clear();
     // A flow with `count = 1` has a number in its id.

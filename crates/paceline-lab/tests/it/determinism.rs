@@ -1,8 +1,6 @@
 //! The same scenario and seed give the same bits, with any observers, threads and compiler settings.
 
-use crate::fixtures::{Listener, load_from};
-use paceline::Registry;
-use paceline_lab::run::Runner;
+use crate::fixtures::{Listener, load_from, registry, simulator};
 use paceline_netsim::records::{DropReason, EventRecord, PacketClass};
 use paceline_scenario::{Origin, Scenario};
 use std::collections::BTreeSet;
@@ -87,22 +85,17 @@ fn scenario(settings: &[&str], controller: Option<&str>) -> Scenario {
 }
 
 fn scenario_of(text: &str, settings: &[&str], controller: Option<&str>) -> Scenario {
-    load_from(&Origin::from_text("busy.toml", text), controller, settings, &Registry::standard())
-}
-
-fn with_runner<T>(act: impl FnOnce(&Runner<'_>) -> T) -> T {
-    let registry = Registry::standard();
-    act(&Runner::simulator(&registry))
+    load_from(&Origin::from_text("busy.toml", text), controller, settings, registry())
 }
 
 fn hash(scenario: &Scenario, seed: u64) -> String {
-    with_runner(|runner| runner.run(scenario, seed, None).unwrap().trace_hash)
+    simulator().run(scenario, seed, None).unwrap().trace_hash
 }
 
 /// Returns the hash of a run whose events are observed.
 fn observed(scenario: &Scenario, seed: u64, signals: bool, on_event: impl FnMut(&EventRecord)) -> String {
     let mut listener = Listener { signals, on_event };
-    with_runner(|runner| runner.run(scenario, seed, Some(&mut listener)).unwrap().trace_hash)
+    simulator().run(scenario, seed, Some(&mut listener)).unwrap().trace_hash
 }
 
 #[test]
@@ -118,7 +111,7 @@ fn runs_depend_only_on_the_seed() {
         let hashes: BTreeSet<String> = (1..=10).map(|seed| hash(&scenario, seed)).collect();
         assert_eq!(hashes.len(), 10, "ten seeds, ten runs");
         for seed in [1, 7, u64::MAX] {
-            let run = || with_runner(|r| r.run(&scenario, seed, None).unwrap());
+            let run = || simulator().run(&scenario, seed, None).unwrap();
             assert_eq!(run(), run(), "seed {seed}");
         }
     }
@@ -144,7 +137,7 @@ fn threads_do_not_change_results() {
     let seeds: Vec<u64> = (1..=8).collect();
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let result = pool.install(|| with_runner(|runner| runner.run_all(&scenario, &seeds).unwrap()));
+        let result = pool.install(|| simulator().run_all(&scenario, &seeds).unwrap());
         assert_eq!(result.runs.iter().map(|r| r.seed).collect::<Vec<_>>(), seeds, "runs come in order of seed");
         result
     };

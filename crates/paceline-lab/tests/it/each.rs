@@ -1,8 +1,6 @@
 //! Bounds in each window: values computed by hand from a constant rate.
 
 use crate::fixtures;
-use paceline::Registry;
-use paceline_lab::run::Runner;
 
 /// 600 kbit/s from 2 to 8 s, in packets of one size, over a link of 1 Mbit/s, then 2 Mbit/s.
 const SCENARIO: &str = r#"id = "test/each"
@@ -40,11 +38,9 @@ config = { rate_bps = 300e3 }
 id = "bound"
 "#;
 
-/// Returns the share of windows in which the bound holds.
 fn share(bound: &str) -> f64 {
     let scenario = fixtures::scenario(&format!("{SCENARIO}{bound}"), &[]);
-    let registry = Registry::standard();
-    let result = Runner::simulator(&registry).run_all(&scenario, &[1]).unwrap();
+    let result = fixtures::simulator().run_all(&scenario, &[1]).unwrap();
     result.assertions[0].measured.expect("a share of windows")
 }
 

@@ -70,7 +70,6 @@ fn run(feedback: FeedbackRequirement, ecn: Ecn, path: &str) -> Run {
 }
 
 impl Run {
-    /// Returns the number in the run of each packet of the flow.
     fn packets(&self) -> Vec<u64> {
         let sent = self.events.iter().filter_map(|event| match event {
             EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => Some(*packet),
@@ -79,7 +78,6 @@ impl Run {
         sent.filter(|p| p.class != PacketClass::SenderControl).map(|p| p.packet).collect()
     }
 
-    /// Returns the ECN field of each packet as it arrived, by its number in the run.
     fn arrived(&self) -> BTreeMap<u64, Ecn> {
         let arrived = self.events.iter().filter_map(|event| match event {
             EventRecord::Arrived { packet, ecn, .. } => Some((packet.packet, *ecn)),

@@ -3,10 +3,8 @@
 #[path = "../../../../examples/embed/src/call.rs"]
 mod call;
 
-use crate::fixtures::{load_from, metric};
+use crate::fixtures::{load_from, metric, registry, simulator};
 use call::{Link, call};
-use paceline::Registry;
-use paceline_lab::run::Runner;
 use paceline_netsim::records::Summary;
 use paceline_scenario::Origin;
 
@@ -35,11 +33,10 @@ encoder = { source = \"ideal\", min = \"10 kbps\", max = \"9.77 Mbps\" }
 #[test]
 fn embedded_senders_behave_as_in_the_simulator() {
     const SEEDS: u64 = 60;
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     for name in ["googcc", "scream-v2", "drc", "nada", "gcc-2016"] {
         let origin = Origin::from_text("embedded.toml", SCENARIO.replace("NAME", name));
-        let scenario = load_from(&origin, None, &[], &registry);
+        let scenario = load_from(&origin, None, &[], registry());
         let (mut rates, mut queues) = ([[0.0; SEEDS as usize]; 2], [[0.0; SEEDS as usize]; 2]);
         for (index, seed) in (1..=SEEDS).enumerate() {
             let mut link = Link::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));

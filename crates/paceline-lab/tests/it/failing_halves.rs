@@ -3,11 +3,9 @@
 use paceline::{Arrival, Decision, Event, Failure, Message, ReceiveHalf, SendHalf, Signals};
 use paceline_units::{Rate, RemoteTime, Time};
 
-/// A send half that fails at a time.
 #[derive(Clone, Debug)]
 pub struct FailingSender {
     pub rate: Rate,
-    /// Time of the failure.
     pub due: Option<Time>,
     pub failure: Option<Failure>,
 }

@@ -5,8 +5,18 @@ use paceline_lab::metrics::{WindowResult, find};
 use paceline_lab::run::{RunResult, Runner};
 use paceline_netsim::records::{EventObserver, EventRecord};
 use paceline_scenario::{Changes, Origin, Scenario, ScenarioError, load};
+use std::sync::LazyLock;
 
-/// Loads a scenario under these controllers, with `--controller` and `--set`.
+/// Returns the standard registry.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::standard);
+    &REGISTRY
+}
+
+pub fn simulator() -> Runner<'static> {
+    Runner::simulator(registry())
+}
+
 pub fn load_from(origin: &Origin, controller: Option<&str>, settings: &[&str], registry: &Registry) -> Scenario {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
     let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
@@ -16,7 +26,7 @@ pub fn load_from(origin: &Origin, controller: Option<&str>, settings: &[&str], r
 
 /// Loads a scenario from its text, with `--set`.
 pub fn scenario(text: &str, settings: &[&str]) -> Scenario {
-    load_from(&Origin::from_text("test.toml", text), None, settings, &Registry::standard())
+    load_from(&Origin::from_text("test.toml", text), None, settings, registry())
 }
 
 /// Checks the errors of bad input. Each line of the table is a case: its name and the columns from which `error_of` makes an error
@@ -56,17 +66,14 @@ impl<F: FnMut(&EventRecord)> EventObserver for Listener<F> {
 
 /// Runs a scenario and observes its events, except signals.
 pub fn observe(scenario: &Scenario, seed: u64, on_event: impl FnMut(&EventRecord)) -> RunResult {
-    let registry = Registry::standard();
     let mut listener = Listener { signals: false, on_event };
-    Runner::simulator(&registry).run(scenario, seed, Some(&mut listener)).unwrap()
+    simulator().run(scenario, seed, Some(&mut listener)).unwrap()
 }
 
-/// Runs a scenario text with `--set` on seed 1.
 pub fn run(text: &str, settings: &[&str]) -> RunResult {
     observe(&scenario(text, settings), 1, |_| ())
 }
 
-/// Returns a metric of a flow, or of the run as a whole.
 pub fn metric(result: &WindowResult, id: &str, flow: Option<usize>) -> Option<f64> {
     (find(id).expect("a metric").value)(result, flow, &Default::default())
 }

@@ -4,9 +4,8 @@
 //! Both generations run the experiments of `scenarios/fhmn13`; that of 2016 with the growth near convergence that
 //! `scenarios/mmsys16` assumes.
 
-use crate::fixtures::metric;
-use paceline::Registry;
-use paceline_lab::run::{Runner, windows};
+use crate::fixtures::{metric, registry, simulator};
+use paceline_lab::run::windows;
 use paceline_scenario::{Catalogue, Changes, Window, load};
 use paceline_units::Time;
 
@@ -16,7 +15,6 @@ struct Measured {
     case: &'static [(&'static str, &'static str)],
     metric: &'static str,
     flow: &'static str,
-    /// Its media flows.
     media: &'static [&'static str],
     from_s: i64,
     seeds: u64,
@@ -25,7 +23,6 @@ struct Measured {
 impl Measured {
     /// Returns the least and the largest value over the seeds, in the window of the scenario's claim.
     fn range(&self, controller: &str, growth: Option<&str>) -> (f64, f64) {
-        let registry = Registry::standard();
         let set = |growth: &str| {
             let of = |flow: &&str| format!("flow.{flow}.config.{growth}").parse().expect("KEY=VALUE");
             self.media.iter().map(of).collect()
@@ -37,10 +34,10 @@ impl Measured {
             ..Changes::default()
         };
         let origin = Catalogue.find(self.scenario).unwrap();
-        let scenario = load(&origin, &changes, paceline_lab::registries(&registry)).unwrap();
+        let scenario = load(&origin, &changes, paceline_lab::registries(registry())).unwrap();
         assert_eq!(windows(&scenario), [Window { from: Time::from_secs(self.from_s), to: Time::from_secs(300) }]);
         let flow = scenario.plan.flows.iter().position(|f| f.id == self.flow);
-        let runner = Runner::simulator(&registry);
+        let runner = simulator();
         let value = |seed| metric(&runner.run(&scenario, seed, None).unwrap().windows[0], self.metric, flow);
         let values: Vec<f64> = (1..=self.seeds).map(|seed| value(seed).expect("it has one")).collect();
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)))

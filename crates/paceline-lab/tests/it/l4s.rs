@@ -1,8 +1,6 @@
 //! ECN from end to end: L4S flows on queues that mark early, paths that clear the field, and TCP with ECN.
 
-use crate::fixtures::{self, metric, within};
-use paceline::Registry;
-use paceline_lab::run::Runner;
+use crate::fixtures::{self, metric, registry, simulator, within};
 use paceline_netsim::records::{EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Changes, load_cases};
 use paceline_units::{Ecn, Time};
@@ -15,7 +13,6 @@ fn scenario(link: &str, flow: &str) -> String {
     )
 }
 
-/// Returns metrics of the run.
 fn values<const N: usize>(link: &str, flow: &str, ids: [&str; N]) -> [f64; N] {
     let whole = fixtures::run(&scenario(link, flow), &[]).whole;
     ids.map(|id| metric(&whole, id, None).unwrap_or_else(|| panic!("no {id}")))
@@ -114,15 +111,14 @@ fn scalable_tcp_keeps_its_queue_at_a_shallow_threshold() {
 /// others. Each of their bounds has two sides. The cases of 25 ms are run here, on seed 1.
 #[test]
 fn flows_behind_marking_queues_keep_the_bounds_of_the_shipped_files() {
-    let registry = Registry::standard();
     for (id, cases, bounds) in
         [("l4s/dualpi2", 8, 24), ("l4s/dualpi2-pair", 2, 6), ("l4s/fq-codel", 6, 24), ("l4s/step", 2, 6)]
     {
-        let all = load_cases(&Catalogue.find(id).unwrap(), &Changes::default(), &registry).unwrap();
+        let all = load_cases(&Catalogue.find(id).unwrap(), &Changes::default(), registry()).unwrap();
         let (mut ran, mut judged) = (0, 0);
         let other_rtt = |label: &str| label.contains("rtt=") && !label.contains("rtt=25ms");
         for scenario in all.iter().filter(|scenario| !other_rtt(&scenario.plan.case.to_string())) {
-            let runs = Runner::simulator(&registry).run_all(scenario, &[1]).unwrap();
+            let runs = simulator().run_all(scenario, &[1]).unwrap();
             for bound in &runs.assertions {
                 assert!(bound.holds, "{id} {}: {} is {:?}", scenario.plan.case, bound.id, bound.measured);
                 assert!(bound.bounds.0.is_finite() && bound.bounds.1.is_finite(), "{id}: {}", bound.id);

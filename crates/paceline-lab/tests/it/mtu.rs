@@ -1,7 +1,6 @@
 //! The packet size of media flows and the MTU of hops, in whole runs.
 
-use crate::fixtures::{load_from, observe, run, scenario};
-use paceline::Registry;
+use crate::fixtures::{load_from, observe, registry, run, scenario};
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{DropReason, EventRecord, PacketClass};
 use paceline_scenario::{Catalogue, Scenario};
@@ -106,9 +105,9 @@ fn tcp_segments_follow_the_mtu_of_the_route() {
 #[test]
 fn defaults_change_nothing() {
     let origin = Catalogue.find("mmsys16/table1").unwrap();
-    let plain = load_from(&origin, None, &[], &Registry::standard());
+    let plain = load_from(&origin, None, &[], registry());
     let settings = ["path.forward.mtu=1500 B", "path.reverse.mtu=1500 B", "flow.video.packet_size=1200 B"];
-    let stated = load_from(&origin, None, &settings, &Registry::standard());
+    let stated = load_from(&origin, None, &settings, registry());
     assert_eq!(plain.plan.flows[0].largest_packet(), DataSize::from_bytes(1228));
     assert_eq!(observe(&plain, 1, |_| ()).trace_hash, observe(&stated, 1, |_| ()).trace_hash);
     assert_ne!(run(PATH, &["flow.video.packet_size=600 B"]).trace_hash, run(PATH, &[]).trace_hash);

@@ -17,7 +17,6 @@ fn pick<'a>(random: &mut RandomStream, of: &[&'a str]) -> &'a str {
     of[(random.bits() % of.len() as u64) as usize]
 }
 
-/// How hops share a medium.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Turns,
@@ -88,7 +87,6 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: Option<Sharing>) -> St
     keys.join("\n")
 }
 
-/// Draws the text of a scenario.
 fn draw(random: &mut RandomStream) -> String {
     let medium = match random.unit() {
         ..0.2 => Some(Sharing::Turns),
@@ -121,7 +119,6 @@ fn draw(random: &mut RandomStream) -> String {
     text
 }
 
-/// The packets at one hop.
 #[derive(Default)]
 struct AtHop {
     /// Start and end of each service, with the size; in the order of the ends.
@@ -137,6 +134,8 @@ struct Checker<'a> {
     plan: &'a Plan,
     /// Where each packet in transit is: the next hop's position in its route, and its arrival there.
     transit: BTreeMap<u64, (usize, Time)>,
+    /// When each packet was sent, and its size.
+    packets: BTreeMap<u64, (Time, DataSize)>,
     hops: Vec<AtHop>,
     sent: u64,
     arrived: u64,
@@ -147,7 +146,16 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn new(plan: &'a Plan) -> Self {
         let hops = plan.hops.iter().map(|_| AtHop::default()).collect();
-        Self { plan, transit: BTreeMap::new(), hops, sent: 0, arrived: 0, dropped: 0, oversized: 0 }
+        Self {
+            plan,
+            transit: BTreeMap::new(),
+            packets: BTreeMap::new(),
+            hops,
+            sent: 0,
+            arrived: 0,
+            dropped: 0,
+            oversized: 0,
+        }
     }
 
     fn route(&self, packet: &PacketRecord) -> &'a [usize] {
@@ -176,7 +184,9 @@ impl<'a> Checker<'a> {
     fn on_event(&mut self, event: &EventRecord) {
         match *event {
             EventRecord::Sent { at, packet } => {
+                assert_eq!(packet.packet, self.sent, "packets are numbered in order of sending");
                 self.sent += 1;
+                self.packets.insert(packet.packet, (at, packet.size));
                 let access = self.plan.flows[usize::from(packet.flow.0)].access_delay;
                 assert!(self.transit.insert(packet.packet, (0, at + access)).is_none(), "each number is sent once");
             }
@@ -223,6 +233,7 @@ impl<'a> Checker<'a> {
             EventRecord::Arrived { at, packet, delay, .. } => {
                 let (position, last) = self.transit.remove(&packet.packet).expect("it is in transit");
                 assert_eq!((position, last), (self.route(&packet).len(), at), "it crossed its whole route");
+                assert_eq!(self.packets[&packet.packet], (at - delay, packet.size));
                 assert!(delay >= TimeDelta::ZERO);
                 self.arrived += 1;
             }
@@ -266,7 +277,6 @@ fn window(hop: &HopPlan) -> DataSize {
     if is_wifi { DataSize::from_bytes(64 * MTU.as_bytes()) } else { DataSize::ZERO }
 }
 
-/// Returns the airtime of a whole window, in s.
 fn windows_airtime(hop: &HopPlan) -> f64 {
     hop.capacity.as_ref().map_or(0.0, |capacity| (window(hop) / capacity.rate_at(Time::ZERO)).as_secs_f64())
 }
@@ -283,7 +293,6 @@ fn check_airtime(services: &[(Time, TimeDelta)], windows: f64) {
     }
 }
 
-/// Returns whether a full queue of the hop drops packets that wait.
 fn drops_waiting_packets(hop: &HopPlan) -> bool {
     matches!(hop.queue.name(), "fq-codel" | "priority" | "drr")
 }

@@ -1,8 +1,7 @@
 //! Metrics of RFC 8868 over whole runs: values computed by hand from constant rates.
 
 use crate::fixtures;
-use paceline::Registry;
-use paceline_lab::run::{Runner, RunsResult};
+use paceline_lab::run::RunsResult;
 
 const HEAD: &str = r#"id = "test/rtc"
 title = "Constant rates"
@@ -11,8 +10,7 @@ duration = "20 s"
 
 fn run(body: &str) -> RunsResult {
     let scenario = fixtures::scenario(&format!("{HEAD}{body}"), &[]);
-    let registry = Registry::standard();
-    Runner::simulator(&registry).run_all(&scenario, &[1]).unwrap()
+    fixtures::simulator().run_all(&scenario, &[1]).unwrap()
 }
 
 fn flow(id: &str, kbps: u32, more: &str) -> String {

@@ -1,5 +1,6 @@
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
+use crate::fixtures::{registry, simulator};
 use paceline::{Config, Controller, Decision, Entry, Event, Parameters, Registry, SendHalf, Setup, Signals};
 use paceline_lab::results::Verdict;
 use paceline_lab::run::Runner;
@@ -62,21 +63,20 @@ fn tables(dir: &Path) -> Vec<Vec<u8>> {
 
 #[test]
 fn tables_do_not_depend_on_the_order_of_rows() {
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
-    let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", SWEEP), &registry).unwrap();
+    let runner = simulator();
+    let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", SWEEP), registry()).unwrap();
     // 2 controllers, 3 pairs, 5 values; 2 runs for each point, because two measures share theirs; 2 seeds.
     assert_eq!((sweep.points(), sweep.jobs()), (30, 120));
 
     let (here, there) = (folder("here"), folder("there"));
     let local = {
-        let folder = open(&here, &sweep, &registry);
+        let folder = open(&here, &sweep, registry());
         sweep.run_into(&runner, &folder, &|| ()).unwrap();
         folder.merge(&sweep).unwrap()
     };
 
     // Another process writes batches of odd sizes in reverse order, each twice; one is missing at first.
-    let elsewhere = open(&there, &sweep, &registry);
+    let elsewhere = open(&there, &sweep, registry());
     let mut batches = elsewhere.batches(7);
     assert_eq!((batches.len(), batches[0].clone(), batches[17].clone()), (18, 0..7, 119..120));
     batches.reverse();
@@ -94,9 +94,9 @@ fn tables_do_not_depend_on_the_order_of_rows() {
         Err(SweepError::Incomplete { job, .. }) => assert_eq!(job, left_out.start),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(SweepFolder::open(&there, &sweep, "sim", &registry, true), Err(SweepError::Busy { .. })));
+    assert!(matches!(SweepFolder::open(&there, &sweep, "sim", registry(), true), Err(SweepError::Busy { .. })));
     drop(elsewhere);
-    let elsewhere = open(&there, &sweep, &registry);
+    let elsewhere = open(&there, &sweep, registry());
     assert_eq!((elsewhere.done_jobs(), elsewhere.batches(64)), (113, vec![left_out.clone()]));
     elsewhere.write(&rows(&left_out)).unwrap();
     assert_eq!(elsewhere.merge(&sweep).unwrap(), local);
@@ -174,14 +174,13 @@ fn a_folder_is_not_continued_by_other_code() {
 
 #[test]
 fn without_a_sum_no_point_is_best() {
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let load = |text: &str| {
         let few = text.replace("steps = 5", "steps = 2").replace("repeats = 2", "repeats = 1");
         let text = format!("{few}\n[refine]\nbest = 1\nrepeats = 2\n");
-        let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", text), &registry).unwrap();
+        let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", text), registry()).unwrap();
         let result = sweep.run(&runner, &|| ()).unwrap();
-        let refined = sweep.refined(&result, &registry).unwrap().map(|refined| (refined.points(), refined.repeats));
+        let refined = sweep.refined(&result, registry()).unwrap().map(|refined| (refined.points(), refined.repeats));
         (result.best.is_some(), refined)
     };
     assert_eq!(load(SWEEP), (true, Some((1, 2))));
@@ -192,10 +191,9 @@ fn without_a_sum_no_point_is_best() {
 
 #[test]
 fn addresses_cover_exactly_the_inputs_of_a_job() {
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let rows = |text: &str| {
-        let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", text), &registry).unwrap();
+        let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", text), registry()).unwrap();
         let rows = sweep.batch(&runner, 0..4).unwrap();
         rows.into_iter().map(|row| row.address).collect::<Vec<String>>()
     };
@@ -216,14 +214,13 @@ fn addresses_cover_exactly_the_inputs_of_a_job() {
 /// The sensitivity sweeps vary existing fields around their defaults, within their allowed range.
 #[test]
 fn sensitivities_start_from_the_defaults() {
-    let registry = Registry::standard();
-    let (mut constants, mut without) = (0, registry.iter().map(Entry::name).collect::<Vec<_>>());
+    let (mut constants, mut without) = (0, registry().iter().map(Entry::name).collect::<Vec<_>>());
     for id in Catalogue.sweeps().filter(|id| id.starts_with("sensitivity/")) {
-        let sweep = Sweep::load(&Catalogue.find_sweep(id).unwrap(), &registry).unwrap();
+        let sweep = Sweep::load(&Catalogue.find_sweep(id).unwrap(), registry()).unwrap();
         let [controllers, axis] = &sweep.axes[..] else { panic!("{id}: controllers and constants") };
         assert_eq!(controllers.at(0)[0].as_str(), id.strip_prefix("sensitivity/"));
         without.retain(|name| controllers.at(0)[0].as_str() != Some(name));
-        let fields = registry.get(controllers.at(0)[0].as_str().unwrap()).unwrap().fields();
+        let fields = registry().get(controllers.at(0)[0].as_str().unwrap()).unwrap().fields();
         for (key, [low, base, high]) in axis.keys.iter().zip(axis.constants().unwrap()) {
             let field = fields.iter().find(|f| Some(f.name) == key.strip_prefix("media.config."));
             let field = field.unwrap_or_else(|| panic!("{id}: {key}"));
@@ -243,10 +240,9 @@ fn sensitivities_start_from_the_defaults() {
 /// The paper: U is larger where the threshold rises faster than it falls. On 8 x 8 of the 200 x 200 points.
 #[test]
 fn figure_8_is_larger_where_the_threshold_rises_faster() {
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let coarse: Vec<_> = ["axis.0.log.steps=8", "axis.1.log.steps=8"].iter().map(|set| set.parse().unwrap()).collect();
-    let sweep = Sweep::load_with(&Catalogue.find_sweep("mmsys16/fig8").unwrap(), &coarse, &registry).unwrap();
+    let sweep = Sweep::load_with(&Catalogue.find_sweep("mmsys16/fig8").unwrap(), &coarse, registry()).unwrap();
     assert_eq!((sweep.points(), sweep.jobs()), (64, 192));
     let result = sweep.run(&runner, &|| ()).unwrap();
     let sides = result.sides.as_ref().unwrap();

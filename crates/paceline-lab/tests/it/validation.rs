@@ -1,7 +1,7 @@
 //! Validation of the simulator against itself, and against worlds that differ from it in one respect.
 
 use crate::altered_simulator::AlteredSimulator;
-use crate::fixtures::scenario;
+use crate::fixtures::{registry, scenario, simulator};
 use paceline::Registry;
 use paceline_lab::results::{RunInputs, Store, Validation, Verdict};
 use paceline_lab::run::Runner;
@@ -42,8 +42,7 @@ fn made(
     seeds: &[u64],
     into: Option<(&Store, &RunInputs)>,
 ) -> Vec<ValidationRun> {
-    let registry = Registry::standard();
-    let runner = Runner::new(world, &registry);
+    let runner = Runner::new(world, registry());
     seeds.iter().map(|seed| run_cache::make(&runner, scenario, *seed, into).unwrap()).collect()
 }
 
@@ -56,7 +55,6 @@ fn inputs(text: &str) -> RunInputs {
     RunInputs { version: "1".to_owned(), scenario_text: text.to_owned(), ..RunInputs::default() }
 }
 
-/// A folder for one test, emptied.
 fn folder(name: &str) -> PathBuf {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("validation-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -130,8 +128,7 @@ fn a_longer_queuing_delay_changes_only_its_own_metrics() {
 #[test]
 fn the_distribution_counts_every_packet() {
     let scenario = scenario(SCENARIO, &[]);
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let samples = runner.run(&scenario, 1, None).unwrap().whole.link.queue_ms.unwrap().samples;
     let queue = validation(&scenario, &other(), &[1]).queue_delay.unwrap();
     assert_eq!(queue.packets, [samples; 2]);

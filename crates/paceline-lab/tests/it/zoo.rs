@@ -30,7 +30,8 @@ fn each_test_is_failed_by_a_faulty_controller_and_passed_by_a_sound_one() {
     let runner = Runner::simulator(&registry);
     let subjects: Vec<Subject> =
         FAULTY.iter().chain(&SOUND).map(|name| Subject::controller(*name, &registry)).collect();
-    let report = suite::run(&runner, &[Suite::find("zoo").unwrap()], &subjects, Some(1), &|_| ()).unwrap().unwrap();
+    let report =
+        suite::run(&runner, &[Suite::find("zoo").unwrap()], &subjects, Some(1), None, &|_| ()).unwrap().unwrap();
     let report = &report.suites[0];
     assert!(report.tests.len() >= 26, "{} tests", report.tests.len());
     let (faulty, sound) = report.rows.split_at(FAULTY.len());

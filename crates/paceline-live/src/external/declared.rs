@@ -1,6 +1,6 @@
 //! What an external controller declares, in the form of the registry.
 
-use crate::external::protocol::{FeedbackFormat, Hello};
+use crate::external::protocol::{FeedbackFormat, Hello, ParameterDeclaration, SignalDeclaration};
 use paceline::{FeedbackRequirement, FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_units::TimeDelta;
 use std::collections::BTreeSet;
@@ -20,28 +20,10 @@ pub struct Declared {
     pub receive_of: Option<&'static str>,
     /// The per-packet feedback, if no receive half of the library decides it.
     pub feedback: Option<FeedbackRequirement>,
-    pub parameters: Vec<Parameter>,
-    /// The parameters of the controller whose receive half is used.
-    pub receive_parameters: Vec<Parameter>,
-}
-
-/// A parameter with its current value.
-#[derive(Clone, Debug)]
-pub struct Parameter {
-    pub name: &'static str,
-    pub unit: &'static str,
-    /// One line of description.
-    pub description: &'static str,
-    /// The lowest and the highest value.
-    pub range: (f64, f64),
-    pub value: f64,
-}
-
-impl Parameter {
-    fn of(field: &FieldInfo) -> Self {
-        let FieldInfo { name, unit, source, range, default } = field;
-        Self { name, unit, description: interned(source), range: *range, value: *default }
-    }
+    /// The parameters, each with its current value in place of the default.
+    pub parameters: Vec<FieldInfo>,
+    /// Those of the controller whose receive half is used.
+    pub receive_parameters: Vec<FieldInfo>,
 }
 
 impl Declared {
@@ -74,12 +56,12 @@ impl Declared {
                 return Err(format!("the parameter `{}` needs min <= default <= max", p.name));
             }
         }
-        let (mut receive_signals, mut receive_parameters): (&[SignalSpec], Vec<Parameter>) = (&[], Vec::new());
+        let (mut receive_signals, mut receive_parameters): (&[SignalSpec], Vec<FieldInfo>) = (&[], Vec::new());
         if let Some(of) = &hello.receive_of {
             let registry = Registry::standard();
             let entry = registry.get(of).ok_or_else(|| format!("receive_of: no controller `{of}`"))?;
             receive_signals = entry.signals().1;
-            receive_parameters = entry.fields().iter().map(Parameter::of).collect();
+            receive_parameters = entry.fields();
             receive_parameters.retain(|of| !names.contains(&of.name.to_owned()));
         }
         Ok(Self {
@@ -93,18 +75,13 @@ impl Declared {
     }
 }
 
-fn parameter(p: &crate::external::protocol::ParameterDeclaration) -> Parameter {
-    Parameter {
-        name: interned(&p.name),
-        unit: interned(&p.unit),
-        description: interned(&p.description),
-        range: (p.min, p.max),
-        value: p.default,
-    }
+fn parameter(p: &ParameterDeclaration) -> FieldInfo {
+    let source = p.description.clone();
+    FieldInfo { name: interned(&p.name), unit: interned(&p.unit), source, range: (p.min, p.max), default: p.default }
 }
 
 /// Leaks a short list for each controller, which exists as long as the process.
-fn spec(signal: &crate::external::protocol::SignalDeclaration) -> SignalSpec {
+fn spec(signal: &SignalDeclaration) -> SignalSpec {
     SignalSpec {
         name: interned(&signal.name),
         unit: interned(&signal.unit),

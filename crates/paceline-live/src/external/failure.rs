@@ -47,9 +47,12 @@ pub enum Cause {
         /// What is wrong, with the line.
         problem: String,
     },
-    /// A function of a shared library returned an error.
+    /// A name or a shared library is not that of a controller.
     #[error("{0}")]
     Library(String),
+    /// A function of a shared library returned an error or wrote invalid data.
+    #[error("failed: {0}")]
+    Function(String),
 }
 
 /// The last lines of a program on its standard error.

@@ -11,6 +11,7 @@ mod exec;
 mod failure;
 #[cfg(target_os = "linux")]
 mod guard;
+mod half;
 mod library;
 mod process;
 pub mod protocol;
@@ -19,9 +20,10 @@ mod timer;
 pub use failure::{Cause, LastLines};
 pub use process::end_all;
 
-use declared::{Declared, Parameter, interned};
-use exec::{ExecSendHalf, Program};
-use library::{LibraryController, LibrarySendHalf};
+use declared::{Declared, interned};
+use exec::{Program, ProgramHalf};
+use half::ExternalHalf;
+use library::{LibraryController, LibraryHalf};
 use paceline::{Config, Controller, Entry, FieldInfo, FieldVisitor, Parameters, Registry, Setup, SignalTables};
 use protocol::Hello;
 use std::sync::Arc;
@@ -67,7 +69,7 @@ pub fn entry(name: &str) -> Result<Entry, ExternalError> {
             return Err(error(Cause::Library(problem.to_owned()), Vec::new()));
         }
         Some(path) => {
-            let library = LibraryController::load(static_name, path).map_err(|cause| error(cause, Vec::new()))?;
+            let library = LibraryController::load(path).map_err(|cause| error(cause, Vec::new()))?;
             Source::Library(Arc::new(library))
         }
         None => {
@@ -76,7 +78,7 @@ pub fn entry(name: &str) -> Result<Entry, ExternalError> {
                 let problem = "needs a command, as in `exec:./mine` or `exec:python3 mine.py`; quotes must be closed";
                 return Err(error(Cause::Library(problem.to_owned()), Vec::new()));
             };
-            let program = Program::introduce(static_name, words).map_err(|(cause, messages)| error(cause, messages))?;
+            let program = Program::introduce(words).map_err(|(cause, messages)| error(cause, messages))?;
             Source::Program(Arc::new(program))
         }
     };
@@ -101,22 +103,24 @@ impl Source {
     }
 
     /// Returns a half with these values of the parameters.
-    fn half(&self, setup: &Setup, parameters: &[Parameter]) -> Controller {
+    fn half(&self, setup: &Setup, parameters: &[FieldInfo]) -> Controller {
         match self {
             Self::Program(program) => {
                 let values = named_values(parameters).into_iter().collect();
-                Controller::from_sender(ExecSendHalf::new(Arc::clone(program), *setup, values))
+                let half = ProgramHalf::new(Arc::clone(program), *setup, values);
+                Controller::from_sender(ExternalHalf::new(Ok(half), setup))
             }
             Self::Library(library) => {
-                let values: Vec<f64> = parameters.iter().map(|p| p.value).collect();
-                Controller::from_sender(LibrarySendHalf::new(Arc::clone(library), *setup, &values))
+                let values: Vec<f64> = parameters.iter().map(|p| p.default).collect();
+                let half = LibraryHalf::new(Arc::clone(library), *setup, &values);
+                Controller::from_sender(ExternalHalf::new(half, setup).started())
             }
         }
     }
 }
 
-fn named_values(parameters: &[Parameter]) -> Vec<(String, f64)> {
-    parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect()
+fn named_values(parameters: &[FieldInfo]) -> Vec<(String, f64)> {
+    parameters.iter().map(|p| (p.name.to_owned(), p.default)).collect()
 }
 
 /// The configuration of an external controller.
@@ -130,8 +134,7 @@ struct ExternalConfig {
 impl Parameters for ExternalConfig {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         for p in self.declared.parameters.iter_mut().chain(&mut self.declared.receive_parameters) {
-            let (name, unit, source, range, default) = (p.name, p.unit, p.description.to_owned(), p.range, p.value);
-            fields.number(FieldInfo { name, unit, source, range, default }, &mut p.value);
+            fields.number(p.clone(), &mut p.default);
         }
     }
 }

@@ -192,14 +192,10 @@ mod tests {
     use super::*;
     use crate::hosts::host_facts::Refused;
 
-    fn host(refuse: impl Fn(&mut Refused)) -> HostFacts {
-        let mut refused = Refused::default();
-        refuse(&mut refused);
-        HostFacts { refused, ..HostFacts::default() }
-    }
-
     #[test]
     fn each_rule_applies_above_its_limit_and_not_at_it() {
+        // Every value is at its limit.
+        let refused = Refused { too_large: 10, ..Refused::default() };
         let good = Evidence {
             received_packets: 1,
             silent: false,
@@ -210,96 +206,50 @@ mod tests {
             late_p99_ms: LATE_LIMIT_MS,
             lasted_s: 12.0,
             sent_packets: 1000,
-            host: HostFacts {
-                stalls: 1,
-                stalled_s: 0.12,
-                longest_stall_s: 0.12,
-                ..host(|refused| refused.too_large = 10)
-            },
+            host: HostFacts { stalls: 1, stalled_s: 0.12, longest_stall_s: 0.12, refused, ..HostFacts::default() },
             lost_large: None,
             frozen_ratio: Some(FROZEN_LIMIT),
             tcp_bps: None,
         };
-        assert_eq!(diagnose(&good).0, Diagnosis::Steady, "every value is at its limit");
-        let drift = |change_ms: f64| Some(Drift { ppm: change_ms, change_ms });
-        for (evidence, verdict, word) in [
-            (Evidence { received_packets: 0, ..good }, Diagnosis::NothingArrived, "no packet"),
-            (Evidence { silent: true, ..good }, Diagnosis::FeedbackLost, "10 s"),
-            (Evidence { loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "2.1 %"),
-            (Evidence { variation_p95_ms: 151.0, ..good }, Diagnosis::DelayLimited, "151 ms"),
-            (
-                Evidence { variation_p95_ms: 200.0, drift: drift(-50.0), ..good },
-                Diagnosis::ClockDriftSeen,
-                "50.0 ppm slower",
-            ),
-            (
-                Evidence { variation_p95_ms: 200.0, drift: drift(49.0), ..good },
-                Diagnosis::DelayLimited,
-                "49.0 ppm faster",
-            ),
-            (
-                Evidence { variation_p95_ms: 200.0, drift: drift(90.0), target_share: 0.3, ..good },
-                Diagnosis::DelayLimited,
-                "200 ms or more",
-            ),
-            (Evidence { drift: drift(100.0), ..good }, Diagnosis::Steady, "by 100.0 ms over"),
-            (Evidence { target_share: 0.89, ..good }, Diagnosis::DelayLimited, "89 %"),
-            (Evidence { late_p99_ms: 5.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),
+        use Diagnosis::*;
+        fn drift(evidence: &mut Evidence, change_ms: f64, variation_p95_ms: f64) {
+            (evidence.drift, evidence.variation_p95_ms) = (Some(Drift { ppm: change_ms, change_ms }), variation_p95_ms);
+        }
+        const LARGE: LostLarge = LostLarge { above_bytes: 972, packets: 20 };
+        let rows: [(fn(&mut Evidence), Diagnosis, &str); 25] = [
+            (|e| e.received_packets = 0, NothingArrived, "no packet"),
+            (|e| e.silent = true, FeedbackLost, "10 s"),
+            (|e| e.loss_ratio = 0.021, LossLimited, "2.1 %"),
+            (|e| e.variation_p95_ms = 151.0, DelayLimited, "151 ms"),
+            (|e| drift(e, -50.0, 200.0), ClockDriftSeen, "50.0 ppm slower"),
+            (|e| drift(e, 49.0, 200.0), DelayLimited, "49.0 ppm faster"),
+            (|e| (drift(e, 90.0, 200.0), e.target_share = 0.3).1, DelayLimited, "200 ms or more"),
+            (|e| drift(e, 100.0, VARIATION_LIMIT_MS), Steady, "by 100.0 ms over"),
+            (|e| e.target_share = 0.89, DelayLimited, "89 %"),
+            (|e| e.late_p99_ms = 5.1, SenderTooSlow, "5.1 ms"),
             // A TCP flow does not change the verdict.
-            (Evidence { tcp_bps: Some(1.5e6), ..good }, Diagnosis::Steady, "1.50 Mbit/s"),
-            (Evidence { tcp_bps: Some(1.5e6), loss_ratio: 0.021, ..good }, Diagnosis::LossLimited, "1.50 Mbit/s"),
-            (Evidence { frozen_ratio: Some(0.3341), ..good }, Diagnosis::VideoFrozen, "33.4 % of the time"),
-            (
-                Evidence { frozen_ratio: Some(0.3341), target_share: 0.5, ..good },
-                Diagnosis::DelayLimited,
-                "frozen for 33.4 %",
-            ),
-            (
-                Evidence { loss_ratio: 0.021, lost_large: Some(LostLarge { above_bytes: 972, packets: 20 }), ..good },
-                Diagnosis::LossLimited,
-                "none of 20 packets above 972 B",
-            ),
+            (|e| e.tcp_bps = Some(1.5e6), Steady, "1.50 Mbit/s"),
+            (|e| (e.tcp_bps, e.loss_ratio) = (Some(1.5e6), 0.021), LossLimited, "1.50 Mbit/s"),
+            (|e| e.frozen_ratio = Some(0.3341), VideoFrozen, "33.4 % of the time"),
+            (|e| (e.frozen_ratio, e.target_share) = (Some(0.3341), 0.5), DelayLimited, "frozen for 33.4 %"),
+            (|e| (e.loss_ratio, e.lost_large) = (0.021, Some(LARGE)), LossLimited, "none of 20 packets above 972 B"),
             // This host, whatever else is seen.
-            (
-                Evidence { host: HostFacts { stalled_s: 4.0, ..good.host }, frozen_ratio: Some(0.3341), ..good },
-                Diagnosis::SenderTooSlow,
-                "did not run for 4.0 s",
-            ),
-            (
-                Evidence { host: HostFacts { suspended_s: 30.0, ..good.host }, silent: true, ..good },
-                Diagnosis::SenderTooSlow,
-                "suspended for 30.0 s",
-            ),
-            (
-                Evidence { host: HostFacts { mtu: Some(1000), ..host(|refused| refused.too_large = 11) }, ..good },
-                Diagnosis::LocalNetwork,
-                "1000 B",
-            ),
-            (
-                Evidence { host: host(|refused| refused.unreachable = 300), loss_ratio: 0.3, ..good },
-                Diagnosis::LocalNetwork,
-                "no network for 300 packets",
-            ),
-            (
-                Evidence { host: host(|refused| refused.forbidden = 1000), received_packets: 0, ..good },
-                Diagnosis::LocalNetwork,
-                "firewall",
-            ),
-            (
-                Evidence { host: host(|refused| refused.buffers_full = 11), ..good },
-                Diagnosis::SenderTooSlow,
-                "full for 11",
-            ),
+            (|e| (e.host.stalled_s, e.frozen_ratio) = (4.0, Some(0.3341)), SenderTooSlow, "did not run for 4.0 s"),
+            (|e| (e.host.suspended_s, e.silent) = (30.0, true), SenderTooSlow, "suspended for 30.0 s"),
+            (|e| (e.host.mtu, e.host.refused.too_large) = (Some(1000), 11), LocalNetwork, "1000 B"),
+            (|e| (e.host.refused.unreachable, e.loss_ratio) = (300, 0.3), LocalNetwork, "no network for 300 packets"),
+            (|e| (e.host.refused.forbidden, e.received_packets) = (1000, 0), LocalNetwork, "firewall"),
+            (|e| e.host.refused.buffers_full = 11, SenderTooSlow, "full for 11"),
             // It does not limit, but it is named.
-            (
-                Evidence { host: HostFacts { clock_steps: 1, last_clock_step_s: -3.0, ..good.host }, ..good },
-                Diagnosis::Steady,
-                "by -3.0 s",
-            ),
-            (Evidence { received_packets: 0, ..good }, Diagnosis::NothingArrived, "refused 10 packets"),
+            (|e| (e.host.clock_steps, e.host.last_clock_step_s) = (1, -3.0), Steady, "by -3.0 s"),
+            (|e| e.received_packets = 0, NothingArrived, "refused 10 packets"),
             // A sender that is too slow says nothing about the path.
-            (Evidence { late_p99_ms: 5.1, loss_ratio: 0.1, ..good }, Diagnosis::SenderTooSlow, "5.1 ms"),
-        ] {
+            (|e| (e.late_p99_ms, e.loss_ratio) = (5.1, 0.1), SenderTooSlow, "5.1 ms"),
+            (|_| (), Steady, "refused 10 packets"),
+        ];
+        for (change, verdict, word) in rows {
+            let mut evidence = good;
+            change(&mut evidence);
             let (judged, why) = diagnose(&evidence);
             assert!(judged == verdict && why.contains(word), "{evidence:?}: {judged:?}, {why}");
         }

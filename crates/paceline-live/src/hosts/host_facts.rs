@@ -93,24 +93,21 @@ impl HostFacts {
             self;
         let mtu = self.mtu.map_or(String::new(), |mtu| format!(", {mtu} B"));
         let address = self.address.map_or("none".to_owned(), |address| address.to_string());
+        let Refused { too_large, unreachable, forbidden, buffers_full, other } = refused;
         let facts = [
             (
-                refused.too_large,
+                *too_large,
                 format!(
-                    "this host refused {} packets above the MTU of its interface{mtu}; raise it to 1280 B or more",
-                    refused.too_large
+                    "this host refused {too_large} packets above the MTU of its interface{mtu}; raise it to 1280 B or more"
                 ),
             ),
             (
-                refused.unreachable,
-                format!(
-                    "this host had no network for {} packets: no route, or the interface was down",
-                    refused.unreachable
-                ),
+                *unreachable,
+                format!("this host had no network for {unreachable} packets: no route, or the interface was down"),
             ),
-            (refused.forbidden, format!("a firewall of this host refused {} packets", refused.forbidden)),
-            (refused.buffers_full, format!("buffers of this host were full for {} packets", refused.buffers_full)),
-            (refused.other, format!("this host did not accept {} packets", refused.other)),
+            (*forbidden, format!("a firewall of this host refused {forbidden} packets")),
+            (*buffers_full, format!("buffers of this host were full for {buffers_full} packets")),
+            (*other, format!("this host did not accept {other} packets")),
             ((*suspended_s > 0.0).into(), format!("this host was suspended for {suspended_s:.1} s")),
             (
                 *stalls,

@@ -332,7 +332,7 @@ mod tests {
             let mut log = PathLog::new(TimeDelta::from_millis(40), 1);
             for n in 0..200 {
                 let (at, size) = (Time::from_millis(i64::from(n) * 10), 600 + 300 * u64::from(n % 3));
-                log.handle_sent(at, key(n), FlowId(0), PacketClass::Media, DataSize::from_bytes(size));
+                send_at(&mut log, at, key(n), size);
                 if arrives(n, size) {
                     log.handle_report(&report(u32::from(n), vec![arrival(n, at, 20)]));
                 }
@@ -353,9 +353,13 @@ mod tests {
         PacketKey { stream: 0, sequence: n }
     }
 
+    fn send_at(log: &mut PathLog, at: Time, key: PacketKey, size: u64) {
+        log.handle_sent(at, key, FlowId(0), PacketClass::Media, DataSize::from_bytes(size));
+    }
+
     fn send(log: &mut PathLog, n: u16) -> Time {
         let at = Time::from_millis(i64::from(n) * 10);
-        log.handle_sent(at, key(n), FlowId(0), PacketClass::Media, DataSize::from_bytes(1000));
+        send_at(log, at, key(n), 1000);
         at
     }
 
@@ -498,13 +502,7 @@ mod tests {
         let mut log = PathLog::new(TimeDelta::ZERO, 1);
         for n in 0..PENDING_MAX + 1000 {
             let key = PacketKey { stream: (n >> 16) as u16, sequence: n as u16 };
-            log.handle_sent(
-                Time::from_nanos(n as i64 * 1000),
-                key,
-                FlowId(0),
-                PacketClass::Media,
-                DataSize::from_bytes(100),
-            );
+            send_at(&mut log, Time::from_nanos(n as i64 * 1000), key, 100);
         }
         while log.poll_event(Time::from_secs(9)).is_some() {}
         assert!(log.pending.len() <= PENDING_MAX && log.numbers.len() <= PENDING_MAX);

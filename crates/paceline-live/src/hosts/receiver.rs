@@ -86,9 +86,6 @@ pub struct Receiver<'a> {
 impl Receiver<'_> {
     /// Serves sessions until it is stopped, or until `on_end`, which receives the result of each session, returns `false`. `progress`
     /// is called twice per second.
-    ///
-    /// # Errors
-    /// A controller or the socket failed.
     pub fn run(
         &self,
         on_end: &mut dyn FnMut(&ReceiveReport) -> bool,

@@ -359,10 +359,10 @@ mod tests {
     impl Ends {
         /// The receiver's clock is ahead by `offset`.
         fn new(duration: TimeDelta, rtt: TimeDelta, offset: TimeDelta) -> Self {
-            let flow = || vec![testing::flow(ID, "googcc")];
+            let flow = || testing::flow(ID, "googcc");
             Self {
-                side: SendSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO, duration, rtt),
-                receiver: ReceiveSide::new(testing::ssrcs(ID), flow(), 0, Time::ZERO + offset),
+                side: testing::send_side(ID, flow(), Time::ZERO, duration, rtt),
+                receiver: ReceiveSide::new(testing::ssrcs(ID), vec![flow()], 0, Time::ZERO + offset),
                 media: Vec::new(),
                 answers: Vec::new(),
             }
@@ -473,9 +473,8 @@ mod tests {
     #[test]
     fn a_flow_sends_from_its_start_to_its_end() {
         let ms = TimeDelta::from_millis;
-        let flow = |start, stop| SessionFlow { start: ms(start), stop: ms(stop), ..testing::flow(ID, "fixed") };
-        let mut side =
-            SendSide::new(testing::ssrcs(ID), vec![flow(500, 1000)], 0, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
+        let flow = SessionFlow { start: ms(500), stop: ms(1000), ..testing::flow(ID, "fixed") };
+        let mut side = testing::send_side(ID, flow, Time::from_secs(7), ms(2000), TimeDelta::ZERO);
         let mut sent = Vec::new();
         while let Some(due) = side.poll_timeout().filter(|due| *due < Time::from_secs(9)) {
             side.handle_timeout(due, &mut |_, _| sent.push(due));
@@ -496,14 +495,8 @@ mod tests {
     fn packets_and_feedback_of_another_session_do_not_count() {
         let now = Time::from_millis(1);
         for (id, is_ours) in [(ID, true), (SessionId([5; 8]), false)] {
-            let mut side = SendSide::new(
-                testing::ssrcs(ID),
-                vec![testing::flow(ID, "googcc")],
-                0,
-                now,
-                TimeDelta::from_secs(9),
-                TimeDelta::ZERO,
-            );
+            let flow = testing::flow(ID, "googcc");
+            let mut side = testing::send_side(ID, flow, now, TimeDelta::from_secs(9), TimeDelta::ZERO);
             let mut receiver = ReceiveSide::new(testing::ssrcs(id), vec![testing::flow(id, "googcc")], 0, now);
             let mut media = Vec::new();
             for ms in 1..100 {

@@ -5,7 +5,7 @@
 use crate::hosts::terms::{FLOWS_MAX, FlowTerms, StreamTerms, Terms};
 use paceline::{FecScheme, Protection, Registry, ResendRule};
 use paceline_netsim::flow::PACKET_SIZE_DEFAULT;
-use paceline_netsim::flow::source::{SOURCES as ALL_SOURCES, SourceSetup};
+use paceline_netsim::flow::source::{Configured, SOURCES as ALL_SOURCES, SourceSetup};
 use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::link::{HopPlan, Schedule};
 use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
@@ -249,12 +249,12 @@ impl StreamTerms {
         let values = Values::new(entry.parameters, &given);
         let read_folder = |_: &str| Err("the other host has no files".to_owned());
         let mut setup = SourceSetup { values: &values, read_folder: &read_folder, notes: &mut Vec::new() };
-        let config = (entry.configure)(&mut setup).ok()?;
+        let Configured { config, lines } = (entry.configure)(&mut setup).ok()?;
         Some(StreamPlan {
             id: format!("stream-{}", index + 1),
             kind: entry.kind,
             priority: self.priority,
-            source: SourcePlan { entry, values, config },
+            source: SourcePlan { entry, values, config, lines },
             max: Schedule::constant(Rate::MAX),
             muted: Schedule::constant(false),
             stop: Time::MAX,
@@ -277,7 +277,7 @@ fn stream_terms(index: usize, flow: &FlowPlan, stream: &StreamPlan, back: bool) 
     }
     let mut config = BTreeMap::new();
     for parameter in source.entry.parameters.iter().filter(|parameter| parameter.name != rate_key(name)) {
-        let Some(given) = source.values.get(parameter.name).filter(|given| Some(*given) != parameter.default) else {
+        let Some(given) = source.values.get(parameter.name).filter(|given| Some(*given) != parameter.default()) else {
             continue;
         };
         let Some(number) = number(given).filter(|number| value(parameter.kind, *number).is_some()) else {

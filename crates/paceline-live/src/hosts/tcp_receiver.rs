@@ -61,9 +61,6 @@ pub(crate) struct TcpReceiver(mpsc::Sender<Job>);
 
 impl TcpReceiver {
     /// Starts the thread, which has the priority of the calling one.
-    ///
-    /// # Errors
-    /// The system gives no thread.
     pub(crate) fn start() -> io::Result<Self> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let serve = move || {
@@ -78,9 +75,6 @@ impl TcpReceiver {
     }
 
     /// Opens a TCP port at `at`, with its number if that is free, else with any, for one connection from `peer`.
-    ///
-    /// # Errors
-    /// The system gives no port.
     pub(crate) fn open(&self, at: SocketAddr, peer: IpAddr, proofs: Proofs) -> io::Result<TcpSession> {
         let listener = TcpListener::bind(at).or_else(|_| TcpListener::bind((at.ip(), 0)))?;
         listener.set_nonblocking(true)?;

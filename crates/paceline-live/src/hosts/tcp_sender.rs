@@ -41,9 +41,6 @@ pub(crate) struct TcpSender {
 
 impl TcpSender {
     /// Connects to the receiver and sends until [`finish`](Self::finish), in a thread with the priority of the calling one.
-    ///
-    /// # Errors
-    /// The system gives no thread.
     pub(crate) fn start(to: SocketAddr, id: SessionId, proofs: Proofs) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();

@@ -3,13 +3,14 @@
 use crate::hosts::flow_number::Ssrcs;
 use crate::hosts::message::SessionId;
 use crate::hosts::receiver::Receiver;
+use crate::hosts::send_side::SendSide;
 use crate::hosts::session_flow::{Flows, SessionFlow};
 use crate::hosts::terms::tests::{flow as flow_terms, terms};
 use crate::hosts::terms::{FlowTerms, StreamTerms, Terms};
 use crate::testbed::socket::Socket;
 use paceline::{Config, Controller, Decision, Entry, Event, Failure, Parameters, Registry, SendHalf, Setup, Signals};
 use paceline_netsim::plan::Plan;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Time, TimeDelta};
 use std::sync::atomic::AtomicBool;
 
 /// Returns the SSRCs of a session of one flow with one stream.
@@ -53,6 +54,17 @@ pub(crate) fn flow(id: SessionId, controller: &str) -> SessionFlow {
     let flow = FlowTerms { controller: controller.to_owned(), streams, start_bps: 1_000_000, ..flow_terms() };
     let terms = Terms { flows: vec![flow], duration_ms: 3_600_000, ..terms() };
     sender(id, &terms).1.sent.remove(0)
+}
+
+/// Returns the sending side of a session of this flow.
+pub(crate) fn send_side(
+    id: SessionId,
+    flow: SessionFlow,
+    start: Time,
+    duration: TimeDelta,
+    rtt: TimeDelta,
+) -> SendSide {
+    SendSide::new(ssrcs(id), vec![flow], 0, start, duration, rtt)
 }
 
 /// A controller of which each built half fails at its timeout.

@@ -25,9 +25,6 @@ impl<F: Fn() -> B, B: AsRef<str>> Document<F> {
     }
 
     /// Answers a request.
-    ///
-    /// # Errors
-    /// The client is too slow or leaves early.
     pub fn answer(&self, stream: &TcpStream, head: &[u8]) -> io::Result<()> {
         let port = stream.local_addr()?.port();
         match Request::parse(head, port) {

@@ -23,18 +23,12 @@ impl HttpError {
     }
 
     /// Sends it.
-    ///
-    /// # Errors
-    /// The client is too slow or leaves early.
     pub fn send(self, stream: &TcpStream) -> io::Result<()> {
         respond(stream, &format!("{} {}", self.status, self.reason), "text/plain; charset=utf-8", "", self.body)
     }
 }
 
 /// Sends a response with these further headers, each with its line end, and ends the connection.
-///
-/// # Errors
-/// The client is too slow or leaves early.
 pub fn respond(mut stream: &TcpStream, status: &str, kind: &str, headers: &str, body: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\

@@ -48,9 +48,6 @@ fn program() -> io::Result<Command> {
 
 /// Returns a guard for `words`, a program and its arguments, which run as `user` if there is one and find this text in
 /// `/etc/resolv.conf`. Start it in the network namespace of the command, from a thread that outlives it.
-///
-/// # Errors
-/// The path of the current program is unknown.
 pub fn command(words: &[OsString], user: Option<&CommandUser>, resolv_conf: Option<&str>) -> io::Result<Command> {
     let user = user.map_or_else(|| SAME.into(), CommandUser::word);
     guard("outer", [&user, &resolv_conf.unwrap_or(SAME).into()], words)

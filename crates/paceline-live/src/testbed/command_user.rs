@@ -28,9 +28,6 @@ pub struct CommandUser {
 
 impl CommandUser {
     /// Returns the user of this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// The list of users cannot be read.
     pub fn named(name: &str) -> io::Result<Option<Self>> {
         Ok(User::from_name(name)?.map(Self::from))
     }

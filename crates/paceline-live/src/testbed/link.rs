@@ -136,9 +136,6 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
 
     /// Carries packets until `end`, or until `stop` is set and packets in transit have arrived, at most one second
     /// later.
-    ///
-    /// # Errors
-    /// A port failed.
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<R>, LinkStats)> {
         const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
         const LINGER: TimeDelta = TimeDelta::from_secs(1);

@@ -155,9 +155,6 @@ impl LinkEmulator<'_> {
     }
 
     /// Relays between sockets until the emulator is stopped or the plan's duration is over.
-    ///
-    /// # Errors
-    /// A socket failed.
     pub fn relay(
         &self,
         near: Relay,

@@ -18,14 +18,8 @@ pub struct ReceivedPacket {
 /// One end of a link. No method blocks.
 pub trait LinkPort {
     /// Reads the next packet into `buffer`; `None` if there is none.
-    ///
-    /// # Errors
-    /// The port is closed.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>>;
     /// Sends a packet with this ECN field.
-    ///
-    /// # Errors
-    /// The system did not accept the packet.
     fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()>;
     /// Returns a descriptor that is readable when a packet waits.
     fn fd(&self) -> BorrowedFd<'_>;

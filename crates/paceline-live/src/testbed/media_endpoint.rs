@@ -55,9 +55,6 @@ struct Peer {
 impl UdpEndpoint {
     /// Creates an end of flow number `id` at `address`, whose other end is at `peer`. Call this in the namespace of the
     /// address.
-    ///
-    /// # Errors
-    /// The socket cannot be created.
     pub fn new(
         id: usize,
         flow: MediaFlow,
@@ -181,9 +178,6 @@ pub trait MediaEndpoint {
         events: &Sender<EventRecord>,
     ) -> io::Result<()>;
     /// Checks that the half of the controller has not failed.
-    ///
-    /// # Errors
-    /// It failed.
     fn check_controller(&mut self) -> Result<(), ControllerFailure>;
 }
 
@@ -191,9 +185,6 @@ pub trait MediaEndpoint {
 const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 /// Runs the endpoints of one side until the last has stopped or the run is over. Returns the lateness of timers.
-///
-/// # Errors
-/// A socket or a controller failed.
 pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> Result<Lateness, WorldError> {
     enter_realtime(Role::Endpoint);
     let clock = run.clock;

@@ -18,9 +18,6 @@ pub struct Namespace {
 
 impl Namespace {
     /// Creates a namespace with its loopback interface up and without IPv6, whose control traffic would use the link.
-    ///
-    /// # Errors
-    /// The process lacks the privilege.
     pub fn new() -> Result<Self, Unavailable> {
         let created = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| Unavailable::Namespace(e.into()))?;
@@ -32,17 +29,11 @@ impl Namespace {
     }
 
     /// Returns the namespace of the calling thread.
-    ///
-    /// # Errors
-    /// `/proc` is not available.
     pub fn current() -> io::Result<Self> {
         current().map(|file| Self { file })
     }
 
     /// Enables IPv6, and forwarding of it; a namespace of this process has neither at first. Returns whether the kernel has IPv6.
-    ///
-    /// # Errors
-    /// The process lacks the privilege.
     pub fn enable_ipv6(&self) -> io::Result<bool> {
         self.within(|| {
             set_ipv6(true)?;
@@ -51,9 +42,6 @@ impl Namespace {
     }
 
     /// Returns whether a new device has IPv6.
-    ///
-    /// # Errors
-    /// `/proc` is not available.
     pub fn has_ipv6(&self) -> io::Result<bool> {
         self.within(has_ipv6)
     }
@@ -97,9 +85,6 @@ impl Namespace {
     }
 
     /// Moves the calling thread into the namespace. Threads and processes that it starts inherit the namespace.
-    ///
-    /// # Errors
-    /// The process lacks the privilege.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
     }

@@ -34,17 +34,11 @@ pub struct Relay {
 impl Relay {
     /// Creates the side of the client, at this address. The sender of the first datagram that is not empty is the client for as
     /// long as the relay exists: nobody else can take over its stream, or have packets sent to a third party.
-    ///
-    /// # Errors
-    /// The address is not available.
     pub fn near(at: SocketAddr) -> io::Result<Self> {
         Ok(Self::new(Socket::new(UdpSocket::bind(at)?)?, None))
     }
 
     /// Creates the side of a target.
-    ///
-    /// # Errors
-    /// The socket cannot be created.
     pub fn far(target: SocketAddr) -> io::Result<Self> {
         let any: SocketAddr = match target {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -67,9 +61,6 @@ impl Relay {
     }
 
     /// Returns the local address.
-    ///
-    /// # Errors
-    /// The socket failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.address()
     }

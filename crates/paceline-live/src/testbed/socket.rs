@@ -41,17 +41,11 @@ pub struct Socket {
 
 impl Socket {
     /// Creates a socket at this address, in the namespace of the calling thread.
-    ///
-    /// # Errors
-    /// The socket cannot be created.
     pub fn bind(at: SocketAddrV4) -> io::Result<Self> {
         Self::new(UdpSocket::bind(at)?)
     }
 
     /// Configures a socket, with a large receive buffer for interruptions of its reader.
-    ///
-    /// # Errors
-    /// The socket cannot be configured.
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Without privilege, up to the system's limit.
@@ -60,18 +54,12 @@ impl Socket {
     }
 
     /// Returns the local address.
-    ///
-    /// # Errors
-    /// The socket failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     /// Calls `handle` for received datagrams with their arrival time, source, bytes and ECN field, until none waits or after 16
     /// batches. The descriptor stays readable if some wait.
-    ///
-    /// # Errors
-    /// The socket failed.
     pub fn receive(
         &self,
         clock: &Monotonic,
@@ -116,9 +104,6 @@ impl Socket {
     }
 
     /// Sends a datagram.
-    ///
-    /// # Errors
-    /// The system did not accept it.
     pub fn try_send(&self, destination: SocketAddr, contents: &[u8], ecn: Ecn) -> io::Result<()> {
         let ecn = EcnCodepoint::from_bits(ecn as u8);
         let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };

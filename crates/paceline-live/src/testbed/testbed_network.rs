@@ -54,15 +54,9 @@ pub trait MediaEndpoints: Sync {
 
     /// Runs the endpoints of one side until the run is over, on a thread in that side's namespace. Returns how late their
     /// timers were handled.
-    ///
-    /// # Errors
-    /// An endpoint cannot be created, or failed.
     fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, WorldError>;
 
     /// Runs further tasks during the run, on a separate thread.
-    ///
-    /// # Errors
-    /// A task failed.
     fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), WorldError> {
         let _ = run;
         Ok(())
@@ -84,9 +78,6 @@ pub struct TestbedNetwork {
 
 impl TestbedNetwork {
     /// Creates namespaces and devices.
-    ///
-    /// # Errors
-    /// The process lacks the privilege.
     pub fn open() -> Result<Self, Unavailable> {
         let namespaces = [Namespace::new()?, Namespace::new()?];
         for namespace in &namespaces {

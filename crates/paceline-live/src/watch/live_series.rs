@@ -261,7 +261,7 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
         capacity: capacity.map(Rate::as_bps_f64),
         delay: round(hop.delay.at(at).as_millis_f64()),
         loss: match hop.loss.at(at) {
-            LossModel::Bernoulli(model) => Some(model.probability.get()),
+            LossModel::Bernoulli(probability) => Some(probability.get()),
             _ => None,
         },
         queue: match hop.queue.limit {

@@ -1,43 +1,16 @@
 //! Programs as controllers, in simulated runs.
 
-use paceline::Registry;
+use super::runs::{ROOT, check_port, example, refusal as error, run_for};
 use paceline_live::external::{LastLines, entry};
-use paceline_netsim::sim::Simulator;
-use paceline_netsim::world::{World, WorldError};
-use paceline_scenario::{Catalogue, Changes};
+use paceline_netsim::world::WorldError;
 use paceline_units::Time;
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A scenario under a controller; the case as written.
-fn run_for(scenario: &str, controller: &str, duration: &str, seed: u64) -> Result<u64, WorldError> {
-    let mut registry = Registry::standard();
-    if registry.get(controller).is_none() {
-        registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
-    }
-    let mut settings = vec![format!("duration={duration}").parse().unwrap()];
-    if controller == "gcc-2016" || controller.ends_with("gcc_2016_port") {
-        // The port has the defaults of the controller, which are without the start-up probe of mmsys16.
-        settings.push("media.config.start_probes=0".parse().unwrap());
-    }
-    let changes = Changes { controller: Some(controller.to_owned()), settings, ..Changes::default() };
-    let origin = Catalogue.find(scenario).unwrap();
-    let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
-    Ok(Simulator.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
-}
-
 fn hash(controller: &str) -> u64 {
-    run_for("mmsys16/table1", controller, "60s", 1).unwrap()
-}
-
-/// An example of this crate, which `cargo test` has built.
-fn example(name: &str) -> String {
-    let mut path = std::env::current_exe().unwrap();
-    path.pop();
-    path.set_file_name("examples");
-    format!("exec:{}", path.join(name).display())
+    run_for(controller, "60s", 1, &[]).unwrap()
 }
 
 /// A shell script as a controller.
@@ -57,7 +30,7 @@ fn failing(name: &str, then: &str) -> String {
 
 /// What a run ends with under a script that answers the start and then does this.
 fn failure(name: &str, then: &str) -> String {
-    match run_for("mmsys16/table1", &failing(name, then), "20s", 7) {
+    match run_for(&failing(name, then), "20s", 7, &[]) {
         Err(error @ WorldError::ControllerFailed { seed: 7, .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
@@ -93,7 +66,7 @@ fn what_a_program_has_started_ends_with_it_in_every_session() {
     ] {
         let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let text = format!("{HELLO}\nread l || exit\n{}\n{ANSWER}\nread l\n{then}\n", strays(&file));
-        let ended = run_for("mmsys16/table1", &script(&format!("{name}.sh"), &text), "20s", 7);
+        let ended = run_for(&script(&format!("{name}.sh"), &text), "20s", 7, &[]);
         match (ended, fails) {
             (Ok(_), None) => {}
             (Err(error), Some(cause)) => assert!(error.to_string().contains(cause), "{name}: {error}"),
@@ -109,24 +82,23 @@ fn timeouts_that_hardly_advance_end_with_a_message() {
     let text = "import json, sys\nprint('{\"protocol\":1}', flush=True)\nfor line in sys.stdin:\n    now = json.loads(line).get('now_ns', \
                 0)\n    print(json.dumps({'target_bps': 300000, 'timeout_ns': now + 1}), flush=True)\n";
     std::fs::write(&path, text).unwrap();
-    let error =
-        run_for("mmsys16/table1", &format!("exec:python3 {}", path.display()), "20s", 1).unwrap_err().to_string();
+    let error = run_for(&format!("exec:python3 {}", path.display()), "20s", 1, &[]).unwrap_err().to_string();
     assert!(error.contains("more than 1000 timeouts within 10 ms"), "{error}");
 }
 
 #[test]
 fn port_of_gcc_2016_has_its_trace_hash() {
-    let own = run_for("mmsys16/table1", "gcc-2016", "200s", 1).unwrap();
-    assert_eq!(run_for("mmsys16/table1", &example("gcc_2016_port"), "200s", 1).unwrap(), own);
-    assert_ne!(hash(&example("echo_controller")), hash("gcc-2016"));
+    let name = |example: PathBuf| format!("exec:{}", example.display());
+    check_port(&name(example("gcc_2016_port")));
+    assert_ne!(hash(&name(example("echo_controller"))), hash("gcc-2016"));
 }
 
 #[test]
 fn equal_answers_give_equal_runs() {
-    let python = format!("exec:python3 {}/../../examples/exec/aimd.py", env!("CARGO_MANIFEST_DIR"));
+    let python = format!("exec:python3 {ROOT}/examples/exec/aimd.py");
     let first = hash(&python);
     assert_eq!(first, hash(&python));
-    assert_ne!(first, run_for("mmsys16/table1", &python, "60s", 2).unwrap());
+    assert_ne!(first, run_for(&python, "60s", 2, &[]).unwrap());
 }
 
 /// The target of an example after each of two feedback messages, 60 s and 61 s after the start of the run. Their packets arrived.
@@ -149,21 +121,27 @@ fn targets_of_late_flow(program: &str, arguments: &[String]) -> Vec<String> {
     output.lines().filter_map(target).collect()
 }
 
+/// Returns whether there is this program; prints a note if not.
+fn has(program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no {program}");
+    }
+    found
+}
+
 /// A flow that starts late does not increase for the time before its start.
 #[test]
 fn examples_measure_the_time_from_the_first_feedback() {
-    let examples = format!("{}/../../examples/exec", env!("CARGO_MANIFEST_DIR"));
-    let there = |program: &str| std::process::Command::new(program).arg("version").output().is_ok();
+    let examples = format!("{ROOT}/examples/exec");
     for (program, arguments) in [
         ("python3", vec![format!("{examples}/aimd.py")]),
         ("node", vec![format!("{examples}/aimd.js")]),
         ("go", vec!["run".to_owned(), format!("{examples}/aimd.go")]),
     ] {
-        if program == "python3" || there(program) {
+        if program == "python3" || has(program) {
             // The start, the first feedback, and 5 % more after a second.
             assert_eq!(targets_of_late_flow(program, &arguments), ["200000", "200000", "210000"], "{program}");
-        } else {
-            eprintln!("skipped: no {program}");
         }
     }
 }
@@ -171,22 +149,17 @@ fn examples_measure_the_time_from_the_first_feedback() {
 /// Where there is Go or Node, the examples in these languages make the decisions of that in Python.
 #[test]
 fn examples_in_other_languages_make_the_same_decisions() {
-    let examples = format!("{}/../../examples/exec", env!("CARGO_MANIFEST_DIR"));
-    let there = |program: &str| std::process::Command::new(program).arg("version").output().is_ok();
+    let examples = format!("{ROOT}/examples/exec");
     let python = hash(&format!("exec:python3 {examples}/aimd.py"));
-    if there("node") {
+    if has("node") {
         assert_eq!(hash(&format!("exec:node {examples}/aimd.js")), python);
-    } else {
-        eprintln!("skipped: no node");
     }
-    if there("go") {
+    if has("go") {
         let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("aimd-go");
         let mut go = std::process::Command::new("go");
         let status = go.args(["build", "-o"]).arg(&built).arg(format!("{examples}/aimd.go")).status().unwrap();
         assert!(status.success());
         assert_eq!(hash(&format!("exec:{}", built.display())), python);
-    } else {
-        eprintln!("skipped: no go");
     }
 }
 
@@ -219,9 +192,7 @@ fn failures_name_the_problem_and_the_run() {
 #[test]
 fn failure_has_its_flow_controller_time_and_last_lines() {
     let controller = failing("typed.sh", "echo one >&2; echo two >&2; exit 3");
-    let Err(WorldError::ControllerFailed { failure, plan, case, .. }) =
-        run_for("mmsys16/table1", &controller, "20s", 7)
-    else {
+    let Err(WorldError::ControllerFailed { failure, plan, case, .. }) = run_for(&controller, "20s", 7, &[]) else {
         panic!("the program ended");
     };
     assert_eq!((&*failure.flow, &*failure.controller, &*plan, &*case), ("video", &*controller, "mmsys16/table1", ""));
@@ -235,7 +206,7 @@ fn failure_has_its_flow_controller_time_and_last_lines() {
 fn parallel_runs_report_their_own_failures() {
     let (first, second) = (failing("first.sh", "exit 3"), failing("second.sh", "echo bad"));
     let run = |controller: &str| {
-        run_for("mmsys16/table1", controller, "20s", 7).map_err(|error| error.to_string().replace(controller, ""))
+        run_for(controller, "20s", 7, &[]).map_err(|error| error.to_string().replace(controller, ""))
     };
     let (alone, fixed) = ([run(&first), run(&second)], run("fixed"));
     std::thread::scope(|scope| {
@@ -272,7 +243,7 @@ fn no_process_remains_after_a_run() {
     let _ = std::fs::remove_file(&pids);
     let answers = format!("while read l; do {ANSWER}; done");
     let started = format!("{HELLO}\nsleep 60 > /dev/null 2>&1 & echo $! >> {}\n{answers}", pids.display());
-    run_for("mmsys16/table1", &script("helper.sh", &started), "1s", 1).unwrap();
+    run_for(&script("helper.sh", &started), "1s", 1, &[]).unwrap();
     let pids = std::fs::read_to_string(&pids).unwrap();
     assert_eq!(pids.split_whitespace().count(), 2, "one for the hello, one for the run");
     pids.split_whitespace().for_each(assert_ended);
@@ -299,7 +270,6 @@ fn assert_ended(pid: &str) {
 
 #[test]
 fn programs_that_do_not_introduce_themselves_are_refused() {
-    let error = |name: &str| entry(name).err().map(|error| error.to_string()).unwrap();
     assert!(error("exec:/no/such/program").contains("did not start: `/no/such/program`: No such file"));
     assert!(error("exec:").contains("needs a command"));
     assert!(error("exec:false").contains("ended (exit status: 1)"));

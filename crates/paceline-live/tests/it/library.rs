@@ -1,28 +1,9 @@
 //! Shared libraries as controllers, in simulated runs.
 
-use paceline::Registry;
-use paceline_live::external::entry;
-use paceline_netsim::sim::Simulator;
-use paceline_netsim::world::{World, WorldError};
-use paceline_scenario::{Catalogue, Changes};
+use super::runs::{ROOT, check_port, example, refusal as error, run_for};
+use paceline_netsim::world::WorldError;
 use std::path::PathBuf;
 use std::process::Command;
-
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
-/// `mmsys16/table1` under a controller.
-fn run_for(controller: &str, duration: &str, seed: u64, settings: &[&str]) -> Result<u64, WorldError> {
-    let mut registry = Registry::standard();
-    if registry.get(controller).is_none() {
-        registry.add(entry(controller).unwrap_or_else(|error| panic!("{error}")));
-    }
-    let duration = format!("duration={duration}");
-    let settings = settings.iter().chain([&&*duration]).map(|setting| setting.parse().unwrap()).collect();
-    let changes = Changes { controller: Some(controller.to_owned()), settings, ..Changes::default() };
-    let origin = Catalogue.find("mmsys16/table1").unwrap();
-    let scenario = paceline_scenario::load(&origin, &changes, &registry).unwrap();
-    Ok(Simulator.run(&scenario.plan, &registry, seed, &mut ())?.trace_hash)
-}
 
 /// Returns whether there is a C compiler. Fails without one if `PACELINE_REQUIRE` names `cc`.
 fn has_compiler() -> bool {
@@ -41,17 +22,7 @@ fn compiled(name: &str, source: &str) -> String {
     let (source_path, library) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.so")));
     std::fs::write(&source_path, source).unwrap();
     let mut cc = Command::new("cc");
-    cc.args([
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wno-override-init",
-        "-O2",
-        "-ffp-contract=off",
-        "-shared",
-        "-fPIC",
-    ]);
+    cc.args("-std=c11 -Wall -Wextra -Werror -Wno-override-init -O2 -ffp-contract=off -shared -fPIC".split(' '));
     cc.arg(format!("-I{ROOT}/crates/paceline-c/include")).arg("-o").arg(&library).arg(&source_path);
     let output = cc.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -82,16 +53,8 @@ const PacelineControllerV1 *paceline_controller_v1(void) {{
 
 #[test]
 fn port_of_gcc_2016_has_its_trace_hash() {
-    let mut path = std::env::current_exe().unwrap();
-    path.pop();
-    path.set_file_name("examples");
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let port = format!("lib:{}", path.join(format!("{prefix}gcc_2016_library{suffix}")).display());
-    // The port has the defaults of the controller, which are without the start-up probe of mmsys16.
-    let hash = |controller: &str, seed| run_for(controller, "200s", seed, &["media.config.start_probes=0"]).unwrap();
-    assert_eq!(hash(&port, 1), hash("gcc-2016", 1));
-    assert_eq!(hash(&port, 2), hash("gcc-2016", 2));
-    assert_ne!(hash(&port, 1), hash(&port, 2));
+    check_port(&format!("lib:{}", example(&format!("{prefix}gcc_2016_library{suffix}")).display()));
 }
 
 /// The example in C makes the decisions of that in Python, which another process makes.
@@ -214,7 +177,6 @@ fn tables_of_other_sizes_make_the_same_decisions() {
 
 #[test]
 fn files_that_are_not_controllers_are_refused() {
-    let error = |name: &str| entry(name).err().map(|error| error.to_string()).unwrap();
     assert!(error("lib:").contains("needs the path of a shared library"));
     assert!(error("lib:./no/such.so").contains("/no/such.so"));
     if !has_compiler() {

@@ -29,7 +29,7 @@
 //!
 //! ```
 //! use paceline::{Protection, Registry, Setup, Signals};
-//! use paceline_netsim::flow::source::{Ideal, IdealConfig};
+//! use paceline_netsim::flow::source::{Ideal, VideoConfig};
 //! use paceline_netsim::flow::{
 //!     Datagram, MediaKind, MediaReceiver, MediaSender, PACKET_SIZE_DEFAULT, ReceiverConfig, ReceiverEvent, RtcpTiming,
 //!     SenderConfig, StreamConfig, StreamInfo,
@@ -42,7 +42,7 @@
 //! let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[])?;
 //! let rtcp = RtcpTiming { min_interval: TimeDelta::from_secs(1), session: kbps(1000) };
 //! let info = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 1, rtx_ssrc: 2, clock_rate: 90_000 };
-//! let camera = IdealConfig { fps: 30.0, min: kbps(100), max: kbps(500), start: kbps(500) };
+//! let camera = VideoConfig { fps: 30.0, min: kbps(100), max: kbps(500), start: kbps(500) };
 //! let source = Box::new(Ideal::new(camera, Time::ZERO)?);
 //! let stream = StreamConfig { info, source, priority: 1.0, suspends: false, first_sequence: 0, timestamp_offset: 0 };
 //! let sender = SenderConfig {

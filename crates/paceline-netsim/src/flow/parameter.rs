@@ -2,6 +2,7 @@
 //! their checks, the JSON schema and the reference pages are derived from them.
 
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
+use std::str::FromStr;
 
 /// A level of a queue, such as its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,22 @@ pub enum QueueLimit {
     DrainTime(TimeDelta),
 }
 
+impl FromStr for QueueLimit {
+    type Err = String;
+
+    /// Parses a time, a size or a number of packets.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
+        let limit = match packets {
+            Some(number) => number.trim().parse().map(Self::Packets).ok(),
+            None => text.parse().map(Self::DrainTime).or_else(|_| text.parse().map(Self::Bytes)).ok(),
+        };
+        limit.ok_or_else(|| {
+            format!("`{text}` is not a queue limit; write a time \"300 ms\", a size \"60 KB\" or \"50 packets\"")
+        })
+    }
+}
+
 /// A parameter: the name of its key in scenarios, its description, and its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -25,10 +42,11 @@ pub struct Parameter {
     pub description: &'static str,
     /// The type and range of its values.
     pub kind: ParameterKind,
-    /// The value if the key is absent; `None` if the parameter is required, or has no value without its key.
-    pub default: Option<Value>,
-    /// What applies if the key is absent, as the reference pages show it, such as `5 ms` or `no packet is marked`.
+    /// What applies if the key is absent, as the reference pages show it: the default, such as `5 ms`, or what it means that
+    /// there is none, such as `no packet is marked`.
     pub if_absent: &'static str,
+    /// Whether `if_absent` is a value.
+    has_default: bool,
     /// Whether the scenario must give a value.
     pub is_required: bool,
 }
@@ -72,6 +90,21 @@ impl ParameterKind {
             Self::Rate | Self::Text | Self::Flag | Self::Level => String::new(),
         }
     }
+
+    /// Parses a value as a scenario would write it; `None` for text.
+    fn parse(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Time(..) => text.parse().ok().map(Value::Time),
+            Self::Fraction => text.parse().ok().map(Value::Fraction),
+            Self::Number(..) => text.parse().ok().map(Value::Number),
+            Self::Count(..) => text.parse().ok().map(Value::Count),
+            Self::Size(..) => text.parse().ok().map(Value::Size),
+            Self::Rate => text.parse().ok().map(Value::Rate),
+            Self::Flag => text.parse().ok().map(Value::Flag),
+            Self::Level => text.parse().ok().map(Value::Level),
+            Self::Text => None,
+        }
+    }
 }
 
 /// The value of a parameter.
@@ -89,29 +122,33 @@ pub enum Value {
 }
 
 impl Parameter {
-    /// Declares a parameter with a default, and the text of that default.
-    pub const fn new(
-        name: &'static str,
-        kind: ParameterKind,
-        (default, if_absent): (Value, &'static str),
-        description: &'static str,
-    ) -> Self {
-        Self { name, description, kind, default: Some(default), if_absent, is_required: false }
+    /// Declares a parameter with a default, as a scenario would write it.
+    pub const fn new(name: &'static str, kind: ParameterKind, default: &'static str) -> Self {
+        Self { name, description: "", kind, if_absent: default, has_default: true, is_required: false }
     }
 
     /// Declares a parameter that the scenario may leave out; `if_absent` says what that means.
-    pub const fn optional(
-        name: &'static str,
-        kind: ParameterKind,
-        if_absent: &'static str,
-        description: &'static str,
-    ) -> Self {
-        Self { name, description, kind, default: None, if_absent, is_required: false }
+    pub const fn optional(name: &'static str, kind: ParameterKind, if_absent: &'static str) -> Self {
+        Self { has_default: false, ..Self::new(name, kind, if_absent) }
     }
 
     /// Declares a parameter that the scenario must give.
-    pub const fn required(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
-        Self { name, description, kind, default: None, if_absent: "an error", is_required: true }
+    pub const fn required(name: &'static str, kind: ParameterKind) -> Self {
+        Self { is_required: true, ..Self::optional(name, kind, "an error") }
+    }
+
+    /// Describes the parameter, in one sentence without its end. It names the source of the default.
+    pub const fn about(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    /// Returns the value if the key is absent; `None` if the parameter is required, or has no value without its key.
+    ///
+    /// # Panics
+    /// The default is no value of the type.
+    pub fn default(&self) -> Option<Value> {
+        let value = |text| self.kind.parse(text).unwrap_or_else(|| panic!("`{text}` is no `{}`", self.name));
+        self.has_default.then(|| value(self.if_absent))
     }
 
     /// Returns whether a value has the type of the parameter and lies in its range.
@@ -243,8 +280,9 @@ macro_rules! optional_getters {
 impl Values {
     /// Returns the values of `parameters`: those `given`, and the defaults of the others.
     pub fn new(parameters: &'static [Parameter], given: &[(&str, Value)]) -> Self {
-        let value =
-            |p: &Parameter| given.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value).or(p.default);
+        let value = |p: &Parameter| {
+            given.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value).or_else(|| p.default())
+        };
         Self { values: parameters.iter().map(|p| (p.name, value(p))).collect(), texts: Vec::new() }
     }
 
@@ -293,7 +331,7 @@ pub(crate) fn check_registry<E: RegistryEntry>() {
         assert!(E::all()[..index].iter().all(|other| other.name() != name), "{name}");
         for parameter in entry.parameters() {
             assert_ne!(parameter.name, E::KEY, "{name}");
-            assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{name}: {}", parameter.name);
+            assert!(parameter.default().is_none_or(|value| parameter.allows(value)), "{name}: {}", parameter.name);
         }
         assert!(entry.implied_by().is_none_or(|key| entry.has(key)), "{name}");
     }

@@ -42,7 +42,6 @@ impl Wire {
         }
     }
 
-    /// Removes the first output.
     #[inline]
     pub fn pop_first(&mut self) -> Option<Output> {
         let first = self.outputs.pop_front();
@@ -61,12 +60,11 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Descriptor;
-    use paceline_units::{DataSize, Dscp, Ecn, FlowId, TimeDelta};
+    use crate::link::queue::testing::packet;
+    use paceline_units::{Ecn, TimeDelta};
 
     fn output(id: u32, due: Time) -> Output {
-        let packet =
-            Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1200), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT };
+        let packet = packet(id, Ecn::NotEct);
         Output::Delivered { packet, waited: TimeDelta::ZERO, left: due, due }
     }
 

@@ -153,7 +153,6 @@ impl Tree {
         key
     }
 
-    /// Returns the key of a node.
     fn key(&self, node: usize) -> u128 {
         self.nodes.as_flattened()[node]
     }

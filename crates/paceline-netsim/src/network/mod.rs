@@ -293,7 +293,6 @@ impl<R: EventObserver> Network<R> {
         Component::Inbox(flow, end)
     }
 
-    /// Returns the number of a component.
     #[inline]
     fn number(&self, component: Component) -> usize {
         let (flows, hops) = (self.lines.len(), self.hops.len());

@@ -74,7 +74,6 @@ trait FlowEndpoints<R: EventObserver> {
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>);
     /// Moves the packets and events that `end` has produced into the network.
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>);
-    /// Returns the sender of a media flow.
     fn media_sender(&mut self) -> Option<&mut MediaSender> {
         None
     }

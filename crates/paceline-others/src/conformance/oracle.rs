@@ -43,17 +43,14 @@ impl Oracle {
     /// Handles an input. Returns what is published afterwards.
     pub fn handle(&mut self, input: &Input) -> &Output {
         self.last.clusters.clear();
-        match input {
+        let update = match input {
             &Input::Start(at) => {
-                self.tick(at);
+                let update = self.tick(at);
+                self.apply(update);
                 let message = NetworkAvailability { at_time: Timestamp::from_micros(at), network_available: true };
-                let update = self.controller.on_network_availability(message);
-                self.apply(update);
+                self.controller.on_network_availability(message)
             }
-            Input::Sent(sent) => {
-                let update = self.controller.on_sent_packet(sent_packet(sent, true));
-                self.apply(update);
-            }
+            Input::Sent(sent) => self.controller.on_sent_packet(sent_packet(sent, true)),
             Input::Feedback { at, packets, in_flight } => {
                 let message = TransportPacketsFeedback {
                     feedback_time: Timestamp::from_micros(*at),
@@ -61,15 +58,13 @@ impl Oracle {
                     packet_feedbacks: packets.iter().map(packet_result).collect(),
                     sendless_arrival_times: Vec::new(),
                 };
-                let update = self.controller.on_transport_packets_feedback(message);
-                self.apply(update);
+                self.controller.on_transport_packets_feedback(message)
             }
             &Input::Tick(at) => self.tick(at),
             &Input::Rtt(at, ms) => {
                 let (receive_time, round_trip_time) = (Timestamp::from_micros(at), TimeDelta::from_millis(ms));
                 let message = RoundTripTimeUpdate { receive_time, round_trip_time, smoothed: false };
-                let update = self.controller.on_round_trip_time_update(message);
-                self.apply(update);
+                self.controller.on_round_trip_time_update(message)
             }
             &Input::Report(at, lost, all) => {
                 let receive_time = Timestamp::from_micros(at);
@@ -80,8 +75,7 @@ impl Oracle {
                     packets_lost_delta: lost,
                     packets_received_delta: all - lost,
                 };
-                let update = self.controller.on_transport_loss_report(message);
-                self.apply(update);
+                self.controller.on_transport_loss_report(message)
             }
             &Input::Allocation(at, bps) => {
                 let message = StreamsConfig {
@@ -89,10 +83,10 @@ impl Oracle {
                     max_total_allocated_bitrate: Some(DataRate::from_bits_per_sec(bps as i64)),
                     ..StreamsConfig::default()
                 };
-                let update = self.controller.on_streams_config(message);
-                self.apply(update);
+                self.controller.on_streams_config(message)
             }
-        }
+        };
+        self.apply(update);
         &self.last
     }
 
@@ -101,10 +95,8 @@ impl Oracle {
         format!("{:#?}", self.controller.get_network_state(Timestamp::from_micros(at)))
     }
 
-    fn tick(&mut self, at: i64) {
-        let message = ProcessInterval { at_time: Timestamp::from_micros(at), pacer_queue: None };
-        let update = self.controller.on_process_interval(message);
-        self.apply(update);
+    fn tick(&mut self, at: i64) -> NetworkControlUpdate {
+        self.controller.on_process_interval(ProcessInterval { at_time: Timestamp::from_micros(at), pacer_queue: None })
     }
 
     fn apply(&mut self, update: NetworkControlUpdate) {

@@ -29,13 +29,17 @@ fn run(controller: &str, settings: &[&str]) -> RunResult {
     Runner::simulator(&registry).run(&scenario, 1, None).unwrap()
 }
 
+fn give(half: &mut dyn SendHalf, ms: i64, event: &Event<'_>) {
+    half.handle_event(Time::from_millis(ms), event, &mut Signals::disabled());
+}
+
 /// Sends and reports messages of five packets each 50 ms from `from` to `to`, in ms. `delay` returns the delay of the packet that is
 /// sent at this time, or `None` for a lost one; both in ms. An RTCP report comes first, because libwebrtc of 2024 counts no losses before
 /// one. Returns the target after each message.
 fn feed(half: &mut dyn SendHalf, (from, to): (i64, i64), delay: impl Fn(i64) -> Option<i64>) -> Vec<Rate> {
     let (size, mut targets) = (DataSize::from_bytes(1200), Vec::new());
     let report = ReceiverReport::new(Fraction::ZERO);
-    half.handle_event(Time::from_millis(from), &Event::Report(&report), &mut Signals::disabled());
+    give(half, from, &Event::Report(&report));
     for message in (from..to).step_by(50) {
         let times: Vec<i64> = (0..5).map(|i| message + 10 * i).collect();
         let packet = |ms: i64| {
@@ -43,17 +47,13 @@ fn feed(half: &mut dyn SendHalf, (from, to): (i64, i64), delay: impl Fn(i64) -> 
             PacketReport::new((ms / 10) as u64, Time::from_millis(ms), size, arrival)
         };
         for ms in &times {
-            half.handle_event(
-                Time::from_millis(*ms),
-                &Event::Sent(&SentPacket::new((ms / 10) as u64, size)),
-                &mut Signals::disabled(),
-            );
+            give(half, *ms, &Event::Sent(&SentPacket::new((ms / 10) as u64, size)));
         }
         let packets: Vec<PacketReport> = times.into_iter().map(packet).collect();
-        let now = Time::from_millis(message + 49);
-        half.handle_event(now, &Event::Feedback(&Feedback::new(&packets, size, size)), &mut Signals::disabled());
-        if half.poll_timeout().is_some_and(|due| due <= now) {
-            half.handle_event(now, &Event::Timeout, &mut Signals::disabled());
+        let now = message + 49;
+        give(half, now, &Event::Feedback(&Feedback::new(&packets, size, size)));
+        if half.poll_timeout().is_some_and(|due| due <= Time::from_millis(now)) {
+            give(half, now, &Event::Timeout);
         }
         targets.push(half.decision().target);
     }
@@ -121,11 +121,11 @@ fn limits_hold_at_once() {
         let mut half = half(name);
         feed(&mut *half, (0, 1000), |_| Some(20));
         let bounds = Bounds::new(Rate::from_kbps(50), Rate::from_kbps(300));
-        half.handle_event(Time::from_millis(1000), &Event::Bounds(&bounds), &mut Signals::disabled());
+        give(&mut *half, 1000, &Event::Bounds(&bounds));
         assert_eq!(half.decision().target, bounds.max, "{name}");
         assert!(feed(&mut *half, (1000, 3000), |_| Some(20)).iter().all(|target| *target <= bounds.max), "{name}");
         let bounds = Bounds::new(Rate::from_kbps(800), Rate::from_kbps(4000));
-        half.handle_event(Time::from_millis(3000), &Event::Bounds(&bounds), &mut Signals::disabled());
+        give(&mut *half, 3000, &Event::Bounds(&bounds));
         assert!(half.decision().target >= bounds.min, "{name}");
     }
 }
@@ -134,11 +134,7 @@ fn limits_hold_at_once() {
 #[test]
 fn goog_cc_asks_for_clusters_and_paces_faster_than_its_target() {
     let mut half = half("goog_cc-0.1.4");
-    half.handle_event(
-        Time::ZERO,
-        &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
-        &mut Signals::disabled(),
-    );
+    give(&mut *half, 0, &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))));
     let clusters: Vec<_> = std::iter::from_fn(|| half.poll_probe(Time::ZERO)).collect();
     let rates: Vec<u64> = clusters.iter().map(|cluster| cluster.rate.as_bps() / 1000).collect();
     assert_eq!(rates, [3000, 4000], "6 times the start rate exceeds the maximum");
@@ -153,9 +149,8 @@ fn goog_cc_asks_for_clusters_and_paces_faster_than_its_target() {
 fn goog_cc_takes_messages_and_round_trip_times() {
     let mut half = half("goog_cc-0.1.4");
     feed(&mut *half, (0, 1000), |_| Some(20));
-    let signals = &mut Signals::disabled();
-    half.handle_event(Time::from_millis(1000), &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::ZERO)), signals);
-    half.handle_event(Time::from_millis(1000), &Event::Message(&Message::Remb(Rate::from_kbps(400))), signals);
+    give(&mut *half, 1000, &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::ZERO)));
+    give(&mut *half, 1000, &Event::Message(&Message::Remb(Rate::from_kbps(400))));
     let after = feed(&mut *half, (1000, 2000), |_| Some(20));
     assert!(*after.last().unwrap() <= Rate::from_kbps(400), "{after:?}");
 }

@@ -172,7 +172,7 @@ impl Resolver<'_> {
         let mean = trace.mean_rate();
         let Conditions { loss, rtt } = &trace.conditions;
         self.traced = Traced {
-            loss: over_time(loss, end, self.duration, |share| LossModel::bernoulli(*share)),
+            loss: over_time(loss, end, self.duration, |share| LossModel::Bernoulli(*share)),
             half_rtt: self.traced.half_rtt.take().or_else(|| over_time(rtt, end, self.duration, |rtt| *rtt / 2)),
         };
         let capacity = match trace.shape {
@@ -286,7 +286,7 @@ impl Resolver<'_> {
 
     fn loss(&mut self, loss: &Loss, hop: &str) -> Checked<LossModel> {
         let table = match loss {
-            Loss::Fraction(probability) => return Ok(LossModel::bernoulli(*probability)),
+            Loss::Fraction(probability) => return Ok(LossModel::Bernoulli(*probability)),
             Loss::Model(table) => table.get(),
         };
         let chosen = self.choose(Some(&table.model), &table.parameters, &LOSS_MODELS[0], &[])?;

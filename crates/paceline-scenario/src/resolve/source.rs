@@ -6,7 +6,7 @@ use crate::file::{Flow, SourceTable, Stream};
 use crate::forms::Timed;
 use crate::preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
-use paceline_netsim::flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
+use paceline_netsim::flow::source::{Configured, SOURCES, SetupHint, SourceEntry, SourceSetup};
 use paceline_netsim::link::Schedule;
 use paceline_netsim::parameter::RegistryEntry;
 use paceline_netsim::plan::{SourcePlan, StreamPlan};
@@ -79,7 +79,7 @@ impl Resolver<'_> {
         let origin = self.origin;
         let read_folder = |folder: &str| origin.read_folder(folder);
         let mut setup = SourceSetup { values: &values, read_folder: &read_folder, notes: &mut self.notes };
-        let config = (entry.configure)(&mut setup).map_err(|error| {
+        let Configured { config, lines } = (entry.configure)(&mut setup).map_err(|error| {
             let at = table.parameters.value(error.parameter).unwrap_or(spanned.text_span());
             let help = match error.hint {
                 SetupHint::Text(text) => text.to_owned(),
@@ -93,19 +93,19 @@ impl Resolver<'_> {
         })?;
         // Built once, so that an error gets a location in the scenario.
         config.build(Time::ZERO, RandomStreams::new(0).stream("trial")).map_err(|error| {
-            let (key, message) = scenario_message(entry, error);
-            let help = match key {
+            let help = match error.field {
                 "fps" => "30 is usual",
                 "min" | "max" => "`min` and `max` bound the encoded media; if absent they are 50 kbps and 2 Mbps",
                 _ => "leave the key out for its default; `paceline schema` describes each key",
             };
-            self.error(&table.parameters.value(key).unwrap_or(spanned.text_span()), message).help(help)
+            self.error(&table.parameters.value(error.field).unwrap_or(spanned.text_span()), error.to_string())
+                .help(help)
         })?;
         Ok(StreamPlan {
             id: id.to_owned(),
             kind: entry.kind,
             priority: 1.0,
-            source: SourcePlan { entry, values: values.with_texts(Vec::new()), config },
+            source: SourcePlan { entry, values: values.with_texts(Vec::new()), config, lines },
             max: Schedule::constant(Rate::MAX),
             muted: Schedule::constant(false),
             stop: Time::MAX,
@@ -117,15 +117,4 @@ impl Resolver<'_> {
 /// Returns the source of a table without `source`, by the key of the table.
 pub(crate) fn default_source(key: &str) -> &'static SourceEntry {
     SourceEntry::find(if key == "audio" { key } else { SOURCES[0].name }).expect("every default is a source")
-}
-
-/// Returns the scenario's key of a source's error, and the message with that key.
-fn scenario_message(entry: &SourceEntry, error: SourceError) -> (&'static str, String) {
-    let key = entry.renamed.iter().find(|(field, _)| *field == error.field).map_or(error.field, |(_, key)| *key);
-    let expected = entry
-        .renamed
-        .iter()
-        .filter(|(field, _)| *field != "start")
-        .fold(error.expected.to_owned(), |text, (field, key)| text.replace(&format!("`{field}`"), &format!("`{key}`")));
-    (key, format!("`{key}` is {}, expected {expected}", error.value))
 }

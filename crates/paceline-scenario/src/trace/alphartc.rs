@@ -111,7 +111,6 @@ struct Entry {
 /// From milliseconds.
 struct Duration(TimeDelta);
 
-/// A share, 0 to 1.
 struct Share(Fraction);
 
 /// From kilobits per second.

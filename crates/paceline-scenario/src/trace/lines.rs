@@ -6,7 +6,6 @@ use paceline_units::{Rate, TimeDelta};
 /// What may separate columns.
 pub(super) const SEPARATORS: [char; 3] = [',', ';', '\t'];
 
-/// A line with content.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     /// Counted from 1.

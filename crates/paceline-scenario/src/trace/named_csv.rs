@@ -80,7 +80,6 @@ fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
-/// The lines of a second.
 struct Second<'a> {
     at: f64,
     kbps: f64,

@@ -79,7 +79,7 @@ fn delay_loss_and_queue_change_from_the_time_of_the_update_on() {
     plan.update_hop(&scenario, s(12.0), 0, LinkUpdate::Queue(ms(40)));
     let hop = &plan.hops[0];
     assert_eq!((*hop.delay.at(s(9.9)), *hop.delay.at(s(10.0))), (ms(25), ms(200)));
-    let lost = LossModel::bernoulli(loss);
+    let lost = LossModel::Bernoulli(loss);
     assert_eq!((*hop.loss.at(s(10.9)), *hop.loss.at(s(11.0))), (LossModel::NONE, lost));
     let limit = |plan: &Plan| plan.hops[0].queue.limit;
     assert_eq!(limit(&plan), QueueLimit::DrainTime(ms(40)));

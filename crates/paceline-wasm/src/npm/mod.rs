@@ -48,9 +48,9 @@ fn run(handle: u32, work: impl FnOnce(&mut Sender) -> Result<(), String>) -> i32
     status(with(handle, |sender| work(sender).map(|()| 0)))
 }
 
-/// Reads a value; NaN with a message for a freed sender.
-fn read(handle: u32, value: impl FnOnce(&Sender) -> f64) -> f64 {
-    with(handle, |sender| Ok(value(sender))).unwrap_or_else(|message| {
+/// Returns a value, or NaN with the message of an error.
+fn read(handle: u32, value: impl FnOnce(&mut Sender) -> Result<f64, String>) -> f64 {
+    with(handle, value).unwrap_or_else(|message| {
         *lock(&TEXT) = message.into_bytes();
         f64::NAN
     })
@@ -133,10 +133,7 @@ pub extern "C" fn free(handle: u32) {
 /// `probe` is the id of its probe cluster, or NaN.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn handle_sent(handle: u32, now_ms: f64, bytes: f64, kind: i32, probe: f64) -> f64 {
-    with(handle, |sender| sender.handle_sent(now_ms, bytes, kind, probe)).unwrap_or_else(|message| {
-        *lock(&TEXT) = message.into_bytes();
-        f64::NAN
-    })
+    read(handle, |sender| sender.handle_sent(now_ms, bytes, kind, probe))
 }
 
 /// Handles reports on packets. The numbers are, for each packet, its number, its arrival on the receiver's clock, or NaN if it is lost, and
@@ -300,7 +297,7 @@ pub extern "C" fn poll_event(handle: u32) -> i32 {
 pub extern "C" fn value(handle: u32, index: i32) -> f64 {
     read(handle, |sender| {
         let (core, decision, flight) = (&sender.core, sender.core.decision(), sender.core.flight());
-        match index {
+        Ok(match index {
             0 => decision.target.as_bps_f64(),
             1 => decision.pacing.as_bps_f64(),
             2 => decision.padding.as_bps_f64(),
@@ -320,6 +317,6 @@ pub extern "C" fn value(handle: u32, index: i32) -> f64 {
             9 => core.queued().as_bytes() as f64,
             10 => decision.stable_target.as_bps_f64(),
             _ => f64::NAN,
-        }
+        })
     })
 }

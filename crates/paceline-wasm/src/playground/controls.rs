@@ -95,7 +95,7 @@ pub fn read(text: &Text, registry: &Registry) -> Result<Controls, Problem> {
         QueueLimit::Packets(count) => (f64::from(count), "packets"),
     };
     let loss = match hop.loss.points() {
-        [(_, LossModel::Bernoulli(loss))] => Some(loss.probability.get() * 100.0),
+        [(_, LossModel::Bernoulli(loss))] => Some(loss.get() * 100.0),
         _ => None,
     };
     let encoder = encoders(&file).first().and_then(|(_, id)| {

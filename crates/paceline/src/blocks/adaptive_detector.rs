@@ -10,7 +10,8 @@ pub struct AdaptiveDetector {
     detector: OveruseDetector,
     threshold: AdaptiveThreshold,
     adapts_from_first: bool,
-    scaled: f64,
+    /// `T`, ms.
+    pub scaled: f64,
 }
 
 impl AdaptiveDetector {
@@ -40,11 +41,6 @@ impl AdaptiveDetector {
     #[inline]
     pub fn usage(&self) -> Usage {
         self.detector.usage()
-    }
-
-    /// Returns `T`, ms.
-    pub fn scaled(&self) -> f64 {
-        self.scaled
     }
 
     /// Returns the threshold, ms.

@@ -313,26 +313,6 @@ mod tests {
         Aimd::starting_at(config, &Setup { start: Rate::from_kbps(kbps), ..SETUP })
     }
 
-    /// Vector V4.3. In whole units a frame has whole bytes, and its average packet too: 1 of at least 250.
-    #[test]
-    fn growth_near_the_last_overuse_matches_the_vectors() {
-        for (bps, rtt, per_s) in [
-            (1_000_000, 200, 13_888.89),
-            (1_000_000, 50, 27_777.78),
-            (300_000, 200, 8333.33),
-            (50_000, 200, 4000.0),
-            (3_000_000, 100, 22_727.27),
-            (90_000, 200, 5000.0),
-            (60_000, 100, 5000.0),
-        ] {
-            let (rate, rtt) = (Rate::from_bps(bps), TimeDelta::from_millis(rtt));
-            let growth = near_growth(rate, rtt, Setup::PACKET_SIZE).as_bps_f64();
-            assert!((growth - per_s).abs() < 0.51, "{bps} {rtt}: {growth}");
-            let growth = near_growth_in_whole_units(rate, rtt, Setup::PACKET_SIZE);
-            assert!((growth / per_s - 1.0).abs() < 0.004, "{bps} {rtt}: {growth}");
-        }
-    }
-
     /// 288 kbit/s fill a frame of one packet of 1200 bytes, 289 kbit/s need two. In packets of 600 bytes: at 1 Mbit/s seven
     /// packets of 4762 bits, at 144 kbit/s one, at 145 kbit/s two.
     #[test]

@@ -19,6 +19,7 @@
 //! | rounding | arrivals to the resolution, departures of a burst to milliseconds | none; the caller rounds all times |
 
 use super::GroupDelta;
+use super::units::floor_arrival;
 use crate::params;
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
@@ -247,11 +248,7 @@ fn to_milliseconds(span: TimeDelta) -> TimeDelta {
 /// Rounds an arrival time to a resolution; zero: no rounding.
 #[inline]
 pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
-    if !resolution.is_positive() {
-        return now;
-    }
-    let (now, step) = (now.as_nanos(), resolution.as_nanos());
-    RemoteTime::from_nanos(now.saturating_add(step / 2).div_euclid(step) * step)
+    floor_arrival(now + resolution / 2, resolution)
 }
 
 #[cfg(test)]
@@ -338,25 +335,6 @@ mod tests {
             groups.handle_report(now, RemoteTime::from_millis(arrived), Time::from_millis(sent), size)
         };
         packets.iter().filter_map(delta).map(|d| (ms(d.arrival), ms(d.departure))).collect()
-    }
-
-    #[test]
-    fn packets_within_five_milliseconds_form_a_group_today() {
-        // Groups of 0 to 5, 20 and 40 ms. The delta is that of the last packets, and a third group completes it.
-        assert_eq!(deltas_of_today(&[(0, 50), (5, 55), (20, 72), (40, 90), (60, 110)]), [(17, 15), (18, 20)]);
-        // 6 ms after the first packet a group begins, unless the packet is part of a burst.
-        assert_eq!(deltas_of_today(&[(0, 50), (6, 56), (12, 62)]), [(6, 6)]);
-    }
-
-    #[test]
-    fn burst_lasts_at_most_100_ms_today() {
-        // Sent 10 ms apart, received 4 ms apart: one burst. The packet 100 ms after the first arrival begins a group.
-        let burst: Vec<_> = (0..60).map(|i| (10 * i, 1000 + 4 * i)).collect();
-        // 25 packets per burst: the groups end at i = 24 and i = 49.
-        assert_eq!(deltas_of_today(&burst), [(100, 250)]);
-        // Received 6 ms apart they are no burst.
-        let slow: Vec<_> = (0..4).map(|i| (10 * i, 1000 + 6 * i)).collect();
-        assert_eq!(deltas_of_today(&slow), [(6, 10); 2]);
     }
 
     #[test]

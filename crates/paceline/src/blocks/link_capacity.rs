@@ -101,15 +101,6 @@ fn kbps(rate: Rate) -> f64 {
 mod tests {
     use super::*;
 
-    /// Vector V1.4. By hand: 0.95 · 0.4 + 0.05 · 95² / 995 = 0.83352; sqrt(0.83352 · 995) = 28.798.
-    #[test]
-    fn update_moves_average_and_variance() {
-        let (average, variance) = updated(Some(1000.0), 0.4, 900.0);
-        assert!((average - 995.0).abs() < 1e-9 && (variance - 0.833_517_587_94).abs() < 1e-9, "{average} {variance}");
-        let c = LinkCapacity { average: Some(average), variance };
-        assert!((c.deviation(average) - 28.798_437_457_6).abs() < 1e-9);
-    }
-
     #[test]
     fn estimate_is_dropped_beyond_three_deviations() {
         let mut c = LinkCapacity::default();

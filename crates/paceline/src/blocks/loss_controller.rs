@@ -117,7 +117,7 @@ mod tests {
         );
     }
 
-    /// Vector V7.5: TCP gets 124 475 bit/s with segments of 1000 bytes, a round-trip time of 100 ms and a loss of 0.11. With
+    /// Vector V7.1: TCP gets 124 475 bit/s with segments of 1000 bytes, a round-trip time of 100 ms and a loss of 0.11. With
     /// packets of half the size the average is half of that, and so is the rate. Without TCP 94.5 of 100 kbit/s remain.
     #[test]
     fn rate_does_not_fall_below_tcp_with_packets_of_the_flow() {

@@ -351,61 +351,6 @@ mod tests {
     const ON: ProbingConfig = ProbingConfig::LIBWEBRTC;
     const NONE: [u64; 0] = [];
 
-    /// Start-up of libwebrtc at 300 kbit/s on 5 Mbit/s: 900 and 1800; 1800 > 1260 leads to 3600, and 3600 > 2520 to 7200, which is
-    /// cut to the maximum of 5000 and ends probing.
-    #[test]
-    fn start_continues_while_the_estimate_follows() {
-        let mut probes = started(ON, Rate::MAX);
-        let clusters: Vec<ProbeCluster> = core::iter::from_fn(|| probes.poll()).collect();
-        let expected = |id, rate| ProbeCluster { id, rate, duration: TimeDelta::from_millis(15), packets: 5 };
-        assert_eq!(clusters, [expected(1, kbps(900)), expected(2, kbps(1800))]);
-        probes.set_estimate(at(100), kbps(1260), LimitCause::Delay);
-        assert_eq!(polled(&mut probes), NONE, "the estimate must exceed 0.7 of the last rate");
-        probes.set_estimate(at(120), kbps(1800), LimitCause::Delay);
-        assert_eq!(polled(&mut probes), [3600]);
-        probes.set_estimate(at(220), kbps(3600), LimitCause::Delay);
-        assert_eq!(polled(&mut probes), [5000]);
-        probes.set_estimate(at(320), kbps(5000), LimitCause::Delay);
-        assert_eq!(polled(&mut probes), NONE);
-    }
-
-    #[test]
-    fn further_cluster_needs_more_than_seven_tenths() {
-        for (estimate, further) in [(1260, &[][..]), (1261, &[2522])] {
-            let mut probes = started(ON, Rate::MAX);
-            polled(&mut probes);
-            probes.set_estimate(at(100), kbps(estimate), LimitCause::Delay);
-            assert_eq!(polled(&mut probes), further, "{estimate} kbit/s");
-        }
-    }
-
-    #[test]
-    fn wait_for_a_result_ends_after_a_second() {
-        for (ms, further) in [(1000, &[3600][..]), (1001, &[])] {
-            let mut probes = started(ON, Rate::MAX);
-            polled(&mut probes);
-            probes.handle_timeout(at(ms));
-            probes.set_estimate(at(ms), kbps(1800), LimitCause::Delay);
-            assert_eq!(polled(&mut probes), further, "after {ms} ms");
-        }
-    }
-
-    #[test]
-    fn limited_estimates_are_not_probed() {
-        for cause in [LimitCause::HighRtt, LimitCause::DelayIncreased, LimitCause::Loss] {
-            let mut probes = started(ON, Rate::MAX);
-            polled(&mut probes);
-            probes.set_estimate(at(100), kbps(1800), cause);
-            assert_eq!(polled(&mut probes), NONE);
-            probes.set_estimate(at(150), kbps(1800), LimitCause::Delay);
-            assert_eq!(polled(&mut probes), [3600], "the wait goes on");
-        }
-        let mut probes = started(ON, Rate::MAX);
-        polled(&mut probes);
-        probes.set_estimate(at(100), kbps(1800), LimitCause::LossIncreasing);
-        assert_eq!((polled(&mut probes), probes.phase), (vec![2700], Phase::Complete));
-    }
-
     #[test]
     fn raised_maximum_is_probed() {
         let mut probes = complete(ON, kbps(2000));
@@ -447,15 +392,6 @@ mod tests {
         probes.set_alr_since(Some(at(2000)));
         probes.set_allocation(at(2000), kbps(1600));
         assert_eq!(polled(&mut probes), [600]);
-    }
-
-    #[test]
-    fn clusters_are_at_most_twice_the_allocation() {
-        let mut probes = ProbeController::new(ON);
-        probes.set_allocation(at(0), kbps(500));
-        probes.set_rates(at(0), kbps(30), Some(kbps(300)), Rate::MAX);
-        probes.set_available(at(0), true);
-        assert_eq!((polled(&mut probes), probes.phase), (vec![900, 1000], Phase::Complete));
     }
 
     #[test]

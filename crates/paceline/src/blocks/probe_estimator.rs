@@ -145,16 +145,6 @@ fn probed_rate(sent: Rate, received: Rate) -> Option<Rate> {
 mod tests {
     use super::*;
 
-    /// V4.9.
-    #[test]
-    fn rate_is_the_lower_one_and_less_on_a_saturated_path() {
-        let rate = |sent, received| probed_rate(Rate::from_bps(sent), Rate::from_bps(received)).map(Rate::as_bps);
-        assert_eq!(rate(2_400_000, 1_600_000), Some(1_520_000));
-        assert_eq!(rate(2_400_000, 2_285_710), Some(2_285_710));
-        assert_eq!(rate(2_400_000, 9_600_000), None);
-        assert_eq!(rate(2_400_000, 2_600_000), Some(2_400_000));
-    }
-
     /// Reports on packets of 1000 bytes, sent 4 ms apart (2 Mbit/s) and received this far apart; returns each result.
     fn results(lost: &[i64], apart_ms: i64) -> Vec<Option<u64>> {
         let mut estimator = ProbeEstimator::default();

@@ -22,25 +22,3 @@ pub fn tfrc(size: DataSize, rtt: TimeDelta, loss: Fraction) -> Rate {
     let seconds = r * sqrt(2.0 * p / 3.0) + t_rto * (3.0 * sqrt(3.0 * p / 8.0)) * p * (1.0 + 32.0 * p * p);
     Rate::from_bps_f64(8.0 * s / seconds)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Vector V7.5.
-    #[test]
-    fn throughput_matches_vectors() {
-        for (size, rtt_ms, p, expected) in [
-            (1460, 100, 0.01, 1_312_040.5),
-            (1000, 100, 0.11, 124_474.82),
-            (1000, 50, 0.2, 85_849.93),
-            (1200, 200, 0.001, 1_842_449.4),
-            (1000, 100, 0.5, 3338.89),
-        ] {
-            let x = tfrc(DataSize::from_bytes(size), TimeDelta::from_millis(rtt_ms), Fraction::new(p).unwrap());
-            assert!((x.as_bps_f64() - expected).abs() <= 0.51, "{size} B, {rtt_ms} ms, {p}: {x}");
-        }
-        let unlimited = tfrc(DataSize::from_bytes(1000), TimeDelta::from_millis(100), Fraction::new(0.0).unwrap());
-        assert_eq!(unlimited, Rate::MAX);
-    }
-}

@@ -97,12 +97,6 @@ impl Trendline {
         self.trend
     }
 
-    /// Returns the smoothed delay relative to the first group, ms.
-    #[cfg(feature = "unstable-internals")]
-    pub fn smoothed_ms(&self) -> f64 {
-        self.smoothed
-    }
-
     /// Moves the origin of the points and adds them up again: sums that are only updated would accumulate rounding
     /// errors.
     fn move_origin(&mut self, now: RemoteTime, smoothed: f64) {

@@ -43,7 +43,6 @@ impl Delivery {
         self.waited = if has_waited { (earlier + bits, busy + time) } else { (earlier, busy) };
     }
 
-    /// Returns R, bit/s.
     pub fn received(&self) -> f64 {
         self.all / self.window
     }

@@ -84,7 +84,7 @@ pub struct LossExperiment {
     /// What was counted in the current periods.
     current: Counts,
     /// Whether the rate was lowered, and it is not known what that has changed.
-    is_testing: bool,
+    pub is_testing: bool,
 }
 
 impl LossExperiment {
@@ -100,12 +100,6 @@ impl LossExperiment {
         *self = Self { sum: 0.0, rising: none, current: none, is_testing: false, path: self.path };
     }
 
-    /// Returns whether the rate must stay as it is, because it is not known what the last decrease has changed.
-    pub fn is_testing(&self) -> bool {
-        self.is_testing
-    }
-
-    /// Handles a message.
     pub fn handle(&mut self, now: Time, seen: &Seen, config: &DrcConfig) -> Verdict {
         if self.is_testing { self.test(now, seen, config) } else { self.watch(now, seen, config) }
     }

@@ -50,7 +50,6 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Creates the delays of a path without packets.
     pub(super) fn new() -> Self {
         let zero = TimeDelta::ZERO;
         Self {

@@ -264,7 +264,7 @@ impl Sender {
             return;
         }
         let Some(ceiling) = &mut self.ceiling else { return };
-        if !self.losses.is_testing() {
+        if !self.losses.is_testing {
             ceiling.rate += step;
         }
         let rate = Rate::from_bps_f64(ceiling.rate);

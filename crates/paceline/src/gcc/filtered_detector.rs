@@ -1,11 +1,12 @@
 //! The two-state filter and the over-use detector with an adaptive threshold, of 2015 to 2018.
 
+use super::Region;
 use crate::blocks::{AdaptiveDetector, GroupDelta, Learning, RateState, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{SignalName, Signals, signal_names};
-use paceline_units::RemoteTime;
+use crate::{SignalName, SignalSpec, Signals, signal_names};
+use paceline_units::{Rate, RemoteTime};
 
 signal_names! {
-    /// The signals of the receive halves with an adaptive threshold: `gcc-2016`, `gcc-draft-2015`, `gcc-remb-2018`.
+    /// The signals of the receive halves. Only `gcc-2013` and `gcc-2015` have the last two.
     pub enum EstimatorSignal {
         Gradient = series("d_m", "ms"),
         Scaled = series("m scaled", "ms"),
@@ -14,19 +15,30 @@ signal_names! {
         State = state("sigma", RateState::NAMES),
         Incoming = series("R", "bit/s"),
         Rate = series("A_r", "bit/s"),
+        Region = state("region", Region::NAMES),
+        Alpha = series("alpha", ""),
     }
 }
 
 impl EstimatorSignal {
     /// The signals of a group: gradient, scaled gradient, threshold and state.
     pub const OF_GROUP: [Self; 4] = [Self::Gradient, Self::Scaled, Self::Threshold, Self::Usage];
+    /// The signals of the generations with an adaptive threshold.
+    pub const ADAPTIVE: &[SignalSpec] = Self::TABLE.split_at(Self::Region as usize).0;
+}
+
+/// Emits the result of an update of the rate.
+pub(super) fn emit_update(state: RateState, incoming: Option<Rate>, rate: Rate, signals: &mut Signals) {
+    signals.emit(EstimatorSignal::State, state.index());
+    signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+    signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
 }
 
 /// Emits the scaled gradient, the threshold and the state of a detector under these names.
 #[inline]
 pub(super) fn emit_detector<S: SignalName>(detector: &AdaptiveDetector, signals: &mut Signals, names: [S; 3]) {
     let [scaled, threshold, usage] = names;
-    signals.emit(scaled, detector.scaled());
+    signals.emit(scaled, detector.scaled);
     signals.emit(threshold, detector.gamma_ms());
     signals.emit(usage, detector.usage().index());
 }

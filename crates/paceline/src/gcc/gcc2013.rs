@@ -13,7 +13,8 @@
 //! it.
 
 use super::arrivals::{Arrivals, VideoFrames};
-use super::region_estimator::{RegionEstimator, RegionSignal};
+use super::filtered_detector::EstimatorSignal;
+use super::region_estimator::RegionEstimator;
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RegionConfig, RembRule, RembTimer};
@@ -78,7 +79,7 @@ config! {
 }
 
 impl Config for Gcc2013Config {
-    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {

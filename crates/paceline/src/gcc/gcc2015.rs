@@ -12,7 +12,8 @@
 //! `docs/algorithms/gcc-dynamic-alpha.md` lists the sources of everything else.
 
 use super::arrivals::Arrivals;
-use super::region_estimator::{RegionEstimator, RegionSignal};
+use super::filtered_detector::EstimatorSignal;
+use super::region_estimator::RegionEstimator;
 use super::remb_receiver::{RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{AlphaVariant, RegionConfig, RembTimer};
@@ -82,7 +83,7 @@ impl Gcc2015Config {
 }
 
 impl Config for Gcc2015Config {
-    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {

@@ -12,7 +12,7 @@
 //! `docs/algorithms/gcc-2016.md` lists the points that the paper does not specify, with the sources of the choices.
 
 use super::arrivals::{Grouping, VideoFrames};
-use super::filtered_detector::{EstimatorSignal, emit_detector};
+use super::filtered_detector::{EstimatorSignal, emit_detector, emit_update};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{
@@ -90,7 +90,7 @@ impl Gcc2016Config {
 }
 
 impl Config for Gcc2016Config {
-    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::ADAPTIVE);
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
@@ -190,9 +190,7 @@ impl Receiver {
         emit_detector(&self.detector, signals, names);
         let incoming = self.incoming.rate(now);
         let rate = self.rate.update(now, delta.departure, self.detector.usage(), incoming);
-        signals.emit(EstimatorSignal::State, self.rate.state().index());
-        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
+        emit_update(self.rate.state(), incoming, rate, signals);
     }
 }
 

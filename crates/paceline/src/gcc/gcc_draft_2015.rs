@@ -11,7 +11,7 @@
 //! `docs/algorithms/gcc-2016.md` lists what the draft leaves open.
 
 use super::arrivals::Arrivals;
-use super::filtered_detector::{EstimatorSignal, FilteredDetector};
+use super::filtered_detector::{EstimatorSignal, FilteredDetector, emit_update};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
@@ -88,7 +88,7 @@ config! {
 }
 
 impl Config for GccDraft2015Config {
-    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::ADAPTIVE);
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
@@ -176,9 +176,7 @@ impl Estimator for DraftEstimator {
         }
         let incoming = incoming.filter(|_| self.refilled.is_none_or(|refilled| now >= refilled));
         let rate = self.rate.update(now, TimeDelta::ZERO, self.usage(), incoming);
-        signals.emit(EstimatorSignal::State, self.rate.state().index());
-        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
+        emit_update(self.rate.state(), incoming, rate, signals);
         self.has_gradient.then_some(rate)
     }
 }

@@ -14,6 +14,7 @@
 use super::STREAM_TIMEOUT;
 use super::arrivals::Arrivals;
 use super::filtered_detector::FilteredDetector;
+use crate::blocks::units::floor_sent;
 use crate::blocks::{
     AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, LossController,
     RateState, ThresholdConfig, TwoStateConfig, Usage,
@@ -93,7 +94,7 @@ impl Config for GccMed16Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.sent_clock, self.window_ms))
+        Controller::from_halves(Sender::new(self, setup), Receiver::new(self))
     }
 }
 
@@ -143,34 +144,27 @@ impl GradientReport {
 
 #[derive(Clone, Debug)]
 struct Receiver {
-    groups: BurstConfig,
-    sent_clock: TimeDelta,
-    window_ms: f64,
+    config: GccMed16Config,
     arrivals: Arrivals<BurstGroups>,
     pending: Option<GradientReport>,
 }
 
 impl Receiver {
-    fn new(groups: BurstConfig, sent_clock: TimeDelta, window_ms: f64) -> Self {
-        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(window_ms));
-        Self {
-            groups,
-            sent_clock,
-            window_ms,
-            arrivals: Arrivals::new(BurstGroups::new(groups), incoming),
-            pending: None,
-        }
+    fn new(config: &GccMed16Config) -> Self {
+        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(config.window_ms));
+        let arrivals = Arrivals::new(BurstGroups::new(config.groups), incoming);
+        Self { config: config.clone(), arrivals, pending: None }
     }
 }
 
 impl ReceiveHalf for Receiver {
     fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
-        *self = Self::new(self.groups, self.sent_clock, self.window_ms);
+        *self = Self::new(&self.config);
     }
 
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, _: &mut Signals) {
-        let sent = arrival.sent.map(|sent| rounded_down(sent, self.sent_clock));
+        let sent = arrival.sent.map(|sent| floor_sent(sent, self.config.sent_clock));
         let arrival = Arrival { sent, ..*arrival };
         if let Some(step) = self.arrivals.handle_arrival(now, &arrival).and_then(|step| step.delta) {
             let incoming = self.arrivals.incoming(now).unwrap_or(Rate::ZERO);
@@ -181,14 +175,6 @@ impl ReceiveHalf for Receiver {
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take()?.message()
     }
-}
-
-/// Rounds a departure down to a resolution; zero: no rounding.
-fn rounded_down(sent: Time, resolution: TimeDelta) -> Time {
-    if !resolution.is_positive() {
-        return sent;
-    }
-    Time::from_nanos(sent.as_nanos().div_euclid(resolution.as_nanos()) * resolution.as_nanos())
 }
 
 signal_names! {

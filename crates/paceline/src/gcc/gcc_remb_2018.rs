@@ -12,7 +12,7 @@
 
 use super::RembTimer;
 use super::arrivals::Arrivals;
-use super::filtered_detector::{EstimatorSignal, FilteredDetector};
+use super::filtered_detector::{EstimatorSignal, FilteredDetector, emit_update};
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
 use crate::blocks::{
     AdaptiveDetector, Aimd, AimdConfig, BurstConfig, BurstGroups, GroupDelta, IncomingRate, RateState, SendSideConfig,
@@ -75,7 +75,7 @@ config! {
 }
 
 impl Config for GccRemb2018Config {
-    const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::TABLE);
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::ADAPTIVE);
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = Sender::new(self.loss, self.pacing_factor, setup);
@@ -138,9 +138,7 @@ impl Estimator for AimdEstimator {
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
         let rate = self.rate.update(now, self.usage(), incoming)?;
-        signals.emit(EstimatorSignal::State, self.rate.state().index());
-        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
+        emit_update(self.rate.state(), incoming, rate, signals);
         Some(rate)
     }
 }

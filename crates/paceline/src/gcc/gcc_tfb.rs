@@ -13,13 +13,14 @@ use super::STREAM_TIMEOUT;
 use super::filtered_detector::emit_detector;
 use crate::blocks::{
     AckedRate, AckedRateConfig, Aimd, AimdConfig, BurstConfig, BurstGroups, DelayDetector, DelayDetectorConfig,
-    FlightLimit, GroupDelta, LimitCause, ProbeController, ProbeEstimator, ProbingConfig, RateState, SendSideConfig,
+    FlightLimit, GroupDelta, LimitCause, ProbeController, ProbeEstimator, ProbingConfig, SendSideConfig,
     SendSideEstimate, ThresholdConfig, TrendlineConfig, Usage,
 };
+use crate::googcc::SenderSignal;
 use crate::params::config;
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Event, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport,
-    RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals, signal_names,
+    RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
 };
 use alloc::vec::Vec;
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
@@ -105,7 +106,8 @@ impl GccTfbConfig {
 }
 
 impl Config for GccTfbConfig {
-    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
+    /// Those of GoogCC up to the loss-based rate.
+    const SIGNALS: SignalTables = (SenderSignal::TABLE.split_at(SenderSignal::LossState as usize).0, &[]);
 
     fn couples(&self) -> bool {
         !self.window_queue.is_positive()
@@ -125,23 +127,6 @@ const BACKWARDS_MAX: u8 = 3;
 
 /// A packet that arrived: arrival time, send time, size.
 type ArrivedPacket = (RemoteTime, Time, DataSize);
-
-signal_names! {
-    /// The signals of the send half.
-    pub enum SenderSignal {
-        Gradient = series("d_m", "ms"),
-        Trend = series("trend", "ms/ms"),
-        Scaled = series("m scaled", "ms"),
-        Threshold = series("gamma", "ms"),
-        Usage = state("usage", Usage::NAMES),
-        State = state("sigma", RateState::NAMES),
-        Acked = series("R", "bit/s"),
-        Capacity = series("link capacity", "bit/s"),
-        DelayBased = series("A_r", "bit/s"),
-        Rate = series("A", "bit/s"),
-        FractionLost = series("f_l", ""),
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Sender {
@@ -376,9 +361,9 @@ impl Sender {
         self.backwards = 0;
         self.detector.handle_group(at, delta);
         signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-        signals.emit(SenderSignal::Trend, self.detector.trend());
+        signals.emit(SenderSignal::Trend, self.detector.trend);
         let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
-        emit_detector(self.detector.detector(), signals, names);
+        emit_detector(&self.detector.detector, signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.

@@ -246,22 +246,6 @@ mod tests {
         assert_eq!(at(3066, Usage::Normal, 1200), (grown as f64 * 1.05).round() as u64, "far above 1000");
     }
 
-    /// Vector V2.4: 1000 grows to 1050 in a second, is bounded to 975 by R = 650, falls to 765 at R = 900.
-    #[test]
-    fn rate_follows_equation_3() {
-        let after = |usage, r: u64| {
-            let mut c = RateController::new(PAPER, &SETUP);
-            c.update(RemoteTime::from_millis(0), TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(2000)));
-            c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()
-        };
-        assert_eq!(after(Usage::Normal, 2000), 1_050_000);
-        assert_eq!(after(Usage::Normal, 650), 975_000);
-        assert_eq!(after(Usage::Over, 900), 765_000);
-        assert_eq!(after(Usage::Under, 900), 1_000_000);
-        assert_eq!(after(Usage::Over, 0), 30_000, "the minimum");
-        assert_eq!(after(Usage::Over, 2000), 1_000_000, "a decrease never increases the rate");
-    }
-
     #[test]
     fn bound_applies_after_the_hold_time_on_both_clocks() {
         let config = RateConfig { bound_hold: TimeDelta::from_millis(100), ..PAPER };

@@ -7,26 +7,12 @@
 //!                                              '------'    R
 //! ```
 
+use super::filtered_detector::{EstimatorSignal, emit_update};
 use super::remb_receiver::Estimator;
-use super::{Observation, Region, RegionConfig, RegionControl};
+use super::{Observation, RegionConfig, RegionControl};
 use crate::blocks::{GroupDelta, Learning, OveruseDetector, RateState, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{Setup, Signals, signal_names};
+use crate::{Setup, Signals};
 use paceline_units::{Rate, RemoteTime};
-
-signal_names! {
-    /// The signals of the receive halves of `gcc-2013` and `gcc-2015`.
-    pub enum RegionSignal {
-        Gradient = series("d_m", "ms"),
-        Scaled = series("m scaled", "ms"),
-        Threshold = series("gamma", "ms"),
-        Usage = state("usage", Usage::NAMES),
-        State = state("sigma", RateState::NAMES),
-        Incoming = series("R", "bit/s"),
-        Rate = series("A_r", "bit/s"),
-        Region = state("region", Region::NAMES),
-        Alpha = series("alpha", ""),
-    }
-}
 
 /// Filter, detector and rate control of one receiver.
 #[derive(Clone, Debug)]
@@ -99,10 +85,10 @@ impl Estimator for RegionEstimator {
         self.m = self.kalman.update(arrival, departure, delta.size as f64, stable, usage.sign());
         self.t = self.detector.scale(self.m);
         let usage = self.detector.update(self.m, self.t, self.gamma, departure);
-        signals.emit(RegionSignal::Gradient, delta.gradient_ms());
-        signals.emit(RegionSignal::Scaled, self.t);
-        signals.emit(RegionSignal::Threshold, self.gamma);
-        signals.emit(RegionSignal::Usage, usage.index());
+        signals.emit(EstimatorSignal::Gradient, delta.gradient_ms());
+        signals.emit(EstimatorSignal::Scaled, self.t);
+        signals.emit(EstimatorSignal::Threshold, self.gamma);
+        signals.emit(EstimatorSignal::Usage, usage.index());
     }
 
     /// Regularly; immediately when over-use starts; and while it lasts, whenever another decrease is allowed, if
@@ -125,11 +111,9 @@ impl Estimator for RegionEstimator {
         let rate = self.rate.update(now, &Observation { usage, incoming, variance, t: self.t, gamma: self.gamma })?;
         self.updated = Some(now);
         self.gamma = self.rate.region().threshold(self.config.threshold_ms);
-        signals.emit(RegionSignal::State, self.rate.state().index());
-        signals.emit(RegionSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(RegionSignal::Rate, rate.as_bps_f64());
-        signals.emit(RegionSignal::Region, self.rate.region().index());
-        signals.emit(RegionSignal::Alpha, self.rate.alpha());
+        emit_update(self.rate.state(), incoming, rate, signals);
+        signals.emit(EstimatorSignal::Region, self.rate.region().index());
+        signals.emit(EstimatorSignal::Alpha, self.rate.alpha());
         Some(rate)
     }
 }

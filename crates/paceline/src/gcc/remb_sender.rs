@@ -186,7 +186,7 @@ mod tests {
         for second in 62..120 {
             half.handle_report(Time::from_secs(second), &report(0.2), &mut signals);
         }
-        // As in the test of `tfrc`: 1000 B, 50 ms, 0.2.
+        // Vector V7.1: 1000 B, 50 ms, 0.2.
         assert_eq!(half.decision().target.as_bps(), 85_850);
     }
 

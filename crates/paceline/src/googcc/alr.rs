@@ -46,7 +46,8 @@ pub struct AlrDetector {
     /// The bytes that could have been sent and were not.
     budget: i64,
     last: Option<Time>,
-    since: Option<Time>,
+    /// The time at which the region began; `None` outside it.
+    pub since: Option<Time>,
 }
 
 impl AlrDetector {
@@ -85,70 +86,5 @@ impl AlrDetector {
         } else if budget < self.levels.1 {
             self.since = None;
         }
-    }
-
-    /// Returns the time at which the region began; `None` outside it.
-    #[inline]
-    pub fn since(&self) -> Option<Time> {
-        self.since
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Sends this many bytes each 10 ms. Returns the time in ms at which the state changed last, and the state.
-    fn last_change(alr: &mut AlrDetector, ms: core::ops::Range<i64>, bytes: u64) -> (i64, bool) {
-        let (mut at, mut state) = (ms.start, alr.since().is_some());
-        for ms in ms.step_by(10) {
-            alr.handle_sent(Time::from_millis(ms), DataSize::from_bytes(bytes));
-            if alr.since().is_some() != state {
-                (at, state) = (ms, !state);
-            }
-        }
-        (at, state)
-    }
-
-    /// Model run of libwebrtc's detector: at 1 Mbit/s, 500 bytes each 10 ms begin the region at 420 ms (0.41 of the budget).
-    /// 1500 bytes each 10 ms after 1500 ms end it at 3110 ms (-0.61).
-    #[test]
-    fn region_begins_and_ends_as_in_libwebrtc() {
-        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
-        assert_eq!(last_change(&mut alr, 0..1000, 0), (0, false), "no estimate");
-        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
-        alr.set_estimate(Rate::from_kbps(1000), false);
-        assert_eq!(last_change(&mut alr, 10..1501, 500), (420, true));
-        assert_eq!(alr.since(), Some(Time::from_millis(420)));
-        assert_eq!(last_change(&mut alr, 1510..5000, 1500), (3110, false));
-    }
-
-    /// By hand: at 1 Mbit/s the budget grows by 100 bytes per ms to 50,000, and 0.4 of that are exceeded after 201 ms.
-    #[test]
-    fn region_begins_above_two_fifths_of_the_budget() {
-        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
-        alr.set_estimate(Rate::from_kbps(1000), false);
-        (0..300).for_each(|ms| alr.handle_sent(Time::from_millis(ms), DataSize::ZERO));
-        assert_eq!(alr.since(), Some(Time::from_millis(201)));
-    }
-
-    #[test]
-    fn flow_at_80_percent_is_not_limited() {
-        for (bytes, limited) in [(1000, false), (990, true)] {
-            let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
-            alr.set_estimate(Rate::from_kbps(1000), false);
-            assert_eq!(last_change(&mut alr, 10..60_000, bytes).1, limited, "{bytes} bytes each 10 ms");
-        }
-    }
-
-    /// 999.4 kbit/s · 0.8 = 799.52 kbit/s: 800 rounded, 799 truncated.
-    #[test]
-    fn estimate_is_rounded_or_truncated() {
-        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
-        let rate = [false, true].map(|truncated| {
-            alr.set_estimate(Rate::from_bps(999_400), truncated);
-            (alr.rate, alr.most)
-        });
-        assert_eq!(rate, [(800, 50_000), (799, 49_937)]);
     }
 }

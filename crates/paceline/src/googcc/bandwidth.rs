@@ -81,16 +81,20 @@ const HISTORY_RESOLUTION: TimeDelta = TimeDelta::from_millis(1);
 #[repr(C)]
 pub struct Bandwidth {
     backoff: RttBackoff,
-    target: Rate,
-    min: Rate,
+    /// The rate of all limits but the last REMB.
+    pub target: Rate,
+    /// The lowest target.
+    pub min: Rate,
     /// The last REMB.
     receiver_limit: Rate,
-    rtt: TimeDelta,
-    state: LossState,
+    /// The last round-trip time; zero before it.
+    pub rtt: TimeDelta,
+    /// How loss limits the rate.
+    pub loss_state: LossState,
     /// The fraction lost of the last report, times 256, at most 255.
-    fraction_q8: u8,
+    pub fraction_q8: u8,
     decreased_since_report: bool,
-    settings: Settings,
+    config: BandwidthConfig,
     max: Rate,
     delay_limit: Rate,
     acked: Option<Rate>,
@@ -100,33 +104,20 @@ pub struct Bandwidth {
     last_decrease: Option<Time>,
     /// The lowest rates of the last second, in order of time and of rate.
     history: VecDeque<(Time, Rate)>,
-    v2: LossV2,
+    /// The loss-based estimate.
+    pub v2: LossV2,
     v1: Option<Box<LossV1>>,
     tracker: CapacityTracker,
-}
-
-/// The numbers that the blocks do not have.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    model: LossModel,
-    low: f64,
-    high: f64,
-    floor: Rate,
-    increase: f64,
-    waits_for_report: bool,
-    has_stable_target: bool,
 }
 
 impl Bandwidth {
     /// Creates a combination without limits. Call [`set_bounds`](Self::set_bounds) and [`set_rate`](Self::set_rate) next.
     pub fn new(config: BandwidthConfig) -> Self {
-        let BandwidthConfig { model, v2, low, high, floor, increase, waits_for_report, has_stable_target, backoff } =
-            config;
         Self {
-            settings: Settings { model, low, high, floor, increase, waits_for_report, has_stable_target },
-            backoff: RttBackoff::new(backoff),
-            v2: LossV2::new(v2),
-            v1: (model == LossModel::V1).then(Box::default),
+            config,
+            backoff: RttBackoff::new(config.backoff),
+            v2: LossV2::new(config.v2),
+            v1: (config.model == LossModel::V1).then(Box::default),
             tracker: CapacityTracker::default(),
             target: Rate::ZERO,
             min: MIN_RATE,
@@ -141,7 +132,7 @@ impl Bandwidth {
             acked: None,
             receiver_limit: Rate::MAX,
             delay_limit: Rate::MAX,
-            state: LossState::DelayBased,
+            loss_state: LossState::DelayBased,
         }
     }
 
@@ -149,36 +140,6 @@ impl Bandwidth {
     #[inline]
     pub fn target(&self) -> Rate {
         self.target.min(self.receiver_limit).max(self.min)
-    }
-
-    /// Returns the rate of all limits but the last REMB.
-    #[inline]
-    pub fn estimate(&self) -> Rate {
-        self.target
-    }
-
-    /// Returns the lowest target.
-    #[inline]
-    pub fn min(&self) -> Rate {
-        self.min
-    }
-
-    /// Returns how loss limits the rate.
-    #[inline]
-    pub fn loss_state(&self) -> LossState {
-        self.state
-    }
-
-    /// Returns the fraction lost of the last report, times 256.
-    #[inline]
-    pub fn fraction_q8(&self) -> u8 {
-        self.fraction_q8
-    }
-
-    /// Returns the last round-trip time; zero before it.
-    #[inline]
-    pub fn rtt(&self) -> TimeDelta {
-        self.rtt
     }
 
     /// Returns whether feedback is missing for so long that the rate backs off.
@@ -190,12 +151,7 @@ impl Bandwidth {
     /// Returns the stable target, if it is not the target.
     #[inline]
     pub fn stable_target(&self) -> Option<Rate> {
-        self.settings.has_stable_target.then(|| self.tracker.estimate())
-    }
-
-    /// Returns the loss-based estimate.
-    pub fn v2(&self) -> &LossV2 {
-        &self.v2
+        self.config.has_stable_target.then(|| self.tracker.estimate())
     }
 
     /// Sets the lowest and the highest rate ([`Rate::MAX`]: unlimited).
@@ -205,7 +161,6 @@ impl Bandwidth {
         self.v2.set_bounds(self.min, self.max);
     }
 
-    /// Sets the start rate.
     pub fn set_start(&mut self, now: Time, start: Rate) {
         self.tracker.handle_start(start);
         self.set_rate(now, start);
@@ -258,7 +213,7 @@ impl Bandwidth {
     pub fn set_acked(&mut self, now: Time, acked: Option<Rate>) {
         self.acked = acked;
         let Some(acked) = acked else { return };
-        if self.settings.model == LossModel::V2 {
+        if self.config.model == LossModel::V2 {
             self.v2.set_acked(acked);
         }
         if let Some(v1) = &mut self.v1 {
@@ -271,7 +226,7 @@ impl Bandwidth {
         if let Some(v1) = &mut self.v1 {
             v1.handle_feedback(now, packets);
         }
-        if self.settings.model == LossModel::V2 {
+        if self.config.model == LossModel::V2 {
             self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
             self.update(now);
         }
@@ -291,14 +246,12 @@ impl Bandwidth {
         self.update(now);
     }
 
-    /// Sets the measured round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         if rtt.is_positive() {
             self.rtt = rtt;
         }
     }
 
-    /// Handles a packet that was sent.
     #[inline]
     pub fn handle_sent(&mut self, now: Time) {
         self.backoff.handle_sent(now);
@@ -336,9 +289,9 @@ impl Bandwidth {
             }
         }
         self.update_history(now);
-        let has_report = self.last_report.is_some() || !self.settings.waits_for_report;
-        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.settings.model == LossModel::V2) {
-            self.state = state;
+        let has_report = self.last_report.is_some() || !self.config.waits_for_report;
+        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.config.model == LossModel::V2) {
+            self.loss_state = state;
             self.set_target(now, rate);
             return;
         }
@@ -371,7 +324,7 @@ impl Bandwidth {
     }
 
     fn v2_is_ready_in_start_phase(&self) -> bool {
-        self.settings.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
+        self.config.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
     }
 
     /// Returns the rate by the last receiver report, if that changes it.
@@ -380,14 +333,14 @@ impl Bandwidth {
             return None;
         }
         let loss = f64::from(self.fraction_q8) / 256.0;
-        if self.target < self.settings.floor || loss <= self.settings.low {
+        if self.target < self.config.floor || loss <= self.config.low {
             let (_, lowest) = self.history.front()?;
-            let rate = Rate::from_bps((lowest.as_bps_f64() * self.settings.increase + 0.5) as u64);
+            let rate = Rate::from_bps((lowest.as_bps_f64() * self.config.increase + 0.5) as u64);
             return Some(rate + INCREASE_OFFSET);
         }
         let may_decrease = !self.decreased_since_report
             && self.last_decrease.is_none_or(|last| now - last >= DECREASE_INTERVAL + self.rtt);
-        if self.target > self.settings.floor && loss > self.settings.high && may_decrease {
+        if self.target > self.config.floor && loss > self.config.high && may_decrease {
             (self.last_decrease, self.decreased_since_report) = (Some(now), true);
             return Some(decreased(self.target, self.fraction_q8));
         }
@@ -408,7 +361,7 @@ impl Bandwidth {
     /// Sets the rate within the limits (`UpdateTargetBitrate`).
     fn set_target(&mut self, now: Time, rate: Rate) {
         self.target = rate.min(self.delay_limit).min(self.max).max(self.min);
-        if self.settings.has_stable_target {
+        if self.config.has_stable_target {
             self.tracker.handle_target(now, self.acked, self.target);
         }
     }
@@ -473,15 +426,6 @@ mod tests {
     }
 
     #[test]
-    fn probe_replaces_the_delay_based_limit() {
-        let mut bandwidth = started(REPORTS, 300);
-        bandwidth.handle_delay_based(at(100), Rate::from_kbps(250));
-        assert_eq!(bandwidth.target(), Rate::from_kbps(250));
-        bandwidth.set_rate(at(110), Rate::from_kbps(1500));
-        assert_eq!(bandwidth.target(), Rate::from_kbps(1500));
-    }
-
-    #[test]
     fn missing_feedback_lowers_the_rate_each_second() {
         let mut bandwidth = started(BandwidthConfig::LIBWEBRTC, 1000);
         bandwidth.handle_sent(at(0));
@@ -503,7 +447,7 @@ mod tests {
         let mut bandwidth = started(REPORTS, 1000);
         for (lost, of, q8) in [(1, 20, 12), (5, 256, 5), (20, 20, 255), (49, 50, 250)] {
             bandwidth.handle_report(at(0), Fraction::new(f64::from(lost) / f64::from(of)).unwrap());
-            assert_eq!(bandwidth.fraction_q8(), q8, "{lost} of {of}");
+            assert_eq!(bandwidth.fraction_q8, q8, "{lost} of {of}");
         }
     }
 

@@ -18,14 +18,12 @@ pub struct CapacityTracker {
 }
 
 impl CapacityTracker {
-    /// Handles the start rate.
     pub fn handle_start(&mut self, start: Rate) {
         if self.updated.is_none() {
             self.estimate = start.as_bps_f64();
         }
     }
 
-    /// Handles a delay-based rate.
     pub fn handle_delay_based(&mut self, now: Time, rate: Rate) {
         if self.delay_based.is_none_or(|before| rate < before) {
             self.lower(now, rate);
@@ -50,30 +48,7 @@ impl CapacityTracker {
         self.updated = Some(now);
     }
 
-    /// Returns the stable target.
     pub fn estimate(&self) -> Rate {
         Rate::from_bps(self.estimate as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Vector V4.7: from 500 kbit/s, a sample of 800 kbit/s after 1 s gives 528.548775 kbit/s.
-    #[test]
-    fn growth_takes_ten_seconds_and_decrease_none() {
-        let mut tracker = CapacityTracker::default();
-        tracker.handle_start(Rate::from_kbps(500));
-        tracker.handle_target(Time::ZERO, Some(Rate::from_kbps(400)), Rate::from_kbps(900));
-        assert_eq!(tracker.estimate(), Rate::from_kbps(500));
-        tracker.handle_target(Time::from_secs(1), Some(Rate::from_kbps(900)), Rate::from_kbps(800));
-        assert_eq!(tracker.estimate().as_bps(), 528_548);
-        tracker.handle_target(Time::from_secs(9), None, Rate::from_kbps(800));
-        assert_eq!(tracker.estimate().as_bps(), 528_548);
-        tracker.handle_delay_based(Time::from_secs(2), Rate::from_kbps(300));
-        assert_eq!(tracker.estimate(), Rate::from_kbps(300));
-        tracker.handle_delay_based(Time::from_secs(2), Rate::from_kbps(310));
-        assert_eq!(tracker.estimate(), Rate::from_kbps(300));
     }
 }

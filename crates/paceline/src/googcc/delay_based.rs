@@ -46,17 +46,18 @@ pub struct DelayBasedResult {
 pub struct DelayBased {
     config: DelayDetectorConfig,
     groups: BurstGroups,
-    detector: DelayDetector,
-    aimd: Aimd<Time>,
+    /// The detector.
+    pub detector: DelayDetector,
+    /// The rate control.
+    pub aimd: Aimd<Time>,
     last_feedback: Option<Time>,
     /// The last updated estimate; zero before it.
-    last: Rate,
-    /// The last step between groups.
-    delta: Option<GroupDelta>,
+    pub last: Rate,
+    /// The step between the last two groups, if the last message completed one.
+    pub delta: Option<GroupDelta>,
 }
 
 impl DelayBased {
-    /// Creates an estimate without feedback.
     pub fn new(groups: BurstConfig, detector: DelayDetectorConfig, aimd: AimdConfig, setup: &Setup) -> Self {
         Self {
             config: detector,
@@ -68,31 +69,6 @@ impl DelayBased {
             last: Rate::ZERO,
             delta: None,
         }
-    }
-
-    /// Returns the detector.
-    pub fn detector(&self) -> &DelayDetector {
-        &self.detector
-    }
-
-    /// Returns the rate control.
-    pub fn aimd(&self) -> &Aimd<Time> {
-        &self.aimd
-    }
-
-    /// Returns the rate control, to set limits and round-trip time.
-    pub fn aimd_mut(&mut self) -> &mut Aimd<Time> {
-        &mut self.aimd
-    }
-
-    /// Returns the last updated estimate; zero before it.
-    pub fn last(&self) -> Rate {
-        self.last
-    }
-
-    /// Returns the step between the last two groups, if the last message completed one.
-    pub fn delta(&self) -> Option<&GroupDelta> {
-        self.delta.as_ref()
     }
 
     /// Handles the packets of a message, in order of arrival, with the acknowledged rate, the result of a probe, and whether the
@@ -158,90 +134,5 @@ impl DelayBased {
                 DelayBasedResult { updated: self.aimd.update(now, usage, acked), is_probe: false, recovered }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::SETUP;
-    use alloc::vec::Vec;
-
-    /// Feeds a message per 50 ms of packets of 1200 bytes each 5 ms, whose delay grows by `growth` ms per message. Returns the
-    /// results.
-    fn run(
-        delay: &mut DelayBased,
-        messages: core::ops::Range<i64>,
-        growth: i64,
-        acked: Option<Rate>,
-    ) -> Vec<DelayBasedResult> {
-        let result = |n: i64| {
-            let packet = |i: i64| ArrivedPacket {
-                arrival: RemoteTime::from_millis(70_000 + 50 * n + 5 * i + growth * n),
-                sent: Time::from_millis(50 * n + 5 * i),
-                size: DataSize::from_bytes(1200),
-                index: 0,
-            };
-            let packets: Vec<ArrivedPacket> = (0..10).map(packet).collect();
-            delay.handle_feedback(Time::from_millis(50 * n + 100), &packets, acked, None, false)
-        };
-        messages.map(result).collect()
-    }
-
-    fn started() -> DelayBased {
-        let (groups, detector) = (BurstConfig::LIBWEBRTC, DelayDetectorConfig::LIBWEBRTC);
-        let mut delay = DelayBased::new(groups, detector, AimdConfig::LIBWEBRTC, &SETUP);
-        delay.aimd_mut().set_start(Rate::from_kbps(2000));
-        delay
-    }
-
-    #[test]
-    fn growing_delay_decreases_the_rate_and_constant_delay_does_not() {
-        let acked = Some(Rate::from_kbps(1920));
-        let mut delay = started();
-        let steady = run(&mut delay, 0..100, 0, acked);
-        assert!(steady.iter().all(|result| result.updated.is_some() && !result.recovered));
-        assert!(delay.last() > Rate::from_kbps(2000) && delay.detector().usage() == Usage::Normal);
-        run(&mut delay, 100..130, 10, acked);
-        // 0.85 * 1920 - 5 = 1627.
-        assert_eq!(delay.last(), Rate::from_kbps(1627));
-    }
-
-    #[test]
-    fn over_use_without_acknowledged_rate_halves_in_each_message() {
-        let mut delay = started();
-        let results = run(&mut delay, 0..40, 10, None);
-        let first = results.iter().position(|r| r.updated.is_some_and(|rate| rate < Rate::from_kbps(1500))).unwrap();
-        let rates: Vec<u64> = results[first..first + 4].iter().map(|r| r.updated.unwrap().as_bps()).collect();
-        assert!(rates.windows(2).all(|pair| pair[0].abs_diff(2 * pair[1]) <= 1), "{rates:?}");
-    }
-
-    #[test]
-    fn probe_sets_the_rate_unless_there_is_over_use() {
-        let packet =
-            ArrivedPacket { arrival: RemoteTime::ZERO, sent: Time::ZERO, size: DataSize::from_bytes(1200), index: 0 };
-        let probed = Some(Rate::from_kbps(3000));
-        let mut delay = started();
-        let result = delay.handle_feedback(Time::from_millis(100), &[packet], None, probed, false);
-        assert_eq!(result, DelayBasedResult { updated: probed, is_probe: true, recovered: false });
-        let mut delay = started();
-        run(&mut delay, 0..20, 10, Some(Rate::from_kbps(1920)));
-        assert_eq!(delay.detector().usage(), Usage::Over);
-        // It belongs to the last group.
-        let packet = ArrivedPacket { sent: Time::from_millis(995), arrival: RemoteTime::from_millis(71_186), ..packet };
-        let result =
-            delay.handle_feedback(Time::from_millis(1101), &[packet], Some(Rate::from_kbps(1920)), probed, false);
-        assert!(!result.is_probe && delay.last() < Rate::from_kbps(2000));
-    }
-
-    #[test]
-    fn pause_of_feedback_restarts_the_detector() {
-        let mut delay = started();
-        run(&mut delay, 0..20, 10, Some(Rate::from_kbps(1920)));
-        assert_eq!(delay.detector().usage(), Usage::Over);
-        run(&mut delay, 59..60, 10, Some(Rate::from_kbps(1920)));
-        assert_eq!(delay.detector().usage(), Usage::Over, "2 s");
-        run(&mut delay, 101..102, 10, Some(Rate::from_kbps(1920)));
-        assert_eq!(delay.detector().usage(), Usage::Normal, "2.1 s");
     }
 }

@@ -43,7 +43,7 @@ const FIRST_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const LOSS_MIN: f64 = 1e-5;
 
 /// The estimator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LossV1 {
     /// The estimate; zero before the first one.
     rate: Rate,
@@ -55,22 +55,6 @@ pub struct LossV1 {
     reported: Option<Time>,
     decreased: Option<Time>,
     decreased_since_report: bool,
-}
-
-impl Default for LossV1 {
-    fn default() -> Self {
-        Self {
-            rate: Rate::ZERO,
-            last_loss: 0.0,
-            average: 0.0,
-            most: 0.0,
-            acked_max: Rate::ZERO,
-            acked_at: None,
-            reported: None,
-            decreased: None,
-            decreased_since_report: false,
-        }
-    }
 }
 
 impl LossV1 {

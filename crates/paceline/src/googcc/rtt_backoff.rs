@@ -39,7 +39,6 @@ pub struct RttBackoff {
 }
 
 impl RttBackoff {
-    /// Creates an inactive back-off.
     pub fn new(config: BackoffConfig) -> Self {
         Self { config, measured: None, last_sent: None }
     }
@@ -56,7 +55,6 @@ impl RttBackoff {
         (self.measured, self.last_sent) = (None, None);
     }
 
-    /// Handles a measured round-trip time.
     pub fn handle_rtt(&mut self, now: Time, rtt: TimeDelta) {
         self.measured = Some((now, rtt));
     }

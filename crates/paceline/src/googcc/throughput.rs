@@ -94,7 +94,6 @@ impl Packet {
 }
 
 impl Throughput {
-    /// Creates an estimator without packets.
     pub fn new(config: ThroughputConfig) -> Self {
         Self {
             config,
@@ -259,34 +258,6 @@ mod tests {
         estimator(packets).rate().map(|rate| rate.as_bps_f64() / 1e3)
     }
 
-    /// Vector V4.8: 1250 bytes each 10 ms are 1000 kbit/s; 9 packets give no rate.
-    #[test]
-    fn steady_rate_needs_ten_packets() {
-        let packets = |n: i64| (0..n).map(|i| (10 * i, 500 + 10 * i, 1250));
-        assert_eq!([9, 10, 20, 400].map(|n| kbps(packets(n))), [None, Some(1000.0), Some(1000.0), Some(1000.0)]);
-    }
-
-    /// Vector V4.8: packets 10 to 14 arrive together with packet 15. The gap of 60 ms counts as 10 ms: 19 packets in 140 ms are
-    /// 1357.14 kbit/s, and the send rate bounds the result.
-    #[test]
-    fn burst_after_a_gap_does_not_exceed_the_send_rate() {
-        let burst = |i: i64| if (10..15).contains(&i) { 150 } else { 10 * i };
-        assert_eq!(kbps((0..20).map(|i| (10 * i, 500 + burst(i), 1250))), Some(1000.0));
-        // Sent twice as fast, the receive rate counts.
-        let rate = kbps((0..20).map(|i| (5 * i, 500 + burst(i), 1250))).unwrap();
-        assert!((rate - 1357.142).abs() < 1e-9, "{rate}");
-    }
-
-    /// By hand: the first received and the last sent packet do not count. 1000 bytes each 10 ms, but the first has 3000 bytes:
-    /// received 9 · 1000 bytes in 90 ms; sent (3000 + 8 · 1000) bytes.
-    #[test]
-    fn first_received_and_last_sent_packets_do_not_count() {
-        let first = |i: i64| if i == 0 { 3000 } else { 1000 };
-        assert_eq!(kbps((0..10).map(|i| (10 * i, 10 * i, first(i)))), Some(800.0));
-        let last = |i: i64| if i == 9 { 3000 } else { 1000 };
-        assert_eq!(kbps((0..10).map(|i| (10 * i, 10 * i, last(i)))), Some(800.0));
-    }
-
     #[test]
     fn window_has_20_packets_and_a_second_but_not_500_packets_or_5_s() {
         let length = |n: i64, apart: i64| estimator((0..n).map(|i| (apart * i, apart * i, 100))).window.len();
@@ -326,18 +297,5 @@ mod tests {
             }
         }
         assert!(estimator.overtaken > 0 || estimator.window.len() > 100);
-    }
-
-    /// Packets that were sent before one that left the window count at arrival alone. With fewer than ten others the
-    /// receive rate is the result.
-    #[test]
-    fn late_packets_do_not_count_in_the_send_rate() {
-        let mut packets: Vec<_> = (0..60).map(|i| (1000 + 100 * i, 1000 + 100 * i, 1250)).collect();
-        let steady = kbps(packets.clone());
-        assert_eq!(steady, Some(100.0));
-        // Sent at 0, received at the end: without the rule the send rate would be 20 · 10,000 bits in 6.9 s.
-        packets.push((0, 1000 + 6000, 1250));
-        let rate = kbps(packets).unwrap();
-        assert!((99.0..101.0).contains(&rate), "{rate}");
     }
 }

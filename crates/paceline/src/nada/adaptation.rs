@@ -94,11 +94,4 @@ mod tests {
         // Equilibrium, eq. 9: R = x_ref R_max / x.
         assert_eq!(med16(1000, 50.0, 50.0), 1_000_000);
     }
-
-    #[test]
-    fn ramp_up_is_bounded_by_the_queue_that_it_may_cause() {
-        let c = RampUpConfig { gamma_max: 0.2, q_bound: 50.0 };
-        let after = |rtt| ramp_up(Rate::from_kbps(1000), TimeDelta::from_millis(rtt) + DELTA, &c).as_bps();
-        assert_eq!([after(0), after(150), after(400)], [1_200_000, 1_200_000, 1_100_000]);
-    }
 }

@@ -29,7 +29,7 @@ pub struct LossIntervals {
     /// The number of closed intervals.
     closed: usize,
     /// `loss_int` at the last loss.
-    average: Option<f64>,
+    pub average: Option<f64>,
 }
 
 impl LossIntervals {
@@ -49,11 +49,6 @@ impl LossIntervals {
         self.intervals[0] = 0.0;
         self.closed = (self.closed + 1).min(INTERVALS);
         self.average = average_loss_interval(&self.intervals[..=self.closed]);
-    }
-
-    /// Returns `loss_int`; `None` before the first loss.
-    pub fn average(&self) -> Option<f64> {
-        self.average
     }
 
     /// Returns the weight of the last loss: 1 up to `multiloss` average loss intervals after it, then falling to 0
@@ -79,10 +74,10 @@ mod tests {
     fn gaps_end_intervals() {
         let seen = after(&[0, 0, 0, 0, 2, 0, 1]);
         assert_eq!((seen.intervals[..3].to_vec(), seen.closed), (vec![2.0, 4.0, 4.0], 2));
-        assert_eq!((seen.average(), after(&[0, 0]).average()), (Some(4.0), None));
+        assert_eq!((seen.average, after(&[0, 0]).average), (Some(4.0), None));
         let mut many = vec![0; 30];
         many.extend([1; 20]);
-        assert_eq!(after(&many).average(), Some(2.0), "the first interval is forgotten");
+        assert_eq!(after(&many).average, Some(2.0), "the first interval is forgotten");
     }
 
     /// With intervals of 10 the loss counts fully for 70 packets, then its weight falls over 10.

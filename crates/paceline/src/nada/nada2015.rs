@@ -348,11 +348,8 @@ mod tests {
             for frame in 0..30 * seconds {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_event(
-                    now,
-                    &Event::Stream(&StreamState::new(StreamId(0), queued)),
-                    &mut Signals::disabled(),
-                );
+                let stream = StreamState::new(StreamId(0), queued);
+                half.handle_event(now, &Event::Stream(&stream), &mut Signals::disabled());
                 let decision = half.decision();
                 assert!(decision.target <= SETUP.start && decision.pacing >= SETUP.start);
                 worst = worst.max(buffer * 8e3 / decision.pacing.as_bps_f64());

@@ -179,7 +179,7 @@ impl Observer {
         }
         let d_tilde = self.warped();
         let x = quadratic_signal(d_tilde, self.p_loss, self.p_mark, &self.config.penalty).min(self.config.x_max);
-        let average = self.intervals.average().unwrap_or(0.0);
+        let average = self.intervals.average.unwrap_or(0.0);
         let values = [self.delay.0, self.delay.1, d_tilde, self.p_loss, self.p_mark, average];
         names.into_iter().zip(values).for_each(|(name, value)| signals.emit(name, value));
         let incoming = self.incoming.rate(now).unwrap_or(Rate::ZERO);
@@ -267,7 +267,7 @@ mod tests {
         let (warped, share) = (50.0 * libm::exp(-1.5), 100.0 / 51.0);
         let (_, x, _) = report(&mut seen);
         assert!((x - warped - 10.0 * share * share).abs() < 3.0, "{x}");
-        let average = seen.intervals.average().unwrap();
+        let average = seen.intervals.average.unwrap();
         assert!((50.0..=90.0).contains(&average), "{average}");
         feed(&mut seen, 800..1000, queue, |_| 0);
         let (_, x, _) = report(&mut seen);

@@ -1,6 +1,7 @@
-//! The receive half of both generations: it observes arrivals and sends a report at a fixed interval.
+//! The receive half of both generations: it observes arrivals and sends a report at a fixed interval from the first packet
+//! on, until no packet has arrived for a while.
 
-use super::{ReportTimer, SequencePosition, SequenceTracker};
+use super::{SequencePosition, SequenceTracker};
 use crate::{Arrival, Message, NadaReport, PacketKind, ReceiveHalf, Setup, Signals};
 use core::fmt::Debug;
 use paceline_units::{RemoteTime, TimeDelta};
@@ -19,15 +20,18 @@ pub(super) struct Receiver<O> {
     observer: O,
     sequences: SequenceTracker,
     interval: TimeDelta,
+    /// Reports stop with the first one that is due this long after the last packet.
     idle_timeout: TimeDelta,
-    timer: ReportTimer,
+    last_packet: RemoteTime,
+    /// The time of the next report; `None` while no packets arrive.
+    due: Option<RemoteTime>,
     pending: Option<NadaReport>,
 }
 
 impl<O: Observe> Receiver<O> {
     pub fn new(observer: O, interval: TimeDelta, idle_timeout: TimeDelta) -> Self {
-        let (sequences, timer) = (SequenceTracker::default(), ReportTimer::new(interval, idle_timeout));
-        Self { observer, sequences, interval, idle_timeout, timer, pending: None }
+        let (sequences, last_packet) = (SequenceTracker::default(), RemoteTime::ZERO);
+        Self { observer, sequences, interval, idle_timeout, last_packet, due: None, pending: None }
     }
 }
 
@@ -37,7 +41,8 @@ impl<O: Observe> ReceiveHalf for Receiver<O> {
         let in_sequence = matches!(arrival.kind, PacketKind::Media | PacketKind::Fec);
         let position = in_sequence.then(|| self.sequences.handle_arrival(arrival.stream, arrival.sequence));
         self.observer.handle_arrival(now, arrival, position);
-        self.timer.handle_arrival(now);
+        self.last_packet = now;
+        self.due.get_or_insert(now + self.interval);
     }
 
     fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
@@ -46,11 +51,11 @@ impl<O: Observe> ReceiveHalf for Receiver<O> {
 
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         self.pending = Some(self.observer.report(now, signals));
-        self.timer.handle_report(now);
+        self.due = (now - self.last_packet < self.idle_timeout).then(|| now + self.interval);
     }
 
     fn poll_timeout(&self) -> Option<RemoteTime> {
-        self.timer.due()
+        self.due
     }
 
     #[inline]

@@ -335,11 +335,8 @@ mod tests {
             let step = |frame: i64| {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_event(
-                    now,
-                    &Event::Stream(&StreamState::new(StreamId(0), queued)),
-                    &mut Signals::disabled(),
-                );
+                let stream = StreamState::new(StreamId(0), queued);
+                half.handle_event(now, &Event::Stream(&stream), &mut Signals::disabled());
                 let decision = half.decision();
                 let factor = if over.contains(&frame) { 1.2 } else { 1.0 };
                 buffer += factor * decision.target.as_bps_f64() / 8.0 / 30.0;

@@ -19,7 +19,6 @@ pub struct MaxInFlight {
 }
 
 impl MaxInFlight {
-    /// Handles a new value.
     #[inline]
     pub fn update(&mut self, now: Time, in_flight: DataSize) {
         let mut next_span = *self.next_span.get_or_insert(now + SPAN);

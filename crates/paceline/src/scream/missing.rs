@@ -47,7 +47,6 @@ pub struct MissingPackets {
 }
 
 impl MissingPackets {
-    /// Creates an empty list.
     pub fn new(config: ReorderingConfig) -> Self {
         let none = Missing { sequence: u64::MAX, marked: Time::ZERO, open: false };
         let window = config.first;

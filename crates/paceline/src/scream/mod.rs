@@ -7,6 +7,7 @@ pub mod libwebrtc;
 mod media_rate;
 mod missing;
 mod rates;
+mod stall;
 mod target;
 mod trend;
 pub mod v1;

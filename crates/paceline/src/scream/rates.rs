@@ -22,18 +22,19 @@ pub struct Rates {
     acked: DataSize,
     encoded: DataSize,
     since: Time,
-    transmit: Rate,
-    ack: Rate,
-    media: Rate,
-    /// The last values of `media`, in a ring buffer, and their indices in the order of the rate.
+    /// `rate_transmit`.
+    pub transmit: Rate,
+    /// `rate_ack`.
+    pub ack: Rate,
+    /// `rate_media`.
+    pub media: Rate,
+    /// The last values of `media`, in a ring buffer.
     history: [Rate; MEDIAN],
-    order: [u8; MEDIAN],
     next: usize,
     len: usize,
 }
 
 impl Default for Rates {
-    /// Creates rates of zero.
     fn default() -> Self {
         Self {
             sent: DataSize::ZERO,
@@ -44,7 +45,6 @@ impl Default for Rates {
             ack: Rate::ZERO,
             media: Rate::ZERO,
             history: [Rate::ZERO; MEDIAN],
-            order: [0; MEDIAN],
             next: 0,
             len: 0,
         }
@@ -52,20 +52,16 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Starts the measurement.
     pub fn start(&mut self, now: Time) {
         self.since = now;
     }
-    /// Handles a packet that was sent.
     #[inline]
     pub fn handle_sent(&mut self, size: DataSize) {
         self.sent += size;
     }
-    /// Handles newly acknowledged bytes.
     pub fn handle_acked(&mut self, size: DataSize) {
         self.acked += size;
     }
-    /// Handles encoded bytes.
     pub fn handle_encoded(&mut self, size: DataSize) {
         self.encoded += size;
     }
@@ -79,43 +75,16 @@ impl Rates {
         self.since = now;
         let rate = |size: &mut DataSize| Rate::from_size_and_time(core::mem::take(size), span);
         (self.transmit, self.ack, self.media) = (rate(&mut self.sent), rate(&mut self.acked), rate(&mut self.encoded));
-        self.remember(self.media);
-    }
-
-    /// Removes the oldest value and inserts the newest one into the order.
-    fn remember(&mut self, media: Rate) {
-        let newest = self.next as u8;
-        if self.len == MEDIAN {
-            let removed = self.order.iter().position(|index| *index == newest).unwrap_or(MEDIAN - 1);
-            self.order.copy_within(removed + 1.., removed);
-            self.len -= 1;
-        }
-        self.history[self.next] = media;
+        self.history[self.next] = self.media;
         self.next = (self.next + 1) % MEDIAN;
-        let at = self.order[..self.len].partition_point(|index| self.history[*index as usize] < media);
-        self.order.copy_within(at..self.len, at + 1);
-        self.order[at] = newest;
-        self.len += 1;
+        self.len = (self.len + 1).min(MEDIAN);
     }
 
-    /// Returns `rate_transmit`.
-    pub fn transmit(&self) -> Rate {
-        self.transmit
-    }
-    /// Returns `rate_ack`.
-    pub fn ack(&self) -> Rate {
-        self.ack
-    }
-    /// Returns `rate_media`.
-    pub fn media(&self) -> Rate {
-        self.media
-    }
-    /// Returns `rate_media_median`.
     pub fn media_median(&self) -> Rate {
-        let middle = self.order[..self.len].get(self.len / 2);
-        middle.map_or(Rate::ZERO, |index| self.history[*index as usize])
+        let mut sorted = self.history;
+        let known = &mut sorted[..self.len];
+        if known.is_empty() { Rate::ZERO } else { *known.select_nth_unstable(self.len / 2).1 }
     }
-    /// Returns `current_rate`.
     pub fn current(&self, which: Throughput) -> Rate {
         match which {
             Throughput::Greater => self.transmit.max(self.ack),
@@ -140,11 +109,11 @@ mod tests {
         rates.update(Time::from_millis(1200));
         assert_eq!(rates.current(Throughput::Greater), Rate::from_kbps(1000));
         assert_eq!(rates.current(Throughput::Lesser), Rate::from_kbps(500));
-        assert_eq!(rates.media(), Rate::from_kbps(2000));
+        assert_eq!(rates.media, Rate::from_kbps(2000));
         rates.update(Time::from_millis(1200));
-        assert_eq!(rates.transmit(), Rate::from_kbps(1000), "no time has passed");
+        assert_eq!(rates.transmit, Rate::from_kbps(1000), "no time has passed");
         rates.update(Time::from_millis(1400));
-        assert_eq!((rates.transmit(), rates.ack(), rates.media()), (Rate::ZERO, Rate::ZERO, Rate::ZERO));
+        assert_eq!((rates.transmit, rates.ack, rates.media), (Rate::ZERO, Rate::ZERO, Rate::ZERO));
     }
 
     #[test]

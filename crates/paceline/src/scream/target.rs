@@ -45,7 +45,8 @@ const VARIANCE: f64 = 0.2;
 #[derive(Clone, Debug)]
 pub struct DelayTarget {
     config: TargetConfig,
-    target: TimeDelta,
+    /// `qdelay_target`.
+    pub target: TimeDelta,
     /// The last normalised delays, in a ring buffer, in single precision to save memory.
     history: [f32; LONG],
     next: usize,
@@ -56,14 +57,8 @@ pub struct DelayTarget {
 }
 
 impl DelayTarget {
-    /// Creates a target at its lowest value.
     pub fn new(config: TargetConfig) -> Self {
         Self { config, target: config.lo, history: [0.0; LONG], next: 0, sum: 0.0, squares: 0.0, recent: 0.0 }
-    }
-
-    /// Returns `qdelay_target`.
-    pub fn get(&self) -> TimeDelta {
-        self.target
     }
 
     /// Adapts the target (`adjust_qdelay_target`).
@@ -126,14 +121,14 @@ mod tests {
     /// times that with losses, within the bounds.
     #[test]
     fn constant_queue_raises_the_target() {
-        assert_eq!(after((0..200).map(|_| 250), 0.0).get(), TimeDelta::from_millis(250));
-        assert_eq!(after((0..200).map(|_| 250), 0.01).get(), TimeDelta::from_millis(375));
-        assert_eq!(after((0..200).map(|_| 900), 0.01).get(), CONFIG.hi);
-        assert_eq!(after((0..200).map(|_| 20), 0.0).get(), CONFIG.lo);
+        assert_eq!(after((0..200).map(|_| 250), 0.0).target, TimeDelta::from_millis(250));
+        assert_eq!(after((0..200).map(|_| 250), 0.01).target, TimeDelta::from_millis(375));
+        assert_eq!(after((0..200).map(|_| 900), 0.01).target, CONFIG.hi);
+        assert_eq!(after((0..200).map(|_| 20), 0.0).target, CONFIG.lo);
         let fixed = DelayTarget::new(TargetConfig { compensate: false, ..CONFIG });
         let mut target = fixed;
         (0..200).for_each(|_| target.adjust(TimeDelta::from_millis(250), 0.01));
-        assert_eq!(target.get(), CONFIG.lo);
+        assert_eq!(target.target, CONFIG.lo);
     }
 
     /// Alternating delays have a large variance: the target falls by 10 % per sample, from 250 to 100 ms in about nine.
@@ -141,7 +136,7 @@ mod tests {
     fn varying_queue_lowers_the_target() {
         let mut target = after((0..200).map(|_| 250), 0.0);
         let mut steps = 0;
-        while target.get() > CONFIG.lo {
+        while target.target > CONFIG.lo {
             target.adjust(TimeDelta::from_millis(if steps % 2 == 0 { 900 } else { 0 }), 0.0);
             steps += 1;
             assert!(steps < 20);

@@ -42,13 +42,14 @@ pub struct Trend {
     fraction_avg: f64,
     /// Oldest first.
     history: [f64; SAMPLES],
-    trend: f64,
-    memory: f64,
+    /// `qdelay_trend`, 0 to 1.
+    pub trend: f64,
+    /// `qdelay_trend_mem`, the decaying maximum of the trend, 0 to 1.
+    pub memory: f64,
     next: Option<Time>,
 }
 
 impl Trend {
-    /// Creates a trend without samples.
     pub fn new(config: TrendConfig) -> Self {
         Self { config, fraction_avg: 0.0, history: [0.0; SAMPLES], trend: 0.0, memory: 0.0, next: None }
     }
@@ -64,16 +65,6 @@ impl Trend {
             next += INTERVAL;
         }
         self.next = Some(if next > now { next } else { now + INTERVAL });
-    }
-
-    /// Returns `qdelay_trend`, 0 to 1.
-    pub fn trend(&self) -> f64 {
-        self.trend
-    }
-
-    /// Returns `qdelay_trend_mem`, the decaying maximum of the trend, 0 to 1.
-    pub fn memory(&self) -> f64 {
-        self.memory
     }
 
     fn sample(&mut self, fraction: f64) {
@@ -128,13 +119,13 @@ mod tests {
         let mut seen = None;
         for n in 0..20 {
             trend.advance(Time::from_millis(50 * n), n as f64 / 20.0);
-            seen = seen.or((trend.trend() >= 0.2).then_some(n));
+            seen = seen.or((trend.trend >= 0.2).then_some(n));
         }
         assert!((10..18).contains(&seen.unwrap()), "{seen:?}");
-        let peak = trend.memory();
+        let peak = trend.memory;
         trend.advance(Time::from_millis(50 * 119), 0.0);
-        assert!((trend.memory() / peak - 0.366).abs() < 0.05, "{} of {peak}", trend.memory());
-        assert!(trend.trend() < 1e-3, "{}", trend.trend());
+        assert!((trend.memory / peak - 0.366).abs() < 0.05, "{} of {peak}", trend.memory);
+        assert!(trend.trend < 1e-3, "{}", trend.trend);
     }
 
     #[test]

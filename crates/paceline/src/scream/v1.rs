@@ -17,6 +17,7 @@ use super::flight::MaxInFlight;
 use super::media_rate::{MediaRate, MediaRateInput, RATE_ADJUST_INTERVAL};
 use super::missing::MissingPackets;
 use super::rates::Rates;
+use super::stall::{LossEvents, Stall};
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
@@ -78,10 +79,6 @@ const S_RTT_WEIGHT: i64 = 8;
 /// The weight of a round-trip time in `loss_event_rate`. The RFC does not specify it; this is the value of the C++
 /// code.
 const LOSS_WEIGHT: f64 = 0.01;
-/// A window that is closed for this time, or for two round-trip times, opens by the minimum window. The RFC mentions a
-/// minimum send rate without specifying how it is reached; the C++ code resets the bytes in flight after the same time.
-/// The minimum window every half second is about `RATE_PACE_MIN`.
-const STALL_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
 /// Feedback after a gap of this length, or of two round-trip times, ends an interruption (C++: feedback is expected within
 /// this time).
 const INTERRUPTION: TimeDelta = TimeDelta::from_millis(500);
@@ -108,26 +105,19 @@ struct Sender {
     highest: Option<u64>,
     /// The bytes sent after it.
     in_flight: DataSize,
-    /// Bytes in flight that are ignored until something is acknowledged, because the window was closed for too long.
-    given_up: DataSize,
+    stall: Stall,
     /// The bytes acknowledged since the last update of the window, and the time of that update.
     newly_acked: DataSize,
     updated: Option<Time>,
     /// The time at which the last congestion event occurred.
     congested: Option<Time>,
-    /// `loss_event_rate`, the start of its current round-trip time, and whether a loss occurred in that.
-    loss_event_rate: f64,
-    round: Option<Time>,
-    round_lost: bool,
+    loss_events: LossEvents,
     /// The time at which feedback last advanced the highest packet.
     last_feedback: Option<Time>,
     /// The end of the last interruption of feedback.
     resumed: Time,
     /// The time at which the target is adjusted next; [`Time::MAX`] before the first packet.
     adjust_due: Time,
-    /// The time at which a closed window opens ([`Time::MAX`] if it is not closed), and the last such time.
-    open_due: Time,
-    opened: Time,
     decision: Decision,
 }
 
@@ -152,18 +142,14 @@ impl Sender {
             s_rtt: None,
             highest: None,
             in_flight: DataSize::ZERO,
-            given_up: DataSize::ZERO,
+            stall: Stall::default(),
             newly_acked: DataSize::ZERO,
             updated: None,
             congested: None,
-            loss_event_rate: 0.0,
-            round: None,
-            round_lost: false,
+            loss_events: LossEvents::default(),
             last_feedback: None,
             resumed: Time::ZERO,
             adjust_due: Time::MAX,
-            open_due: Time::MAX,
-            opened: Time::ZERO,
             decision,
         };
         sender.decide();
@@ -191,7 +177,7 @@ impl SendHalf for Sender {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        let due = self.adjust_due.min(self.open_due);
+        let due = self.adjust_due.min(self.stall.due);
         (due < Time::MAX).then_some(due)
     }
 
@@ -244,11 +230,11 @@ impl Sender {
         self.decide();
         self.update_open_due(now);
         signals.emit(ScreamSignal::QueueDelay, self.qdelay.as_millis_f64());
-        signals.emit(ScreamSignal::QueueDelayTarget, self.target.get().as_millis_f64());
-        signals.emit(ScreamSignal::QueueDelayTrend, self.trend.trend());
+        signals.emit(ScreamSignal::QueueDelayTarget, self.target.target.as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelayTrend, self.trend.trend);
         signals.emit(ScreamSignal::Window, self.window.get().as_bytes() as f64);
         signals.emit(ScreamSignal::InFlight, self.in_flight.as_bytes() as f64);
-        signals.emit(ScreamSignal::WindowGrowth, self.window.growth().index());
+        signals.emit(ScreamSignal::WindowGrowth, self.window.growth.index());
         signals.emit(ScreamSignal::SmoothedRtt, self.s_rtt.unwrap_or_default().as_millis_f64());
     }
 
@@ -257,9 +243,7 @@ impl Sender {
             self.adjust_due = now + RATE_ADJUST_INTERVAL;
             self.adjust_target(now, signals);
         }
-        if self.open_due <= now {
-            self.given_up = self.in_flight;
-            self.opened = now;
+        if self.stall.open(now, self.in_flight) {
             self.decide();
             self.update_open_due(now);
         }
@@ -283,7 +267,6 @@ struct NewestPacket {
 }
 
 impl Sender {
-    /// Handles the packets of a message.
     fn handle_packets(&mut self, now: Time, packets: &[PacketReport]) -> FeedbackSummary {
         let mut summary = FeedbackSummary { newest: None, marked: false };
         let s_rtt = self.s_rtt();
@@ -312,7 +295,7 @@ impl Sender {
         if last.is_some_and(|last| now - last > INTERRUPTION.max(self.s_rtt() * 2)) {
             self.resumed = now;
         }
-        self.given_up = DataSize::ZERO;
+        self.stall.given_up = DataSize::ZERO;
         self.qdelay = self.qdelays.update(now, packet.sent, packet.arrival);
         let rtt = now - packet.sent;
         self.s_rtt = Some(self.s_rtt.map_or(rtt, |s_rtt| s_rtt + (rtt - s_rtt) / S_RTT_WEIGHT));
@@ -322,12 +305,7 @@ impl Sender {
     fn congestion(&mut self, now: Time, marked: bool) -> Option<Congestion> {
         let lost = self.missing.take_lost(now);
         let s_rtt = self.s_rtt();
-        self.round_lost |= lost;
-        if now - *self.round.get_or_insert(now) >= s_rtt {
-            let lost = core::mem::take(&mut self.round_lost);
-            self.loss_event_rate += LOSS_WEIGHT * (f64::from(u8::from(lost)) - self.loss_event_rate);
-            self.round = Some(now);
-        }
+        self.loss_events.update(now, s_rtt, lost, LOSS_WEIGHT);
         let kind = if lost { Congestion::Loss } else { Congestion::Mark };
         let counts = self.congested.is_none_or(|at| now - at >= s_rtt);
         ((lost || marked) && counts).then_some(kind)
@@ -339,7 +317,7 @@ impl Sender {
         self.start_update(now);
         self.window.handle_congestion(now, congestion);
         self.media.handle_congestion(congestion);
-        self.target.adjust(self.qdelay, self.loss_event_rate);
+        self.target.adjust(self.qdelay, self.loss_events.rate);
     }
 
     /// Handles feedback without a congestion event (`on acknowledgement`).
@@ -352,17 +330,17 @@ impl Sender {
                 in_flight: self.in_flight,
                 max_in_flight: self.flight.get(),
                 qdelay: self.qdelay,
-                target: self.target.get(),
-                trend: self.trend.trend(),
+                target: self.target.target,
+                trend: self.trend.trend,
             };
-            let before = self.window.growth();
+            let before = self.window.growth;
             self.window.handle_acknowledged(&ack);
-            if (before, self.window.growth()) == (WindowGrowth::Fast, WindowGrowth::Delay) {
+            if (before, self.window.growth) == (WindowGrowth::Fast, WindowGrowth::Delay) {
                 self.media.inflect();
             }
         }
-        self.target.adjust(self.qdelay, self.loss_event_rate);
-        self.window.check_to_resume(now, self.trend.trend());
+        self.target.adjust(self.qdelay, self.loss_events.rate);
+        self.window.check_to_resume(now, self.trend.trend);
     }
 
     /// Starts an update of the window. Returns the bytes acknowledged since the last update, and the time since then.
@@ -377,7 +355,7 @@ impl Sender {
             return DataSize::from_bytes(u64::MAX);
         }
         let rate = self.rates.current(self.config.throughput).scale(self.config.acked_max);
-        (rate * span).max(DataSize::from_bytes(COUNTED_MIN * self.window.config().mss.as_bytes()))
+        (rate * span).max(DataSize::from_bytes(COUNTED_MIN * self.window.config.mss.as_bytes()))
     }
 
     fn adjust_target(&mut self, now: Time, signals: &mut Signals) {
@@ -388,26 +366,26 @@ impl Sender {
         let began = now - RATE_ADJUST_INTERVAL;
         if self.last_feedback.is_some_and(|at| at >= began) && self.resumed <= began {
             self.media.update(&MediaRateInput {
-                growth: self.window.growth(),
+                growth: self.window.growth,
                 throughput: self.rates.current(self.config.throughput),
-                media: self.rates.media(),
+                media: self.rates.media,
                 media_median: self.rates.media_median(),
                 queued,
-                trend: self.trend.trend(),
-                trend_memory: self.trend.memory(),
+                trend: self.trend.trend,
+                trend_memory: self.trend.memory,
             });
             self.decide();
         }
-        signals.emit(ScreamSignal::RateTransmit, self.rates.transmit().as_bps_f64());
-        signals.emit(ScreamSignal::RateAck, self.rates.ack().as_bps_f64());
-        signals.emit(ScreamSignal::RateMedia, self.rates.media().as_bps_f64());
+        signals.emit(ScreamSignal::RateTransmit, self.rates.transmit.as_bps_f64());
+        signals.emit(ScreamSignal::RateAck, self.rates.ack.as_bps_f64());
+        signals.emit(ScreamSignal::RateMedia, self.rates.media.as_bps_f64());
         signals.emit(ScreamSignal::RtpQueue, queued.as_bytes() as f64);
         signals.emit(ScreamSignal::LastMax, self.media.last_max().as_bps_f64());
         signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
     }
 
     fn advance_trend(&mut self, now: Time) {
-        self.trend.advance(now, self.qdelay.as_secs_f64() / self.target.get().as_secs_f64());
+        self.trend.advance(now, self.qdelay.as_secs_f64() / self.target.target.as_secs_f64());
     }
 
     fn s_rtt(&self) -> TimeDelta {
@@ -417,12 +395,10 @@ impl Sender {
     /// Before the first round-trip time, packets are paced at the target rate.
     fn decide(&mut self) {
         let target = self.media.get();
-        let allowed = match self.given_up {
-            DataSize::ZERO => self.window.allowed(self.qdelay, self.target.get()),
-            given_up => given_up + self.window.config().min,
-        };
+        let allowed =
+            self.stall.allowed(self.window.config.min, || self.window.allowed(self.qdelay, self.target.target));
         self.decision = Decision {
-            pacing: self.s_rtt.map_or(target.max(self.window.config().pace_min), |s_rtt| self.window.pacing(s_rtt)),
+            pacing: self.s_rtt.map_or(target.max(self.window.config.pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
             ecn: Ecn::Ect0,
             tick: self.config.tick,
@@ -430,18 +406,11 @@ impl Sender {
         };
     }
 
-    /// Sets the time at which a closed window opens.
     fn update_open_due(&mut self, now: Time) {
-        let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
-        if self.in_flight < allowed {
-            self.open_due = Time::MAX;
-            return;
+        if let Some(Window::AfterHighest(allowed)) = self.decision.window {
+            let s_rtt = self.s_rtt();
+            self.stall.update(now, self.in_flight, allowed, s_rtt);
         }
-        let wait = STALL_TIMEOUT.max(self.s_rtt() * 2);
-        self.open_due = match self.given_up {
-            DataSize::ZERO => now + wait,
-            _ => now.max(self.opened + wait),
-        };
     }
 }
 
@@ -496,11 +465,7 @@ mod tests {
                 let Decision { target, window, .. } = self.half.decision();
                 let Some(Window::AfterHighest(window)) = window else { panic!("no window") };
                 if self.now >= self.next_packet && self.half.in_flight < window {
-                    self.half.handle_event(
-                        self.now,
-                        &Event::Stream(&StreamState::new(StreamId(0), DataSize::ZERO)),
-                        &mut Signals::disabled(),
-                    );
+                    self.half.handle_stream(&StreamState::new(StreamId(0), DataSize::ZERO));
                     let packet = testing::sent(self.sent.len() as u64, PacketKind::Media, PACKET.as_bytes());
                     self.half.handle_sent(self.now, &packet);
                     self.sent.push(self.now);
@@ -550,7 +515,7 @@ mod tests {
             assert_eq!(call.kbps(), 2500);
             assert!(call.cwnd() > 2_500_000 / 8 / 10, "{}", call.cwnd());
             assert_eq!(call.half.s_rtt().as_nanos() / 10_000_000, 10, "plus up to 20 ms until feedback");
-            assert!(call.half.trend.trend() < 0.01);
+            assert!(call.half.trend.trend < 0.01);
         }
     }
 
@@ -564,7 +529,7 @@ mod tests {
             call.run(5000, arrives);
             let (cwnd, kbps, next) = (call.cwnd(), call.kbps(), call.sent.len() as u64);
             call.run(5600, |n| if affected.iter().any(|s| next + s == n) { fate } else { arrives(n) });
-            assert_eq!(call.half.window.growth(), WindowGrowth::Delay);
+            assert_eq!(call.half.window.growth, WindowGrowth::Delay);
             (call.cwnd() as f64 / cwnd as f64, call.kbps() as f64 / kbps as f64)
         };
         let near = |(cwnd, rate): (f64, f64), cut: (f64, f64)| {
@@ -593,9 +558,9 @@ mod tests {
         assert!((50..=63).contains(&more), "{more}");
         assert!((5..=40).contains(&sent), "{sent} at first");
         assert!(call.kbps() <= kbps + 200, "no growth without feedback: {}", call.kbps());
-        assert!(call.half.given_up > DataSize::ZERO);
+        assert!(call.half.stall.given_up > DataSize::ZERO);
         call.run(16_500, arrives);
-        assert_eq!(call.half.given_up, DataSize::ZERO);
+        assert_eq!(call.half.stall.given_up, DataSize::ZERO);
         call.run(30_000, arrives);
         assert_eq!(call.kbps(), 2500);
     }

@@ -136,9 +136,11 @@ impl WindowGrowth {
 /// `cwnd`.
 #[derive(Clone, Debug)]
 pub struct CongestionWindow {
-    config: WindowConfig,
+    /// The numbers.
+    pub config: WindowConfig,
     bytes: f64,
-    growth: WindowGrowth,
+    /// The growth mode.
+    pub growth: WindowGrowth,
     /// The time at which congestion was last detected.
     congested: Option<Time>,
 }
@@ -157,16 +159,6 @@ impl CongestionWindow {
     /// Returns `cwnd`.
     pub fn get(&self) -> DataSize {
         DataSize::from_bytes(round_to_u64(self.bytes))
-    }
-
-    /// Returns its numbers.
-    pub fn config(&self) -> &WindowConfig {
-        &self.config
-    }
-
-    /// Returns the growth mode.
-    pub fn growth(&self) -> WindowGrowth {
-        self.growth
     }
 
     /// Handles feedback without a congestion event (`update_cwnd`).
@@ -265,7 +257,7 @@ mod tests {
         window.handle_congestion(at(0), Congestion::Loss);
         let grows = |window: &mut CongestionWindow, ms, trend| {
             window.check_to_resume(at(ms), trend);
-            window.growth()
+            window.growth
         };
         assert_eq!(grows(&mut window, 4000, 0.0), WindowGrowth::Delay);
         assert_eq!(grows(&mut window, 4500, 0.2), WindowGrowth::Delay);

@@ -102,11 +102,8 @@ fn send_halves_do_not_allocate() {
             }
             let now = Time::from_millis(n as i64 * 500);
             let fraction_lost = Fraction::from_q8((n % 64) as u8);
-            half.handle_event(
-                now,
-                &Event::RoundTrip(&RoundTrip::after(None, TimeDelta::from_millis(50))),
-                &mut signals,
-            );
+            let rtt = RoundTrip::after(None, TimeDelta::from_millis(50));
+            half.handle_event(now, &Event::RoundTrip(&rtt), &mut signals);
             let report = ReceiverReport::new(fraction_lost);
             half.handle_event(now, &Event::Report(&report), &mut signals);
             for message in messages(n) {
@@ -145,14 +142,8 @@ fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
         let now = Time::from_millis(60_000_000 + n as i64 * 4);
         let size = DataSize::from_bytes(1200);
         if n.is_multiple_of(8) {
-            half.handle_event(
-                now,
-                &Event::Stream(&StreamState::new(
-                    StreamId(n.is_multiple_of(16) as u8),
-                    DataSize::from_bytes(1200 * (n % 3)),
-                )),
-                &mut Signals::disabled(),
-            );
+            let (stream, queued) = (StreamId(n.is_multiple_of(16) as u8), DataSize::from_bytes(1200 * (n % 3)));
+            half.handle_event(now, &Event::Stream(&StreamState::new(stream, queued)), &mut Signals::disabled());
         }
         half.handle_event(now, &Event::Sent(&SentPacket::new(n, size)), &mut Signals::disabled());
         while half.poll_timeout().is_some_and(|due| due <= now) {

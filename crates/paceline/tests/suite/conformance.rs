@@ -216,10 +216,8 @@ impl Harness {
                     let packet = SentPacket::new(sequence, size);
                     let before = half.decision();
                     half.handle_event(now, &Event::Sent(&packet), &mut Signals::disabled());
-                    assert!(
-                        half.decides_on_sent() || half.decision() == before,
-                        "the flow would not notice this decision"
-                    );
+                    let is_noticed = half.decides_on_sent() || half.decision() == before;
+                    assert!(is_noticed, "the flow would not notice this decision");
                 }
                 Input::Feedback(packets) => {
                     let report = |(i, (ago, bytes, arrival)): (usize, &(i64, u64, Option<i64>))| {
@@ -234,11 +232,8 @@ impl Harness {
                 }
                 Input::Stream(queued, unused) => {
                     let (queued, unused) = (DataSize::from_bytes(*queued), Rate::from_bps(*unused));
-                    half.handle_event(
-                        now,
-                        &Event::Stream(&StreamState::new(StreamId(0), queued).with_unused(unused)),
-                        &mut Signals::disabled(),
-                    );
+                    let stream = StreamState::new(StreamId(0), queued).with_unused(unused);
+                    half.handle_event(now, &Event::Stream(&stream), &mut Signals::disabled());
                 }
                 Input::Frame { .. } | Input::Nothing => {}
             }
@@ -405,11 +400,8 @@ fn gcc_follows_loss_and_remb() {
         assert_eq!([after(0.05), after(0.2)], [900, 810], "{}", entry.name());
         assert!((945..=975).contains(&after(0.0)), "{}: {}", entry.name(), after(0.0));
         let mut half = built(entry, &setup).send.unwrap();
-        half.handle_event(
-            Time::from_secs(1),
-            &Event::Message(&Message::Remb(Rate::from_kbps(400))),
-            &mut Signals::disabled(),
-        );
+        let remb = Message::Remb(Rate::from_kbps(400));
+        half.handle_event(Time::from_secs(1), &Event::Message(&remb), &mut Signals::disabled());
         assert_eq!(half.decision().target, Rate::from_kbps(400), "{}", entry.name());
     }
 }

@@ -70,11 +70,8 @@ fn run(half: &mut dyn SendHalf, now: &mut Time, for_s: i64, sends: bool) -> Rate
             half.handle_event(*now, &Event::Timeout, &mut Signals::disabled());
         }
         if sends {
-            half.handle_event(
-                *now,
-                &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
-                &mut Signals::disabled(),
-            );
+            let packet = SentPacket::new(0, DataSize::from_bytes(1200));
+            half.handle_event(*now, &Event::Sent(&packet), &mut Signals::disabled());
         }
     }
     half.decision().target

@@ -88,15 +88,12 @@ impl Call {
                 self.send_feedback(now);
             }
             if now % 1000 == 999 {
-                let (fraction_lost, rtt) = (Fraction::from_q8(0), TimeDelta::from_millis(2 * OWD + queue(now / 33)));
-                let report = ReceiverReport::new(fraction_lost);
+                let rtt = RoundTrip::after(None, TimeDelta::from_millis(2 * OWD + queue(now / 33)));
+                let report = ReceiverReport::new(Fraction::from_q8(0));
                 let half = self.pair.send.as_mut().expect("a send half");
-                half.handle_event(
-                    Time::from_millis(now),
-                    &Event::RoundTrip(&RoundTrip::after(None, rtt)),
-                    &mut self.signals,
-                );
-                half.handle_event(Time::from_millis(now), &Event::Report(&report), &mut self.signals);
+                for event in [Event::RoundTrip(&rtt), Event::Report(&report)] {
+                    half.handle_event(Time::from_millis(now), &event, &mut self.signals);
+                }
             }
         }
         self.rates

@@ -41,11 +41,8 @@ fn debug_shows_the_state() {
         let Controller { send, receive, .. } = built(entry, &setup);
         let (mut send, mut signals) = (send.unwrap(), Signals::disabled());
         let before = format!("{send:?}");
-        send.handle_event(
-            Time::from_secs(1),
-            &Event::Sent(&SentPacket::new(0, DataSize::from_bytes(1200))),
-            &mut Signals::disabled(),
-        );
+        let packet = SentPacket::new(0, DataSize::from_bytes(1200));
+        send.handle_event(Time::from_secs(1), &Event::Sent(&packet), &mut signals);
         assert_eq!(format!("{send:?}") != before, entry.controls(), "{}", entry.name());
         if let Some(mut half) = receive {
             let before = format!("{half:?}");

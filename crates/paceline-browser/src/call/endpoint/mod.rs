@@ -58,9 +58,6 @@ use std::time::{Duration, Instant};
 pub trait MakeSource: Send {
     /// Creates a source that starts at `start` and accepts targets within `range`. Its RTP timestamps count from
     /// `timestamp_of_zero` at run time zero. The source stores each frame in `cache` before it returns the frame.
-    ///
-    /// # Errors
-    /// The encoder cannot be created.
     fn make(
         self: Box<Self>,
         start: Time,
@@ -118,53 +115,25 @@ enum CaptureClock {
 }
 
 impl Endpoint {
-    /// Creates the receiver of flow number `flow` at this address. The calling thread must be in the network namespace
-    /// that has the address.
+    /// Creates an end of this flow, with its number, at this address. The calling thread must be in the network namespace that has the
+    /// address. The controller comes from the registry, with these random streams, and emits signals or not. Without `source` a sender
+    /// sends packets of the plan's source with zeros as payload.
     ///
     /// # Errors
     /// A call cannot carry the flow, or the socket cannot be opened.
-    pub fn receiver(
-        flow: usize,
-        plan: &FlowPlan,
-        media: &MediaPlan,
-        registry: &Registry,
-        streams: &RandomStreams,
-        signals: bool,
-        at: SocketAddrV4,
-    ) -> Result<Self, EndpointError> {
-        check_supported(plan, media, Some(FlowEnd::Receiver))?;
-        let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
-        Self::new(FlowEnd::Receiver, prepared, media, None, at)
-    }
-
-    /// Creates the sender of flow number `flow` at this address. Without `source` it sends packets of the plan's source
-    /// with zeros as payload.
     ///
-    /// # Errors
-    /// A call cannot carry the flow, or the socket cannot be opened.
-    #[expect(clippy::too_many_arguments, reason = "the flow, its environment, and its address")]
-    pub fn sender(
-        flow: usize,
-        plan: &FlowPlan,
-        media: &MediaPlan,
-        registry: &Registry,
-        streams: &RandomStreams,
-        signals: bool,
-        at: SocketAddrV4,
-        source: Option<Box<dyn MakeSource>>,
-    ) -> Result<Self, EndpointError> {
-        check_supported(plan, media, Some(FlowEnd::Sender))?;
-        let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
-        Self::new(FlowEnd::Sender, prepared, media, source, at)
-    }
-
-    fn new(
+    /// # Panics
+    /// It is no media flow.
+    pub fn new(
         end: FlowEnd,
-        prepared: PreparedFlow,
-        media: &MediaPlan,
-        source: Option<Box<dyn MakeSource>>,
+        (flow, plan): (usize, &FlowPlan),
+        (registry, streams, signals): (&Registry, &RandomStreams, bool),
         at: SocketAddrV4,
+        source: Option<Box<dyn MakeSource>>,
     ) -> Result<Self, EndpointError> {
+        let media = plan.media().expect("calls are media flows");
+        check_supported(plan, media, Some(end))?;
+        let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
         let socket = Socket::bind(at)?;
         let sends = prepared.stream_infos().first().filter(|_| end == FlowEnd::Sender);
         let session =
@@ -189,9 +158,6 @@ impl Endpoint {
     }
 
     /// Returns the sender's offer with its candidate.
-    ///
-    /// # Errors
-    /// The WebRTC library fails.
     pub fn offer(&mut self) -> Result<String, EndpointError> {
         let offer = self.session.offer(instant())?;
         self.negotiate(&offer, &VideoSection::read(&offer)?)?;
@@ -272,9 +238,6 @@ impl Endpoint {
     }
 
     /// Checks that the half of the controller has not failed.
-    ///
-    /// # Errors
-    /// It failed.
     pub fn check_controller(&mut self) -> Result<(), ControllerFailure> {
         match &mut self.state {
             State::Running(flow) => flow.check_controller(self.last, self.end),
@@ -293,9 +256,6 @@ impl Endpoint {
     }
 
     /// Returns the local address.
-    ///
-    /// # Errors
-    /// The socket fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.address()
     }

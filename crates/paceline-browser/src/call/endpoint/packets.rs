@@ -69,7 +69,7 @@ pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {
 mod tests {
     use super::*;
     use paceline::{Registry, Setup, Signals};
-    use paceline_netsim::flow::source::{Frame, Ideal, IdealConfig, Source};
+    use paceline_netsim::flow::source::{Frame, Ideal, Source, VideoConfig};
     use paceline_netsim::flow::{
         DatagramKind, IP_UDP_HEADERS, MediaKind, MediaSender, PACKET_SIZE_DEFAULT, RtcpTiming, SenderConfig,
         StreamConfig, StreamInfo,
@@ -94,9 +94,6 @@ mod tests {
         fn range(&self) -> (Rate, Rate) {
             (self.0.range().0, self.1)
         }
-        fn clock_rate(&self) -> u32 {
-            self.0.clock_rate()
-        }
     }
 
     /// Returns the datagrams of a sender in its first three seconds: media, padding up to the target, and reports.
@@ -106,7 +103,7 @@ mod tests {
         let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[]).unwrap();
         let names = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 5, rtx_ssrc: 6, clock_rate: 90_000 };
         let part = rate.scale(0.6);
-        let ideal = IdealConfig { fps: 30.0, min: part, max: part, start: part };
+        let ideal = VideoConfig { fps: 30.0, min: part, max: part, start: part };
         let source = BelowMaximum(Ideal::new(ideal, Time::ZERO).unwrap(), rate);
         let config = SenderConfig {
             extensions: IDS,

@@ -36,26 +36,8 @@ const SCALING_THRESHOLDS: (Rate, Rate) = (Rate::from_kbps(200), Rate::from_kbps(
 /// Renders the picture with a number: I420, 640 x 360, rows without padding.
 pub type Camera = Box<dyn FnMut(u64, &mut Vec<u8>) + Send>;
 
-/// Receives the number and pixels of each picture that is encoded.
-pub type Viewer = Box<dyn FnMut(u64, &[u8]) + Send>;
-
-/// Creates a VP8 source.
-pub struct Vp8 {
-    camera: Camera,
-    viewer: Option<Viewer>,
-}
-
-impl Vp8 {
-    /// Creates a factory for sources that encode this camera's pictures.
-    pub fn new(camera: Camera) -> Self {
-        Self { camera, viewer: None }
-    }
-
-    /// Shows each picture to `viewer` before it is encoded.
-    pub fn watched_by(self, viewer: Viewer) -> Self {
-        Self { viewer: Some(viewer), ..self }
-    }
-}
+/// Creates a VP8 source that encodes the pictures of this camera.
+pub struct Vp8(pub Camera);
 
 impl MakeSource for Vp8 {
     fn make(
@@ -65,10 +47,9 @@ impl MakeSource for Vp8 {
         timestamp_of_zero: u32,
         cache: FrameCache,
     ) -> Result<Box<dyn Source>, WorldError> {
-        let Self { camera, viewer } = *self;
-        let encoder = encoder(range.0)?;
+        let (Self(camera), encoder) = (*self, encoder(range.0)?);
         let picture = Vec::with_capacity(WIDTH * HEIGHT * 3 / 2);
-        Ok(Box::new(CameraSource { camera, viewer, encoder, cache, range, start, timestamp_of_zero, next: 0, picture }))
+        Ok(Box::new(CameraSource { camera, encoder, cache, range, start, timestamp_of_zero, next: 0, picture }))
     }
 }
 
@@ -90,7 +71,6 @@ fn encoder(rate: Rate) -> Result<Encoder, WorldError> {
 /// A source of encoded camera pictures.
 struct CameraSource {
     camera: Camera,
-    viewer: Option<Viewer>,
     encoder: Encoder,
     cache: FrameCache,
     range: (Rate, Rate),
@@ -136,9 +116,6 @@ impl Source for CameraSource {
         let (number, captured) = (self.next, self.capture_time(self.next));
         self.next += 1;
         (self.camera)(number as u64, &mut self.picture);
-        if let Some(viewer) = &mut self.viewer {
-            viewer(number as u64, &self.picture);
-        }
         let (frame, key) = self.encoder.encode(number, &self.picture)?;
         // The packet header contains the first byte.
         let size = DataSize::from_bytes(frame.len() as u64 - 1);
@@ -153,10 +130,6 @@ impl Source for CameraSource {
 
     fn range(&self) -> (Rate, Rate) {
         self.range
-    }
-
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
     }
 }
 
@@ -346,7 +319,7 @@ mod tests {
 
     fn encode_camera(camera: Camera, seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
-        let vp8 = Box::new(Vp8::new(camera));
+        let vp8 = Box::new(Vp8(camera));
         let cache = FrameCache::default();
         let mut source = vp8.make(Time::from_secs(5), range, 7, cache.clone()).unwrap();
         (0..seconds)
@@ -434,7 +407,7 @@ mod tests {
         use paceline_units::StreamId;
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
         let cache = FrameCache::default();
-        let mut source = Box::new(Vp8::new(Box::new(gradient))).make(Time::ZERO, range, 7, cache.clone()).unwrap();
+        let mut source = Box::new(Vp8(Box::new(gradient))).make(Time::ZERO, range, 7, cache.clone()).unwrap();
         source.set_target(Time::ZERO, Rate::from_kbps(800));
         let frame = source.poll_frame(Time::ZERO).unwrap();
         let mut bytes = vec![0; frame.size.as_bytes() as usize];

@@ -62,9 +62,6 @@ pub struct Explained {
 
 impl Explained {
     /// Explains a call, and runs these controllers on the path of each flow that is sent.
-    ///
-    /// # Errors
-    /// A run fails.
     pub fn new(call: Call, what_if: &[String], registry: &Registry) -> Result<Self> {
         let explanation = explained(&call);
         let sent = call.flows.iter().filter(|flow| flow.is_sent && !what_if.is_empty());

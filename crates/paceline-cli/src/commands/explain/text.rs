@@ -85,11 +85,15 @@ pub(super) fn when(finding: &FindingDocument) -> String {
 
 /// Formats what happened.
 pub(super) fn what(finding: &FindingDocument) -> String {
-    let (from, to, unit) = match finding.from_bps.max(finding.to_bps) < SMALL {
-        true => (kbps(finding.from_bps), kbps(finding.to_bps), " kbit/s"),
-        false => (rate(finding.from_bps), rate(finding.to_bps), ""),
+    change(finding.kind, finding.from_bps, finding.to_bps)
+}
+
+fn change(kind: EpisodeKind, from_bps: f64, to_bps: f64) -> String {
+    let (from, to, unit) = match from_bps.max(to_bps) < SMALL {
+        true => (kbps(from_bps), kbps(to_bps), " kbit/s"),
+        false => (rate(from_bps), rate(to_bps), ""),
     };
-    match finding.kind {
+    match kind {
         EpisodeKind::Drop | EpisodeKind::SentDrop => format!("{from} → {to}{unit}"),
         EpisodeKind::Plateau => format!("stays {from}{unit}"),
         EpisodeKind::SlowReturn => format!("slow, {to} of {from}{unit}"),
@@ -178,24 +182,7 @@ mod tests {
 
     #[test]
     fn small_rates_are_in_kbps() {
-        let shown = |from_bps, to_bps| {
-            let evidence = None;
-            let (kind, cause, others) = (EpisodeKind::Drop, UNKNOWN, Vec::new());
-            let (start_s, end_s, title, advice, is_ambiguous) = (0.0, 1.0, "", "", false);
-            what(&FindingDocument {
-                kind,
-                start_s,
-                end_s,
-                from_bps,
-                to_bps,
-                cause,
-                title,
-                advice,
-                is_ambiguous,
-                evidence,
-                others,
-            })
-        };
+        let shown = |from_bps, to_bps| change(EpisodeKind::Drop, from_bps, to_bps);
         assert_eq!(shown(2e4, 4e3), "20 → 4 kbit/s");
         assert_eq!(shown(2e6, 4e3), "2.00 → 0.00");
     }

@@ -14,7 +14,7 @@ use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{
-    Limits, RealtimeExperiment, RealtimeReproduction, Seeds, Verdicts, reproduce as reproduce_all,
+    Limits, RealtimeExperiment, RealtimeReproduction, RunContext, Seeds, Verdicts, reproduce as reproduce_all,
 };
 use paceline_lab::results::{Cell, ExperimentReport, Report, Store};
 use paceline_lab::storage::Inputs;
@@ -103,7 +103,8 @@ fn simulated(arguments: &Arguments, origins: &[Origin]) -> Result<Vec<Experiment
     let experiments: Vec<_> =
         experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
     let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
-        reproduce_all(runner, &experiments, Seeds::AsNeeded, None, &|seconds| progress.expect(seconds))
+        let announce = &|seconds| progress.expect(seconds);
+        reproduce_all(RunContext { announce, ..RunContext::all(runner) }, &experiments, Seeds::AsNeeded)
     });
     Ok(report.map_err(world_error)?.experiments)
 }

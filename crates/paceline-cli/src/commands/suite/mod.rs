@@ -1,6 +1,7 @@
 //! `paceline suite`.
 
 mod beside;
+mod ci;
 mod plots;
 mod text;
 
@@ -13,12 +14,14 @@ use crate::output;
 use crate::view::View;
 use crate::worlds;
 use beside::Earlier;
+use ci::CiOptions;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::suites::markdown::leaderboard;
 use paceline_lab::report::suites::{self, SUITES_PAGE};
+use paceline_lab::results::baseline::BaselineChange;
 use paceline_lab::results::{Agreement, SUITES_FILE, SuiteReport, SuitesReport, write_whole};
-use paceline_lab::suite::{Expected, Suite, run_with};
+use paceline_lab::suite::{Expected, Suite, run};
 use paceline_lab::yardsticks::Oracle;
 use paceline_netsim::sim::Simulator;
 use paceline_netsim::world::World;
@@ -68,14 +71,16 @@ pub struct Arguments {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    ci: CiOptions,
+    #[command(flatten)]
     jobs: JobOptions,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed. An undecided
-/// one is a warning, and with `--strict` exit code 1.
+/// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed, or
+/// if something is worse than a baseline. An undecided verdict is a warning, and with `--strict` exit code 1.
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let world = worlds::open(&arguments.world, None)?;
     let registry = worlds::registry(&arguments.world);
@@ -108,13 +113,14 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     }
     let earlier = arguments.beside.iter().map(|folder| Earlier::read(folder, &found, repeats));
     let earlier: Vec<Earlier> = earlier.collect::<Result<_>>()?;
+    let baseline = arguments.ci.baseline()?;
     arguments.jobs.start()?;
     let done = done_runs(arguments.out.as_deref(), arguments.resume)?;
     interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let judge = |world: &dyn World| -> Result<SuitesReport> {
         let report = with_progress(world, &registry, 0.0, |runner, progress| {
             let announce = |seconds| progress.expect(seconds);
-            run_with(runner, &found, &subjects, repeats, done.as_ref(), &announce)
+            run(runner, &found, &subjects, repeats, done.as_ref(), &announce)
         });
         report?.map_err(world_error)
     };
@@ -135,6 +141,8 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let advice = if arguments.strict { "" } else { "; --strict makes that exit code 1" };
         eprintln!("warning: undecided verdicts: {undecided}{advice}");
     }
+    let changes = ci::compared(baseline.as_ref(), &report);
+    let for_ci = arguments.ci.write(&report, changes.as_deref());
     // What follows also shows the earlier results.
     let own = subjects.len();
     for earlier in earlier {
@@ -146,10 +154,14 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the results are in {}; open {}", folder.display(), page.display());
         Ok::<_, miette::Report>(())
     });
-    output::print_result(arguments.json, &report, || text::describe(&found, &report, own).text())?;
-    accepted.and(plotted).and(written)?;
+    output::print_result(arguments.json, &report, || {
+        let compared = changes.as_ref().map_or_else(String::new, |changes| ci::view(changes).text());
+        text::describe(&found, &report, own).text() + &compared
+    })?;
+    accepted.and(plotted).and(written).and(for_ci)?;
     let is_as_expected = arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty());
-    output::exit_code(is_as_expected && !(arguments.strict && undecided > 0))
+    let is_worse = changes.iter().flatten().any(BaselineChange::is_regression);
+    output::exit_code(is_as_expected && !is_worse && !(arguments.strict && undecided > 0))
 }
 
 /// Describes results that are all of one run.
@@ -158,9 +170,6 @@ pub fn view(suites: &[Suite], report: &SuitesReport) -> View {
 }
 
 /// Writes the results of suites into a folder: `suites.json`, its page, and the leaderboard with its pictures.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
@@ -170,9 +179,6 @@ pub fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
 }
 
 /// Writes the leaderboard of suites with its pictures into a folder.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write_leaderboard(folder: &Path, report: &SuitesReport) -> Result<()> {
     let board = leaderboard(report, "");
     write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;

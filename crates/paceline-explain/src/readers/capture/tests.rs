@@ -3,48 +3,22 @@
 use super::*;
 use crate::model::Quantity;
 use crate::readers::read_bytes;
+use crate::readers::test_capture::{self, RAW, UDP, ip_packet, udp};
 
 const LINUX_SLL: u32 = 113;
 const LINUX_SLL2: u32 = 276;
-const RAW: u32 = 101;
 
-/// A packet: ms, header of the link, last byte of the sender's and of the receiver's address, SSRC, sequence number.
-struct Packet {
-    ms: u32,
-    link: Vec<u8>,
-    route: (u8, u8),
-    ssrc: u32,
-    sequence: u16,
-}
+/// A packet of RTP with its time in ms.
+type Packet = (u32, Vec<u8>);
 
-fn rtp(ms: u32, route: (u8, u8), ssrc: u32, sequence: u16) -> Packet {
-    Packet { ms, link: Vec::new(), route, ssrc, sequence }
+/// Time, ms, last byte of the sender's and of the receiver's address, SSRC, sequence number.
+fn rtp(ms: u32, route: (u8, u8), ssrc: u16, sequence: u16) -> Packet {
+    let rtp = test_capture::rtp(ssrc, sequence, &[0; 200]);
+    (ms, ip_packet(false, UDP, route, &udp((5000, 6000), &rtp)))
 }
 
 fn file(link: u32, packets: &[Packet]) -> Vec<u8> {
-    let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
-    for value in [0, 0, 65535, link] {
-        file.extend_from_slice(&u32::to_le_bytes(value));
-    }
-    for packet in packets {
-        let mut rtp = vec![0x80, 96];
-        rtp.extend_from_slice(&packet.sequence.to_be_bytes());
-        rtp.extend_from_slice(&[0; 4]);
-        rtp.extend_from_slice(&packet.ssrc.to_be_bytes());
-        rtp.extend_from_slice(&[0; 200]);
-        let length = (28 + rtp.len()) as u16;
-        let [high, low] = length.to_be_bytes();
-        let (from, to) = packet.route;
-        let ip = [0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to];
-        let udp: Vec<u8> = [5000u16, 6000, length - 20, 0].into_iter().flat_map(u16::to_be_bytes).collect();
-        let data = [&packet.link[..], &ip, &udp, &rtp].concat();
-        let size = data.len() as u32;
-        for value in [1_700_000_000 + packet.ms / 1000, packet.ms % 1000 * 1000, size, size] {
-            file.extend_from_slice(&u32::to_le_bytes(value));
-        }
-        file.extend_from_slice(&data);
-    }
-    file
+    test_capture::file(link, packets.iter().cloned())
 }
 
 fn call(link: u32, packets: &[Packet]) -> Call {
@@ -114,8 +88,10 @@ fn cooked_captures_say_which_packets_were_sent() {
     for (link, header) in [LINUX_SLL, LINUX_SLL2].into_iter().zip(headers) {
         let packets: Vec<Packet> = (0..100u16)
             .flat_map(|n| {
-                [(4, (1, 2), 7), (0, (2, 1), 8)]
-                    .map(|(kind, route, ssrc)| Packet { link: header(kind), ..rtp(50 * u32::from(n), route, ssrc, n) })
+                [(4, (1, 2), 7), (0, (2, 1), 8)].map(|(kind, route, ssrc)| {
+                    let (ms, packet) = rtp(50 * u32::from(n), route, ssrc, n);
+                    (ms, [header(kind), packet].concat())
+                })
             })
             .collect();
         let call = call(link, &packets);

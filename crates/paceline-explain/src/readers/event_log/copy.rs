@@ -1,10 +1,9 @@
 //! Writes an event log anew, one record for each event that is read, so that nothing else of the input is in the copy.
 
-use super::messages::{Event1, Numbers, Rtcp1, Rtp, Rtp1, Single};
+use super::fields::Message;
 use super::{Event, Log, MarkKind, learn};
 use crate::error::ReadError;
 use paceline_wire::ExtensionIds;
-use prost::encoding::message::encode;
 use std::io::Read;
 
 /// Fields of an event of version 1, and in version 2 of RTP that was received, of RTP that was sent, and of a change of the route.
@@ -29,54 +28,37 @@ pub(crate) fn copy(
     let mut all = Log::read(input)?.events.all;
     all.sort_by_key(|(us, _)| *us);
     let ids = learn(&all);
-    let mut bytes = Vec::new();
     for (us, event) in all {
-        bytes.clear();
-        let one = |first, second, third| Some(Numbers { first, second, third });
-        let event1 = Event1 { us: Some(us), ..Event1::default() };
-        let event1 = match event {
-            Event::Rtp { incoming, header, bytes: size } => {
-                let packet = Rtp {
-                    ms: Some(us / 1000),
-                    sequence: Some(header.sequence.into()),
-                    timestamp: Some(header.timestamp),
-                    ssrc: Some(header.ssrc),
-                    payload: Some(size as u32),
-                    transport_sequence: header.transport_sequence.map(u32::from),
-                    abs_send_time: header.abs_send_time.map(|time| time.bits()),
-                    ..Rtp::default()
-                };
-                encode(RTP[usize::from(!incoming)], &packet, &mut bytes);
-                each(&bytes);
+        let mut record = |field, content: Message| each(&Message::default().bytes(field, &content.0).0);
+        let at_ms = Message::default().number(1, (us / 1000) as u64);
+        let part = Message::default();
+        let (field, part) = match event {
+            Event::Rtp { incoming, header, bytes } => {
+                let packet =
+                    at_ms.number(4, u64::from(header.sequence)).fixed(5, header.timestamp).fixed(6, header.ssrc);
+                let packet = packet.number(8, bytes).number(15, header.transport_sequence.map(u64::from));
+                let packet = packet.number(17, header.abs_send_time.map(|time| time.bits().into()));
+                record(RTP[usize::from(!incoming)], packet);
                 continue;
             }
             Event::Mark(MarkKind::RouteChange) => {
-                encode(ROUTE, &Single { ms: Some(us / 1000), second: Some(1), third: None }, &mut bytes);
-                each(&bytes);
+                record(ROUTE, at_ms.number(2, 1));
                 continue;
             }
-            Event::RawRtp { incoming, header, bytes: size } => {
+            Event::RawRtp { incoming, header, bytes } => {
                 let Some(header) = rtp(&header, &ids[usize::from(incoming)]) else { continue };
-                let rtp = Rtp1 { incoming: Some(incoming), length: Some(size as u32), header };
-                Event1 { rtp: Some(rtp), ..event1 }
+                (3, part.number(1, u64::from(incoming)).number(3, bytes).bytes(4, &header))
             }
-            Event::Rtcp { incoming, raw } => {
-                Event1 { rtcp: Some(Rtcp1 { incoming: Some(incoming), data: rtcp(&raw) }), ..event1 }
-            }
-            Event::LossBased(bps) => Event1 { loss: one(Some(bps as u64), None, None), ..event1 },
-            Event::DelayBased { bps, over_use } => {
-                Event1 { delay: one(Some(bps as u64), Some(if over_use { 2 } else { 0 }), None), ..event1 }
-            }
-            Event::Mark(MarkKind::ProbeSent(bps)) => Event1 { cluster: one(None, Some(bps as u64), None), ..event1 },
-            Event::Mark(MarkKind::ProbeDone(bps)) => Event1 { result: one(None, None, Some(bps as u64)), ..event1 },
-            Event::Mark(MarkKind::ProbeFailed) => Event1 { result: one(None, Some(1), None), ..event1 },
-            Event::Mark(MarkKind::ApplicationLimited(is_limited)) => {
-                Event1 { alr: one(Some(u64::from(is_limited)), None, None), ..event1 }
-            }
+            Event::Rtcp { incoming, raw } => (4, part.number(1, u64::from(incoming)).bytes(3, &rtcp(&raw))),
+            Event::LossBased(bps) => (6, part.number(1, bps as u64)),
+            Event::DelayBased { bps, over_use } => (7, part.number(1, bps as u64).number(2, 2 * u64::from(over_use))),
+            Event::Mark(MarkKind::ProbeSent(bps)) => (17, part.number(2, bps as u64)),
+            Event::Mark(MarkKind::ProbeDone(bps)) => (18, part.number(3, bps as u64)),
+            Event::Mark(MarkKind::ProbeFailed) => (18, part.number(2, 1)),
+            Event::Mark(MarkKind::ApplicationLimited(is_limited)) => (19, part.number(1, u64::from(is_limited))),
             Event::Mark(_) => continue,
         };
-        encode(VERSION_1, &event1, &mut bytes);
-        each(&bytes);
+        record(VERSION_1, Message::default().number(1, us as u64).bytes(field, &part.0));
     }
     Ok(())
 }

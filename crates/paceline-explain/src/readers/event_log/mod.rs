@@ -5,17 +5,17 @@
 
 pub(crate) mod copy;
 mod delta;
-mod messages;
+mod fields;
 
 use crate::error::ReadError;
 use crate::model::{Call, Confidence, MarkKind, Origin, Quantity, Series};
 use crate::readers::capture::Learner;
 use crate::transport::{Ends, Transport};
-use delta::{BadDelta, blobs, decode};
-use messages::{DelayBased, Event1, LossBased, Rtcp, Rtp, Single};
+use delta::{BadDelta, blobs};
+use fields::Fields;
 use paceline_units::Time;
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
-use prost::Message;
+use prost::encoding::decode_varint;
 use std::io::Read;
 
 /// Name of the format.
@@ -24,7 +24,7 @@ pub const FORMAT: &str = "rtc-event-log";
 /// The longest body of a record (libwebrtc, `rtc_event_log_parser.cc`).
 const BODY_MAX: u64 = 10_000_000;
 /// Events of a record, and of a log, at most: bounds the memory.
-const RECORD_EVENTS_MAX: u32 = 1 << 18;
+const RECORD_EVENTS_MAX: u64 = 1 << 18;
 const EVENTS_MAX: usize = 4 << 20;
 
 /// A field of `EventStream` is known.
@@ -35,29 +35,17 @@ fn is_field(number: u64) -> bool {
 /// Returns whether bytes are the beginning of a log.
 pub fn begins(head: &[u8]) -> bool {
     let mut rest = head;
-    let Some(tag) = varint(&mut rest) else { return false };
-    let Some(length) = varint(&mut rest) else { return false };
+    let (Ok(tag), Ok(length)) = (decode_varint(&mut rest), decode_varint(&mut rest)) else { return false };
     if tag & 7 != 2 || !is_field(tag >> 3) || length == 0 || length > BODY_MAX {
         return false;
     }
     // The tag after the first record, if it is in sight.
     match rest.get(length as usize..) {
         None => true,
-        Some(mut next) => next.is_empty() || varint(&mut next).is_some_and(|tag| tag & 7 == 2 && is_field(tag >> 3)),
-    }
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7F) << shift;
-        if *byte < 0x80 {
-            return Some(value);
+        Some(mut next) => {
+            next.is_empty() || decode_varint(&mut next).is_ok_and(|tag| tag & 7 == 2 && is_field(tag >> 3))
         }
     }
-    None
 }
 
 /// An event. Times are in µs of the log's clock.
@@ -170,7 +158,8 @@ fn stream_varint(input: &mut impl Read) -> Result<Option<(u64, u64)>, ReadError>
     Ok(None)
 }
 
-struct BadRecord;
+/// A record that cannot be decoded.
+pub(crate) struct BadRecord;
 
 impl From<prost::DecodeError> for BadRecord {
     fn from(_: prost::DecodeError) -> Self {
@@ -186,34 +175,29 @@ impl From<BadDelta> for BadRecord {
 
 fn record(field: u64, body: &[u8], events: &mut Events) -> Result<(), BadRecord> {
     match field {
-        1 => version_1(&Event1::decode(body)?, events),
-        2 | 3 => rtp(field == 2, &Rtp::decode(body)?, events)?,
-        4 | 5 => rtcp(field == 4, &Rtcp::decode(body)?, events)?,
+        1 => version_1(&Fields::read(body)?, events)?,
+        2 | 3 => rtp(field == 2, &Fields::read(body)?, events)?,
+        4 | 5 => rtcp(field == 4, &Fields::read(body)?, events)?,
         18 => {
-            let all = LossBased::decode(body)?;
-            let n = count(all.deltas)?;
-            let (times, rates) =
-                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
-            for (us, bps) in times.into_iter().zip(rates) {
+            let all = Fields::read(body)?;
+            let n = count(&all, 5)?;
+            for (us, bps) in times(&all, n)?.into_iter().zip(all.column(2, n)?) {
                 events.push(us, Event::LossBased(bps.unwrap_or(0) as f64));
             }
         }
         19 => {
-            let all = DelayBased::decode(body)?;
-            let n = count(all.deltas)?;
-            let (times, rates) =
-                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
-            let states = values(all.state.map(|state| state as u64), &all.state_deltas, n)?;
-            for ((us, bps), state) in times.into_iter().zip(rates).zip(states) {
+            let all = Fields::read(body)?;
+            let n = count(&all, 4)?;
+            for ((us, bps), state) in times(&all, n)?.into_iter().zip(all.column(2, n)?).zip(all.column(3, n)?) {
                 // 1 normal, 2 under-use, 3 over-use.
                 events.push(us, Event::DelayBased { bps: bps.unwrap_or(0) as f64, over_use: state == Some(3) });
             }
         }
         21..=25 | 32 => {
-            let one = Single::decode(body)?;
-            let us = one.ms.ok_or(BadRecord)?.checked_mul(1000).ok_or(BadRecord)?;
-            let third = one.third.unwrap_or(0) as f64;
-            let kind = match (field, one.second) {
+            let one = Fields::read(body)?;
+            let us = times(&one, 0)?[0];
+            let third = one.number(3).unwrap_or(0) as f64;
+            let kind = match (field, one.number(2)) {
                 (21, _) => MarkKind::ProbeSent(third),
                 (22, _) => MarkKind::ProbeDone(third),
                 (23, _) => MarkKind::ProbeFailed,
@@ -229,36 +213,25 @@ fn record(field: u64, body: &[u8], events: &mut Events) -> Result<(), BadRecord>
     Ok(())
 }
 
-fn count(deltas: Option<u32>) -> Result<usize, BadRecord> {
-    let deltas = deltas.unwrap_or(0);
+/// Returns how many events follow the first one, which this field says.
+fn count(all: &Fields<'_>, field: u32) -> Result<usize, BadRecord> {
+    let deltas = all.number(field).unwrap_or(0);
     if deltas > RECORD_EVENTS_MAX { Err(BadRecord) } else { Ok(deltas as usize) }
 }
 
-/// Returns the first value and those that follow it.
-fn values(base: Option<u64>, deltas: &[u8], count: usize) -> Result<Vec<Option<u64>>, BadDelta> {
-    let mut all = vec![base];
-    all.append(&mut decode(deltas, base, count)?);
-    Ok(all)
+/// Returns the times of events, whose milliseconds are the field 1.
+fn times(all: &Fields<'_>, count: usize) -> Result<Vec<i64>, BadRecord> {
+    let all = all.column(1, count)?.into_iter();
+    all.map(|ms| (ms.ok_or(BadRecord)? as i64).checked_mul(1000).ok_or(BadRecord)).collect()
 }
 
-fn times(base_ms: Option<i64>, deltas: &[u8], count: usize) -> Result<Vec<i64>, BadRecord> {
-    let all = values(Some(base_ms.ok_or(BadRecord)? as u64), deltas, count)?;
-    all.into_iter().map(|ms| (ms.ok_or(BadRecord)? as i64).checked_mul(1000).ok_or(BadRecord)).collect()
-}
-
-fn rtp(incoming: bool, all: &Rtp, events: &mut Events) -> Result<(), BadRecord> {
-    let n = count(all.deltas)?;
-    let wide = |value: Option<u32>| value.map(u64::from);
-    let times = times(all.ms, &all.ms_deltas, n)?;
-    let sequences = values(wide(all.sequence), &all.sequence_deltas, n)?;
-    let timestamps = values(wide(all.timestamp), &all.timestamp_deltas, n)?;
-    let payloads = values(wide(all.payload), &all.payload_deltas, n)?;
-    let headers = values(wide(all.header), &all.header_deltas, n)?;
-    let paddings = values(wide(all.padding), &all.padding_deltas, n)?;
-    let transport = values(wide(all.transport_sequence), &all.transport_sequence_deltas, n)?;
-    let send_times = values(wide(all.abs_send_time), &all.abs_send_time_deltas, n)?;
-    let ssrc = all.ssrc.ok_or(BadRecord)?;
-    for (index, us) in times.into_iter().enumerate() {
+fn rtp(incoming: bool, all: &Fields<'_>, events: &mut Events) -> Result<(), BadRecord> {
+    let n = count(all, 11)?;
+    let (sequences, timestamps) = (all.column(4, n)?, all.column(5, n)?);
+    let (payloads, headers, paddings) = (all.column(8, n)?, all.column(9, n)?, all.column(10, n)?);
+    let (transport, send_times) = (all.column(15, n)?, all.column(17, n)?);
+    let ssrc = all.number(6).ok_or(BadRecord)? as u32;
+    for (index, us) in times(all, n)?.into_iter().enumerate() {
         let header = RtpHeader {
             sequence: sequences[index].unwrap_or(0) as u16,
             timestamp: timestamps[index].unwrap_or(0) as u32,
@@ -273,45 +246,39 @@ fn rtp(incoming: bool, all: &Rtp, events: &mut Events) -> Result<(), BadRecord> 
     Ok(())
 }
 
-fn rtcp(incoming: bool, all: &Rtcp, events: &mut Events) -> Result<(), BadRecord> {
-    let n = count(all.deltas)?;
-    let times = times(all.ms, &all.ms_deltas, n)?;
-    let others = if n == 0 { Vec::new() } else { blobs(&all.blobs, n)? };
-    for (us, raw) in times.into_iter().zip([&all.raw[..]].into_iter().chain(others)) {
+fn rtcp(incoming: bool, all: &Fields<'_>, events: &mut Events) -> Result<(), BadRecord> {
+    let n = count(all, 3)?;
+    let others = if n == 0 { Vec::new() } else { blobs(all.bytes(102), n)? };
+    for (us, raw) in times(all, n)?.into_iter().zip([all.bytes(2)].into_iter().chain(others)) {
         events.push(us, Event::Rtcp { incoming, raw: raw.to_vec() });
     }
     Ok(())
 }
 
-fn version_1(event: &Event1, events: &mut Events) {
-    let Some(us) = event.us else { return };
-    if let Some(rtp) = &event.rtp {
-        let bytes = u64::from(rtp.length.unwrap_or(0)).min(1 << 16);
-        events.push(us, Event::RawRtp { incoming: rtp.incoming == Some(true), header: rtp.header.clone(), bytes });
-    }
-    if let Some(rtcp) = &event.rtcp {
-        events.push(us, Event::Rtcp { incoming: rtcp.incoming == Some(true), raw: rtcp.data.clone() });
-    }
-    if let Some(bps) = event.loss.as_ref().and_then(|loss| loss.first) {
-        events.push(us, Event::LossBased(bps as f64));
-    }
-    if let Some(delay) = &event.delay {
-        // 0 normal, 1 under-use, 2 over-use.
-        events.push(us, Event::DelayBased { bps: delay.first.unwrap_or(0) as f64, over_use: delay.second == Some(2) });
-    }
-    if let Some(cluster) = &event.cluster {
-        events.push(us, Event::Mark(MarkKind::ProbeSent(cluster.second.unwrap_or(0) as f64)));
-    }
-    if let Some(result) = &event.result {
-        let kind = match result.second {
-            None | Some(0) => MarkKind::ProbeDone(result.third.unwrap_or(0) as f64),
-            Some(_) => MarkKind::ProbeFailed,
+fn version_1(event: &Fields<'_>, events: &mut Events) -> Result<(), BadRecord> {
+    let Some(us) = event.number(1) else { return Ok(()) };
+    for field in [3, 4, 6, 7, 17, 18, 19] {
+        let Some(part) = event.message(field)? else { continue };
+        let bps = |field| part.number(field).unwrap_or(0) as f64;
+        let incoming = part.number(1).is_some_and(|incoming| incoming != 0);
+        let one = match field {
+            3 => {
+                let bytes = part.number(3).unwrap_or(0).min(1 << 16);
+                Event::RawRtp { incoming, header: part.bytes(4).to_vec(), bytes }
+            }
+            4 => Event::Rtcp { incoming, raw: part.bytes(3).to_vec() },
+            6 if part.number(1).is_none() => continue,
+            6 => Event::LossBased(bps(1)),
+            // 0 normal, 1 under-use, 2 over-use.
+            7 => Event::DelayBased { bps: bps(1), over_use: part.number(2) == Some(2) },
+            17 => Event::Mark(MarkKind::ProbeSent(bps(2))),
+            18 if part.number(2).is_none_or(|failure| failure == 0) => Event::Mark(MarkKind::ProbeDone(bps(3))),
+            18 => Event::Mark(MarkKind::ProbeFailed),
+            _ => Event::Mark(MarkKind::ApplicationLimited(part.number(1) == Some(1))),
         };
-        events.push(us, Event::Mark(kind));
+        events.push(us as i64, one);
     }
-    if let Some(alr) = &event.alr {
-        events.push(us, Event::Mark(MarkKind::ApplicationLimited(alr.first == Some(1))));
-    }
+    Ok(())
 }
 
 /// Returns a time since the first event. More than 100 days after it is a damaged time.

@@ -32,7 +32,7 @@ const TEXT_MAX: usize = 32 << 20;
 pub fn read(input: impl Read, tee: &mut Tee<'_>) -> Result<Call, ReadError> {
     let mut call = Call { format: FORMAT.to_owned(), ..Call::default() };
     let mut json = serde_json::Deserializer::from_reader(LimitedText::new(input));
-    let result = Document(&mut call, tee).deserialize(&mut json);
+    let result = Object(Document(&mut call, tee)).deserialize(&mut json);
     if let Err(error) = result {
         let place = format!("line {}, column {}", error.line(), error.column());
         if call.flows.is_empty() {
@@ -59,22 +59,39 @@ pub const LEGACY: &str = "it has legacy statistics (goog…, ssrc), which are no
 /// The document; what is known of it goes to the call.
 struct Document<'a>(&'a mut Call, &'a mut Tee<'a>);
 
-impl<'de> DeserializeSeed<'de> for Document<'_> {
+/// An object of the document that is read member by member.
+trait Members {
+    /// What it is, for errors.
+    const NAME: &'static str;
+    fn read<'de, A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error>;
+}
+
+/// Reads an object.
+struct Object<T>(T);
+
+impl<'de, T: Members> DeserializeSeed<'de> for Object<T> {
     type Value = ();
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Document<'_> {
+impl<'de, T: Members> Visitor<'de> for Object<T> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the object of a webrtc-internals dump")
+        f.write_str(T::NAME)
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        self.0.read(map)
+    }
+}
+
+impl Members for Document<'_> {
+    const NAME: &'static str = "the object of a webrtc-internals dump";
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "PeerConnections" => map.next_value_seed(Connections(&mut *self.0, &mut *self.1))?,
+                "PeerConnections" => map.next_value_seed(Object(Connections(&mut *self.0, &mut *self.1)))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -84,24 +101,14 @@ impl<'de> Visitor<'de> for Document<'_> {
 
 struct Connections<'a>(&'a mut Call, &'a mut Tee<'a>);
 
-impl<'de> DeserializeSeed<'de> for Connections<'_> {
-    type Value = ();
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Connections<'_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the connections of a dump")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+impl Members for Connections<'_> {
+    const NAME: &'static str = "the connections of a dump";
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         // Connections without flows have no number.
         let (mut number, mut all) = (1, 0);
         while map.next_key::<IgnoredAny>()?.is_some() {
             let mut connection = Connection::default();
-            let result = map.next_value_seed(&mut connection);
+            let result = map.next_value_seed(Object(&mut connection));
             // Of a cut connection, the part before the cut is used.
             let flows = self.0.flows.len();
             all += 1;
@@ -127,22 +134,12 @@ struct Connection {
     left_out: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Connection {
-    type Value = ();
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Connection {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a connection")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+impl Members for &mut Connection {
+    const NAME: &'static str = "a connection";
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "stats" => map.next_value_seed(StatsOf(self))?,
+                "stats" => map.next_value_seed(Object(StatsOf(self)))?,
                 "updateLog" => map.next_value_seed(LogOf(self))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -152,13 +149,6 @@ impl<'de> Visitor<'de> for &mut Connection {
 }
 
 struct StatsOf<'a>(&'a mut Connection);
-
-impl<'de> DeserializeSeed<'de> for StatsOf<'_> {
-    type Value = ();
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
 
 /// A series as it is stored: `values` is the text of a JSON array.
 #[derive(Deserialize)]
@@ -173,12 +163,9 @@ struct Stored {
     values: Value,
 }
 
-impl<'de> Visitor<'de> for StatsOf<'_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the statistics of a connection")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+impl Members for StatsOf<'_> {
+    const NAME: &'static str = "the statistics of a connection";
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             // Computed metrics have names in brackets; ids contain hyphens.
             let (id, metric) = match key.split_once("-[") {

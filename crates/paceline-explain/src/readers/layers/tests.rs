@@ -3,36 +3,16 @@
 use super::*;
 use crate::model::{Call, Flow};
 use crate::readers::read_bytes;
-
-fn words(words: &[u16]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_be_bytes()).collect()
-}
-
-/// A packet of IPv4 or IPv6 between two addresses that end with these bytes.
-fn ip_of(is_v6: bool, protocol: u8, (from, to): (u8, u8), inner: &[u8]) -> Vec<u8> {
-    let size = inner.len() as u16;
-    let address = |last: u8| [[0xFD; 15].as_slice(), &[last]].concat();
-    let header = match is_v6 {
-        false => {
-            [&[0x45, 0][..], &words(&[20 + size, 0, 0]), &[64, protocol, 0, 0, 10, 0, 0, from, 10, 0, 0, to]].concat()
-        }
-        true => [&[0x60, 0, 0, 0][..], &words(&[size]), &[protocol, 64], &address(from), &address(to)].concat(),
-    };
-    [&header, inner].concat()
-}
-
-fn udp_of(ports: (u16, u16), inner: &[u8]) -> Vec<u8> {
-    [words(&[ports.0, ports.1, 8 + inner.len() as u16, 0]), inner.to_vec()].concat()
-}
+use crate::readers::test_capture::{self, RAW, ip_packet, rtp, udp, words};
 
 /// What a tunnel adds in UDP between two other hosts.
 fn in_udp(header: &[u8], inner: &[u8]) -> Vec<u8> {
-    ip_of(false, UDP, (8, 9), &udp_of((40000, 41000), &[header, inner].concat()))
+    ip_packet(false, UDP, (8, 9), &udp((40000, 41000), &[header, inner].concat()))
 }
 
 /// A TURN message with the payload of a datagram of IPv4.
 fn relayed(ip: &[u8], message: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    ip_of(false, UDP, (ip[15], ip[19]), &udp_of((5000, 3478), &message(&ip[28..])))
+    ip_packet(false, UDP, (ip[15], ip[19]), &udp((5000, 3478), &message(&ip[28..])))
 }
 
 fn channel(rtp: &[u8]) -> Vec<u8> {
@@ -70,7 +50,7 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
         Box::new(move |ip| ipv4_frame(&in_udp(&header, &frame(ip))))
     }
     fn protocol(number: u8, header: Vec<u8>, frame: fn(&[u8]) -> Vec<u8>) -> Wrap {
-        Box::new(move |ip| ipv4_frame(&ip_of(false, number, (8, 9), &[header.clone(), frame(ip)].concat())))
+        Box::new(move |ip| ipv4_frame(&ip_packet(false, number, (8, 9), &[header.clone(), frame(ip)].concat())))
     }
     let same: fn(&[u8]) -> Vec<u8> = |ip| ip.to_vec();
     let gtp = |flags: u8, extensions: Vec<u8>| -> Wrap {
@@ -136,7 +116,7 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
             Box::new(|ip| ethernet_of(0x8847, &[words(&[1, 0x0140, 0, 0]), ipv4_frame(ip)].concat())),
         ),
         ("IP in IP", 1, protocol(4, vec![], same)),
-        ("IPv4 in IPv6", 1, Box::new(|ip| ethernet_of(0x86DD, &ip_of(true, 4, (8, 9), ip)))),
+        ("IPv4 in IPv6", 1, Box::new(|ip| ethernet_of(0x86DD, &ip_packet(true, 4, (8, 9), ip)))),
         ("GRE", 1, protocol(47, words(&[0, 0x0800]), same)),
         ("GRE with key", 1, protocol(47, words(&[0xB000, 0x0800, 0, 0, 0, 1, 0, 2]), same)),
         ("Ethernet in GRE", 1, protocol(47, words(&[0, 0x6558]), ipv4_frame)),
@@ -187,22 +167,13 @@ fn encapsulations() -> Vec<(&'static str, u32, Wrap)> {
     ]
 }
 
-/// A classic capture of 10 s of a stream that loses packets 250 to 260.
+/// A capture of 10 s of a stream that loses packets 250 to 260.
 fn file(link: u32, wrap: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
-    for value in [0, 0, 65535, link] {
-        file.extend_from_slice(&u32::to_le_bytes(value));
-    }
-    for number in (0..500u16).filter(|number| !(250..260).contains(number)) {
-        let rtp = [vec![0x80, 96], words(&[number, 0, 0, 0, 7]), vec![0x55; 900 + usize::from(number % 4)]].concat();
-        let packet = wrap(&ip_of(false, UDP, (1, 2), &udp_of((5000, 6000), &rtp)));
-        let ms = 20 * u32::from(number);
-        for value in [1_700_000_000 + ms / 1000, ms % 1000 * 1000, packet.len() as u32, packet.len() as u32] {
-            file.extend_from_slice(&u32::to_le_bytes(value));
-        }
-        file.extend_from_slice(&packet);
-    }
-    file
+    let packet = |number: u16| {
+        let rtp = rtp(7, number, &vec![0x55; 900 + usize::from(number % 4)]);
+        (20 * u32::from(number), wrap(&ip_packet(false, UDP, (1, 2), &udp((5000, 6000), &rtp))))
+    };
+    test_capture::file(link, (0..500).filter(|number| !(250..260).contains(number)).map(packet))
 }
 
 fn call(link: u32, wrap: &dyn Fn(&[u8]) -> Vec<u8>) -> Call {
@@ -211,7 +182,7 @@ fn call(link: u32, wrap: &dyn Fn(&[u8]) -> Vec<u8>) -> Call {
 
 #[test]
 fn every_encapsulation_gives_the_flows_of_the_packets_inside() {
-    let expected: Vec<Flow> = call(101, &|ip| ip.to_vec()).flows;
+    let expected: Vec<Flow> = call(RAW, &|ip| ip.to_vec()).flows;
     assert_eq!((expected.len(), expected[0].is_sent), (1, false));
     for (name, link, wrap) in encapsulations() {
         let flows = call(link, &wrap).flows;
@@ -231,18 +202,18 @@ fn without_rates(flows: &[Flow]) -> Vec<Flow> {
 
 #[test]
 fn packets_of_ipv6_are_read_in_tunnels_and_in_fragments() {
-    let v6 = |ip: &[u8]| ip_of(true, UDP, (1, 2), &ip[20..]);
-    let expected = call(101, &v6).flows;
+    let v6 = |ip: &[u8]| ip_packet(true, UDP, (1, 2), &ip[20..]);
+    let expected = call(RAW, &v6).flows;
     let fragment =
-        |ip: &[u8]| ip_of(true, 44, (1, 2), &[&[UDP, 0, 0, 1, 0, 0, 0, 9], &ip[20..ip.len() - 100]].concat());
+        |ip: &[u8]| ip_packet(true, 44, (1, 2), &[&[UDP, 0, 0, 1, 0, 0, 0, 9], &ip[20..ip.len() - 100]].concat());
     let kinds: [(&str, WrapRef<'_>); 4] = [
-        ("6in4", &|ip| ip_of(false, 41, (8, 9), &v6(ip))),
+        ("6in4", &|ip| ip_packet(false, 41, (8, 9), &v6(ip))),
         ("Teredo", &|ip| in_udp(&[], &v6(ip))),
         ("Teredo with origin", &|ip| in_udp(&[0; 8], &v6(ip))),
         ("fragment", &fragment),
     ];
     for (name, wrap) in kinds {
-        let flows = call(101, wrap).flows;
+        let flows = call(RAW, wrap).flows;
         match name {
             // Its header counts.
             "fragment" => assert_eq!(without_rates(&flows), without_rates(&expected)),
@@ -258,7 +229,7 @@ fn later_fragments_are_not_packets() {
         fragment[7] = 5;
         fragment
     };
-    assert!(read_bytes(&file(101, &later)).unwrap_err().to_string().contains("no UDP datagram"));
+    assert!(read_bytes(&file(RAW, &later)).unwrap_err().to_string().contains("no UDP datagram"));
 }
 
 #[test]
@@ -269,11 +240,11 @@ fn encrypted_tunnels_are_named() {
             "WireGuard",
             &(|ip: &[u8]| in_udp(&[4, 0, 0, 0, 1, 2, 3, 4, 1, 0, 0, 0, 0, 0, 0, 0], &size(ip))) as WrapRef<'_>,
         ),
-        ("IPsec", &|ip| ip_of(false, 50, (8, 9), &size(ip))),
-        ("IPsec", &|ip| ip_of(false, UDP, (8, 9), &udp_of((4500, 4500), &size(ip)))),
-        ("OpenVPN", &|ip| ip_of(false, UDP, (8, 9), &udp_of((50000, 1194), &size(ip)))),
+        ("IPsec", &|ip| ip_packet(false, 50, (8, 9), &size(ip))),
+        ("IPsec", &|ip| ip_packet(false, UDP, (8, 9), &udp((4500, 4500), &size(ip)))),
+        ("OpenVPN", &|ip| ip_packet(false, UDP, (8, 9), &udp((50000, 1194), &size(ip)))),
     ] {
-        let error = read_bytes(&file(101, wrap)).unwrap_err().to_string();
+        let error = read_bytes(&file(RAW, wrap)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("encrypted"), "{error}");
     }
 }
@@ -281,8 +252,8 @@ fn encrypted_tunnels_are_named() {
 /// Each header cut after each byte, and with each byte changed.
 #[test]
 fn damaged_headers_are_skipped() {
-    let rtp = [vec![0x80, 96], words(&[1, 0, 0, 0, 7]), vec![0x55; 40]].concat();
-    let ip = ip_of(false, UDP, (1, 2), &udp_of((5000, 6000), &rtp));
+    let rtp = rtp(7, 1, &[0x55; 40]);
+    let ip = ip_packet(false, UDP, (1, 2), &udp((5000, 6000), &rtp));
     for (name, link, wrap) in encapsulations().into_iter().filter(|(name, ..)| *name != "first fragment") {
         let (link, whole) = (DataLink::from(link), wrap(&ip));
         assert!(matches!(unpack(link, &whole), Some(Packet::Datagram(_))), "{name}");

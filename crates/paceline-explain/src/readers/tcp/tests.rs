@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::readers::read_bytes;
+use crate::readers::test_capture::{RAW, TCP, file, ip_packet, rtp, words};
 use std::net::IpAddr;
 
 const CLIENT: (IpAddr, u16) = (IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 50_000);
@@ -9,12 +10,8 @@ const SERVER: (IpAddr, u16) = (IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)),
 const ROUTE: Route = (CLIENT, SERVER);
 const HEADERS: u64 = 52;
 
-fn words(words: &[u16]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_be_bytes()).collect()
-}
-
 fn packet(number: u16) -> Vec<u8> {
-    [vec![0x80, 96], words(&[number, 0, 0, 0, 7]), vec![0x55; 900 + usize::from(number % 4)]].concat()
+    rtp(7, number, &vec![0x55; 900 + usize::from(number % 4)])
 }
 
 fn stun(kind: u16, attributes: &[u8]) -> Vec<u8> {
@@ -341,21 +338,14 @@ fn damaged_streams_are_read() {
     }
 }
 
-/// A classic capture of a stream: 10 s of packets in TCP of IPv4.
+/// A capture of a stream: 10 s of packets in TCP of IPv4.
 fn capture(port: u16, bytes: &[u8]) -> Vec<u8> {
-    let mut file = [0xA1B2_C3D4_u32.to_le_bytes(), 0x0004_0002_u32.to_le_bytes()].concat();
-    file.extend([0, 0, 65535, 101].into_iter().flat_map(u32::to_le_bytes));
-    for (number, part) in bytes.chunks(1000).enumerate() {
-        let ip = [words(&[0x4500, 40 + part.len() as u16, 0, 0, 0x4006, 0]), vec![10, 0, 0, 1, 10, 0, 0, 2]].concat();
-        let sequence = (1000 * number as u32).to_be_bytes();
-        let tcp = [&words(&[50_000, port])[..], &sequence, &[0; 4], &words(&[0x5010, 500, 0, 0])].concat();
-        let data = [&ip, &tcp, part].concat();
-        let ms = 20 * number as u32;
-        let size = data.len() as u32;
-        file.extend([1_700_000_000 + ms / 1000, ms % 1000 * 1000, size, size].into_iter().flat_map(u32::to_le_bytes));
-        file.extend(data);
-    }
-    file
+    let packet = |(number, part): (u32, &[u8])| {
+        let sequence = (1000 * number).to_be_bytes();
+        let header = [&words(&[50_000, port])[..], &sequence, &[0; 4], &words(&[0x5010, 500, 0, 0])].concat();
+        (20 * number, ip_packet(false, TCP, (1, 2), &[&header, part].concat()))
+    };
+    file(RAW, (0..).zip(bytes.chunks(1000)).map(packet))
 }
 
 #[test]

@@ -43,18 +43,8 @@ const WIDE: f64 = 12e6;
 impl Draft {
     /// Creates a call without a cause.
     pub fn new(random: &mut RandomStream, number: u64) -> Self {
-        let controllers = [
-            "googcc",
-            "googcc",
-            "googcc",
-            "googcc",
-            "googcc",
-            "googcc-2024",
-            "gcc-tfb",
-            "gcc-tfb",
-            "nada",
-            "scream-v2",
-        ];
+        let rest = ["googcc-2024", "gcc-tfb", "gcc-tfb", "nada", "scream-v2"];
+        let controllers = [["googcc"; 5], rest].concat();
         let start = random.uniform(15.0, 20.0);
         let length = random.uniform(8.0, 13.0);
         Self {
@@ -87,9 +77,12 @@ impl Draft {
         self.rtt_s + 2.0 * self.delay.iter().map(|(_, delay)| *delay).fold(0.0, f64::max)
     }
 
-    fn within(&self, steps: &mut Steps, value: f64) {
+    /// Sets a value in the window.
+    fn within(&mut self, part: fn(&mut Self) -> &mut Steps, value: f64) {
+        let (from, to) = self.window_s;
+        let steps = part(self);
         let before = steps[0].1;
-        steps.extend([(self.window_s.0, value), (self.window_s.1, before)]);
+        steps.extend([(from, value), (to, before)]);
     }
 
     /// Returns the scenario file.
@@ -150,9 +143,7 @@ impl Draft {
 /// The capacity falls below the rate; the queue is deep enough to lose nothing.
 pub fn own_queue(draft: &mut Draft, random: &mut RandomStream) {
     let value = draft.rate * random.uniform(0.45, 0.8);
-    let mut steps = std::mem::take(&mut draft.capacity);
-    draft.within(&mut steps, value);
-    draft.capacity = steps;
+    draft.within(|draft| &mut draft.capacity, value);
     draft.queue_ms = random.uniform(1000.0, 1800.0);
 }
 
@@ -167,17 +158,13 @@ pub fn cross_traffic(draft: &mut Draft, random: &mut RandomStream) {
 /// Independent losses.
 pub fn random_loss(draft: &mut Draft, random: &mut RandomStream) {
     let value = random.uniform(0.12, 0.28);
-    let mut steps = std::mem::take(&mut draft.loss);
-    draft.within(&mut steps, value);
-    draft.loss = steps;
+    draft.within(|draft| &mut draft.loss, value);
 }
 
 /// The capacity falls far below the rate; the queue is short.
 pub fn congestive_loss(draft: &mut Draft, random: &mut RandomStream) {
     let value = draft.rate * random.uniform(0.2, 0.45);
-    let mut steps = std::mem::take(&mut draft.capacity);
-    draft.within(&mut steps, value);
-    draft.capacity = steps;
+    draft.within(|draft| &mut draft.capacity, value);
     draft.queue_ms = random.uniform(30.0, 80.0);
 }
 
@@ -185,9 +172,7 @@ pub fn congestive_loss(draft: &mut Draft, random: &mut RandomStream) {
 pub fn rtt_backoff(draft: &mut Draft, random: &mut RandomStream) {
     let value = random.uniform(1.65, 2.1);
     draft.controller = if random.chance(0.7) { "googcc" } else { "googcc-2024" };
-    let mut steps = std::mem::take(&mut draft.delay);
-    draft.within(&mut steps, value);
-    draft.delay = steps;
+    draft.within(|draft| &mut draft.delay, value);
 }
 
 /// The camera is muted.
@@ -197,10 +182,9 @@ pub fn application(draft: &mut Draft, _: &mut RandomStream) {
 
 /// Both ends learn of a lower limit.
 pub fn rate_cap(draft: &mut Draft, random: &mut RandomStream) {
-    let mut steps = vec![(0.0, draft.rate)];
     let cap = draft.rate * random.uniform(0.25, 0.65);
-    draft.within(&mut steps, cap);
-    draft.max_rate = steps;
+    draft.max_rate = vec![(0.0, draft.rate)];
+    draft.within(|draft| &mut draft.max_rate, cap);
     draft.cap = Some(cap);
 }
 
@@ -208,13 +192,9 @@ pub fn rate_cap(draft: &mut Draft, random: &mut RandomStream) {
 pub fn feedback(draft: &mut Draft, random: &mut RandomStream) {
     draft.window_s.1 = draft.window_s.0 + random.uniform(4.0, 8.0);
     if random.chance(0.5) {
-        let mut steps = std::mem::take(&mut draft.reverse_loss);
-        draft.within(&mut steps, 1.0);
-        draft.reverse_loss = steps;
+        draft.within(|draft| &mut draft.reverse_loss, 1.0);
     } else {
-        let mut steps = std::mem::take(&mut draft.reverse_capacity);
-        draft.within(&mut steps, 0.0);
-        draft.reverse_capacity = steps;
+        draft.within(|draft| &mut draft.reverse_capacity, 0.0);
     }
 }
 
@@ -223,10 +203,8 @@ pub fn outage(draft: &mut Draft, random: &mut RandomStream) {
     draft.window_s.1 = draft.window_s.0 + random.uniform(2.5, 6.0);
     // In bytes: at a capacity of 0, no drain time is too long.
     draft.queue_bytes = Some(random.uniform(30e3, 120e3));
-    for way in [&mut draft.capacity, &mut draft.reverse_capacity] {
-        let before = way[0].1;
-        way.extend([(draft.window_s.0, 0.0), (draft.window_s.1, before)]);
-    }
+    draft.within(|draft| &mut draft.capacity, 0.0);
+    draft.within(|draft| &mut draft.reverse_capacity, 0.0);
 }
 
 /// The delay steps up; the ends learn of it in half of the captures.
@@ -258,18 +236,15 @@ pub fn delay_bursts(draft: &mut Draft, random: &mut RandomStream) {
 pub fn probe(draft: &mut Draft, random: &mut RandomStream) {
     draft.window_s.1 = draft.window_s.0 + random.uniform(4.0, 7.0);
     let value = draft.rate * random.uniform(0.15, 0.35);
-    let mut steps = std::mem::take(&mut draft.capacity);
-    draft.within(&mut steps, value);
-    draft.capacity = steps;
+    draft.within(|draft| &mut draft.capacity, value);
     draft.queue_ms = random.uniform(2000.0, 3000.0);
     draft.controller = if random.chance(0.6) { "googcc" } else { "gcc-tfb" };
 }
 
 /// The encoder makes less than it may.
 pub fn cpu(draft: &mut Draft, random: &mut RandomStream) {
-    let mut steps = vec![(0.0, draft.rate)];
-    draft.within(&mut steps, draft.rate * random.uniform(0.15, 0.45));
-    draft.stream_rate = steps;
+    draft.stream_rate = vec![(0.0, draft.rate)];
+    draft.within(|draft| &mut draft.stream_rate, draft.rate * random.uniform(0.15, 0.45));
     // The reason is missing in a quarter of the captures, as in Chromium 156 when it was measured.
     draft.cpu = Some((random.chance(0.75), random.uniform(0.03, 0.06)));
 }

@@ -40,16 +40,13 @@ impl RecentGaps {
 pub struct Freezes {
     last: Option<Time>,
     gaps: RecentGaps,
-    /// Their number.
     pub count: u64,
-    /// Their total duration.
     pub total: TimeDelta,
     /// The begin of the first and of the last freeze.
     begins: Option<(Time, Time)>,
 }
 
 impl Freezes {
-    /// Handles a frame that was rendered at this time.
     pub fn rendered(&mut self, at: Time) {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;

@@ -8,7 +8,6 @@ const EXACT: u64 = 2 * HALF;
 /// Buckets are stored in pages of this many. Delays are mostly close together, so most pages are never needed.
 const PAGE: usize = 64;
 
-/// The counts of each bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     /// The position in `pages` of each page, plus one; 0 for a page without values.
@@ -24,14 +23,12 @@ fn bucket(value: u64) -> usize {
     ((u64::from(shift) << HALF.trailing_zeros()) + (value >> shift)) as usize
 }
 
-/// Returns the largest value of a bucket.
 fn largest(bucket: usize) -> u64 {
     let shift = (bucket as u64 / HALF).saturating_sub(1);
     ((bucket as u64 - shift * HALF + 1) << shift) - 1
 }
 
 impl Histogram {
-    /// Counts a zero.
     #[inline]
     pub(super) fn add_zero(&mut self) {
         self.zeros += 1;
@@ -59,7 +56,6 @@ impl Histogram {
         self.pages.last_mut().expect("a page was added")
     }
 
-    /// Returns the pages that have values, with their numbers, in order.
     fn used_pages(&self) -> impl Iterator<Item = (usize, &[u32; PAGE])> {
         let numbered = self.directory.iter().enumerate().filter(|(_, position)| **position > 0);
         numbered.map(|(number, position)| (number, &self.pages[usize::from(*position) - 1]))

@@ -42,17 +42,13 @@ impl Jitter {
     }
 }
 
-/// A frame that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::metrics) struct Rendered {
-    /// When it is rendered.
     pub at: Time,
-    /// When it was captured.
     pub captured: Time,
     pub size: DataSize,
 }
 
-/// The jitter buffer of one stream.
 #[derive(Clone, Debug)]
 pub(in crate::metrics) struct JitterBuffer {
     /// Whether frames wait at all.

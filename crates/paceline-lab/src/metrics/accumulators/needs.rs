@@ -1,20 +1,15 @@
 //! What is gathered only for the metrics that read it, because it costs much of the time of a run.
 
-/// The data that metrics read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Delays of each packet and each frame.
     pub packet_delays: bool,
-    /// Round-trip times.
     pub round_trips: bool,
-    /// Freezes of each stream.
     pub freezes: bool,
-    /// The shares of flows in each second.
     pub shares: bool,
 }
 
 impl Needs {
-    /// Returns what is needed for one or the other.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

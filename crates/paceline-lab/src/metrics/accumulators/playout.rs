@@ -7,7 +7,6 @@ use paceline_units::TimeDelta;
 /// RFC 8867, section 4.2 (30 ms), and the short queue of RFC 8868, section 4.3 (70 ms).
 pub(crate) const PLAYOUT: TimeDelta = TimeDelta::from_millis(100);
 
-/// The playout buffer of one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlayoutBuffer {
     /// The smallest delay so far.

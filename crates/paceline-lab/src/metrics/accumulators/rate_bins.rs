@@ -5,7 +5,6 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The interval at which RFC 8868, section 3, measures rates.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::from_millis(200);
-/// Intervals in a second.
 const PER_SECOND: usize = 5;
 
 /// Bytes sent and received in each interval of a run, and what the target requested in each second.
@@ -13,13 +12,11 @@ const PER_SECOND: usize = 5;
 pub(crate) struct RateBins {
     /// Bytes received while the flow lived.
     received: Vec<u64>,
-    /// Bytes sent.
     sent: Vec<u64>,
     /// Of a media flow; empty for another.
     seconds: Vec<SecondBin>,
 }
 
-/// Bits in a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct SecondBin {
     fec: f64,

@@ -45,7 +45,6 @@ impl Spans {
         sums
     }
 
-    /// Returns the numbers of the spans of a window.
     pub fn within(&self, window: Window) -> Range<usize> {
         let from = self.spans.partition_point(|span| span.from < window.from);
         from..self.spans.partition_point(|span| span.to <= window.to).max(from)

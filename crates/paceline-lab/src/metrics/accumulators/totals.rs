@@ -9,7 +9,6 @@ use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 /// in network planning.
 pub(crate) const LATE: TimeDelta = TimeDelta::from_millis(400);
 
-/// Sums of a span of time.
 #[derive(Clone)]
 pub(crate) struct Totals {
     pub hops: Vec<HopTotals>,

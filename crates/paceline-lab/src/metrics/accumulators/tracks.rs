@@ -16,7 +16,6 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// Creates the tracks of these windows and their numbers.
     pub fn new(windows: impl Iterator<Item = (Window, usize)>) -> Self {
         let mut in_order: Vec<(Window, usize)> = windows.collect();
         in_order.sort_by_key(|(window, number)| (window.from, *number));
@@ -34,7 +33,6 @@ impl Tracks {
         Self { tracks, borders, found: Vec::new(), valid: Window { from: Time::ZERO, to: Time::ZERO } }
     }
 
-    /// Returns whether there is no window.
     pub fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }

@@ -92,7 +92,7 @@ impl Quality {
                 let interval = plan.source.config.frame_interval();
                 Some(Self::Audio { interval: interval.map(TimeDelta::as_secs_f64) })
             }
-            MediaKind::Video => Some(Self::video(plan.source.config.picture_lines()?, media_use)),
+            MediaKind::Video => Some(Self::video(plan.source.lines?, media_use)),
         }
     }
 
@@ -137,7 +137,6 @@ pub(in crate::metrics) struct Piece {
     utility: Utility,
 }
 
-/// What the viewer of a stream sees.
 #[derive(Clone)]
 pub(in crate::metrics) struct Viewer {
     limits: AgeLimits,
@@ -292,7 +291,6 @@ impl ScoreSums {
         }
     }
 
-    /// Ends a second of this length.
     fn end_second(&mut self, length: f64) {
         let is_first = self.seconds == 0;
         for (index, value) in core::mem::take(&mut self.second).into_iter().enumerate() {
@@ -337,12 +335,10 @@ impl ScoreSums {
 }
 
 impl Piece {
-    /// Returns when it begins.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// Returns the integral of the utility from `from` to `to`, s.
     fn integral(&self, from: Time, to: Time) -> Utility {
         let limits = self.limits;
         let seconds = (to - from).as_secs_f64();

@@ -22,13 +22,11 @@ pub(super) struct Columns {
     bytes: Vec<u8>,
 }
 
-/// Position and encoding of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Column {
     at: usize,
     length: usize,
     code: &'static str,
-    /// Resolution of times.
     #[serde(skip_serializing_if = "Option::is_none")]
     ticks_per_second: Option<u32>,
 }
@@ -52,7 +50,6 @@ impl Columns {
         Column { ticks_per_second: Some(ticks_per_second), ..self.column(at, "times") }
     }
 
-    /// Appends values.
     pub(super) fn floats(&mut self, values: impl Iterator<Item = f32> + Clone) -> Column {
         let at = self.bytes.len();
         for byte in 0..4 {

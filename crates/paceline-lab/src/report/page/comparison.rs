@@ -13,9 +13,7 @@ pub(super) struct ComparisonView {
     pub(super) verdict: String,
     /// The rows of the ranking, the headings first.
     pub(super) ranking: Vec<Vec<String>>,
-    /// How to read the ranking.
     pub(super) ranking_legend: String,
-    /// How to read the table.
     pub(super) legend: String,
 }
 
@@ -36,7 +34,6 @@ pub(super) struct CellView {
     pub(super) is_best: bool,
     /// `better`, `worse` or empty.
     pub(super) class: &'static str,
-    /// The difference to the baseline, in words.
     pub(super) difference: String,
 }
 

@@ -4,15 +4,10 @@ use super::comparison::ComparisonView;
 use crate::report::cells::{self, CellText};
 use crate::report::check_text::{CheckLine, cell_verdict, summary_text};
 use crate::report::figure::{Figure, Panel, Series, SeriesKind};
-use crate::report::panels;
 use crate::report::read::{Results, Run};
-use crate::report::shell_quoted;
-use crate::report::validation_text;
-use crate::results::Cell;
-use crate::results::Group;
-use crate::results::Validation;
-use paceline_netsim::records::MetricCatalogue;
-use paceline_netsim::records::{MetricKind, Program};
+use crate::report::{panels, shell_quoted, validation_text};
+use crate::results::{Cell, Group, Validation};
+use paceline_netsim::records::{MetricCatalogue, MetricKind, Program};
 use serde_json::Value;
 use std::path::Path;
 
@@ -20,9 +15,7 @@ pub(super) struct Section<'a> {
     pub(super) scenario: &'a str,
     pub(super) title: String,
     pub(super) source: String,
-    /// Names and values of the most important facts.
     pub(super) facts: Vec<(&'static str, String)>,
-    /// Commands that recreate the page.
     pub(super) commands: Vec<String>,
     pub(super) comparisons: Vec<ComparisonView>,
     pub(super) validations: Vec<ValidationView>,
@@ -36,7 +29,6 @@ pub(super) struct Section<'a> {
     pub(super) single: FigureSet<'a>,
 }
 
-/// Figures with a common legend.
 pub(super) struct FigureSet<'a> {
     /// What the entries of the legend are.
     pub(super) subjects: &'static str,
@@ -63,13 +55,11 @@ pub(super) struct ValidationView {
     pub(super) lines: Vec<String>,
 }
 
-/// A published value or a claim.
 pub(super) struct CellView {
     pub(super) what: String,
     pub(super) published: String,
     pub(super) measured: String,
     pub(super) tolerance: String,
-    /// The CSS class of the verdict.
     pub(super) class: &'static str,
     pub(super) verdict: String,
     pub(super) note: String,
@@ -87,7 +77,6 @@ pub(super) struct FlowView {
 pub(super) const FLOW_NUMBERS: [&str; 7] =
     ["throughput", "target", "loss", "one-way p50", "one-way p95", "frame p95", "freezes"];
 
-/// A figure without its data.
 pub(crate) struct FigureView<'a> {
     pub(crate) id: &'a str,
     pub(super) title: &'a str,
@@ -105,12 +94,12 @@ pub(crate) struct PanelView<'a> {
 
 impl<'a> Section<'a> {
     pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure], metrics: MetricCatalogue) -> Self {
-        let runs: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
+        let runs: Vec<&Run> = results.runs.iter().filter(|run| run.about.run.scenario == scenario).collect();
         let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
         let validations: Vec<&Validation> =
             results.validations.iter().filter(|validation| validation.scenario == scenario).collect();
         let comparisons = results.comparisons.iter().filter(|table| table.scenario == scenario);
-        let several_worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
+        let several_worlds = runs.iter().any(|run| run.about.run.world != runs[0].about.run.world);
         let drawn = panels::drawn(results, scenario).len();
         let description = runs.iter().find_map(|run| run.description());
         let text = |of: fn(&Group) -> &String, or: Option<&String>| {
@@ -148,7 +137,7 @@ impl<'a> Section<'a> {
 
 /// Describes interrupted runs, runs that are not drawn, and flows without their own series.
 fn left_out(runs: &[&Run], drawn: usize) -> String {
-    let cut = runs.iter().filter_map(|run| Some((&run.stored.directory, run.cut()?)));
+    let cut = runs.iter().filter_map(|run| Some((&run.about.run.directory, run.cut()?)));
     let mut notes: Vec<String> = cut
         .map(|(name, cut)| {
             format!("{name} was {cut}: its process ended there. It has events until then and no result.")
@@ -170,7 +159,7 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
     let list = |of: &dyn Fn(&Run) -> Vec<String>| {
         unique(runs.iter().flat_map(|run| of(run)).filter(|value| !value.is_empty())).join(", ")
     };
-    let mut seeds: Vec<u64> = runs.iter().map(|run| run.stored.seed).collect();
+    let mut seeds: Vec<u64> = runs.iter().map(|run| run.about.run.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
     let consecutive = seeds.len() > 2 && seeds.windows(2).all(|pair| pair[1] - pair[0] == 1);
@@ -182,15 +171,15 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("runs", runs.len().to_string()),
         ("seeds", seeds),
         ("controllers", list(&|run| media_controllers(run))),
-        ("changes", list(&|run| run.stored.changes.clone())),
+        ("changes", list(&|run| run.about.run.changes.clone())),
         ("duration", list(&|run| vec![format!("{} s", run.duration_s())])),
-        ("world", list(&|run| vec![run.stored.world.clone()])),
-        ("version", list(&|run| vec![run.stored.version.clone()])),
-        ("commit", list(&|run| run.stored.commit.iter().cloned().collect())),
+        ("world", list(&|run| vec![run.about.run.world.clone()])),
+        ("version", list(&|run| vec![run.about.run.version.clone()])),
+        ("commit", list(&|run| run.about.run.commit.iter().cloned().collect())),
         ("machine", list(&|run| run.about.inputs.machine.iter().cloned().collect())),
         ("system", list(&|run| run.about.inputs.system.iter().cloned().collect())),
         ("browser", list(&|run| programs(run).into_iter().map(|program| program.version).collect())),
-        ("created", list(&|run| run.stored.created.iter().cloned().collect())),
+        ("created", list(&|run| run.about.run.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
@@ -204,7 +193,6 @@ fn command_lines(runs: &[&Run]) -> Vec<String> {
     runs.iter().flat_map(|run| programs(run)).map(line).collect()
 }
 
-/// Returns the other programs that took part in a run.
 fn programs(run: &Run) -> Vec<Program> {
     serde_json::from_value(run.result["programs"].clone()).unwrap_or_default()
 }
@@ -224,9 +212,9 @@ fn commands(groups: &[&Group], validations: &[&Validation], runs: &[&Run], dir: 
     let out = |command: &String| format!("{command} --out {}", shell_quoted(dir));
     let mut commands: Vec<String> = validations.iter().map(|validation| out(&validation.command)).collect();
     if groups.is_empty() && validations.is_empty() {
-        let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
-        commands.extend(runs.iter().filter(|run| run.stored.world == "sim").map(|run| {
-            let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.stored.seed).collect();
+        let key = |run: &Run| (run.about.run.controllers.clone(), run.about.run.changes.clone());
+        commands.extend(runs.iter().filter(|run| run.about.run.world == "sim").map(|run| {
+            let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.about.run.seed).collect();
             command_of(run, &seeds, dir)
         }));
     } else {
@@ -241,22 +229,21 @@ fn folder(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Returns the controllers of the media flows.
 fn media_controllers(run: &Run) -> Vec<String> {
     let media =
         |flow: &usize| run.description().and_then(|d| d.flows.get(*flow)).is_none_or(|flow| flow.kind == "media");
-    let flows = (0..run.stored.controllers.len()).filter(media);
+    let flows = (0..run.about.run.controllers.len()).filter(media);
     let mut controllers: Vec<String> = flows.map(|flow| run.controller(flow).to_owned()).collect();
     controllers.dedup();
     controllers
 }
 
 fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
-    let mut command = format!("paceline run {}", shell_quoted(&run.stored.scenario));
+    let mut command = format!("paceline run {}", shell_quoted(&run.about.run.scenario));
     if let [one] = &media_controllers(run)[..] {
         command += &format!(" --controller {one}");
     }
-    for change in &run.stored.changes {
+    for change in &run.about.run.changes {
         command += &match change.strip_prefix("case.") {
             Some(case) => format!(" --case {}", shell_quoted(case)),
             None => format!(" --set {}", shell_quoted(change)),
@@ -281,7 +268,6 @@ fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
     unique(assumed.map(|one| (one.key.clone(), one.value.to_string(), one.why.clone())))
 }
 
-/// Formats a JSON value as plain text.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -370,7 +356,7 @@ impl CellView {
 impl FlowView {
     fn of(run: &Run) -> Vec<Self> {
         let flows = run.result["flows"].as_array().map_or(&[][..], Vec::as_slice);
-        let hash = run.stored.trace_hash.clone().unwrap_or_default();
+        let hash = run.about.run.trace_hash.clone().unwrap_or_default();
         let of = |(index, flow): (usize, &Value)| {
             let streams = flow["streams"].as_array().map_or(&[][..], Vec::as_slice);
             // As in the terminal: pauses of audio are not freezes.
@@ -379,7 +365,7 @@ impl FlowView {
             let freezes = sum("freezes").zip(sum("freeze_s")).filter(|_| video().next().is_some());
             let number = |value: &Value, kind| or_dash(value.as_f64(), kind);
             Self {
-                run: run.stored.directory.clone(),
+                run: run.about.run.directory.clone(),
                 flow: flow["id"].as_str().unwrap_or_default().to_owned(),
                 controller: run.controller(index).to_owned(),
                 numbers: vec![

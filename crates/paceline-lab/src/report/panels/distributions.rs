@@ -1,11 +1,12 @@
 //! Cumulative distributions of delays.
 
 use super::series_map::element;
-use super::{PanelBuilder, RunView, millis};
+use super::{PanelBuilder, RunView, is_forward};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
 use crate::report::validation_text;
 use crate::results::Validation;
+use paceline_netsim::records::EventRecord;
+use paceline_units::{FlowId, TimeDelta};
 
 /// Largest number of steps of a distribution.
 pub const STEPS: usize = 1000;
@@ -20,7 +21,6 @@ const KINDS: [(&str, &str, &str); 4] = [
 
 struct Distributions<'a> {
     view: &'a RunView<'a>,
-    /// Values of each panel by subject.
     values: [Vec<Vec<f32>>; 4],
 }
 
@@ -29,33 +29,22 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 }
 
 impl Distributions<'_> {
-    fn add(&mut self, kind: usize, flow: u16, value: f64) {
+    fn add(&mut self, kind: usize, flow: FlowId, value: TimeDelta) {
         let Some(subject) = self.view.subject(flow) else { return };
-        element(&mut self.values[kind], subject).push(value as f32);
+        element(&mut self.values[kind], subject).push(value.as_millis_f64() as f32);
     }
 }
 
 impl PanelBuilder for Distributions<'_> {
-    fn packet(&mut self, row: &PacketRow) {
-        match row.event {
-            _ if !row.is_forward => {}
-            Event::Crossed { hop, waited_ns, .. } if self.view.is_limited(hop) => {
-                self.add(0, row.flow, millis(waited_ns));
+    fn event(&mut self, event: &EventRecord) {
+        match *event {
+            EventRecord::Crossed { hop, packet, waited, .. } if is_forward(&packet) && self.view.is_limited(hop) => {
+                self.add(0, packet.flow, waited);
             }
-            Event::Arrived { delay_ns } => self.add(1, row.flow, millis(delay_ns)),
+            EventRecord::Arrived { packet, delay, .. } if is_forward(&packet) => self.add(1, packet.flow, delay),
+            EventRecord::Frame { at, flow, captured, .. } => self.add(2, flow, at - captured),
+            EventRecord::RoundTrip { flow, rtt, .. } => self.add(3, flow, rtt),
             _ => {}
-        }
-    }
-
-    fn frame(&mut self, row: &FrameRow) {
-        if let Some(captured) = row.captured_ns {
-            self.add(2, row.flow, millis(row.time_ns - captured));
-        }
-    }
-
-    fn flow(&mut self, row: &FlowRow) {
-        if row.kind == FlowKind::RoundTrip {
-            self.add(3, row.flow, row.value);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Frame delay and freezes.
 
 use super::series_map::{SeriesMap, element};
-use super::{PanelBuilder, RunView, millis, over_time, seconds};
+use super::{PanelBuilder, RunView, over_time, seconds};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::FrameRow;
+use paceline_netsim::records::EventRecord;
+use paceline_units::FlowId;
 
 struct Frames<'a> {
     view: &'a RunView<'a>,
@@ -12,7 +13,7 @@ struct Frames<'a> {
     /// Render times, s, by flow and stream.
     rendered: Vec<Vec<Vec<f64>>>,
     /// The flows and streams, in the order of their first frames.
-    order: Vec<(u16, usize)>,
+    order: Vec<(FlowId, usize)>,
 }
 
 pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
@@ -21,24 +22,29 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 }
 
 impl PanelBuilder for Frames<'_> {
-    fn frame(&mut self, row: &FrameRow) {
-        let Some(subject) = self.view.subject(row.flow) else { return };
-        let view = self.view;
+    fn event(&mut self, event: &EventRecord) {
+        let (at, flow, stream, captured) = match *event {
+            EventRecord::Frame { at, flow, stream, captured, .. } => (at, flow, stream, Some(captured)),
+            EventRecord::FrameDropped { at, flow, stream } => (at, flow, stream, None),
+            _ => return,
+        };
+        let Some(subject) = self.view.subject(flow) else { return };
+        let (view, stream) = (self.view, usize::from(stream.0));
         let series = |what: &str, label: &str, role, kind| {
-            let name = view.stream(row.flow, row.stream);
+            let name = view.stream(flow, stream);
             Series::new(&format!("{what}:{name}"), &format!("{label} of {name}"), subject, role, kind)
         };
-        let time = seconds(row.time_ns);
-        let Some(captured) = row.captured_ns else {
+        let time = seconds(at);
+        let Some(captured) = captured else {
             let make = || series("refused", "dropped frames", Role::Second, SeriesKind::Points);
-            self.refused.of(subject, row.stream, make).push(time, 0.0);
+            self.refused.of(subject, stream, make).push(time, 0.0);
             return;
         };
         let make = || series("delay", "frame delay", Role::Main, SeriesKind::Line);
-        self.delays.of(subject, row.stream, make).push(time, millis(row.time_ns - captured));
-        let rendered = element(element(&mut self.rendered, row.flow.into()), row.stream);
+        self.delays.of(subject, stream, make).push(time, (at - captured).as_millis_f64());
+        let rendered = element(element(&mut self.rendered, flow.0.into()), stream);
         if rendered.is_empty() {
-            self.order.push((row.flow, row.stream));
+            self.order.push((flow, stream));
         }
         rendered.push(time);
     }
@@ -54,7 +60,7 @@ impl PanelBuilder for Frames<'_> {
         let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, view);
         panel.series = self.delays.finish();
         for (flow, stream) in self.order {
-            let times = &self.rendered[usize::from(flow)][stream];
+            let times = &self.rendered[usize::from(flow.0)][stream];
             let Some(subject) = view.subject(flow) else { continue };
             let name = view.stream(flow, stream);
             let lives = view.flow(flow).map_or((0.0, view.duration_s), |flow| flow.lives_s);

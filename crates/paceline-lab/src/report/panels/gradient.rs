@@ -49,7 +49,7 @@ impl Gradients<'_> {
 impl PanelBuilder for Gradients<'_> {
     fn signal(&mut self, row: &SignalRow<'_>) {
         let Self { view, series, uses, compared } = self;
-        let at = seconds(row.time_ns);
+        let at = seconds(row.at);
         match uses.of(row, || Self::classify(view, series, row)) {
             Use::None => {}
             Use::Gradient(place) => series.at(place).push(at, row.value),

@@ -1,11 +1,11 @@
 //! Losses: dropped bytes, and the loss in receiver reports.
 
 use super::series_map::{Bins, SeriesMap, hold};
-use super::{PanelBuilder, RunView, over_time, seconds};
+use super::{PanelBuilder, RunView, is_forward, over_time, seconds};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::{Event, FlowKind, FlowRow, PacketRow};
+use paceline_netsim::records::EventRecord;
+use paceline_units::Time;
 
-/// Bin length of the loss ratio, s.
 pub const BIN_S: u32 = 1;
 const BIN_NS: i64 = BIN_S as i64 * 1_000_000_000;
 
@@ -21,21 +21,19 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 }
 
 impl PanelBuilder for Losses<'_> {
-    fn packet(&mut self, row: &PacketRow) {
-        let which = match row.event {
-            Event::Sent => 0,
-            Event::Dropped { .. } => 1,
+    fn event(&mut self, event: &EventRecord) {
+        let (at, packet, which) = match *event {
+            EventRecord::Sent { at, packet } => (at, packet, 0),
+            EventRecord::Dropped { at, packet, .. } => (at, packet, 1),
+            EventRecord::FractionLost { at, flow, fraction } => {
+                let Some(subject) = self.view.subject(flow) else { return };
+                let make = || Series::new("reported", "reported lost", subject, Role::Second, SeriesKind::Points);
+                return self.reports.of(subject, 0, make).push(seconds(at), fraction * 100.0);
+            }
             _ => return,
         };
-        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.is_forward) {
-            self.bins.at(subject, row.time_ns, BIN_NS)[which] += u64::try_from(row.size_bytes).unwrap_or(0);
-        }
-    }
-
-    fn flow(&mut self, row: &FlowRow) {
-        if let (FlowKind::FractionLost, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
-            let make = || Series::new("reported", "reported lost", subject, Role::Second, SeriesKind::Points);
-            self.reports.of(subject, 0, make).push(seconds(row.time_ns), row.value * 100.0);
+        if let Some(subject) = self.view.subject(packet.flow).filter(|_| is_forward(&packet)) {
+            self.bins.at(subject, at, BIN_NS)[which] += packet.size.as_bytes();
         }
     }
 
@@ -49,9 +47,9 @@ impl PanelBuilder for Losses<'_> {
             let mut series = Series::new("dropped", "dropped", subject, Role::Main, SeriesKind::Steps);
             for (bin, [sent, dropped]) in bins.iter().enumerate() {
                 let ratio = if *sent > 0 { 100.0 * *dropped as f64 / *sent as f64 } else { f64::NAN };
-                series.push(seconds(BIN_NS * bin as i64), ratio);
+                series.push(seconds(Time::from_nanos(BIN_NS * bin as i64)), ratio);
             }
-            hold(&mut series, self.view.duration_s.min(seconds(BIN_NS * bins.len() as i64)));
+            hold(&mut series, self.view.duration_s.min(seconds(Time::from_nanos(BIN_NS * bins.len() as i64))));
             panel.series.push(series);
         }
         panel.series.extend(self.reports.finish());

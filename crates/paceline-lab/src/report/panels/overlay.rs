@@ -45,7 +45,7 @@ pub(super) fn figure(runs: &[&Run], time: &Figure) -> Option<Figure> {
 /// Returns the groups of runs in order of their first run. Their labels say in what they differ.
 fn groups<'a>(runs: &[&'a Run]) -> Vec<Group<'a>> {
     let differ = |of: &dyn Fn(&Run) -> String| runs.iter().any(|run| of(run) != of(runs[0]));
-    let world = |run: &Run| run.stored.world.clone();
+    let world = |run: &Run| run.about.run.world.clone();
     let (changed, worlds) = (differ(&changes), differ(&world));
     let mut groups: Vec<Group<'a>> = Vec::new();
     for run in runs {
@@ -70,14 +70,13 @@ fn groups<'a>(runs: &[&'a Run]) -> Vec<Group<'a>> {
 struct Source<'a> {
     time: &'a Figure,
     groups: &'a [Group<'a>],
-    /// Number of bins of a run.
     bins: usize,
 }
 
 impl<'a> Source<'a> {
     /// Returns the series of a run in a panel over time with the ids of their flows.
     fn of_run(&self, panel: &str, run: &Run) -> impl Iterator<Item = (&'a str, &'a Series)> {
-        let (time, directory) = (self.time, run.stored.directory.clone());
+        let (time, directory) = (self.time, run.about.run.directory.clone());
         time.panel(panel).into_iter().flat_map(|panel| &panel.series).filter_map(move |series| {
             let subject = &time.subjects[series.subject?];
             (subject.run == directory).then_some((subject.flow.as_str(), series))

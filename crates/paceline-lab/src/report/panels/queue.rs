@@ -1,9 +1,10 @@
 //! Queuing delay of each packet and as seen in RTCP round-trip times; and these round-trip times.
 
 use super::series_map::SeriesMap;
-use super::{PanelBuilder, RunView, millis, over_time, seconds};
+use super::{PanelBuilder, RunView, is_forward, over_time, seconds};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::{Event, FlowKind, FlowRow, PacketRow};
+use paceline_netsim::records::EventRecord;
+use paceline_units::{FlowId, Time, TimeDelta};
 
 struct Queues<'a> {
     view: &'a RunView<'a>,
@@ -16,29 +17,20 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 }
 
 impl PanelBuilder for Queues<'_> {
-    fn packet(&mut self, row: &PacketRow) {
-        let Event::Crossed { hop, waited_ns, left_ns } = row.event else { return };
-        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.is_forward && self.view.is_limited(hop)) {
+    fn event(&mut self, event: &EventRecord) {
+        let (hop, packet, waited, left) = match *event {
+            EventRecord::Crossed { hop, packet, waited, left, .. } => (hop, packet, waited, left),
+            EventRecord::RoundTrip { at, flow, rtt } => return self.round_trip(at, flow, rtt),
+            _ => return,
+        };
+        let is_counted = is_forward(&packet) && self.view.is_limited(hop);
+        if let Some(subject) = self.view.subject(packet.flow).filter(|_| is_counted) {
             let name = &self.view.run.about.hops[usize::from(hop)];
             let make = || {
                 let (id, label) = (format!("waited:{name}"), format!("waited at {name}"));
                 Series::new(&id, &label, subject, Role::Main, SeriesKind::Line)
             };
-            self.waited.of(subject, usize::from(hop), make).push(seconds(left_ns), millis(waited_ns));
-        }
-    }
-
-    fn flow(&mut self, row: &FlowRow) {
-        if row.kind != FlowKind::RoundTrip {
-            return;
-        }
-        let (Some(subject), Some(flow)) = (self.view.subject(row.flow), self.view.flow(row.flow)) else { return };
-        let at = seconds(row.time_ns);
-        let holds = flow.propagation.partition_point(|(from, _)| *from <= at).max(1) - 1;
-        if let Some((_, propagation)) = flow.propagation.get(holds) {
-            let make =
-                || Series::new("rtcp", "round-trip time over propagation", subject, Role::Second, SeriesKind::Points);
-            self.sampled.of(subject, 0, make).push(at, row.value - propagation);
+            self.waited.of(subject, usize::from(hop), make).push(seconds(left), waited.as_millis_f64());
         }
     }
 
@@ -56,6 +48,19 @@ impl PanelBuilder for Queues<'_> {
         }
         panel.series.extend(self.sampled.finish());
         vec![panel]
+    }
+}
+
+impl Queues<'_> {
+    fn round_trip(&mut self, at: Time, flow: FlowId, rtt: TimeDelta) {
+        let (Some(subject), Some(flow)) = (self.view.subject(flow), self.view.flow(flow)) else { return };
+        let at = seconds(at);
+        let holds = flow.propagation.partition_point(|(from, _)| *from <= at).max(1) - 1;
+        if let Some((_, propagation)) = flow.propagation.get(holds) {
+            let make =
+                || Series::new("rtcp", "round-trip time over propagation", subject, Role::Second, SeriesKind::Points);
+            self.sampled.of(subject, 0, make).push(at, rtt.as_millis_f64() - propagation);
+        }
     }
 }
 
@@ -78,10 +83,12 @@ pub(super) fn begin_round_trips<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuild
 }
 
 impl PanelBuilder for RoundTrips<'_> {
-    fn flow(&mut self, row: &FlowRow) {
-        if let (FlowKind::RoundTrip, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
+    fn event(&mut self, event: &EventRecord) {
+        if let EventRecord::RoundTrip { at, flow, rtt } = *event
+            && let Some(subject) = self.view.subject(flow)
+        {
             let make = || Series::new("rtt", "round-trip time", subject, Role::Main, SeriesKind::Line);
-            self.samples.of(subject, 0, make).push(seconds(row.time_ns), row.value);
+            self.samples.of(subject, 0, make).push(seconds(at), rtt.as_millis_f64());
         }
     }
 

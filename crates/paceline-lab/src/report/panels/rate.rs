@@ -1,12 +1,11 @@
 //! Received rate, target and capacity.
 
 use super::series_map::{Bins, SeriesMap, hold, step};
-use super::{PanelBuilder, RunView, over_time, seconds};
+use super::{PanelBuilder, RunView, is_forward, over_time, seconds};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::{Event, FlowKind, FlowRow, PacketRow};
-use paceline_netsim::records::HopDescription;
+use paceline_netsim::records::{EventRecord, HopDescription};
+use paceline_units::{FlowId, Time};
 
-/// Bin length of the received rate, ms.
 pub const BIN_MS: u32 = 500;
 const BIN_NS: i64 = BIN_MS as i64 * 1_000_000;
 const MBIT: f64 = 1e6;
@@ -17,7 +16,6 @@ struct Rates<'a> {
     reverse: Direction,
 }
 
-/// The rates of the flows of a direction.
 #[derive(Default)]
 struct Direction {
     /// Bytes received.
@@ -30,25 +28,25 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 }
 
 impl Rates<'_> {
-    fn direction(&mut self, flow: u16) -> &mut Direction {
+    fn direction(&mut self, flow: FlowId) -> &mut Direction {
         if self.view.is_reverse(flow) { &mut self.reverse } else { &mut self.forward }
     }
 }
 
 impl PanelBuilder for Rates<'_> {
-    fn packet(&mut self, row: &PacketRow) {
-        if let (Event::Arrived { .. }, true) = (row.event, row.is_forward) {
-            let subject = self.view.any_subject(row.flow);
-            let bytes = u64::try_from(row.size_bytes).unwrap_or(0);
-            *self.direction(row.flow).received.at(subject, row.time_ns, BIN_NS) += bytes;
-        }
-    }
-
-    fn flow(&mut self, row: &FlowRow) {
-        if let (FlowKind::Target, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
-            let make = || Series::new("target", "target", subject, Role::Second, SeriesKind::Steps);
-            let targets = &mut self.direction(row.flow).targets;
-            step(targets.of(subject, 0, make), seconds(row.time_ns), row.value / MBIT);
+    fn event(&mut self, event: &EventRecord) {
+        match *event {
+            EventRecord::Arrived { at, packet, .. } if is_forward(&packet) => {
+                let subject = self.view.any_subject(packet.flow);
+                *self.direction(packet.flow).received.at(subject, at, BIN_NS) += packet.size.as_bytes();
+            }
+            EventRecord::Decision { at, flow, target, .. } => {
+                let Some(subject) = self.view.subject(flow) else { return };
+                let make = || Series::new("target", "target", subject, Role::Second, SeriesKind::Steps);
+                let targets = &mut self.direction(flow).targets;
+                step(targets.of(subject, 0, make), seconds(at), target.as_bps_f64() / MBIT);
+            }
+            _ => {}
         }
     }
 
@@ -92,14 +90,14 @@ impl Direction {
             let mut series = Series::new("received", "received rate", subject, Role::Main, SeriesKind::Steps);
             let begun = bins.iter().position(|bytes| *bytes > 0).unwrap_or(0);
             for (bin, bytes) in bins.iter().enumerate().skip(begun) {
-                let from = seconds(BIN_NS * bin as i64);
+                let from = seconds(Time::from_nanos(BIN_NS * bin as i64));
                 let length = (view.duration_s - from).min(f64::from(BIN_MS) / 1e3);
                 // A bin that starts at the end of the run has no length.
                 if length > 0.0 {
                     series.push(from, *bytes as f64 * 8.0 / length / MBIT);
                 }
             }
-            let end = view.duration_s.min(seconds(BIN_NS * bins.len() as i64));
+            let end = view.duration_s.min(seconds(Time::from_nanos(BIN_NS * bins.len() as i64)));
             hold(&mut series, end);
             panel.series.push(series);
         }

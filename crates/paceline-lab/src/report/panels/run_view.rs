@@ -4,16 +4,14 @@ use super::FLOWS_SHOWN;
 use crate::report::figure::{Series, Subject};
 use crate::report::read::{Run, SignalRow};
 use paceline_netsim::records::{FlowDescription, HopDescription, RunDescription};
+use paceline_units::FlowId;
 
-/// A run as the panels need it.
 pub(super) struct RunView<'a> {
     pub(super) run: &'a Run,
     pub(super) duration_s: f64,
     /// Subject of the first plotted flow.
     first: usize,
-    /// Flows with their own series.
     shown: Vec<usize>,
-    /// The subject of each flow, if it has its own series.
     subjects: Vec<Option<usize>>,
     /// Whether the data of each flow takes the reverse hops.
     reverse: Vec<bool>,
@@ -21,7 +19,6 @@ pub(super) struct RunView<'a> {
     limited: Vec<bool>,
 }
 
-/// Returns whether a flow carries media.
 pub(crate) fn is_media(run: &Run, flow: usize) -> bool {
     run.description().and_then(|s| s.flows.get(flow)).is_some_and(|f| f.kind == "media")
 }
@@ -53,24 +50,24 @@ impl<'a> RunView<'a> {
     }
 
     /// Returns the subject of a flow with its own series.
-    pub(super) fn subject(&self, flow: u16) -> Option<usize> {
-        *self.subjects.get(usize::from(flow))?
+    pub(super) fn subject(&self, flow: FlowId) -> Option<usize> {
+        *self.subjects.get(usize::from(flow.0))?
     }
 
     /// Returns the subject of any flow; the other flows share one subject.
-    pub(super) fn any_subject(&self, flow: u16) -> usize {
+    pub(super) fn any_subject(&self, flow: FlowId) -> usize {
         self.subject(flow).unwrap_or(self.first + self.shown.len())
     }
 
-    pub(super) fn flow(&self, flow: u16) -> Option<&'a FlowDescription> {
-        self.run.description()?.flows.get(usize::from(flow))
+    pub(super) fn flow(&self, flow: FlowId) -> Option<&'a FlowDescription> {
+        self.run.description()?.flows.get(usize::from(flow.0))
     }
 
     pub(super) fn shown_flow(&self, series: &Series) -> Option<&'a FlowDescription> {
         self.run.description()?.flows.get(*self.shown.get(series.subject?.checked_sub(self.first)?)?)
     }
 
-    pub(super) fn stream(&self, flow: u16, stream: usize) -> String {
+    pub(super) fn stream(&self, flow: FlowId, stream: usize) -> String {
         let name = self.flow(flow).and_then(|flow| flow.streams.get(stream));
         name.cloned().unwrap_or_else(|| format!("stream {stream}"))
     }
@@ -83,12 +80,10 @@ impl<'a> RunView<'a> {
         Some((before + at, signals[at].states.as_slice())).filter(|(_, states)| !states.is_empty())
     }
 
-    /// Returns whether a hop has a capacity.
     pub(super) fn is_limited(&self, hop: u16) -> bool {
         self.limited.get(usize::from(hop)) == Some(&true)
     }
 
-    /// Returns the hops of a direction with a capacity.
     pub(super) fn limits(
         &self,
         forward: bool,
@@ -98,16 +93,15 @@ impl<'a> RunView<'a> {
     }
 
     /// Returns whether the data of a flow takes the reverse hops.
-    pub(super) fn is_reverse(&self, flow: u16) -> bool {
-        self.reverse.get(usize::from(flow)) == Some(&true)
+    pub(super) fn is_reverse(&self, flow: FlowId) -> bool {
+        self.reverse.get(usize::from(flow.0)) == Some(&true)
     }
 
-    /// Returns the subjects in order, without labels.
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let flows = &self.run.about.flows;
         let subject = |flow: String, controller: &str, traffic: bool| Subject {
-            run: self.run.stored.directory.clone(),
-            seed: self.run.stored.seed,
+            run: self.run.about.run.directory.clone(),
+            seed: self.run.about.run.seed,
             flow,
             controller: controller.to_owned(),
             traffic,
@@ -127,9 +121,8 @@ impl<'a> RunView<'a> {
     }
 }
 
-/// Returns the changes of a run to its scenario.
 pub(super) fn changes(run: &Run) -> String {
-    let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+    let changes = run.about.run.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
     let changes: Vec<&str> = changes.collect();
     if changes.is_empty() { "as written".to_owned() } else { changes.join(", ") }
 }
@@ -156,9 +149,9 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
     let seeds = differ(|s| s.seed.to_string());
-    let run = |name: &str| runs.iter().find(|run| run.stored.directory == name);
-    let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
-    let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
+    let run = |name: &str| runs.iter().find(|run| run.about.run.directory == name);
+    let worlds = runs.iter().any(|run| run.about.run.world != runs[0].about.run.world);
+    let changed = runs.iter().any(|run| run.about.run.changes != runs[0].about.run.changes);
     let kinds: Vec<String> = subjects
         .iter()
         .map(|s| {
@@ -173,7 +166,7 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
                 parts.extend(run(&s.run).map(|run| changes(run)));
             }
             if worlds {
-                parts.extend(run(&s.run).map(|run| run.stored.world.clone()));
+                parts.extend(run(&s.run).map(|run| run.about.run.world.clone()));
             }
             parts.extend(run(&s.run).and_then(|run| run.cut()));
             parts.join(" · ")

@@ -2,6 +2,7 @@
 
 use crate::report::figure::Series;
 use crate::report::read::SignalRow;
+use paceline_units::Time;
 
 /// Series by subject and number. Both are places in lists, so they must be small.
 #[derive(Default)]
@@ -13,7 +14,6 @@ pub(super) struct SeriesMap {
 }
 
 impl SeriesMap {
-    /// Returns the series of this key, created if necessary.
     pub(super) fn of(&mut self, subject: usize, number: usize, make: impl FnOnce() -> Series) -> &mut Series {
         let place = self.place(subject, number, make);
         &mut self.series[place]
@@ -74,9 +74,8 @@ impl<T> Default for BySignal<T> {
 }
 
 impl<T: Copy> BySignal<T> {
-    /// Returns the value of the signal of a row.
     pub(super) fn of(&mut self, row: &SignalRow<'_>, make: impl FnOnce() -> T) -> T {
-        let (half, name) = (2 * usize::from(row.flow) + usize::from(row.receive), usize::from(row.name_index));
+        let (half, name) = (2 * usize::from(row.flow.0) + usize::from(row.receive), usize::from(row.name_index));
         *element(element(&mut self.0, half), name).get_or_insert_with(make)
     }
 }
@@ -88,12 +87,11 @@ pub(super) struct Bins<T>(Vec<Vec<T>>);
 impl<T: Default> Bins<T> {
     /// Returns the sum of a subject in the bin of length `bin_ns` that contains a time.
     #[inline(always)] // division by a constant
-    pub(super) fn at(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
-        let bin = usize::try_from(time_ns / bin_ns).unwrap_or(0);
+    pub(super) fn at(&mut self, subject: usize, at: Time, bin_ns: i64) -> &mut T {
+        let bin = usize::try_from(at.as_nanos() / bin_ns).unwrap_or(0);
         element(element(&mut self.0, subject), bin)
     }
 
-    /// Returns the bins of each subject that has any, in order.
     pub(super) fn finish(self) -> impl Iterator<Item = (usize, Vec<T>)> {
         self.0.into_iter().enumerate().filter(|(_, bins)| !bins.is_empty())
     }

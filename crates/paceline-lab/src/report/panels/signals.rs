@@ -4,7 +4,8 @@ use super::gradient::{GRADIENTS, THRESHOLDS};
 use super::series_map::{BySignal, SeriesMap, hold, step};
 use super::{PanelBuilder, RunView, over_time, seconds};
 use crate::report::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::report::read::{FlowKind, FlowRow, SignalRow};
+use crate::report::read::SignalRow;
+use paceline_netsim::records::EventRecord;
 
 /// Panels by unit: unit of the signals, id, title, axis label, displayed unit, factor.
 const UNITS: &[(&str, &str, &str, &str, &str, f64)] = &[
@@ -55,11 +56,13 @@ fn target(
 }
 
 impl PanelBuilder for Signals<'_> {
-    fn flow(&mut self, row: &FlowRow) {
+    fn event(&mut self, event: &EventRecord) {
         let Self { view, panels, names, .. } = self;
-        if let (FlowKind::Remb, Some(subject)) = (row.kind, view.subject(row.flow)) {
+        if let EventRecord::Remb { at, flow, rate } = *event
+            && let Some(subject) = view.subject(flow)
+        {
             let to = target(panels, names, (subject, "REMB", "bit/s"), (Role::Second, SeriesKind::Points));
-            panels[to.panel].1.at(to.series).push(seconds(row.time_ns), row.value * to.factor);
+            panels[to.panel].1.at(to.series).push(seconds(at), rate.as_bps_f64() * to.factor);
         }
     }
 
@@ -73,7 +76,7 @@ impl PanelBuilder for Signals<'_> {
         if let Some(to) = targets.of(row, make) {
             // The initial slow start threshold exceeds every window.
             let value = if row.value < 1e15 { row.value } else { f64::NAN };
-            step(panels[to.panel].1.at(to.series), seconds(row.time_ns), value * to.factor);
+            step(panels[to.panel].1.at(to.series), seconds(row.at), value * to.factor);
         }
     }
 
@@ -127,7 +130,7 @@ impl PanelBuilder for States<'_> {
             Some(series.place(subject, number, make))
         };
         if let Some(place) = places.of(row, place) {
-            step(series.at(place), seconds(row.time_ns), row.value);
+            step(series.at(place), seconds(row.at), row.value);
         }
     }
 

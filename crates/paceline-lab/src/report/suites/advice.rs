@@ -45,7 +45,6 @@ pub fn sentences(report: &SuitesReport) -> Vec<String> {
     sentences
 }
 
-/// What a ranking says of the choice.
 enum Choice {
     Sentence(String),
     /// There are this many tests, too few.

@@ -4,15 +4,11 @@ use super::{Board, BoardRow, advice, pareto, plot, scores};
 use crate::results::SuitesReport;
 use std::fmt::Write as _;
 
-/// A leaderboard: its text, and the pictures that the text names.
 pub struct Leaderboard {
-    /// The text, Markdown.
     pub text: String,
-    /// Name and content of each picture, SVG.
     pub pictures: Vec<(String, String)>,
 }
 
-/// The name of the picture of all scores.
 const SCORES: &str = "score-by-family.svg";
 
 /// Returns the leaderboard of suites. `pictures` is the path from the text to the folder of the pictures; empty or with a slash at

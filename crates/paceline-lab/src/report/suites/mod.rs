@@ -2,6 +2,7 @@
 //! that do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
 pub mod advice;
+pub mod ci;
 pub mod markdown;
 pub mod pareto;
 mod plot;
@@ -20,7 +21,6 @@ use askama::Template;
 use paceline_netsim::records::MetricCatalogue;
 use std::path::Path;
 
-/// Default name of the page in its folder.
 pub const SUITES_PAGE: &str = "suites.html";
 
 const OWN_STYLE: &str = concat!(
@@ -29,23 +29,15 @@ const OWN_STYLE: &str = concat!(
     include_str!("../page/suites.css")
 );
 
-/// Reads the results of suites in a folder and writes their page.
-///
-/// # Errors
-/// The results are missing or damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
     write_page(&render(&SuitesReport::read(&dir.join(SUITES_FILE))?, dir, metrics)?, to)
 }
 
 /// Returns the page of suites. Plots of runs are linked if they are in `dir`.
-///
-/// # Errors
-/// The template fails, which is a defect of this crate.
 pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let (text, board) = (BoundText::new(metrics), Board::of(report));
     let page = Page {
         title: report.suites.iter().map(|suite| suite.id.as_str()).collect::<Vec<_>>().join(", "),
-        version: env!("CARGO_PKG_VERSION"),
         board: &board,
         scores: scores::draw(&board),
         advice: advice::sentences(report),
@@ -56,8 +48,6 @@ pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Re
             .collect(),
         suites: report.suites.iter().map(|suite| SuiteView::of(report, suite, dir, text)).collect(),
         policy: policy(&[], &[STYLE, OWN_STYLE]),
-        style: STYLE,
-        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
@@ -73,15 +63,12 @@ pub fn plots_path(suite: &str, test: &SuiteTest, controller: &str) -> String {
 #[template(path = "suites.html")]
 struct Page<'a> {
     title: String,
-    version: &'static str,
     board: &'a Board,
     scores: String,
     advice: Vec<String>,
     families: Vec<(String, String)>,
     suites: Vec<SuiteView<'a>>,
     policy: String,
-    style: &'static str,
-    own_style: &'static str,
 }
 
 /// The scores of the possible: a row for each controller, a column for each family.
@@ -108,7 +95,6 @@ struct BoardRow {
     passed: Passed,
 }
 
-/// A score of the possible.
 struct Points(Option<Possible>);
 
 impl Points {
@@ -126,13 +112,11 @@ impl Points {
         self.0.map_or("no test counts".to_owned(), |possible| format!("{possible}, {} tests", possible.tests))
     }
 
-    /// Returns the CSS class of its colour.
     fn class(&self) -> String {
         self.0.map_or("none".to_owned(), |possible| class(possible.points / 100.0))
     }
 }
 
-/// Returns the CSS class of the colour of a share: its tenth.
 fn class(share: f64) -> String {
     format!("s{}", (share * 10.0).floor().clamp(0.0, 10.0))
 }

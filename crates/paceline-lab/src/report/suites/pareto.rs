@@ -5,9 +5,7 @@ use crate::results::{RowKind, SuitesReport};
 /// The mean result of a controller over the tests of a family of paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The controller.
     pub name: String,
-    /// The purpose of its row.
     pub kind: RowKind,
     /// Mean over the tests of the 95th percentile of the queuing delay, ms.
     pub queue_ms: f64,
@@ -18,7 +16,6 @@ pub struct Point {
     pub on_front: bool,
 }
 
-/// Returns the points of each family of paths, in order of the suites.
 pub fn families(report: &SuitesReport) -> Vec<(String, Vec<Point>)> {
     let mut families: Vec<String> = Vec::new();
     for suite in &report.suites {
@@ -66,7 +63,6 @@ mod tests {
     /// A controller: kind, and utilisation and delay of each test.
     type Row<'a> = (&'a str, RowKind, &'a [(f64, f64)]);
 
-    /// Returns a suite with these rows.
     fn report(rows: &[Row<'_>]) -> SuitesReport {
         let result = |(utilization, queue_ms): &(f64, f64)| TestResult {
             utilization: Some(*utilization),

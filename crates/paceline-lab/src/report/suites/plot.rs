@@ -5,10 +5,8 @@ use crate::report::escaped;
 use crate::results::RowKind;
 use std::fmt::Write;
 
-/// Size of the drawing.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 430.0;
-/// Edges of the area of the points.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = WIDTH - 24.0;
@@ -71,7 +69,6 @@ impl Axes {
     }
 }
 
-/// A rectangle of the drawing.
 #[derive(Clone, Copy)]
 struct Area {
     left: f64,
@@ -86,7 +83,6 @@ impl Area {
     }
 }
 
-/// The name of a point, beside its mark.
 #[derive(Clone, Copy)]
 struct Label {
     x: f64,
@@ -139,7 +135,6 @@ const ALONE: &str = "svg{background:#fff;font:12px sans-serif}.grid{stroke:#e3e3
     .front{fill:none;stroke:#1a7f37;stroke-width:1.5}.best circle{fill:#1a7f37}.best text{font-weight:600}.other circle{fill:#2a6fb0}\
     .faulty circle{fill:none;stroke:#c0392b;stroke-width:1.5}.oracle path{fill:#222}.title{font-weight:600}";
 
-/// Draws the points of a family as an SVG file.
 pub fn draw_alone(points: &[Point], family: &str) -> String {
     let (x, y) = (RIGHT - 6.0, BOTTOM - 10.0);
     let title =
@@ -150,7 +145,6 @@ pub fn draw_alone(points: &[Point], family: &str) -> String {
     drawn.strip_suffix("</svg>").unwrap_or(&drawn).to_owned() + &title
 }
 
-/// Draws the front as steps through its points.
 fn front(points: &[Point], places: &[(f64, f64)]) -> String {
     let on_front = points.iter().zip(places).filter(|(point, _)| point.on_front);
     let mut front: Vec<(f64, f64)> = on_front.map(|(_, place)| *place).collect();

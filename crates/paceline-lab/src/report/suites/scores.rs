@@ -30,7 +30,6 @@ const ALONE: &str = "svg{background:#fff;font:12px sans-serif}.grid{stroke:#bbb}
     .head{font-weight:600}.interval{stroke:#2a6fb0;opacity:.45;stroke-width:3}.own circle,.own path,.other circle,.other path{fill:#2a6fb0}\
     .faulty .interval{stroke:#c0392b}.faulty circle,.faulty path{fill:#c0392b}.oracle circle{fill:#222}";
 
-/// Draws the picture as an SVG file.
 pub(super) fn draw_alone(board: &Board) -> String {
     let drawn = draw(board).replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
     drawn.replacen('>', &format!("><style>{ALONE}</style>"), 1) + "\n"

@@ -10,11 +10,9 @@ pub const DOT: i32 = 10;
 const GRID: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
 const HAIR: u32 = 3;
 const TICK: i32 = MM;
-/// Opacity of a shade.
 pub(super) const SHADE: f64 = 0.2;
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
-/// An SVG document in the making.
 pub(super) struct Canvas<'a>(SVGBackend<'a>);
 
 const INFALLIBLE: &str = "writing to memory does not fail";
@@ -27,7 +25,6 @@ impl<'a> Canvas<'a> {
         canvas
     }
 
-    /// Ends the document.
     pub(super) fn close(mut self) {
         self.0.present().expect(INFALLIBLE);
     }
@@ -44,12 +41,10 @@ impl<'a> Canvas<'a> {
         self.fill(from, to, style.colour.mix(strength));
     }
 
-    /// Fills a polygon with a shade.
     pub(super) fn area(&mut self, corners: &[Point], style: Style) {
         self.0.fill_polygon(corners.iter().copied(), &style.colour.mix(SHADE)).expect(INFALLIBLE);
     }
 
-    /// Draws a legend entry: a sample and its text.
     pub(super) fn legend_entry(&mut self, entry: &LegendEntry) {
         let ((x, y), width) = (entry.at, entry.style.sample_width());
         match entry.style.mark {
@@ -60,12 +55,10 @@ impl<'a> Canvas<'a> {
         self.text((x + width + MM, y), &entry.text, (HPos::Left, VPos::Center), FontTransform::None);
     }
 
-    /// Draws left-aligned text.
     pub(super) fn title(&mut self, at: Point, text: &str) {
         self.text(at, text, (HPos::Left, VPos::Center), FontTransform::None);
     }
 
-    /// Draws the border of a panel.
     pub(super) fn frame(&mut self, (left, top): Point, (right, bottom): Point) {
         let corners = vec![(left, top), (left, bottom), (right, bottom), (right, top), (left, top)];
         self.path(corners, FOREGROUND.to_rgba(), HAIR);

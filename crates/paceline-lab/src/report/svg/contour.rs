@@ -6,13 +6,10 @@ use super::style::{MM, Point, WIDTH};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A value over two parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     pub title: String,
-    /// The horizontal parameter.
     pub x: Scale,
-    /// The vertical parameter.
     pub y: Scale,
     /// The values, with all values of the first x first; NaN for a missing value.
     pub values: Vec<f64>,
@@ -20,14 +17,12 @@ pub struct Map {
     pub marks: Vec<(f64, f64, String, Sign)>,
 }
 
-/// A parameter and its increasing values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     pub name: String,
     pub values: Vec<f64>,
 }
 
-/// How a point is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     Disc,
@@ -122,7 +117,6 @@ impl Scale {
         (self.values.first().copied().unwrap_or(0.0), self.values.last().copied().unwrap_or(1.0))
     }
 
-    /// Returns whether the axis is logarithmic.
     pub fn is_logarithmic(&self) -> bool {
         let (low, high) = self.ends();
         low > 0.0 && high / low >= LOGARITHMIC_FROM
@@ -138,13 +132,11 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// Returns whether a value lies between the ends.
     pub fn contains(&self, value: f64) -> bool {
         let (low, high) = self.ends();
         (low..=high).contains(&value)
     }
 
-    /// Returns round values with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         let (low, high) = self.ends();
         if self.is_logarithmic() {
@@ -186,7 +178,6 @@ fn colour(band: usize, bands: usize) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
-/// Formats a single number in few characters.
 fn number(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),

@@ -18,16 +18,13 @@ const GAP: i32 = 2 * MM;
 /// Height of the numbers and the name of an x axis.
 const AXIS: i32 = 10 * MM;
 
-/// A sample of a style and its text.
 pub(super) struct LegendEntry {
     pub(super) at: Point,
     pub(super) style: Style,
     pub(super) text: String,
 }
 
-/// The position of a panel.
 pub(super) struct Frame {
-    /// Left edge of the column.
     pub(super) edge: i32,
     pub(super) left: i32,
     pub(super) right: i32,
@@ -134,7 +131,6 @@ fn stack(
     y
 }
 
-/// A row of a panel of states: one state of the series with an id.
 pub(super) struct StateRow {
     /// Id of the series.
     pub(super) of: String,
@@ -163,12 +159,10 @@ fn state_rows(panel: &Panel) -> Vec<StateRow> {
 }
 
 impl Frame {
-    /// Returns the horizontal position of a value.
     pub(super) fn across(&self, x: f64) -> i32 {
         position((self.left, self.right), x, self.x)
     }
 
-    /// Returns the vertical position of a value.
     pub(super) fn down(&self, y: f64) -> i32 {
         position((self.bottom, self.top), y, self.y)
     }

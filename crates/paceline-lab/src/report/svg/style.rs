@@ -48,7 +48,6 @@ pub(super) enum Mark {
 }
 
 impl Style {
-    /// Creates a style from the numbers of a colour and a dash.
     pub(super) fn new(colour: usize, dash: usize, kind: SeriesKind, dark: bool) -> Self {
         // From the eighth flow on, colours repeat with another dash.
         let dash = (dash + colour / COLOURS.len()) % LIMIT_STROKE;
@@ -66,7 +65,6 @@ impl Style {
         Self { colour: LIMIT, stroke: LIMIT_STROKE, mark: Mark::Line }
     }
 
-    /// Returns the style without the colour of a flow.
     pub(super) fn neutral(self) -> Self {
         Self { colour: if self.stroke == LIMIT_STROKE { LIMIT } else { FOREGROUND }, ..self }
     }
@@ -76,7 +74,6 @@ impl Style {
     }
 }
 
-/// Assigns styles to the series of a figure.
 pub(super) struct SeriesStyles {
     /// Whether there are several flows. Colours then distinguish flows, otherwise series.
     pub(super) several: bool,

@@ -6,21 +6,16 @@ use super::style::{MM, WIDTH, text_width};
 use super::ticks;
 use std::fmt::Write;
 
-/// A panel of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tornado {
-    /// The measure.
     pub title: String,
     /// Unit; empty for a plain number.
     pub unit: String,
-    /// The constants, in any order.
     pub bars: Vec<Bar>,
 }
 
-/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Name and values.
     pub name: String,
     /// The change at the low and the high value, with half of its interval; `None` if unknown.
     pub changes: [Option<(f64, f64)>; 2],
@@ -88,7 +83,6 @@ pub fn tornado(panels: &[Tornado]) -> String {
     finish_document(&text, size)
 }
 
-/// Sorts the bars by their largest change.
 fn sorted(bars: &[Bar]) -> Vec<&Bar> {
     let most = |bar: &Bar| bar.changes.iter().flatten().map(|(change, _)| change.abs()).fold(0.0, f64::max);
     let mut bars: Vec<&Bar> = bars.iter().collect();
@@ -96,7 +90,6 @@ fn sorted(bars: &[Bar]) -> Vec<&Bar> {
     bars
 }
 
-/// Returns the range of all changes and zero, with a margin.
 fn range(panel: &Tornado) -> (f64, f64) {
     let ends = panel.bars.iter().flat_map(|bar| bar.changes.iter().flatten()).flat_map(|(change, half)| {
         let half = if half.is_finite() { *half } else { 0.0 };

@@ -42,40 +42,30 @@ impl Database {
         // An update keeps the number, and so the order of documents.
         let sql = "INSERT INTO document (kind, key, document, checksum) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (kind, key) DO UPDATE SET document = ?3, checksum = ?4 RETURNING id";
-        let id: i64 =
-            transaction.query_row(sql, params![kind, key, text, sum], |row| row.get(0)).map_err(self.error())?;
-        let has = "SELECT count(*) FROM citation WHERE document = ?1 AND run = ?2";
-        let add = "INSERT INTO citation (document, run) VALUES (?1, ?2)";
+        let id = self.find_number(transaction, sql, params![kind, key, text, sum])?.expect("it returns the row");
+        let add = "INSERT INTO citation (document, run) SELECT ?1, ?2 \
+                   WHERE NOT EXISTS (SELECT 1 FROM citation WHERE document = ?1 AND run = ?2)";
         for run in cites {
-            let known: i64 = transaction.query_row(has, [id, *run], |row| row.get(0)).map_err(self.error())?;
-            if known == 0 {
-                transaction.execute(add, [id, *run]).map_err(self.error())?;
-            }
+            self.execute(transaction, add, [id, *run])?;
         }
         Ok(())
     }
 }
 
-/// Returns the documents of a kind, in the order in which they were first written.
 pub(crate) fn read_documents<T: DeserializeOwned>(
     database: &Database,
     kind: DocumentKind,
 ) -> Result<Vec<T>, StoreError> {
     database.read(|transaction| {
         let sql = "SELECT key, document, checksum FROM document WHERE kind = ?1 ORDER BY id";
-        let mut statement = transaction.prepare_cached(sql).map_err(database.error())?;
-        let columns = |row: &rusqlite::Row<'_>| -> Result<(String, String, String), rusqlite::Error> {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        };
-        let rows = statement.query_map([kind.name()], columns).map_err(database.error())?;
-        rows.map(|row| {
-            let (key, text, expected) = row.map_err(|_| database.damaged("a document"))?;
+        database.rows(transaction, sql, [kind.name()], |row| {
+            let columns = || Ok::<[String; 3], rusqlite::Error>([row.get(0)?, row.get(1)?, row.get(2)?]);
+            let [key, text, expected] = columns().map_err(|_| database.damaged("a document"))?;
             if document_checksum(kind.name(), &key, &text) != expected {
                 return Err(database.damaged(&format!("the {} {key}", kind.name())));
             }
             serde_json::from_str(&text).map_err(|error| crate::results::files::damaged(database.path(), &error))
         })
-        .collect()
     })
 }
 

@@ -16,15 +16,13 @@ pub use jobs::{Experiment, JobRun};
 pub use runs::{FoundRun, MeasuredRun, QuantityKey, code, run_inputs};
 pub(crate) use runs::{RunFolder, RunRow};
 
-use crate::results::files;
-use crate::results::{RUNS, StoreError};
+use crate::results::{RUNS, StoreError, files};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Name of the database in its folder.
 pub const DATABASE_FILE: &str = "results.sqlite";
 
 const SCHEMA: &str = include_str!("schema.sql");
@@ -36,7 +34,6 @@ const APPLICATION: u32 = 0x5061_6365;
 /// How long a transaction waits for those of other processes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The database of a folder of results.
 #[derive(Debug)]
 pub struct Database {
     path: PathBuf,
@@ -81,7 +78,6 @@ impl Database {
         }
     }
 
-    /// Returns whether a folder has a database.
     pub fn exists(dir: &Path) -> bool {
         dir.join(DATABASE_FILE).is_file()
     }
@@ -143,7 +139,6 @@ impl Database {
         Ok(Self { path, connection: Mutex::new(connection) })
     }
 
-    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -168,6 +163,56 @@ impl Database {
         let mut connection = self.lock();
         let transaction = connection.transaction().map_err(self.error())?;
         work(&transaction)
+    }
+
+    /// Runs a statement that changes rows, and returns the number of these rows.
+    fn execute(&self, transaction: &Transaction<'_>, sql: &str, columns: impl Params) -> Result<usize, StoreError> {
+        transaction.prepare_cached(sql).and_then(|mut statement| statement.execute(columns)).map_err(self.error())
+    }
+
+    /// Calls `each` with the selected rows until it returns a value.
+    fn find_row<T>(
+        &self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+        columns: impl Params,
+        mut each: impl FnMut(&Row<'_>) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut statement = transaction.prepare_cached(sql).map_err(self.error())?;
+        let mut rows = statement.query(columns).map_err(self.error())?;
+        while let Some(row) = rows.next().map_err(self.error())? {
+            if let Some(found) = each(row)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the only column of the first selected row.
+    fn find_number(
+        &self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+        columns: impl Params,
+    ) -> Result<Option<i64>, StoreError> {
+        self.find_row(transaction, sql, columns, |row| row.get(0).map(Some).map_err(self.error()))
+    }
+
+    /// Returns what `read` makes of each selected row.
+    fn rows<T>(
+        &self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+        columns: impl Params,
+        read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut all = Vec::new();
+        let add = |row: &Row<'_>| {
+            all.push(read(row)?);
+            Ok(None::<()>)
+        };
+        self.find_row(transaction, sql, columns, add)?;
+        Ok(all)
     }
 
     /// Returns a function for `map_err`.

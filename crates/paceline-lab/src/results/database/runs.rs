@@ -3,29 +3,23 @@
 use super::{Database, checksum};
 use crate::results::StoreError;
 use crate::results::names::is_plain_name;
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 
 /// A measured quantity. Empty strings stand for the run or the flow as a whole, and for a single window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuantityKey {
-    /// Metric id.
     pub metric: String,
-    /// Name of the flow.
     pub flow: String,
-    /// Name of the stream.
     pub stream: String,
-    /// Time window, s.
     pub window_s: (f64, f64),
     /// For a share of windows: their division and bounds.
     pub each: String,
 }
 
-/// A run and its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredRun {
     /// Hash of everything that determines the run; see [`run_inputs`].
     pub inputs: String,
-    /// Scenario id.
     pub scenario: String,
     /// Hash of the resolved scenario without its controllers.
     pub scenario_hash: String,
@@ -44,7 +38,6 @@ pub struct MeasuredRun {
     pub values: Vec<(QuantityKey, Option<f64>)>,
 }
 
-/// The values that were looked up of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundRun {
     /// Hash over every decision of links and endpoints.
@@ -64,7 +57,6 @@ pub fn code(version: &str, commit: Option<&str>) -> String {
     commit.map_or_else(|| version.to_owned(), |commit| format!("{version} {commit}"))
 }
 
-/// The columns of a run that has a folder of tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunFolder {
     pub(crate) directory: String,
@@ -76,7 +68,6 @@ pub(crate) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Returns whether its name is that of a folder, and not another path.
     fn is_plain(&self) -> bool {
         is_plain_name(&self.directory)
     }
@@ -85,12 +76,10 @@ impl RunFolder {
 const COLUMNS: &str = "inputs, scenario, scenario_hash, controllers, changes, world, seed, code, trace_hash, duration_s, \
                        stored, directory, cut_at_s, about, document, checksum, values_checksum";
 
-/// A row of the table `run`.
 pub(crate) struct RunRow {
     pub(crate) id: i64,
     pub(crate) run: MeasuredRun,
     pub(crate) folder: Option<RunFolder>,
-    /// Order in which runs were stored.
     pub(crate) stored: i64,
     values_checksum: String,
 }
@@ -98,42 +87,29 @@ pub(crate) struct RunRow {
 impl Database {
     /// Adds a run, or its values to the run with the same inputs, scenario, controllers and changes. Values of another trace hash are
     /// removed: the code has changed.
-    ///
-    /// # Errors
-    /// The stored run is damaged, or the database cannot be written.
     pub fn add_run(&self, run: &MeasuredRun) -> Result<(), StoreError> {
         self.write(|transaction| self.insert_run(transaction, run, None).map(drop))
     }
 
     /// Returns the run with these inputs and its values of these quantities, in their order, if it has all of them.
-    ///
-    /// # Errors
-    /// The stored run is damaged, or the database cannot be read.
     pub fn find_run(&self, inputs: &str, quantities: &[QuantityKey]) -> Result<Option<FoundRun>, StoreError> {
         self.read(|transaction| {
             let sql = format!("SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND cut_at_s IS NULL");
-            let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
-            let rows = statement.query_map([inputs], |row| Ok(self.row(row))).map_err(self.error())?;
-            for row in rows {
-                let row = row.map_err(self.error())??;
+            self.find_row(transaction, &sql, [inputs], |row| {
+                let row = self.row(row)?;
                 let values = self.values_of(transaction, &row)?;
                 let value = |quantity| values.iter().find(|(key, _)| key == quantity).map(|(_, value)| *value);
-                if let Some(values) = quantities.iter().map(value).collect() {
-                    return Ok(Some(FoundRun { trace_hash: row.run.trace_hash, values }));
-                }
-            }
-            Ok(None)
+                let values = quantities.iter().map(value).collect::<Option<_>>();
+                Ok(values.map(|values| FoundRun { trace_hash: row.run.trace_hash, values }))
+            })
         })
     }
 
     /// Returns the number of runs of which only values are kept.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn run_count(&self) -> Result<u64, StoreError> {
         self.read(|transaction| {
             let sql = "SELECT count(*) FROM run WHERE directory IS NULL";
-            transaction.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(self.error()).map(|n| n as u64)
+            Ok(self.find_number(transaction, sql, [])?.unwrap_or(0) as u64)
         })
     }
 
@@ -150,15 +126,8 @@ impl Database {
             "SELECT id, {COLUMNS} FROM run WHERE inputs = ?1 AND scenario = ?2 AND controllers = ?3 AND changes = ?4 \
              AND cut_at_s IS ?5 AND (directory IS NULL) = ?6"
         );
-        let known = {
-            let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
-            let found = statement
-                .query_row(params![run.inputs, run.scenario, controllers, changes, cut_at_s, folder.is_none()], |row| {
-                    Ok(self.row(row))
-                })
-                .optional();
-            found.map_err(self.error())?.transpose()?
-        };
+        let key = params![run.inputs, run.scenario, controllers, changes, cut_at_s, folder.is_none()];
+        let known = self.find_row(transaction, &sql, key, |row| self.row(row).map(Some))?;
         let mut values = match &known {
             Some(known) if known.run.trace_hash == run.trace_hash => self.values_of(transaction, known)?,
             _ => Vec::new(),
@@ -171,8 +140,7 @@ impl Database {
             }
         }
         let next = "SELECT ifnull(max(stored), 0) + 1 FROM run";
-        let stored = transaction.prepare_cached(next).and_then(|mut s| s.query_row([], |row| row.get(0)));
-        let stored = stored.map_err(self.error())?;
+        let stored = self.find_number(transaction, next, [])?.unwrap_or(1);
         let row = RunRow { id: 0, run: run.clone(), folder, stored, values_checksum: values_checksum(&mut values) };
         let id = self.put(transaction, known.map(|known| known.id), &row)?;
         for (key, value) in &values {
@@ -210,9 +178,8 @@ impl Database {
                            world = ?6, seed = ?7, code = ?8, trace_hash = ?9, duration_s = ?10, stored = ?11, \
                            directory = ?12, cut_at_s = ?13, about = ?14, document = ?15, checksum = ?16, \
                            values_checksum = ?17 WHERE id = ?18";
-                transaction.prepare_cached(sql).and_then(|mut s| s.execute(columns)).map_err(self.error())?;
-                let clear = "DELETE FROM value WHERE run = ?1";
-                transaction.prepare_cached(clear).and_then(|mut s| s.execute([id])).map_err(self.error())?;
+                self.execute(transaction, sql, columns)?;
+                self.execute(transaction, "DELETE FROM value WHERE run = ?1", [id])?;
                 Ok(id)
             }
             None => {
@@ -220,7 +187,7 @@ impl Database {
                     "INSERT INTO run ({COLUMNS}, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
                      ?15, ?16, ?17, ?18)"
                 );
-                transaction.prepare_cached(&sql).and_then(|mut s| s.execute(columns)).map_err(self.error())?;
+                self.execute(transaction, &sql, columns)?;
                 Ok(transaction.last_insert_rowid())
             }
         }
@@ -237,25 +204,17 @@ impl Database {
         let find = "SELECT id FROM quantity WHERE metric = ?1 AND flow = ?2 AND stream = ?3 AND window_from_s = ?4 \
                     AND window_to_s = ?5 AND each = ?6";
         let columns = params![metric, flow, stream, from, to, each];
-        let found: Option<i64> = transaction
-            .prepare_cached(find)
-            .and_then(|mut statement| statement.query_row(columns, |row| row.get(0)).optional())
-            .map_err(self.error())?;
-        let quantity = match found {
+        let quantity = match self.find_number(transaction, find, columns)? {
             Some(quantity) => quantity,
             None => {
                 let add = "INSERT INTO quantity (metric, flow, stream, window_from_s, window_to_s, each) \
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-                transaction.prepare_cached(add).and_then(|mut s| s.execute(columns)).map_err(self.error())?;
+                self.execute(transaction, add, columns)?;
                 transaction.last_insert_rowid()
             }
         };
         let sql = "INSERT INTO value (run, quantity, value) VALUES (?1, ?2, ?3)";
-        transaction
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(params![run, quantity, value]))
-            .map_err(self.error())
-            .map(drop)
+        self.execute(transaction, sql, params![run, quantity, value]).map(drop)
     }
 
     /// Returns the values of a run, after their checksum is verified.
@@ -266,7 +225,6 @@ impl Database {
     ) -> Result<Vec<(QuantityKey, Option<f64>)>, StoreError> {
         let sql = "SELECT metric, flow, stream, window_from_s, window_to_s, each, value FROM value \
                    JOIN quantity ON quantity.id = value.quantity WHERE run = ?1 ORDER BY quantity";
-        let mut statement = transaction.prepare_cached(sql).map_err(self.error())?;
         let read = |row: &Row<'_>| -> Result<_, rusqlite::Error> {
             let key = QuantityKey {
                 metric: row.get(0)?,
@@ -277,8 +235,8 @@ impl Database {
             };
             Ok((key, row.get(6)?))
         };
-        let rows = statement.query_map([row.id], read).map_err(self.error())?;
-        let mut values = rows.collect::<Result<Vec<_>, _>>().map_err(|_| self.damaged(&row.name()))?;
+        let read = |value: &Row<'_>| read(value).map_err(|_| self.damaged(&row.name()));
+        let mut values = self.rows(transaction, sql, [row.id], read)?;
         if values_checksum(&mut values) != row.values_checksum {
             return Err(self.damaged(&row.name()));
         }
@@ -322,44 +280,35 @@ impl Database {
     /// Returns the runs that have folders, without their values, in the order of their keys.
     pub(crate) fn run_folders(&self, transaction: &Transaction<'_>) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!("SELECT id, {COLUMNS} FROM run WHERE directory IS NOT NULL ORDER BY id");
-        let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
-        let rows = statement.query_map([], |row| Ok(self.row(row))).map_err(self.error())?;
-        let mut rows = rows.map(|row| row.map_err(self.error())?).collect::<Result<Vec<_>, _>>()?;
+        let mut rows = self.rows(transaction, &sql, [], |row| self.row(row))?;
         rows.sort_by(|a, b| a.key().cmp(&b.key()));
         Ok(rows)
     }
 
     /// Calls `each` with every complete run and the name of its folder, in the order in which they were added.
-    ///
-    /// # Errors
-    /// A run is damaged, or the database cannot be read.
     pub fn each_run(&self, mut each: impl FnMut(MeasuredRun, Option<&str>)) -> Result<(), StoreError> {
         self.read(|transaction| {
             let sql = format!("SELECT id, {COLUMNS} FROM run WHERE cut_at_s IS NULL ORDER BY id");
-            let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
-            let rows = statement.query_map([], |row| Ok(self.row(row))).map_err(self.error())?;
-            for row in rows {
-                let row = row.map_err(self.error())??;
+            let add = |row: &Row<'_>| {
+                let row = self.row(row)?;
                 let values = self.values_of(transaction, &row)?;
                 let directory = row.folder.as_ref().map(|folder| folder.directory.as_str());
                 each(MeasuredRun { values, ..row.run }, directory);
-            }
-            Ok(())
+                Ok(None::<()>)
+            };
+            self.find_row(transaction, &sql, [], add).map(drop)
         })
     }
 
-    /// Returns a run by its number.
     pub(crate) fn run_row(&self, transaction: &Transaction<'_>, id: i64) -> Result<RunRow, StoreError> {
         let sql = format!("SELECT id, {COLUMNS} FROM run WHERE id = ?1");
-        let mut statement = transaction.prepare_cached(&sql).map_err(self.error())?;
-        let row = statement.query_row([id], |row| Ok(self.row(row))).optional().map_err(self.error())?;
-        row.unwrap_or_else(|| Err(self.damaged("the list of runs")))
+        let found = self.find_row(transaction, &sql, [id], |row| self.row(row).map(Some))?;
+        found.ok_or_else(|| self.damaged("the list of runs"))
     }
 
     /// Removes a run with the documents that cite it.
     pub(crate) fn remove_run(&self, transaction: &Transaction<'_>, id: i64) -> Result<(), StoreError> {
-        let sql = "DELETE FROM run WHERE id = ?1";
-        transaction.prepare_cached(sql).and_then(|mut s| s.execute([id])).map_err(self.error()).map(drop)
+        self.execute(transaction, "DELETE FROM run WHERE id = ?1", [id]).map(drop)
     }
 }
 
@@ -406,7 +355,6 @@ impl RunRow {
     }
 }
 
-/// Sorts values and returns their checksum.
 fn values_checksum(values: &mut [(QuantityKey, Option<f64>)]) -> String {
     let order = |key: &QuantityKey| {
         let QuantityKey { metric, flow, stream, window_s: (from, to), each } = key.clone();

@@ -5,12 +5,11 @@ mod join;
 mod parquet_reader;
 mod parquet_writer;
 mod reader;
-mod replay;
 mod rle;
 mod schema;
 mod writer;
 
 pub use parquet_writer::{Column, ColumnType, ColumnValue, ROW_GROUP, TableWriter};
-pub use reader::{Event, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
-pub use schema::{ECN_NAMES, EVENTS, FlowKind};
+pub use reader::{RunTables, SignalRow};
+pub use schema::{ECN_NAMES, EVENTS};
 pub(crate) use writer::EventTables;

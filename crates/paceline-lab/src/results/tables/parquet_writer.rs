@@ -30,9 +30,7 @@ pub enum ColumnType {
     Int64,
     /// Small numbers, of which many are equal.
     Int32,
-    /// Measured values.
     Float64,
-    /// Truth values.
     Bool,
     /// One of these names, as UTF-8.
     Name(Vec<String>),
@@ -45,22 +43,17 @@ pub struct Column {
     /// Its name, which ends in the unit.
     pub name: Cow<'static, str>,
     pub kind: ColumnType,
-    /// Whether it may contain nulls.
     pub optional: bool,
 }
 
-/// A value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum ColumnValue {
-    /// A 64-bit integer.
     Int64(i64),
-    /// A floating-point number.
     Float64(f64),
     /// Index among the column's names.
     Name(u32),
     /// A 64-bit hash, written as hexadecimal text.
     Hash(u64),
-    /// No value.
     Null,
 }
 
@@ -86,7 +79,6 @@ enum Values {
     Hash(Vec<ByteArray>),
 }
 
-/// A file being written.
 pub struct TableWriter {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
@@ -117,7 +109,6 @@ impl std::fmt::Debug for TableWriter {
 }
 
 impl TableWriter {
-    /// Creates the file.
     pub fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
         let file = File::create(&path).map_err(io("create", &path))?;
         let writer = open(file, &columns, metadata).map_err(write_error(&path))?;
@@ -127,7 +118,6 @@ impl TableWriter {
         Ok(Self { path, writer, buffers, compressor, levels: Vec::new(), buffered: 0, rows: 0 })
     }
 
-    /// Returns the place of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -164,7 +154,6 @@ impl TableWriter {
         setter!(self, column, Int32(values) => values.push(value));
     }
 
-    /// Sets a float of the current row.
     #[inline(always)]
     pub(super) fn float64(&mut self, column: usize, value: f64) {
         setter!(self, column, Float64(values) => values.push(value));

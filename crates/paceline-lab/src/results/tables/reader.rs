@@ -1,13 +1,17 @@
-//! Reads the rows of the four tables, in the columns that figures need.
+//! Reads the tables of a run as the events that they were written from.
 
 use super::parquet_reader::{RowGroup, TableReader};
 use super::schema::{
-    CAPTURED, CLASS, DELAY, EVENT, EVENTS, FLOW, FLOW_KINDS, FLOWS, FRAMES, FlowKind, HALF, HALVES, HOP, KIND, LEFT,
-    PACKET_SIZE, PACKETS, PacketEvent, REFUSED, SIGNAL, SIGNAL_UNIT, SIGNALS, STREAM, TIME, TableSchema, VALUE, WAITED,
+    CAPTURED, CLASS, DELAY, ECN, ECN_NAMES, EVENT, EVENTS, FLOW, FLOW_KINDS, FLOWS, FRAME_SIZE, FRAMES, FRAMES_DROPPED,
+    FlowKind, HALF, HALVES, HOP, KIND, LEFT, MARKED, PACKET, PACKET_SIZE, PACKETS, PacketEvent, REASON, REFUSED,
+    SIGNAL, SIGNAL_UNIT, SIGNALS, STREAM, TIME, TableSchema, VALUE, WAITED,
 };
 use crate::results::stored::About;
 use crate::results::{StoreError, files};
-use paceline_netsim::records::PacketClass;
+use paceline_netsim::records::{
+    DropReason, EventObserver, EventRecord, HalfName, PacketClass, PacketRecord, RunHeader,
+};
+use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 use std::fs::File;
 use std::path::Path;
@@ -15,89 +19,21 @@ use std::path::Path;
 /// Rows that are passed on together.
 const BATCH: usize = 1024;
 
-/// An event of a packet. Hops are indices among the run's hops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// An endpoint sent the packet.
-    Sent,
-    /// The packet crossed a hop.
-    Crossed {
-        hop: u16,
-        /// Queuing delay, ns.
-        waited_ns: i64,
-        /// Time at which its last bit left the server, ns since the run's start.
-        left_ns: i64,
-    },
-    /// A hop dropped the packet.
-    Dropped { hop: u16 },
-    /// The packet reached its endpoint.
-    Arrived {
-        /// One-way delay, ns.
-        delay_ns: i64,
-    },
-}
-
-/// A row of `packets`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketRow {
-    /// Time, ns since the run's start.
-    pub time_ns: i64,
-    pub event: Event,
-    /// Index among the run's flows.
-    pub flow: u16,
-    /// Whether it travels in the direction of the flow's data.
-    pub is_forward: bool,
-    /// Size on the network.
-    pub size_bytes: i32,
-}
-
-/// A row of `flows`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FlowRow {
-    /// Time, ns since the run's start.
-    pub time_ns: i64,
-    /// Index among the run's flows.
-    pub flow: u16,
-    /// The quantity.
-    pub kind: FlowKind,
-    /// Value in the unit of the quantity.
-    pub value: f64,
-}
-
-/// A row of `frames`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameRow {
-    /// Time, ns since the run's start.
-    pub time_ns: i64,
-    /// Index among the run's flows.
-    pub flow: u16,
-    /// Index among the flow's streams.
-    pub stream: usize,
-    /// Capture time, ns since the run's start; `None` if the sender refused the frame.
-    pub captured_ns: Option<i64>,
-}
-
-/// A row of `signals`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalRow<'a> {
-    /// Time, ns since the run's start.
-    pub time_ns: i64,
-    /// Index among the run's flows.
-    pub flow: u16,
+    pub at: Time,
+    pub flow: FlowId,
     /// Whether the receive half emitted it, and not the send half.
     pub receive: bool,
-    /// Name of the signal.
     pub name: &'a str,
     /// Number of the name: equal for equal names of a table.
     pub name_index: u16,
-    /// Unit of the value.
     pub unit: &'a str,
     pub value: f64,
 }
 
 /// The tables of a stored run. Each is compared with its stored checksum first, because the library panics on some
-/// damage. They are read by row group and only in some columns, so memory is bounded for any length of
-/// run.
+/// damage. They are read by row group, so memory is bounded for any length of run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTables<'a> {
     dir: &'a Path,
@@ -105,23 +41,47 @@ pub struct RunTables<'a> {
 }
 
 impl<'a> RunTables<'a> {
-    /// Returns the tables in the folder of a run.
     pub fn new(dir: &'a Path, about: &'a About) -> Self {
         Self { dir, about }
     }
 
-    /// Calls `each` with all rows of `packets`, in order, some at a time.
+    /// Passes the events of the run to `observer`: those of one table after the other, each in order of time. Changes of the link
+    /// during the run are not among them, nor are signals that `header` does not name.
     ///
     /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
-    pub fn packets(&self, mut each: impl FnMut(&[PacketRow])) -> Result<(), StoreError> {
-        let [mut time, mut waited, mut left, mut delay] = [const { Vec::new() }; 4];
-        let [mut event, mut flow, mut class, mut hop] = [const { Vec::new() }; 4];
-        let mut size = Vec::new();
+    /// A file cannot be read, is not as it was written, or has other columns. So it is for the other functions.
+    pub fn replay(&self, header: &RunHeader, observer: &mut dyn EventObserver) -> Result<(), StoreError> {
+        self.events(|events| events.iter().for_each(|event| observer.on_event(event)))?;
+        self.signals(|rows| {
+            for row in rows {
+                let half = if row.receive { HalfName::Receive } else { HalfName::Send };
+                let names = header.signals.get(usize::from(row.flow.0)).map(|halves| &halves[half as usize]);
+                let index = names.and_then(|names| names.iter().position(|(name, _)| name == row.name));
+                if let Some(signal) = index.and_then(|index| u8::try_from(index).ok()) {
+                    let SignalRow { at, flow, value, .. } = *row;
+                    observer.on_event(&EventRecord::Signal { at, flow, half, signal, value });
+                }
+            }
+        })
+    }
+
+    /// Calls `each` with all events except signals, some at a time: those of one table after the other, each in order of time.
+    pub fn events(&self, mut each: impl FnMut(&[EventRecord])) -> Result<(), StoreError> {
+        self.packets(&mut each)?;
+        self.flows(&mut each)?;
+        self.frames(each)
+    }
+
+    /// Calls `each` with the events of `packets`.
+    pub fn packets(&self, mut each: impl FnMut(&[EventRecord])) -> Result<(), StoreError> {
+        let [mut time, mut number, mut waited, mut left, mut delay] = [const { Vec::new() }; 5];
+        let [mut event, mut flow, mut class, mut hop, mut reason, mut ecn] = [const { Vec::new() }; 6];
+        let (mut size, mut marked) = (Vec::new(), Vec::new());
         self.row_groups(PACKETS, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
             group.check_times(TIME, &time)?;
             group.names(EVENT, &EVENTS, &mut event)?;
+            group.required::<Int64Type>(PACKET, &mut number)?;
             group.names(FLOW, &self.about.flows, &mut flow)?;
             group.names(CLASS, &PacketClass::NAMES, &mut class)?;
             group.required::<Int32Type>(PACKET_SIZE, &mut size)?;
@@ -131,28 +91,45 @@ impl<'a> RunTables<'a> {
             group.optional::<Int64Type>(WAITED, &mut waited)?;
             group.optional::<Int64Type>(LEFT, &mut left)?;
             group.optional::<Int64Type>(DELAY, &mut delay)?;
+            group.names(REASON, &DropReason::NAMES, &mut reason)?;
+            group.optional::<BoolType>(MARKED, &mut marked)?;
+            group.names(ECN, &ECN_NAMES, &mut ecn)?;
             batches(time.len(), &mut each, |row| {
-                let hop = hop[row];
-                let event = match PacketEvent::ALL[usize::from(event[row])] {
-                    PacketEvent::Sent => Event::Sent,
-                    PacketEvent::Crossed => Event::Crossed { hop, waited_ns: waited[row], left_ns: left[row] },
-                    PacketEvent::Dropped => Event::Dropped { hop },
-                    PacketEvent::Arrived => Event::Arrived { delay_ns: delay[row] },
+                let (at, hop, left) = (Time::from_nanos(time[row]), hop[row], Time::from_nanos(left[row]));
+                let packet = PacketRecord {
+                    packet: number[row] as u64,
+                    flow: FlowId(flow[row]),
+                    class: PacketClass::ALL[usize::from(class[row])],
+                    size: bytes(size[row]),
                 };
-                let is_forward = !PacketClass::ALL[usize::from(class[row])].is_from_receiver();
-                PacketRow { time_ns: time[row], event, flow: flow[row], is_forward, size_bytes: size[row] }
+                Some(match PacketEvent::ALL[usize::from(event[row])] {
+                    PacketEvent::Sent => EventRecord::Sent { at, packet },
+                    PacketEvent::Crossed => {
+                        let waited = TimeDelta::from_nanos(waited[row]);
+                        EventRecord::Crossed { at, hop, packet, waited, left, marked: marked[row] }
+                    }
+                    PacketEvent::Dropped => {
+                        let reason = DropReason::ALL[usize::from(reason[row])];
+                        // Only packets that are lost on the wire were served before.
+                        let left = (reason == DropReason::Loss).then_some(left);
+                        EventRecord::Dropped { at, hop, packet, reason, left }
+                    }
+                    PacketEvent::Arrived => {
+                        let (delay, ecn) = (TimeDelta::from_nanos(delay[row]), Ecn::from_bits(ecn[row] as u8));
+                        EventRecord::Arrived { at, packet, delay, ecn }
+                    }
+                })
             });
             Ok(())
         })
     }
 
-    /// Calls `each` with all rows of `flows`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
-    pub fn flows(&self, mut each: impl FnMut(&[FlowRow])) -> Result<(), StoreError> {
+    /// Calls `each` with the events of `flows`.
+    pub fn flows(&self, mut each: impl FnMut(&[EventRecord])) -> Result<(), StoreError> {
         let (mut time, mut value) = (Vec::new(), Vec::new());
         let [mut flow, mut kind] = [const { Vec::new() }; 2];
+        // A decision has two rows: the target, then the pacing rate.
+        let mut target = Rate::ZERO;
         self.row_groups(FLOWS, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
             group.check_times(TIME, &time)?;
@@ -160,20 +137,29 @@ impl<'a> RunTables<'a> {
             group.names(KIND, &FLOW_KINDS, &mut kind)?;
             group.required::<DoubleType>(VALUE, &mut value)?;
             batches(time.len(), &mut each, |row| {
-                let kind = FlowKind::ALL[usize::from(kind[row])];
-                FlowRow { time_ns: time[row], flow: flow[row], kind, value: value[row] }
+                let (at, flow, value) = (Time::from_nanos(time[row]), FlowId(flow[row]), value[row]);
+                let rate = Rate::from_bps_f64(value);
+                Some(match FlowKind::ALL[usize::from(kind[row])] {
+                    FlowKind::RoundTrip => EventRecord::RoundTrip { at, flow, rtt: TimeDelta::from_millis_f64(value) },
+                    FlowKind::FractionLost => EventRecord::FractionLost { at, flow, fraction: value },
+                    FlowKind::Target => {
+                        target = rate;
+                        return None;
+                    }
+                    FlowKind::Pacing => EventRecord::Decision { at, flow, target, pacing: rate },
+                    FlowKind::Remb => EventRecord::Remb { at, flow, rate },
+                    FlowKind::Read => EventRecord::Read { at, flow, size: DataSize::from_bytes(value as u64) },
+                })
             });
             Ok(())
         })
     }
 
-    /// Calls `each` with all rows of `frames`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
-    pub fn frames(&self, mut each: impl FnMut(&[FrameRow])) -> Result<(), StoreError> {
+    /// Calls `each` with the events of `frames`.
+    pub fn frames(&self, mut each: impl FnMut(&[EventRecord])) -> Result<(), StoreError> {
         let [mut time, mut captured] = [const { Vec::new() }; 2];
-        let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let [mut stream, mut size, mut dropped] = [const { Vec::new() }; 3];
+        let (mut flow, mut refused) = (Vec::new(), Vec::new());
         self.row_groups(FRAMES, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
             group.check_times(TIME, &time)?;
@@ -182,20 +168,29 @@ impl<'a> RunTables<'a> {
             group.check_streams(STREAM, &stream)?;
             group.optional::<Int64Type>(CAPTURED, &mut captured)?;
             group.check_times(CAPTURED, &captured)?;
+            group.optional::<Int32Type>(FRAME_SIZE, &mut size)?;
+            group.optional::<Int32Type>(FRAMES_DROPPED, &mut dropped)?;
             group.required::<BoolType>(REFUSED, &mut refused)?;
             batches(time.len(), &mut each, |row| {
-                let stream = usize::try_from(stream[row]).unwrap_or(0);
-                let captured_ns = (!refused[row]).then_some(captured[row]);
-                FrameRow { time_ns: time[row], flow: flow[row], stream, captured_ns }
+                let (at, flow) = (Time::from_nanos(time[row]), FlowId(flow[row]));
+                let stream = StreamId(u8::try_from(stream[row]).unwrap_or(u8::MAX));
+                Some(match refused[row] {
+                    true => EventRecord::FrameDropped { at, flow, stream },
+                    false => EventRecord::Frame {
+                        at,
+                        flow,
+                        stream,
+                        captured: Time::from_nanos(captured[row]),
+                        size: bytes(size[row]),
+                        dropped: u16::try_from(dropped[row]).unwrap_or(u16::MAX),
+                    },
+                })
             });
             Ok(())
         })
     }
 
     /// Calls `each` with all rows of `signals`, in order, some at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn signals(&self, mut each: impl FnMut(&[SignalRow<'_>])) -> Result<(), StoreError> {
         // In a folder of an older version only the table itself has the names and units of signals.
         let (mut signals, mut units) = (Vec::new(), Vec::new());
@@ -209,24 +204,22 @@ impl<'a> RunTables<'a> {
             group.any_names(SIGNAL, &mut signals, &mut name)?;
             group.any_names(SIGNAL_UNIT, &mut units, &mut unit)?;
             group.required::<DoubleType>(VALUE, &mut value)?;
-            batches(time.len(), &mut each, |row| SignalRow {
-                time_ns: time[row],
-                flow: flow[row],
-                receive: half[row] == 1,
-                name: &signals[usize::from(name[row])],
-                name_index: name[row],
-                unit: &units[usize::from(unit[row])],
-                value: value[row],
+            batches(time.len(), &mut each, |row| {
+                Some(SignalRow {
+                    at: Time::from_nanos(time[row]),
+                    flow: FlowId(flow[row]),
+                    receive: half[row] == 1,
+                    name: &signals[usize::from(name[row])],
+                    name_index: name[row],
+                    unit: &units[usize::from(unit[row])],
+                    value: value[row],
+                })
             });
             Ok(())
         })
     }
 
-    pub(super) fn about(&self) -> &About {
-        self.about
-    }
-
-    pub(super) fn row_groups(
+    fn row_groups(
         &self,
         table: TableSchema,
         each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
@@ -240,12 +233,16 @@ impl<'a> RunTables<'a> {
     }
 }
 
-/// Calls `each` with all rows, in order, [`BATCH`] at a time.
-fn batches<R>(rows: usize, each: &mut impl FnMut(&[R]), row: impl Fn(usize) -> R) {
+/// Calls `each` with what `row` makes of the rows, in order, up to [`BATCH`] at a time.
+fn batches<R>(rows: usize, each: &mut impl FnMut(&[R]), mut row: impl FnMut(usize) -> Option<R>) {
     let mut batch = Vec::with_capacity(BATCH.min(rows));
     for from in (0..rows).step_by(BATCH) {
         batch.clear();
-        batch.extend((from..rows.min(from + BATCH)).map(&row));
+        batch.extend((from..rows.min(from + BATCH)).filter_map(&mut row));
         each(&batch);
     }
+}
+
+fn bytes(size: i32) -> DataSize {
+    DataSize::from_bytes(u64::try_from(size).unwrap_or(0))
 }

@@ -2,7 +2,6 @@
 
 use paceline_netsim::records::{DropReason, PacketClass};
 
-/// A table of a run.
 pub(super) struct TableSchema {
     pub(super) name: &'static str,
     pub(super) columns: &'static [ColumnSchema],
@@ -18,14 +17,12 @@ pub(super) struct ColumnSchema {
     note: &'static str,
 }
 
-/// The values of a column.
 #[derive(Clone, Copy)]
 pub(super) enum Values {
     Int64,
     Int32,
     Float64,
     Bool,
-    /// One of these names.
     OneOf(&'static [&'static str]),
     /// Names and units in the run's header.
     Flow,
@@ -43,9 +40,8 @@ pub(super) enum PacketEvent {
     Arrived,
 }
 
-/// The quantity in a row of `flows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowKind {
+pub(super) enum FlowKind {
     /// A round-trip time, ms.
     RoundTrip,
     /// A reported fraction lost.

@@ -132,7 +132,6 @@ impl EventTables {
         }
     }
 
-    /// Writes the remaining rows of each table.
     pub(crate) fn finish(self) -> Result<Vec<StoredFile>, StoreError> {
         let Self { packets, flows, frames, signals, .. } = self;
         let finished = |table: TableWriter| {
@@ -153,7 +152,6 @@ impl EventTables {
         TABLES.iter().map(joined).collect()
     }
 
-    /// Begins a row of `packets`.
     #[inline]
     fn packet(&mut self, at: Time, event: PacketEvent, packet: PacketRecord) -> Result<&mut TableWriter, StoreError> {
         let flow = self.flow(packet.flow)?;
@@ -182,7 +180,6 @@ impl EventTables {
         self.flow_value(at, flow, kind, rate.as_bps_f64())
     }
 
-    /// Begins a row of `frames`.
     fn frame(
         &mut self,
         at: Time,

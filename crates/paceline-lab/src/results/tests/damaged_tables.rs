@@ -3,7 +3,7 @@
 use super::tables::one_of_each;
 use super::*;
 use crate::results::tables::RunTables;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -15,6 +15,7 @@ enum Values {
     Int64(Vec<i64>),
     Int32(Vec<i32>),
     Float64(Vec<f64>),
+    Bool(Vec<bool>),
     Name(Vec<&'static str>),
 }
 
@@ -29,7 +30,6 @@ fn stored() -> (Scratch, PathBuf, About) {
     (scratch, place, about)
 }
 
-/// Writes a table of one row group.
 fn replace(path: &Path, schema: &str, properties: WriterProperties, columns: Columns) {
     let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
     let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::new(properties)).unwrap();
@@ -41,6 +41,7 @@ fn replace(path: &Path, schema: &str, properties: WriterProperties, columns: Col
             Values::Int64(values) => column.typed::<Int64Type>().write_batch(&values, levels, None),
             Values::Int32(values) => column.typed::<Int32Type>().write_batch(&values, levels, None),
             Values::Float64(values) => column.typed::<DoubleType>().write_batch(&values, levels, None),
+            Values::Bool(values) => column.typed::<BoolType>().write_batch(&values, levels, None),
             Values::Name(names) => {
                 let names: Vec<ByteArray> = names.into_iter().map(ByteArray::from).collect();
                 column.typed::<ByteArrayType>().write_batch(&names, levels, None)
@@ -153,19 +154,25 @@ fn a_crossing_without_hop_is_an_error() {
     let read = |event: &'static str, hops: &[String]| {
         let text = |text| (Values::Name(vec![text]), None);
         let null = || (Values::Int64(Vec::new()), Some(vec![0]));
+        let no_name = || (Values::Name(Vec::new()), Some(vec![0]));
         let schema = "required int64 time_ns; required binary event (UTF8); required binary flow (UTF8); \
              required binary class (UTF8); required int32 size_bytes; optional binary hop (UTF8); \
-             optional int64 waited_ns; optional int64 left_ns; optional int64 delay_ns;";
+             optional int64 waited_ns; optional int64 left_ns; optional int64 delay_ns; required int64 packet; \
+             optional binary reason (UTF8); optional boolean marked; optional binary ecn (UTF8);";
         let columns = vec![
             (Values::Int64(vec![1]), None),
             text(event),
             text("video"),
             text(PacketClass::NAMES[0]),
             (Values::Int32(vec![1200]), None),
-            (Values::Name(Vec::new()), Some(vec![0])),
+            no_name(),
             null(),
             null(),
             null(),
+            (Values::Int64(vec![1]), None),
+            no_name(),
+            (Values::Bool(Vec::new()), Some(vec![0])),
+            no_name(),
         ];
         replace(&place.join("packets.parquet"), schema, WriterProperties::default(), columns);
         let about = About { hops: hops.to_vec(), ..about.clone() };

@@ -45,7 +45,6 @@ fn group(scenario: &str, case: &str, changes: &[&str], mean: f64) -> Group {
     }
 }
 
-/// Returns the group of one run.
 pub(super) fn group_of_run(scenario: &str, controller: &str, folder: &str) -> Group {
     let controllers = vec![Some(controller.to_owned()), None];
     let changes = inputs().changes;

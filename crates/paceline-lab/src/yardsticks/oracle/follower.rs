@@ -76,7 +76,6 @@ struct Follower {
     due: Time,
 }
 
-/// What is on the path.
 #[derive(Clone, Debug, Default)]
 struct Path {
     /// Packets that are neither reported nor older than one that arrived: number, time, size.
@@ -121,7 +120,6 @@ impl Path {
     }
 }
 
-/// Returns how long this capacity takes for this size.
 fn time_for(size: DataSize, capacity: Rate) -> TimeDelta {
     if capacity.is_zero() { LONGEST } else { (size / capacity).min(LONGEST) }
 }

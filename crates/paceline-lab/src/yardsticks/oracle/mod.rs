@@ -31,7 +31,6 @@ const USED: f64 = 0.99;
 /// The name of its parameter that is set to [`free_queue`].
 const FREE: &str = "free_s";
 
-/// The name of its parameter for a constant rate.
 const CONSTANT: &str = "constant_bps";
 
 /// The time over which an oracle takes the mean of the capacity of each hop: a few frames.
@@ -43,17 +42,14 @@ type Steps = Vec<(Time, f64)>;
 /// A sender that knows the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
-    /// Knows the path in advance.
     Ideal,
     /// Knows the path one round trip late.
     Causal,
 }
 
 impl Oracle {
-    /// Every oracle, in order of results.
     pub const ALL: [Self; 2] = [Self::Ideal, Self::Causal];
 
-    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ideal => "ideal",
@@ -61,7 +57,6 @@ impl Oracle {
         }
     }
 
-    /// Returns a description of one line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Ideal => "an oracle: sends its fair share of the capacity that its packets will meet",
@@ -81,7 +76,6 @@ impl Oracle {
         registry
     }
 
-    /// Returns the oracle of this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|oracle| oracle.name() == name)
     }
@@ -127,7 +121,6 @@ impl Oracle {
     }
 }
 
-/// Returns whether the bottleneck shares a medium with other links.
 pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
     plan.hops[plan.bottleneck].server.service.medium.is_some()
 }
@@ -148,7 +141,6 @@ fn follow(controller: &mut ControllerPlan, changes: &[(Time, FlowChange)], bound
     controller.limits = limits;
 }
 
-/// Returns the rate in force at `at`.
 fn rate_at(steps: &[(Time, f64)], at: Time) -> f64 {
     steps[steps.partition_point(|(from, _)| *from <= at).saturating_sub(1)].1
 }

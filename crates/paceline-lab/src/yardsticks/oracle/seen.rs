@@ -3,7 +3,6 @@
 use super::{Oracle, Steps, push, rate_at};
 use paceline_units::{Time, TimeDelta};
 
-/// The step of the result.
 const STEP: TimeDelta = TimeDelta::from_millis(10);
 /// Rates are whole multiples of this, bit/s, so that rounding errors are no changes.
 const UNIT: f64 = 100.0;

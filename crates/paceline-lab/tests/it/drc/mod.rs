@@ -1,6 +1,5 @@
 //! Delivery-rate control in closed loop: which goals of its training set it reaches, and which it does not.
 
-mod goals;
 mod paths;
 
 use crate::fixtures::within;
@@ -48,10 +47,9 @@ const MISSED: &[&str] = &[
 const SEED: u64 = 1001;
 
 fn all() -> Vec<paths::Path> {
-    paths::all(&paths::TRAINING).into_iter().chain(goals::all(&paths::TRAINING)).collect()
+    paths::training(&paths::TRAINING).into_iter().chain(paths::goals(&paths::TRAINING)).collect()
 }
 
-/// Returns the measures that miss their goals.
 fn missed(paths: &[paths::Path]) -> BTreeSet<String> {
     let missed = |path: &paths::Path| {
         let measures = path.run("drc", &[], SEED);

@@ -2,7 +2,6 @@
 
 use paceline_scenario::trace::{Direction, Trace};
 
-/// Checks one input.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for direction in [Direction::Downlink, Direction::Uplink] {

@@ -2,6 +2,7 @@
 //! other environments, with random paths, queues and actions.
 
 use crate::failing_halves::FailingSender;
+use crate::fixtures::registry;
 use paceline::{Config, Controller, Entry, Parameters, Registry, Setup};
 use paceline_lab::gym::{
     ActionSpace, Episode, FEATURES, Gym, GymError, Outputs, Policy, Range, Reward, STEP, TRUTHS, TaskDistribution,
@@ -69,14 +70,14 @@ fn origin(text: &str) -> Origin {
 fn plan(text: &str, settings: &[String]) -> Plan {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
     let changes = Changes { settings, ..Changes::default() };
-    match load(&origin(text), &changes, &Registry::standard()) {
+    match load(&origin(text), &changes, registry()) {
         Ok(plan) => plan.plan,
         Err(problem) => panic!("{problem} {:?} {:?}", problem.offending(), problem.hint()),
     }
 }
 
 fn agent(plan: &Plan) -> Episode {
-    Episode::new(plan, &Registry::standard(), &Policy::Agent, 0, 1, STEP).unwrap()
+    Episode::new(plan, registry(), &Policy::Agent, 0, 1, STEP).unwrap()
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +127,7 @@ fn reward(plan: &Plan, skip: usize, targets: &[Rate]) -> f64 {
 }
 
 fn whole_hash(plan: &Plan, seed: u64) -> u64 {
-    Simulator.run(plan, &Registry::standard(), seed, &mut ()).unwrap().trace_hash
+    Simulator.run(plan, registry(), seed, &mut ()).unwrap().trace_hash
 }
 
 /// Repeats the action to the end. Returns the trace hash and the number of steps.
@@ -145,8 +146,7 @@ fn a_run_in_steps_equals_the_whole_run() {
         let plan = plan(text, &[]);
         for step_ms in [100, 37, 1000] {
             let step = TimeDelta::from_millis(step_ms);
-            let registry = Registry::standard();
-            let episode = Episode::new(&plan, &registry, &Policy::Scenario, flow, 3, step).unwrap();
+            let episode = Episode::new(&plan, registry(), &Policy::Scenario, flow, 3, step).unwrap();
             let (hash, steps) = run_to_end(episode, 1.0);
             assert_eq!(hash, whole_hash(&plan, 3), "{} in steps of {step_ms} ms", plan.id);
             assert!(steps >= 6, "{steps} steps");
@@ -154,13 +154,12 @@ fn a_run_in_steps_equals_the_whole_run() {
     }
     // With a controller by name it equals the run with `--controller`: a config in the scenario is for the flow's own only.
     let text = ONE.replace("controller = \"gcc-2016\"", "controller = \"gcc-2016\"\nconfig = { eta = 1.02 }");
-    let registry = Registry::standard();
     let mut hashes = Vec::new();
     for name in ["gcc-2016", "gcc-tfb", "nada"] {
         let policy = Policy::Controller(name.to_owned());
-        let episode = Episode::new(&plan(&text, &[]), &registry, &policy, 0, 3, STEP).unwrap();
+        let episode = Episode::new(&plan(&text, &[]), registry(), &policy, 0, 3, STEP).unwrap();
         let changes = Changes { controller: Some(name.to_owned()), ..Changes::default() };
-        let whole = whole_hash(&load(&origin(&text), &changes, &registry).unwrap().plan, 3);
+        let whole = whole_hash(&load(&origin(&text), &changes, registry()).unwrap().plan, 3);
         assert_eq!(run_to_end(episode, 1.0).0, whole, "{name}");
         hashes.push(whole);
     }
@@ -420,7 +419,6 @@ impl OutputBuffers {
         }
     }
 
-    /// Returns the outputs of one environment.
     fn of_one(&self, index: usize, history: usize) -> (Vec<f32>, f64, bool, Vec<f64>) {
         let width = history * FEATURES.len();
         (
@@ -443,7 +441,7 @@ fn ranges() -> Vec<Range> {
 fn tasks(ranges: Vec<Range>) -> TaskDistribution {
     let changes = Changes { settings: vec!["duration=2s".parse().unwrap()], ..Changes::default() };
     let spec = TaskSpec { scenarios: vec![(origin(ONE), changes)], ranges, ..TaskSpec::for_scenario(origin(ONE)) };
-    TaskDistribution::new(spec, &Registry::standard()).unwrap()
+    TaskDistribution::new(spec, registry()).unwrap()
 }
 
 fn gym(environments: usize, threads: usize) -> Gym {
@@ -566,8 +564,7 @@ fn failure_of_a_controller_ends_the_episode_in_its_step() {
 
 #[test]
 fn invalid_tasks_are_rejected_on_creation() {
-    let registry = Registry::standard();
-    let tasks = |spec: TaskSpec| TaskDistribution::new(spec, &registry).unwrap_err();
+    let tasks = |spec: TaskSpec| TaskDistribution::new(spec, registry()).unwrap_err();
     let spec = || TaskSpec::for_scenario(origin(ONE));
     let error = tasks(TaskSpec { flow: Some("vidoe".to_owned()), ..spec() });
     assert!(matches!(&error, GymError::NoFlow { known, .. } if known == &["video"]), "{error}");
@@ -588,14 +585,13 @@ fn invalid_tasks_are_rejected_on_creation() {
 
 #[test]
 fn every_registered_controller_is_a_baseline() {
-    let registry = Registry::standard();
     let mut rewards = Vec::new();
-    for entry in registry.iter() {
+    for entry in registry().iter() {
         let policy = Policy::Controller(entry.name().to_owned());
         let spec = TaskSpec { policy, ..TaskSpec::for_scenario(Catalogue.find("gym/call").unwrap()) };
-        let tasks = TaskDistribution::new(spec, &registry).unwrap();
-        let scores = evaluate(&tasks, &registry, &[1, 2, 3], 2).unwrap();
-        assert_eq!(scores, evaluate(&tasks, &registry, &[1, 2, 3], 1).unwrap());
+        let tasks = TaskDistribution::new(spec, registry()).unwrap();
+        let scores = evaluate(&tasks, registry(), &[1, 2, 3], 2).unwrap();
+        assert_eq!(scores, evaluate(&tasks, registry(), &[1, 2, 3], 1).unwrap());
         assert!(scores.iter().all(|s| s.steps == 300 && (0.0..=1.0).contains(&s.used)), "{scores:?}");
         rewards.push((entry.name(), scores.iter().map(|s| s.reward).sum::<f64>() / 3.0));
     }

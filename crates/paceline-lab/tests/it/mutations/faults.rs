@@ -13,16 +13,12 @@ use paceline_lab::yardsticks::{Alteration, Altered, NoAlteration};
 use paceline_units::{Time, TimeDelta};
 use std::sync::Arc;
 
-/// A fault.
 pub struct Fault {
-    /// The name of the controller with it.
     pub name: &'static str,
-    /// One line that describes it.
     pub text: &'static str,
     entry: fn(&Self) -> Entry,
 }
 
-/// All faults.
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "mutation-no-decrease-on-loss",
@@ -107,7 +103,6 @@ impl Fault {
     }
 }
 
-/// Returns the controllers of the library, and those with faults.
 pub fn registry() -> Registry {
     let mut registry = Registry::standard();
     FAULTS.iter().for_each(|fault| registry.add((fault.entry)(fault)));

@@ -22,11 +22,9 @@ struct Table {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// The fault.
     name: String,
     /// The broken behaviour, and how the bounds show it.
     why: String,
-    /// The bounds that must fail.
     #[serde(default)]
     finds: Vec<Find>,
     /// Tests without a bound that could fail, because the fault changes no run of them.

@@ -1,13 +1,12 @@
 //! Folders of results, written as by the command.
 
-use paceline::Registry;
+use crate::fixtures::{registry, simulator};
 use paceline_lab::group::Provenance;
 use paceline_lab::results::{RunInputs, Store};
-use paceline_lab::run::{self, Runner};
+use paceline_lab::run;
 use paceline_scenario::{self, Catalogue, Changes, Origin};
 use std::path::{Path, PathBuf};
 
-/// The runs to store.
 #[derive(Clone, Copy)]
 pub struct Runs<'a> {
     pub scenario: &'a str,
@@ -28,19 +27,18 @@ pub fn run_into(dir: &Path, runs: Runs<'_>) {
 
 /// Runs a scenario into the folder, and returns the folders of the runs.
 pub fn store(dir: &Path, origin: &Origin, changes: &Changes, seeds: &[u64], grouped: bool) -> Vec<PathBuf> {
-    let registry = Registry::standard();
-    let scenario = paceline_scenario::load(origin, changes, &registry).unwrap();
+    let scenario = paceline_scenario::load(origin, changes, registry()).unwrap();
     let store = Store::create(dir).unwrap();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let manifest = RunInputs {
         version: "0.0.0-test".to_owned(),
         changes: scenario.plan.case.pairs().map(|(key, value)| format!("case.{key}={value}")).collect(),
-        setting: Some(scenario.plan.describe(&registry)),
+        setting: Some(scenario.plan.describe(registry())),
         ..RunInputs::default()
     };
     let (mut results, mut folders) = (Vec::new(), Vec::new());
     for &seed in seeds {
-        let mut events = store.run(&scenario.plan.header(&registry, "sim", seed), manifest.clone()).unwrap();
+        let mut events = store.run(&scenario.plan.header(registry(), "sim", seed), manifest.clone()).unwrap();
         let result = runner.run(&scenario, seed, Some(&mut events)).unwrap();
         folders.push(events.finish(&serde_json::to_value(&result).unwrap(), Vec::new()).unwrap());
         results.push(result);

@@ -1,10 +1,9 @@
 //! SVG figures are well-formed, keep lines within their panels, and are reproducible.
 
+use crate::fixtures::{registry, simulator};
 use crate::report::results::store;
-use paceline::Registry;
 use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use paceline_lab::report::{figure_groups, svg, sweeps};
-use paceline_lab::run::Runner;
 use paceline_lab::sweep::Sweep;
 use paceline_scenario::{self, Catalogue, Changes, Label, Origin};
 use roxmltree::{Document, Node};
@@ -23,7 +22,6 @@ fn names(files: &[PathBuf]) -> BTreeSet<String> {
     files.iter().map(|file| file.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The points of a polyline.
 fn points(node: Node<'_, '_>) -> Vec<(i32, i32)> {
     let pair = |text: &str| {
         let (x, y) = text.split_once(',').unwrap();
@@ -117,8 +115,7 @@ fn paper_figures_refer_to_existing_scenarios_and_cases() {
         for case in &choice.cases {
             let case = case.split(' ').fold(Label::default(), |case, label| case.with(&label.parse().unwrap()));
             let changes = Changes { case, ..Changes::default() };
-            paceline_scenario::load(&text, &changes, &Registry::standard())
-                .unwrap_or_else(|e| panic!("{}: {e}", choice.id));
+            paceline_scenario::load(&text, &changes, registry()).unwrap_or_else(|e| panic!("{}: {e}", choice.id));
         }
     }
 }
@@ -209,10 +206,9 @@ normalised = false
 
 #[test]
 fn map_has_title_unit_and_published_mark() {
-    let registry = Registry::standard();
-    let runner = Runner::simulator(&registry);
+    let runner = simulator();
     let drawn = |text: &str| {
-        let sweep = Sweep::load(&Origin::from_text("map.sweep.toml", text), &registry).unwrap();
+        let sweep = Sweep::load(&Origin::from_text("map.sweep.toml", text), registry()).unwrap();
         let [sum, rate] =
             &sweeps::pictures(&sweep.run(&runner, &|| ()).unwrap(), paceline_lab::metrics::catalogue())[..2]
         else {

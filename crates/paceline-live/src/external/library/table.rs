@@ -6,6 +6,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use crate::external::failure::Cause;
+use crate::external::protocol::{FeedbackFormat, Hello, ParameterDeclaration, SignalDeclaration};
 use libloading::Library;
 use paceline_abi::*;
 use std::ffi::{CStr, c_char, c_void};
@@ -19,20 +20,6 @@ const LEAST: usize = std::mem::offset_of!(PacelineControllerV1, poll_probe);
 const PARAMETERS_MAX: usize = 256;
 /// The most signals.
 const SIGNALS_MAX: usize = 256;
-
-/// A declared number: name, unit, description, default, lowest and highest value.
-pub(super) struct Parameter {
-    pub texts: [String; 3],
-    pub values: [f64; 3],
-}
-
-/// What a table declares, as values of Rust.
-pub(super) struct Declaration {
-    pub texts: [Option<String>; 3],
-    /// Names and units.
-    pub signals: Vec<(String, String)>,
-    pub parameters: Vec<Parameter>,
-}
 
 fn broken(problem: impl std::fmt::Display) -> Cause {
     Cause::Library(format!("is not a controller: {problem}"))
@@ -103,33 +90,46 @@ fn list<T>(first: *const T, count: usize, max: usize, what: &str) -> Result<&'st
     }
 }
 
-/// Reads the declarations of a table.
-pub(super) fn declaration(table: &PacelineControllerV1) -> Result<Declaration, Cause> {
+/// Returns the declarations of a table as a program would write them.
+pub(super) fn hello(table: &PacelineControllerV1) -> Result<Hello, Cause> {
+    let optional = |pointer, what: &str| Ok(text(pointer, what)?.unwrap_or_default());
     let named = |pointer, what: &str| {
         let name = text(pointer, what)?.filter(|name| !name.is_empty());
         name.ok_or_else(|| broken(format!("{what} has no name")))
     };
     let signals = list(table.signals, table.signal_count, SIGNALS_MAX, "signals")?;
     let parameters = list(table.parameters, table.parameter_count, PARAMETERS_MAX, "parameters")?;
-    let signal = |s: &PacelineSignal| Ok((named(s.name, "a signal")?, text(s.unit, "a unit")?.unwrap_or_default()));
-    let parameter = |p: &PacelineParameter| {
-        let unit = text(p.unit, "a unit")?.unwrap_or_default();
-        let description = text(p.description, "a description")?.unwrap_or_default();
-        let texts = [named(p.name, "a parameter")?, unit, description];
-        Ok(Parameter { texts, values: [p.default_value, p.min, p.max] })
+    let signal = |s: &PacelineSignal| {
+        let (name, unit) = (named(s.name, "a signal")?, optional(s.unit, "a unit")?);
+        Ok(SignalDeclaration { name, unit, states: Vec::new() })
     };
-    Ok(Declaration {
-        texts: [
-            text(table.summary, "the summary")?,
-            text(table.source, "the source")?,
-            text(table.receive_of, "receive_of")?,
-        ],
-        signals: signals.iter().map(signal).collect::<Result<_, Cause>>()?,
-        parameters: parameters.iter().map(parameter).collect::<Result<_, Cause>>()?,
-    })
+    let parameter = |p: &PacelineParameter| {
+        let (name, unit) = (named(p.name, "a parameter")?, optional(p.unit, "a unit")?);
+        let (description, default) = (optional(p.description, "a description")?, p.default_value);
+        Ok(ParameterDeclaration { name, default, min: p.min, max: p.max, unit, description })
+    };
+    // Its other members have defaults.
+    let mut hello: Hello = serde_json::from_str(r#"{"protocol":1}"#).expect("a program may write this");
+    hello.feedback = match table.feedback {
+        PACELINE_FEEDBACK_TRANSPORT_WIDE => FeedbackFormat::TransportWide,
+        PACELINE_FEEDBACK_RFC8888 => FeedbackFormat::Rfc8888,
+        PACELINE_FEEDBACK_NONE => FeedbackFormat::None,
+        other => return Err(Cause::Library(format!("is invalid: feedback must be 0, 1 or 2, not {other}"))),
+    };
+    let or = |ms, default| if ms == 0 { default } else { ms };
+    hello.feedback_interval_ms = or(table.feedback_interval_ms, hello.feedback_interval_ms);
+    hello.feedback_longest_ms = or(table.feedback_longest_ms, hello.feedback_longest_ms);
+    hello.summary = optional(table.summary, "the summary")?;
+    hello.source = optional(table.source, "the source")?;
+    hello.receive_of = text(table.receive_of, "receive_of")?;
+    hello.guard = table.unguarded == 0;
+    hello.signals = signals.iter().map(signal).collect::<Result<_, Cause>>()?;
+    hello.parameters = parameters.iter().map(parameter).collect::<Result<_, Cause>>()?;
+    Ok(hello)
 }
 
 /// The state of one flow in a library.
+#[derive(Debug)]
 pub(super) struct Instance {
     table: &'static PacelineControllerV1,
     state: NonNull<c_void>,
@@ -161,7 +161,7 @@ impl<T> Roomy<T> {
 }
 
 /// The result of a handler: it ran or is absent, or it failed.
-type Handled = Result<bool, String>;
+pub(super) type Handled = Result<bool, String>;
 
 /// Declares methods that call a function of the table, if it is there.
 macro_rules! handlers {

@@ -1,7 +1,7 @@
 //! Converts the types of the library to those of the protocol.
 
-use super::{Ecn, Event, Kind, Packet, ReceiverMessage, RoundTrip, Sent, Setup, Stream};
-use paceline::{Bounds, Message, PacketKind, PacketReport, QueuedFrame, SentPacket, StreamState};
+use super::{Ecn, Event, EventKind, Kind, Packet, ReceiverMessage, RoundTrip, Sent, Setup, Stream};
+use paceline::{Message, PacketKind, PacketReport, QueuedFrame, SentPacket, StreamState};
 
 impl From<&paceline::Setup> for Setup {
     fn from(setup: &paceline::Setup) -> Self {
@@ -73,7 +73,7 @@ impl From<&paceline::RoundTrip> for RoundTrip {
 
 impl ReceiverMessage {
     /// Returns the message; `None` for one that this protocol does not have.
-    pub fn new(message: &Message) -> Option<Self> {
+    fn new(message: &Message) -> Option<Self> {
         Some(match message {
             Message::Remb(rate) => Self::Remb { rate_bps: rate.as_bps() },
             Message::Nada(report) => Self::Nada {
@@ -104,14 +104,46 @@ impl From<&StreamState> for Stream {
     }
 }
 
-impl From<&QueuedFrame> for Event<'_> {
-    fn from(f: &QueuedFrame) -> Self {
-        Self::Frame { stream: f.stream.0, size_bytes: f.size.as_bytes(), packets: f.packets, key: f.key }
-    }
-}
-
-impl From<&Bounds> for Event<'_> {
-    fn from(b: &Bounds) -> Self {
-        Self::Bounds { min_bps: b.min.as_bps(), max_bps: b.max.as_bps() }
+impl Event<'_> {
+    /// Returns an event and its kind; `None` of one that this protocol does not have.
+    pub fn of(event: &paceline::Event<'_>) -> Option<(EventKind, Self)> {
+        Some(match *event {
+            paceline::Event::Sent(packet) => (EventKind::Sent, Self::Sent { packet: packet.into() }),
+            paceline::Event::Feedback(feedback) => {
+                let event = Self::Feedback {
+                    packets: feedback.packets.iter().map(Packet::from).collect(),
+                    outstanding_bytes: feedback.outstanding.as_bytes(),
+                    after_highest_bytes: feedback.after_highest.as_bytes(),
+                    rtt: feedback.rtt.as_ref().map(Into::into),
+                };
+                (EventKind::Feedback, event)
+            }
+            paceline::Event::RoundTrip(rtt) => (EventKind::Rtt, Self::Rtt { rtt: rtt.into() }),
+            paceline::Event::Report(report) => {
+                (EventKind::Report, Self::Report { fraction_lost: report.fraction_lost.get() })
+            }
+            paceline::Event::Message(message) => {
+                (EventKind::Message, Self::Message { message: ReceiverMessage::new(message)? })
+            }
+            paceline::Event::Liveness => (EventKind::Liveness, Self::Liveness),
+            paceline::Event::Stream(stream) => (EventKind::Stream, Self::Stream { stream: stream.into() }),
+            paceline::Event::StreamRemoved(stream) => {
+                (EventKind::StreamRemoved, Self::StreamRemoved { stream: stream.0 })
+            }
+            paceline::Event::Frame(QueuedFrame { stream, size, packets, key, .. }) => {
+                let (stream, size_bytes, packets, key) = (stream.0, size.as_bytes(), *packets, *key);
+                (EventKind::Frame, Self::Frame { stream, size_bytes, packets, key })
+            }
+            paceline::Event::ApplicationLimit(limited) => {
+                (EventKind::ApplicationLimit, Self::ApplicationLimit { limited })
+            }
+            paceline::Event::Bounds(bounds) => {
+                (EventKind::Bounds, Self::Bounds { min_bps: bounds.min.as_bps(), max_bps: bounds.max.as_bps() })
+            }
+            paceline::Event::RouteChange(setup) => (EventKind::Route, Self::Route { setup: setup.into() }),
+            paceline::Event::Availability(available) => (EventKind::Availability, Self::Availability { available }),
+            paceline::Event::Timeout => (EventKind::Timeout, Self::Timeout),
+            _ => return None,
+        })
     }
 }

@@ -36,9 +36,6 @@ pub fn kernel_name(congestion: &str) -> &str {
 }
 
 /// Configures the calling thread's namespace for TCP flows.
-///
-/// # Errors
-/// The process lacks the privilege.
 pub fn prepare() -> io::Result<()> {
     for (name, value) in SETTINGS {
         match fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
@@ -52,9 +49,6 @@ pub fn prepare() -> io::Result<()> {
 }
 
 /// Switches classic ECN of the calling thread's namespace on if the TCP flows of the plan use it, else off.
-///
-/// # Errors
-/// The process lacks the privilege.
 pub fn set_ecn(plan: &Plan) -> io::Result<()> {
     let on = uses(plan).any(|ecn| ecn == TcpEcn::Classic);
     fs::write("/proc/sys/net/ipv4/tcp_ecn", if on { "1" } else { "0" })

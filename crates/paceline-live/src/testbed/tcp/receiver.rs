@@ -36,9 +36,6 @@ pub fn listen(at: SocketAddrV4, config: &TcpConfig) -> io::Result<TcpListener> {
 
 /// Reads the data of connections from address `from` until the flow's stop. A new connection ends the previous one, as in the
 /// simulator. Connections from other addresses are reset.
-///
-/// # Errors
-/// The listener failed.
 pub fn receive(program: &TcpProgram<'_>, listener: &TcpListener, from: Ipv4Addr) -> io::Result<()> {
     enter_realtime(Role::Endpoint);
     let mut open: Option<TcpStream> = None;

@@ -377,7 +377,7 @@ fn refused_connection_is_an_error() {
     assert_eq!(report.events, []);
 }
 
-/// Full segments, and the signals of a window that losses halve. Each way takes 10 ms.
+/// Full segments, and the signals of a window that losses halve. A round trip takes 20 ms.
 #[test]
 fn segments_are_full_and_signals_show_losses() {
     let Some(_testbed) = lock_testbed() else { return };

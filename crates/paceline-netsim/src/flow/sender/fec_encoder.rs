@@ -43,9 +43,7 @@ struct FecPayload {
 pub(super) struct PacketizedFrame<F> {
     /// Size of all packets on the network.
     pub size: DataSize,
-    /// Number of packets.
     pub count: u64,
-    /// Returns packet `i`.
     pub packet: F,
 }
 

@@ -5,8 +5,8 @@
 
 use super::error::check;
 use super::rounding::ByteRounder;
-use super::{AUDIO_CLOCK, Frame, Source, SourceConfig, SourceEntry, SourceError};
-use crate::flow::parameter::{Parameter, ParameterKind, Value};
+use super::{Configured, Frame, Source, SourceConfig, SourceEntry, SourceError};
+use crate::flow::parameter::{Parameter, ParameterKind};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{RandomStream, Rate, Time, TimeDelta};
 use std::sync::Arc;
@@ -18,10 +18,12 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
     name: "audio",
     summary: "constant-bitrate audio",
     kind: MediaKind::Audio,
-    parameters: &[Parameter::new("rate", ParameterKind::Rate, (Value::Rate(RATE), "20 kbps"), "rate of audio")],
+    parameters: &[Parameter::new("rate", ParameterKind::Rate, "20 kbps").about("rate of audio")],
     implied_by: None,
-    renamed: &[],
-    configure: |setup| Ok(Arc::new(AudioConfig { rate: setup.values.rate("rate"), ..AudioConfig::default() })),
+    configure: |setup| {
+        let config = AudioConfig { rate: setup.values.rate("rate"), ..AudioConfig::default() };
+        Ok(Configured { config: Arc::new(config), lines: None })
+    },
 };
 
 /// The configuration of an [`Audio`] source. The default is 20 kbps in frames of 20 ms.
@@ -91,9 +93,6 @@ impl Source for Audio {
     fn range(&self) -> (Rate, Rate) {
         (self.config.rate, self.config.rate)
     }
-    fn clock_rate(&self) -> u32 {
-        AUDIO_CLOCK
-    }
 }
 
 #[cfg(test)]
@@ -117,7 +116,6 @@ mod tests {
         assert!(frames.iter().all(|f| f.size.as_bytes() == 50 && f.key));
         assert_eq!(frames[1].captured - frames[0].captured, TimeDelta::from_millis(20));
         assert_eq!(source.range(), (Rate::from_kbps(20), Rate::from_kbps(20)));
-        assert_eq!(source.clock_rate(), 48_000);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!
 //! [`Source`]: super::Source
 
+use super::VideoConfig;
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// A target that changes at most once per `delay`, within a range.
@@ -32,8 +33,8 @@ pub(super) struct TargetChange {
 }
 
 impl DampedTarget {
-    pub(super) fn new(min: Rate, max: Rate, start: Rate, delay: TimeDelta) -> Self {
-        let past = Time::from_nanos(i64::MIN);
+    pub(super) fn new(video: &VideoConfig, delay: TimeDelta) -> Self {
+        let (past, &VideoConfig { min, max, start, .. }) = (Time::from_nanos(i64::MIN), video);
         Self { min, max, delay, current: start, requested: start, requested_at: past, not_before: past }
     }
 
@@ -74,7 +75,8 @@ mod tests {
     #[test]
     fn target_changes_at_most_once_per_tau_v() {
         let kbps = Rate::from_kbps;
-        let mut target = DampedTarget::new(kbps(150), kbps(1500), kbps(300), TimeDelta::from_millis(200));
+        let video = VideoConfig { fps: 30.0, min: kbps(150), max: kbps(1500), start: kbps(300) };
+        let mut target = DampedTarget::new(&video, TimeDelta::from_millis(200));
         for (at, request, expected) in [
             (10, Some(400), 400),    // at once; next not before 210
             (50, Some(500), 400),    // delayed

@@ -29,14 +29,13 @@
 //! decisions of the controller.
 
 use super::damped_target::DampedTarget;
-use super::entry::{FPS, LINES, MAX, MIN, RESOLUTION};
-use super::error::{check, check_fps, check_range};
+use super::entry::{FPS, MAX, MIN, RESOLUTION};
+use super::error::check;
 use super::rounding::ByteRounder;
-use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
-use crate::flow::parameter::{Parameter, ParameterKind, Value};
+use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VideoConfig};
+use crate::flow::parameter::{Parameter, ParameterKind};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{RandomStream, Rate, Time, TimeDelta};
-use std::sync::Arc;
 
 pub(super) const ENTRY: SourceEntry = SourceEntry {
     name: "encoder",
@@ -48,142 +47,98 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
         MAX,
         RESOLUTION,
         REACTION_DELAY,
-        Parameter::new(
-            "size_noise",
-            ParameterKind::Number(0.0, 0.5),
-            (Value::Number(0.15), "0.15"),
-            "scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B)",
+        Parameter::new("size_noise", ParameterKind::Number(0.0, 0.5), "0.15")
+            .about("scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B)"),
+        Parameter::new("interval_noise", ParameterKind::Number(0.0, 0.5), "0.15")
+            .about("scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t)"),
+        Parameter::new("key_ratio", ParameterKind::Number(1.0, f64::MAX), "3.24")
+            .about("size of a key frame over a mean frame (RFC 8593, K_B / B_0)"),
+        Parameter::new("key_frames", ParameterKind::Count(1, u32::MAX), "8")
+            .about("frames over which a key frame's excess is compensated (RFC 8593, K_d)"),
+        Parameter::optional("key_change", ParameterKind::Number(0.0, f64::MAX), "no such frame").about(
+            "a change of the target by more than this share of it makes a frame as large as a key frame (RFC 8593, \
+             section 7)",
         ),
-        Parameter::new(
-            "interval_noise",
-            ParameterKind::Number(0.0, 0.5),
-            (Value::Number(0.15), "0.15"),
-            "scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t)",
-        ),
-        Parameter::new(
-            "key_ratio",
-            ParameterKind::Number(1.0, f64::MAX),
-            (Value::Number(3.24), "3.24"),
-            "size of a key frame over a mean frame (RFC 8593, K_B / B_0)",
-        ),
-        Parameter::new(
-            "key_frames",
-            ParameterKind::Count(1, u32::MAX),
-            (Value::Count(8), "8"),
-            "frames over which a key frame's excess is compensated (RFC 8593, K_d)",
-        ),
-        Parameter::optional(
-            "key_change",
-            ParameterKind::Number(0.0, f64::MAX),
-            "no such frame",
-            "a change of the target by more than this share of it makes a frame as large as a key frame (RFC 8593, section 7)",
-        ),
-        Parameter::optional(
-            "saturation",
-            ParameterKind::Rate,
-            "no such rate",
-            "rate above which a picture does not become better, so that it takes no more; not in RFC 8593",
-        ),
+        Parameter::optional("saturation", ParameterKind::Rate, "no such rate")
+            .about("rate above which a picture does not become better, so that it takes no more; not in RFC 8593"),
         Parameter::optional(
             "key_period",
             ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_nanos(i64::MAX)),
             "only on request",
-            "time between key frames",
-        ),
+        )
+        .about("time between key frames"),
     ],
     implied_by: None,
-    renamed: &[
-        ("start", "min"),
-        ("lines", "resolution"),
-        ("burst_frames", "key_frames"),
-        ("burst_ratio", "key_ratio"),
-        ("size_scale", "size_noise"),
-        ("interval_scale", "interval_noise"),
-        ("key_frame_period", "key_period"),
-    ],
     configure: |setup| {
-        let (values, (min, max, start)) = (setup.values, setup.rates());
-        Ok(Arc::new(EncoderConfig {
-            fps: values.number("fps"),
-            min,
-            max,
-            start,
+        let values = setup.values;
+        setup.with_lines(EncoderConfig {
+            video: setup.video(),
             reaction_delay: values.time("reaction_delay"),
-            burst_frames: values.count("key_frames"),
-            burst_ratio: values.number("key_ratio"),
-            size_scale: values.number("size_noise"),
-            interval_scale: values.number("interval_noise"),
-            burst_threshold: values.optional_number("key_change"),
+            key_frames: values.count("key_frames"),
+            key_ratio: values.number("key_ratio"),
+            key_change: values.optional_number("key_change"),
             saturation: values.optional_rate("saturation"),
-            key_frame_period: values.optional_time("key_period"),
-            lines: setup.picture_lines()?,
-        }))
+            size_noise: values.number("size_noise"),
+            interval_noise: values.number("interval_noise"),
+            key_period: values.optional_time("key_period"),
+        })
     },
 };
 
 /// The time in which a live encoder that has reacted ignores other targets.
-pub(super) const REACTION_DELAY: Parameter = Parameter::new(
-    "reaction_delay",
-    ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(60)),
-    (Value::Time(TimeDelta::from_millis(200)), "200 ms"),
-    "time in which a source that has reacted to a target ignores others (RFC 8593, tau_v)",
-);
+pub(super) const REACTION_DELAY: Parameter =
+    Parameter::new("reaction_delay", ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(60)), "200 ms")
+        .about("time in which a source that has reacted to a target ignores others (RFC 8593, tau_v)");
 
 /// The configuration of an [`Encoder`]. The default is RFC 8593, figure 2, without transients at changes of the target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderConfig {
-    /// FPS, mean frames per second, 0.1 to 1000 (figure 2: 30 Hz).
-    pub fps: f64,
-    /// R_min, the lowest target (section 5.4; figure 2: 150 kbps); at least 10 bytes per frame.
-    pub min: Rate,
-    /// R_max, the highest target (section 5.4; figure 2: 1.5 Mbps).
-    pub max: Rate,
-    /// R_v before the first reaction (figure 2: 1 Mbps).
-    pub start: Rate,
+    /// FPS, R_min (at least 10 bytes per frame), R_max, and R_v before the first reaction (figure 2: 30 Hz, 150 kbps, 1.5 Mbps,
+    /// 1 Mbps).
+    pub video: VideoConfig,
     /// tau_v, the minimum time between two reactions, 0 to 60 s (section 5.1; figure 2: 0.2 s). The first target is
     /// applied at once. A target set too early is applied when the time is over, unless a later one replaces it.
     pub reaction_delay: TimeDelta,
     /// K_d, the number of frames in a transient with the large one, at least 1 (section 5.2; figure 2: 8). 1 means no
-    /// transient and requires a `burst_ratio` of 1.
-    pub burst_frames: u32,
+    /// transient and requires a `key_ratio` of 1.
+    pub key_frames: u32,
     /// K_B / B0, the size of the large frame in mean frames, from 1 (no burst) to 1 + 0.9 (K_d - 1), where the other
     /// frames have a tenth of a mean frame (section 5.2; figure 2: 13.5 KB at 1 Mbps and 30 Hz, 3.24).
-    pub burst_ratio: f64,
+    pub key_ratio: f64,
     /// A change of the target by more than this share of the previous target starts a transient (example in section 7:
     /// 0.1). `None`: only key frames do, as in calls of Chromium (docs/algorithms/googcc.md).
-    pub burst_threshold: Option<f64>,
+    pub key_change: Option<f64>,
     /// The rate above which pictures do not become better: a higher target has no effect. Unlike `max`, the sender does
     /// not know it. Not in the RFC.
     pub saturation: Option<Rate>,
     /// SCALE_B, the scale of the Laplace noise on the frame size in mean frame sizes, 0 (none) to 0.5 (section 5.3;
     /// figure 2: 0.15).
-    pub size_scale: f64,
+    pub size_noise: f64,
     /// SCALE_t, the scale of the Laplace noise on the frame interval in mean intervals, 0 (none) to 0.5 (section 5.3;
     /// figure 2: 0.15).
-    pub interval_scale: f64,
+    pub interval_noise: f64,
     /// The time from one key frame to the next unless one is requested in between, longer than K_d frames. `None`
     /// (default): key frames only at the start and on request, as in live encoders. Not in the RFC.
-    pub key_frame_period: Option<TimeDelta>,
-    /// Lines of a picture of 16:9. Not in the RFC; it has no effect on the frames.
-    pub lines: u32,
+    pub key_period: Option<TimeDelta>,
 }
 
 impl Default for EncoderConfig {
     fn default() -> Self {
         Self {
-            fps: 30.0,
-            min: Rate::from_kbps(150),
-            max: Rate::from_kbps(1500),
-            start: Rate::from_kbps(1000),
+            video: VideoConfig {
+                fps: 30.0,
+                min: Rate::from_kbps(150),
+                max: Rate::from_kbps(1500),
+                start: Rate::from_kbps(1000),
+            },
             reaction_delay: TimeDelta::from_millis(200),
-            burst_frames: 8,
-            burst_ratio: 3.24,
-            burst_threshold: None,
+            key_frames: 8,
+            key_ratio: 3.24,
+            key_change: None,
             saturation: None,
-            size_scale: 0.15,
-            interval_scale: 0.15,
-            key_frame_period: None,
-            lines: LINES,
+            size_noise: 0.15,
+            interval_noise: 0.15,
+            key_period: None,
         }
     }
 }
@@ -193,10 +148,7 @@ impl SourceConfig for EncoderConfig {
         Ok(Box::new(Encoder::new(self.clone(), start, random)?))
     }
     fn range(&self) -> (Rate, Rate) {
-        (self.min, self.max)
-    }
-    fn picture_lines(&self) -> Option<u32> {
-        Some(self.lines)
+        self.video.range()
     }
 }
 
@@ -234,7 +186,7 @@ impl Encoder {
     /// Creates a source whose first frame, a key frame, is due at `start`. The noise is drawn from `random`.
     pub fn new(config: EncoderConfig, start: Time, random: RandomStream) -> Result<Self, SourceError> {
         config.check()?;
-        let target = DampedTarget::new(config.min, config.max, config.start, config.reaction_delay);
+        let target = DampedTarget::new(&config.video, config.reaction_delay);
         Ok(Self {
             target,
             random,
@@ -251,7 +203,7 @@ impl Encoder {
     }
 
     fn update_target(&mut self, now: Time) {
-        if let (Some(change), Some(threshold)) = (self.target.update(now), self.config.burst_threshold) {
+        if let (Some(change), Some(threshold)) = (self.target.update(now), self.config.key_change) {
             let (from, to) = (change.from.as_bps_f64(), change.to.as_bps_f64());
             self.jumped |= (to - from).abs() > threshold * from;
         }
@@ -285,27 +237,26 @@ impl Transient {
 
 impl EncoderConfig {
     fn check(&self) -> Result<(), SourceError> {
-        check_fps(self.fps)?;
-        check_range(self.min, self.max, self.start, self.fps, 10.0)?;
+        self.video.check(10.0)?;
         let delay = self.reaction_delay;
         check((TimeDelta::ZERO..=TimeDelta::from_secs(60)).contains(&delay), "reaction_delay", delay, "0 to 60 s")?;
-        check((1..=10_000).contains(&self.burst_frames), "burst_frames", self.burst_frames, "1 to 10000 frames")?;
-        let most = 1.0 + DEVIATION_MAX * f64::from(self.burst_frames - 1);
-        let expected = "1 to 1 + 0.9 (`burst_frames` - 1) mean frames";
-        check((1.0..=most).contains(&self.burst_ratio), "burst_ratio", self.burst_ratio, expected)?;
-        for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
+        check((1..=10_000).contains(&self.key_frames), "key_frames", self.key_frames, "1 to 10000 frames")?;
+        let most = 1.0 + DEVIATION_MAX * f64::from(self.key_frames - 1);
+        let expected = "1 to 1 + 0.9 (`key_frames` - 1) mean frames";
+        check((1.0..=most).contains(&self.key_ratio), "key_ratio", self.key_ratio, expected)?;
+        for (field, scale) in [("size_noise", self.size_noise), ("interval_noise", self.interval_noise)] {
             check((0.0..=0.5).contains(&scale), field, scale, "0 to 0.5")?;
         }
-        if let Some(threshold) = self.burst_threshold {
-            check(threshold >= 0.0, "burst_threshold", threshold, "at least 0")?;
+        if let Some(threshold) = self.key_change {
+            check(threshold >= 0.0, "key_change", threshold, "at least 0")?;
         }
         if let Some(rate) = self.saturation {
-            check(rate >= self.min, "saturation", rate, "at least `min`")?;
+            check(rate >= self.video.min, "saturation", rate, "at least `min`")?;
         }
-        if let Some(period) = self.key_frame_period {
-            let transient = f64::from(self.burst_frames) / self.fps;
+        if let Some(period) = self.key_period {
+            let transient = f64::from(self.key_frames) / self.video.fps;
             let ok = period.as_secs_f64() > transient;
-            check(ok, "key_frame_period", period, "longer than `burst_frames` / `fps`")?;
+            check(ok, "key_period", period, "longer than `key_frames` / `fps`")?;
         }
         Ok(())
     }
@@ -327,23 +278,23 @@ impl Source for Encoder {
         }
         let captured = self.due;
         self.update_target(captured);
-        let (size_noise, interval_noise) = (self.noise(self.config.size_scale), self.noise(self.config.interval_scale));
+        let (size_noise, interval_noise) = (self.noise(self.config.size_noise), self.noise(self.config.interval_noise));
 
-        let periodic = self.config.key_frame_period.is_some_and(|period| captured - self.last_key >= period);
+        let periodic = self.config.key_period.is_some_and(|period| captured - self.last_key >= period);
         let key = core::mem::take(&mut self.key) || periodic;
         if key {
             self.last_key = captured;
         }
         let part = if core::mem::take(&mut self.jumped) || key {
-            self.transient.start(self.config.burst_frames, self.config.burst_ratio)
+            self.transient.start(self.config.key_frames, self.config.key_ratio)
         } else {
             self.transient.next().unwrap_or(1.0 + size_noise)
         };
         let target = self.target.current();
         let rate = self.config.saturation.map_or(target, |most| most.min(target));
-        let mean = rate.as_bps_f64() / (8.0 * self.config.fps);
+        let mean = rate.as_bps_f64() / (8.0 * self.config.video.fps);
         self.phase += 1.0 + interval_noise;
-        self.due = self.start + TimeDelta::from_secs_f64(self.phase / self.config.fps);
+        self.due = self.start + TimeDelta::from_secs_f64(self.phase / self.config.video.fps);
         Some(Frame { captured, size: self.bytes.round(mean * part), key })
     }
     fn poll_timeout(&self) -> Option<Time> {
@@ -351,9 +302,6 @@ impl Source for Encoder {
     }
     fn range(&self) -> (Rate, Rate) {
         self.target.range()
-    }
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
     }
 }
 
@@ -372,8 +320,8 @@ mod tests {
     }
 
     fn quiet(config: &mut EncoderConfig) {
-        config.size_scale = 0.0;
-        config.interval_scale = 0.0;
+        config.size_noise = 0.0;
+        config.interval_noise = 0.0;
     }
 
     fn sizes(source: &mut Encoder, n: usize) -> Vec<u64> {
@@ -383,10 +331,10 @@ mod tests {
     #[test]
     fn default_is_figure_2() {
         let c = EncoderConfig::default();
-        let b0 = c.start.as_bps_f64() / 8.0 / c.fps;
+        let b0 = c.video.start.as_bps_f64() / 8.0 / c.video.fps;
         assert!((b0 - 4167.0).abs() < 1.0);
-        assert!((c.burst_ratio * b0 - 13_500.0).abs() < 0.001);
-        assert_eq!(c.burst_threshold, None);
+        assert!((c.key_ratio * b0 - 13_500.0).abs() < 0.001);
+        assert_eq!(c.key_change, None);
     }
 
     #[test]
@@ -395,8 +343,8 @@ mod tests {
         for kbps in [150, 600, 1500] {
             for scale in [0.15, 0.5] {
                 let mut source = encoder(|c| {
-                    (c.size_scale, c.interval_scale) = (scale, scale);
-                    c.start = Rate::from_kbps(kbps);
+                    (c.size_noise, c.interval_noise) = (scale, scale);
+                    c.video.start = Rate::from_kbps(kbps);
                 })
                 .unwrap();
                 let end = START + TimeDelta::from_secs(600);
@@ -443,7 +391,7 @@ mod tests {
     fn a_transient_scales_with_the_rate() {
         let mut source = encoder(|c| {
             quiet(c);
-            c.start = Rate::from_kbps(150); // B0 = 625: 2025, then 425
+            c.video.start = Rate::from_kbps(150); // B0 = 625: 2025, then 425
         })
         .unwrap();
         assert_eq!(sizes(&mut source, 9), [2025, 425, 425, 425, 425, 425, 425, 425, 625]);
@@ -454,7 +402,7 @@ mod tests {
         for (kbps, large) in [(1090, false), (910, false), (1110, true), (890, true)] {
             let mut source = encoder(|c| {
                 quiet(c);
-                c.burst_threshold = Some(0.1);
+                c.key_change = Some(0.1);
             })
             .unwrap();
             sizes(&mut source, 8);
@@ -477,7 +425,7 @@ mod tests {
     fn saturated_pictures_take_no_more() {
         let mut source = encoder(|c| {
             quiet(c);
-            (c.burst_frames, c.burst_ratio) = (1, 1.0);
+            (c.key_frames, c.key_ratio) = (1, 1.0);
             c.saturation = Some(Rate::from_kbps(1000));
         })
         .unwrap();
@@ -493,7 +441,7 @@ mod tests {
     fn targets_set_within_the_reaction_delay_are_delayed() {
         let mut source = encoder(|c| {
             quiet(c);
-            (c.burst_frames, c.burst_ratio) = (1, 1.0);
+            (c.key_frames, c.key_ratio) = (1, 1.0);
         })
         .unwrap();
         // Reaction at 0 ms; the frames at 33, 67, 100, 133, 167 ms do not use the targets set at 50 and 60 ms.
@@ -526,7 +474,7 @@ mod tests {
 
     #[test]
     fn periodic_key_frames_are_on_time_and_keep_the_mean_rate() {
-        let mut source = encoder(|c| c.key_frame_period = Some(TimeDelta::from_secs(2))).unwrap();
+        let mut source = encoder(|c| c.key_period = Some(TimeDelta::from_secs(2))).unwrap();
         let end = START + TimeDelta::from_secs(600);
         let frames = frames_until(&mut source, end);
         let keys: Vec<Time> = frames.iter().filter(|f| f.key).map(|f| f.captured).collect();
@@ -559,20 +507,20 @@ mod tests {
     #[test]
     fn errors_name_the_invalid_field() {
         let field = |change: fn(&mut EncoderConfig)| encoder(change).unwrap_err().field;
-        assert_eq!(field(|c| c.fps = f64::NAN), "fps");
-        assert_eq!(field(|c| c.min = Rate::from_bps(2399)), "min"); // 10 bytes x 30 x 8 = 2400
-        assert_eq!(field(|c| c.max = Rate::from_kbps(100)), "max");
-        assert_eq!(field(|c| c.start = Rate::from_kbps(1501)), "start");
-        assert_eq!(field(|c| c.burst_threshold = Some(f64::NAN)), "burst_threshold");
+        assert_eq!(field(|c| c.video.fps = f64::NAN), "fps");
+        assert_eq!(field(|c| c.video.min = Rate::from_bps(2399)), "min"); // 10 bytes x 30 x 8 = 2400
+        assert_eq!(field(|c| c.video.max = Rate::from_kbps(100)), "max");
+        assert_eq!(field(|c| c.video.start = Rate::from_kbps(1501)), "start");
+        assert_eq!(field(|c| c.key_change = Some(f64::NAN)), "key_change");
         assert_eq!(field(|c| c.saturation = Some(Rate::from_kbps(149))), "saturation");
         assert_eq!(field(|c| c.reaction_delay = TimeDelta::from_millis(-1)), "reaction_delay");
-        assert_eq!(field(|c| c.burst_frames = 0), "burst_frames");
-        assert_eq!(field(|c| c.burst_ratio = 0.99), "burst_ratio");
-        assert_eq!(field(|c| c.burst_ratio = 7.4), "burst_ratio"); // 1 + 0.9 x 7 = 7.3
-        assert_eq!(field(|c| c.burst_ratio = f64::NAN), "burst_ratio");
-        assert_eq!(field(|c| c.size_scale = -0.1), "size_scale");
-        assert_eq!(field(|c| c.interval_scale = 0.6), "interval_scale");
-        assert_eq!(field(|c| c.key_frame_period = Some(TimeDelta::from_millis(266))), "key_frame_period");
-        assert!(encoder(|c| c.burst_ratio = 7.3).is_ok());
+        assert_eq!(field(|c| c.key_frames = 0), "key_frames");
+        assert_eq!(field(|c| c.key_ratio = 0.99), "key_ratio");
+        assert_eq!(field(|c| c.key_ratio = 7.4), "key_ratio"); // 1 + 0.9 x 7 = 7.3
+        assert_eq!(field(|c| c.key_ratio = f64::NAN), "key_ratio");
+        assert_eq!(field(|c| c.size_noise = -0.1), "size_noise");
+        assert_eq!(field(|c| c.interval_noise = 0.6), "interval_noise");
+        assert_eq!(field(|c| c.key_period = Some(TimeDelta::from_millis(266))), "key_period");
+        assert!(encoder(|c| c.key_ratio = 7.3).is_ok());
     }
 }

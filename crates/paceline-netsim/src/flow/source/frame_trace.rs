@@ -30,10 +30,10 @@
 use super::damped_target::DampedTarget;
 use super::encoder::REACTION_DELAY;
 use super::entry::{FPS, FolderFiles, MAX, MIN};
-use super::error::{check, check_fps, check_range};
+use super::error::check;
 use super::ladder::{Ladder, SKIP_FRAMES, ladder_rung, parse_frame_sizes};
 use super::rounding::{ByteRounder, FrameClock};
-use super::{Frame, SetupError, SetupHint, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
+use super::{Configured, Frame, SetupError, SetupHint, Source, SourceConfig, SourceEntry, SourceError, VideoConfig};
 use crate::flow::parameter::{Parameter, ParameterKind};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
@@ -49,17 +49,13 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
         MIN,
         MAX,
         REACTION_DELAY,
-        Parameter::required(
-            "frames",
-            ParameterKind::Text,
-            "folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each",
-        ),
-        Parameter::optional("resolution", ParameterKind::Text, "the highest", "the resolution of the recording"),
+        Parameter::required("frames", ParameterKind::Text)
+            .about("folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each"),
+        Parameter::optional("resolution", ParameterKind::Text, "the highest").about("the resolution of the recording"),
     ],
     implied_by: Some("frames"),
-    renamed: &[("start", "min")],
     configure: |setup| {
-        let (values, (min, max, start)) = (setup.values, setup.rates());
+        let values = setup.values;
         let folder = values.text("frames").unwrap_or_default();
         let files = (setup.read_folder)(folder).map_err(|message| SetupError {
             parameter: "frames",
@@ -71,9 +67,10 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
             "frame sizes: {} rungs of {resolution} from {folder}, each scaled to its nominal rate",
             ladder.rungs().len()
         ));
-        let (fps, reaction_delay) = (values.number("fps"), values.time("reaction_delay"));
-        let config = FrameTraceConfig { fps, min, max, start, reaction_delay, ..FrameTraceConfig::default() };
-        Ok(Arc::new(LadderConfig { config, lines, ladder: Arc::new(ladder) }))
+        let (video, reaction_delay) = (setup.video(), values.time("reaction_delay"));
+        let config = FrameTraceConfig { video, reaction_delay, ..FrameTraceConfig::default() };
+        let config = Arc::new(LadderConfig { config, ladder: Arc::new(ladder) });
+        Ok(Configured { config, lines: (lines > 0).then_some(lines) })
     },
 };
 
@@ -117,7 +114,6 @@ fn read_ladder(folder: &str, files: &FolderFiles, wanted: Option<&str>) -> Resul
 #[derive(Clone, Debug)]
 struct LadderConfig {
     config: FrameTraceConfig,
-    lines: u32,
     ladder: Arc<Ladder>,
 }
 
@@ -126,24 +122,16 @@ impl SourceConfig for LadderConfig {
         Ok(Box::new(FrameTrace::new(self.config.clone(), self.ladder.clone(), start)?))
     }
     fn range(&self) -> (Rate, Rate) {
-        (self.config.min, self.config.max)
-    }
-    fn picture_lines(&self) -> Option<u32> {
-        (self.lines > 0).then_some(self.lines)
+        self.config.video.range()
     }
 }
 
 /// The configuration of a [`FrameTrace`], in addition to its ladder. The default values are the examples of RFC 8593.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameTraceConfig {
-    /// Frames per second, 0.1 to 1000 (section 6.1: 30).
-    pub fps: f64,
-    /// R_min, the lowest target, at least one byte per frame; may be below the ladder (figure 2: 150 kbps).
-    pub min: Rate,
-    /// R_max, the highest target; may be above the ladder (figure 2: 1.5 Mbps).
-    pub max: Rate,
-    /// The target before the first reaction (section 6.2.1: R_min).
-    pub start: Rate,
+    /// Frames per second (section 6.1: 30), the lowest target, at least one byte per frame, and the highest, which may be below
+    /// and above the ladder (figure 2: 150 kbps, 1.5 Mbps), and the first target (section 6.2.1: R_min).
+    pub video: VideoConfig,
     /// tau_v, the minimum time between two reactions, 0 to 60 s (figure 2: 0.2 s).
     pub reaction_delay: TimeDelta,
     /// SkipFrames, the number of initial frames that are played only at the start and on request (section 6.2.1: 20);
@@ -158,10 +146,12 @@ pub struct FrameTraceConfig {
 impl Default for FrameTraceConfig {
     fn default() -> Self {
         Self {
-            fps: 30.0,
-            min: Rate::from_kbps(150),
-            max: Rate::from_kbps(1500),
-            start: Rate::from_kbps(150),
+            video: VideoConfig {
+                fps: 30.0,
+                min: Rate::from_kbps(150),
+                max: Rate::from_kbps(1500),
+                start: Rate::from_kbps(150),
+            },
             reaction_delay: TimeDelta::from_millis(200),
             skip_frames: SKIP_FRAMES,
             frame_min: DataSize::from_bytes(10),
@@ -195,14 +185,14 @@ impl FrameTrace {
             .map(|(rate, sizes)| {
                 let repeated = &sizes[config.skip_frames..];
                 let sum: u64 = repeated.iter().map(|size| u64::from(*size)).sum();
-                rate.as_bps_f64() / (8.0 * config.fps) * repeated.len() as f64 / sum as f64
+                rate.as_bps_f64() / (8.0 * config.video.fps) * repeated.len() as f64 / sum as f64
             })
             .collect();
         Ok(Self {
             ladder,
             factors,
-            clock: FrameClock::new(start, config.fps),
-            target: DampedTarget::new(config.min, config.max, config.start, config.reaction_delay),
+            clock: FrameClock::new(start, config.video.fps),
+            target: DampedTarget::new(&config.video, config.reaction_delay),
             bytes: ByteRounder::default(),
             position: 0,
             config,
@@ -234,8 +224,7 @@ impl FrameTrace {
 
 impl FrameTraceConfig {
     fn check(&self, ladder: &Ladder) -> Result<(), SourceError> {
-        check_fps(self.fps)?;
-        check_range(self.min, self.max, self.start, self.fps, 1.0)?;
+        self.video.check(1.0)?;
         let delay = self.reaction_delay;
         check((TimeDelta::ZERO..=TimeDelta::from_secs(60)).contains(&delay), "reaction_delay", delay, "0 to 60 s")?;
         let enough = self.skip_frames.saturating_add(2) <= ladder.frames();
@@ -274,9 +263,6 @@ impl Source for FrameTrace {
     fn range(&self) -> (Rate, Rate) {
         self.target.range()
     }
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
-    }
 }
 
 #[cfg(test)]
@@ -310,7 +296,10 @@ mod tests {
     }
 
     fn source(factor: f64, change: impl FnOnce(&mut FrameTraceConfig)) -> FrameTrace {
-        let mut config = FrameTraceConfig { min: kbps(50), max: kbps(2000), start: kbps(200), ..Default::default() };
+        let mut config = FrameTraceConfig {
+            video: VideoConfig { fps: 30.0, min: kbps(50), max: kbps(2000), start: kbps(200) },
+            ..Default::default()
+        };
         change(&mut config);
         FrameTrace::new(config, ladder(factor), START).unwrap()
     }
@@ -319,7 +308,7 @@ mod tests {
     fn long_run_rate_is_the_target_for_any_recorded_rate() {
         for factor in [0.4, 1.0, 1.3] {
             for k in [50, 120, 200, 250, 399, 400, 700, 999, 1000, 1600] {
-                let mut source = source(factor, |c| c.start = kbps(k));
+                let mut source = source(factor, |c| c.video.start = kbps(k));
                 let end = START + TimeDelta::from_secs(120);
                 let ratio = mean_bps(&frames_until(&mut source, end), end) / (k as f64 * 1000.0);
                 // The first 20 frames have 19 x 0.9 + 3 - 20 = 0.1 means too much, of 3600.
@@ -330,7 +319,7 @@ mod tests {
 
     #[test]
     fn mean_rate_holds_at_other_frame_rates() {
-        let mut source = source(1.0, |c| (c.fps, c.start) = (25.0, kbps(500)));
+        let mut source = source(1.0, |c| (c.video.fps, c.video.start) = (25.0, kbps(500)));
         let end = START + TimeDelta::from_secs(120);
         let frames = frames_until(&mut source, end);
         assert_eq!(frames.len(), 3000);
@@ -342,7 +331,7 @@ mod tests {
         // At position 0: 3 means. 200 kbps is 833.3 bytes a frame, 400 is 1666.7; 250 lies at a quarter.
         for (k, expected) in [(200, 2500.0), (250, 3125.0), (400, 5000.0), (1000, 12_500.0), (50, 625.0), (2000, 25e3)]
         {
-            let mut source = source(1.0, |c| c.start = kbps(k));
+            let mut source = source(1.0, |c| c.video.start = kbps(k));
             let size = next_frame(&mut source).size.as_bytes() as f64;
             assert!((expected * 0.997..=expected * 1.003).contains(&size), "{size} bytes at {k} kbps");
         }
@@ -351,10 +340,10 @@ mod tests {
     #[test]
     fn frames_stay_within_their_limits() {
         let mut small = source(1.0, |c| {
-            (c.min, c.start) = (Rate::from_bps(2000), Rate::from_bps(2000)); // 8.3 bytes a frame
+            (c.video.min, c.video.start) = (Rate::from_bps(2000), Rate::from_bps(2000)); // 8.3 bytes a frame
         });
         let mut large = source(1.0, |c| {
-            (c.start, c.frame_max) = (kbps(2000), DataSize::from_bytes(9000));
+            (c.video.start, c.frame_max) = (kbps(2000), DataSize::from_bytes(9000));
         });
         let sizes = |s: &mut FrameTrace| -> Vec<u64> { (0..100).map(|_| next_frame(s).size.as_bytes()).collect() };
         assert_eq!(sizes(&mut small).iter().min(), Some(&10));
@@ -413,10 +402,10 @@ mod tests {
             change(&mut config);
             FrameTrace::new(config, ladder(1.0), START).unwrap_err().field
         };
-        assert_eq!(field(|c| c.fps = -1.0), "fps");
-        assert_eq!(field(|c| c.min = Rate::ZERO), "min");
-        assert_eq!(field(|c| c.max = kbps(149)), "max");
-        assert_eq!(field(|c| c.start = kbps(149)), "start");
+        assert_eq!(field(|c| c.video.fps = -1.0), "fps");
+        assert_eq!(field(|c| c.video.min = Rate::ZERO), "min");
+        assert_eq!(field(|c| c.video.max = kbps(149)), "max");
+        assert_eq!(field(|c| c.video.start = kbps(149)), "start");
         assert_eq!(field(|c| c.reaction_delay = TimeDelta::from_secs(61)), "reaction_delay");
         assert_eq!(field(|c| c.skip_frames = 519), "skip_frames");
         assert_eq!(field(|c| c.skip_frames = usize::MAX), "skip_frames");

@@ -6,12 +6,10 @@
 //! remainder is added to the next frame, and the long-run rate is exact.
 
 use super::entry::{FPS, MAX, MIN, RESOLUTION};
-use super::error::{check_fps, check_range};
 use super::rounding::{ByteRounder, FrameClock};
-use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
+use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VideoConfig};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{RandomStream, Rate, Time};
-use std::sync::Arc;
 
 pub(super) const ENTRY: SourceEntry = SourceEntry {
     name: "ideal",
@@ -19,59 +17,22 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
     kind: MediaKind::Video,
     parameters: &[FPS, MIN, MAX, RESOLUTION],
     implied_by: None,
-    renamed: &[("start", "min"), ("lines", "resolution")],
-    configure: |setup| {
-        let (min, max, start) = setup.rates();
-        let config = IdealConfig { fps: setup.values.number("fps"), min, max, start };
-        Ok(Arc::new(WithPicture { config, lines: setup.picture_lines()? }))
-    },
+    configure: |setup| setup.with_lines(setup.video()),
 };
 
-/// The configuration of an [`Ideal`] source.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IdealConfig {
-    /// Frames per second, 0.1 to 1000.
-    pub fps: f64,
-    /// The lowest rate; at least one byte per frame.
-    pub min: Rate,
-    /// The highest rate.
-    pub max: Rate,
-    /// The target before the first [`Source::set_target`].
-    pub start: Rate,
-}
-
-impl SourceConfig for IdealConfig {
+impl SourceConfig for VideoConfig {
     fn build(&self, start: Time, _: RandomStream) -> Result<Box<dyn Source>, SourceError> {
         Ok(Box::new(Ideal::new(self.clone(), start)?))
     }
     fn range(&self) -> (Rate, Rate) {
-        (self.min, self.max)
-    }
-}
-
-/// A configuration with the lines of a picture, which have no effect on the frames.
-#[derive(Clone, Debug)]
-struct WithPicture {
-    config: IdealConfig,
-    lines: u32,
-}
-
-impl SourceConfig for WithPicture {
-    fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
-        self.config.build(start, random)
-    }
-    fn range(&self) -> (Rate, Rate) {
-        self.config.range()
-    }
-    fn picture_lines(&self) -> Option<u32> {
-        Some(self.lines)
+        self.range()
     }
 }
 
 /// A video source that follows its target exactly.
 #[derive(Clone, Debug)]
 pub struct Ideal {
-    config: IdealConfig,
+    config: VideoConfig,
     clock: FrameClock,
     target: Rate,
     bytes: ByteRounder,
@@ -81,9 +42,8 @@ pub struct Ideal {
 
 impl Ideal {
     /// Creates a source whose first frame, a key frame, is due at `start`.
-    pub fn new(config: IdealConfig, start: Time) -> Result<Self, SourceError> {
-        check_fps(config.fps)?;
-        check_range(config.min, config.max, config.start, config.fps, 1.0)?;
+    pub fn new(config: VideoConfig, start: Time) -> Result<Self, SourceError> {
+        config.check(1.0)?;
         let clock = FrameClock::new(start, config.fps);
         Ok(Self { clock, target: config.start, bytes: ByteRounder::default(), key: true, config })
     }
@@ -105,10 +65,7 @@ impl Source for Ideal {
         Some(self.clock.due())
     }
     fn range(&self) -> (Rate, Rate) {
-        (self.config.min, self.config.max)
-    }
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
+        self.config.range()
     }
 }
 
@@ -120,9 +77,9 @@ mod tests {
 
     const START: Time = Time::from_millis(250);
 
-    fn config() -> IdealConfig {
+    fn config() -> VideoConfig {
         let kbps = Rate::from_kbps;
-        IdealConfig { fps: 30.0, min: kbps(50), max: kbps(2000), start: kbps(1000) }
+        VideoConfig { fps: 30.0, min: kbps(50), max: kbps(2000), start: kbps(1000) }
     }
 
     fn ideal() -> Ideal {
@@ -148,7 +105,6 @@ mod tests {
             assert!((low..=high).contains(&size), "{size} bytes at {kbps} kbps");
         }
         assert_eq!(source.range(), (Rate::from_kbps(50), Rate::from_kbps(2000)));
-        assert_eq!(source.clock_rate(), 90_000);
     }
 
     #[test]
@@ -180,15 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_invalid_field() {
-        let field = |change: fn(&mut IdealConfig)| {
-            let mut config = config();
-            change(&mut config);
-            Ideal::new(config, START).unwrap_err().field
-        };
-        assert_eq!(field(|c| c.fps = 0.0), "fps");
-        assert_eq!(field(|c| c.min = Rate::ZERO), "min");
-        assert_eq!(field(|c| c.max = Rate::from_kbps(49)), "max");
-        assert_eq!(field(|c| c.start = Rate::from_kbps(49)), "start");
+    fn an_invalid_configuration_is_an_error() {
+        assert_eq!(Ideal::new(VideoConfig { fps: 0.0, ..config() }, START).unwrap_err().field, "fps");
     }
 }

@@ -24,10 +24,10 @@ mod screen;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};
-pub use entry::{FolderFiles, SetupError, SetupHint, SourceConfig, SourceEntry, SourceSetup};
+pub use entry::{Configured, FolderFiles, SetupError, SetupHint, SourceConfig, SourceEntry, SourceSetup, VideoConfig};
 pub use error::SourceError;
 pub use frame_trace::{FrameTrace, FrameTraceConfig};
-pub use ideal::{Ideal, IdealConfig};
+pub use ideal::Ideal;
 pub use ladder::{FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
 pub use registry::SOURCES;
 
@@ -37,7 +37,7 @@ use paceline_units::{DataSize, Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The time at which the frame was captured, which is when it was due. Its RTP timestamp is this time in units of
-    /// [`Source::clock_rate`].
+    /// the clock rate of its stream.
     pub captured: Time,
     /// Encoded size without headers; at least one byte.
     pub size: DataSize,
@@ -63,8 +63,6 @@ pub trait Source: Send {
     fn poll_timeout(&self) -> Option<Time>;
     /// Returns the lowest and the highest rate that the source can produce.
     fn range(&self) -> (Rate, Rate);
-    /// Returns the RTP timestamp units per second: 90000 for video, 48000 for audio.
-    fn clock_rate(&self) -> u32;
 }
 
 /// RTP timestamp units per second of every video source (RFC 3551, section 5).

@@ -2,75 +2,55 @@
 //! nothing on the screen changes.
 
 use super::entry::{MAX, MIN, RESOLUTION};
-use super::error::{check_fps, check_range};
 use super::rounding::{ByteRounder, FrameClock};
-use super::{Frame, SetupError, Source, SourceConfig, SourceEntry, SourceError, SourceSetup, VIDEO_CLOCK};
-use crate::flow::parameter::{Parameter, ParameterKind, Value};
+use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VideoConfig};
+use crate::flow::parameter::{Parameter, ParameterKind};
 use crate::flow::stream_info::MediaKind;
 use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
-use std::sync::Arc;
 
 pub(super) const ENTRY: SourceEntry = SourceEntry {
     name: "screen",
     summary: "a shared screen: a slide now and then, little in between",
     kind: MediaKind::Video,
     parameters: &[
-        Parameter::new(
-            "fps",
-            ParameterKind::Number(0.1, 1000.0),
-            (Value::Number(5.0), "5"),
-            "frames per second (assumed)",
-        ),
+        Parameter::new("fps", ParameterKind::Number(0.1, 1000.0), "5").about("frames per second (assumed)"),
         MIN,
         MAX,
         RESOLUTION,
         Parameter::new(
             "slide_size",
             ParameterKind::Size(DataSize::from_bytes(1), DataSize::from_bytes(100_000_000)),
-            (Value::Size(DataSize::from_bytes(150_000)), "150 KB"),
-            "bytes of a slide (assumed)",
-        ),
+            "150 KB",
+        )
+        .about("bytes of a slide (assumed)"),
         Parameter::new(
             "slide_every",
             ParameterKind::Time(TimeDelta::from_millis(100), TimeDelta::from_secs(86_400)),
-            (Value::Time(TimeDelta::from_secs(30)), "30 s"),
-            "mean time between slides; each is drawn between half and one and a half times as long (assumed)",
-        ),
+            "30 s",
+        )
+        .about("mean time between slides; each is drawn between half and one and a half times as long (assumed)"),
     ],
     implied_by: None,
-    renamed: &[("start", "min"), ("lines", "resolution")],
-    configure: |setup: &mut SourceSetup<'_>| -> Result<Arc<dyn SourceConfig>, SetupError> {
-        let (min, max, start) = setup.rates();
-        Ok(Arc::new(ScreenConfig {
-            fps: setup.values.number("fps"),
-            min,
-            max,
-            start,
-            lines: setup.picture_lines()?,
-            slide_size: setup.values.size("slide_size"),
-            slide_every: setup.values.time("slide_every"),
-        }))
+    configure: |setup| {
+        let (video, values) = (setup.video(), setup.values);
+        let (slide_size, slide_every) = (values.size("slide_size"), values.time("slide_every"));
+        setup.with_lines(ScreenConfig { video, slide_size, slide_every })
     },
 };
 
 #[derive(Clone, Debug)]
 struct ScreenConfig {
-    fps: f64,
-    min: Rate,
-    max: Rate,
-    start: Rate,
-    lines: u32,
+    video: VideoConfig,
     slide_size: DataSize,
     slide_every: TimeDelta,
 }
 
 impl SourceConfig for ScreenConfig {
     fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
-        check_fps(self.fps)?;
-        check_range(self.min, self.max, self.start, self.fps, 1.0)?;
+        self.video.check(1.0)?;
         Ok(Box::new(Screen {
-            clock: FrameClock::new(start, self.fps),
-            target: self.start,
+            clock: FrameClock::new(start, self.video.fps),
+            target: self.video.start,
             next_slide: start,
             left: 0,
             key: false,
@@ -80,10 +60,7 @@ impl SourceConfig for ScreenConfig {
         }))
     }
     fn range(&self) -> (Rate, Rate) {
-        (self.min, self.max)
-    }
-    fn picture_lines(&self) -> Option<u32> {
-        Some(self.lines)
+        self.video.range()
     }
 }
 
@@ -110,7 +87,7 @@ impl Screen {
 
 impl Source for Screen {
     fn set_target(&mut self, _: Time, target: Rate) {
-        self.target = target.clamp(self.config.min, self.config.max);
+        self.target = target.clamp(self.config.video.min, self.config.video.max);
     }
     /// Sends the slide again.
     fn request_key_frame(&mut self, _: Time) {
@@ -122,9 +99,9 @@ impl Source for Screen {
             self.begin_slide();
             self.next_slide = captured + self.config.slide_every.scale(self.random.uniform(0.5, 1.5));
         }
-        let bytes = |rate: Rate| rate.as_bps_f64() / (8.0 * self.config.fps);
+        let bytes = |rate: Rate| rate.as_bps_f64() / (8.0 * self.config.video.fps);
         let full = self.bytes.round(bytes(self.target)).as_bytes();
-        let idle = (bytes(self.config.min) as u64).max(1);
+        let idle = (bytes(self.config.video.min) as u64).max(1);
         let size = full.min(self.left).max(idle);
         self.left -= size.min(self.left);
         Some(Frame { captured, size: DataSize::from_bytes(size), key: std::mem::take(&mut self.key) })
@@ -135,9 +112,6 @@ impl Source for Screen {
     fn range(&self) -> (Rate, Rate) {
         self.config.range()
     }
-    fn clock_rate(&self) -> u32 {
-        VIDEO_CLOCK
-    }
 }
 
 #[cfg(test)]
@@ -146,12 +120,9 @@ mod tests {
     use paceline_units::RandomStreams;
 
     fn config() -> ScreenConfig {
+        let kbps = Rate::from_kbps;
         ScreenConfig {
-            fps: 5.0,
-            min: Rate::from_kbps(40),
-            max: Rate::from_kbps(4000),
-            start: Rate::from_kbps(400),
-            lines: 1080,
+            video: VideoConfig { fps: 5.0, min: kbps(40), max: kbps(4000), start: kbps(400) },
             slide_size: DataSize::from_bytes(25_000),
             slide_every: TimeDelta::from_secs(10),
         }

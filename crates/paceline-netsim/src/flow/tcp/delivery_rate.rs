@@ -25,7 +25,6 @@ struct Snapshot {
     lost: u64,
 }
 
-/// The measurement of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RateMeasurement {
     /// Bytes newly delivered.
@@ -89,7 +88,6 @@ impl DeliveryRateEstimator {
         self.delivered
     }
 
-    /// Handles a round-trip time sample.
     pub fn handle_round_trip(&mut self, sample: TimeDelta) {
         self.min_rtt = self.min_rtt.min(sample);
     }

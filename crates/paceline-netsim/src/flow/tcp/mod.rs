@@ -55,6 +55,13 @@ impl TcpConfig {
         self.receive_window.unwrap_or(RECEIVE_WINDOW_DEFAULT)
     }
 
+    /// Returns the largest growth of the window per ACK in slow start; `None`: by the acknowledged data.
+    #[inline]
+    fn slow_start_limit(&self) -> Option<DataSize> {
+        let bytes = |segments| DataSize::from_bytes(u64::from(segments) * self.segment.as_bytes());
+        self.profile.slow_start_limit.map(bytes)
+    }
+
     /// Returns the size of the IP packet of a full segment.
     pub fn full_packet(&self) -> DataSize {
         self.segment + FULL_HEADERS

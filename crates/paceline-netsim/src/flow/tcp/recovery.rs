@@ -71,7 +71,6 @@ impl Recovery {
         Self { point, rescue: point, ..self }
     }
 
-    /// Handles sent bytes.
     pub fn handle_sent(&mut self, bytes: u64) {
         self.sent += bytes;
     }

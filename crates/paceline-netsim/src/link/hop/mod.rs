@@ -6,7 +6,7 @@ use self::shared::SharedServer;
 use super::capacity::Capacity;
 use super::delay::JitterOrder;
 use super::hop_plan::HopPlan;
-use super::loss::{LossModel, LossProcess};
+use super::loss::LossModel;
 use super::output::Output;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuedPacket};
 use super::rate_step::{RateStep, RateSteps};
@@ -275,7 +275,6 @@ impl Link {
         }
     }
 
-    /// Fills the token bucket at `at`.
     fn fill_bucket(&mut self, at: Time) {
         if let (Some(burst), Some(capacity)) = (self.hop.server.service.burst, &mut self.hop.capacity) {
             self.credit_start = capacity.provides_from(burst, Time::ZERO, at);

@@ -1,8 +1,8 @@
 use super::*;
-use crate::link::queue::QueuePlan;
+use crate::link::queue::{QueuePlan, testing};
 use crate::link::server::ServerPlan;
 use crate::link::{CapacityEnd, Jitter};
-use paceline_units::{Dscp, Ecn, FlowId, Fraction, Rate};
+use paceline_units::{Ecn, Fraction, Rate};
 
 fn ms(t: i64) -> TimeDelta {
     TimeDelta::from_millis(t)
@@ -19,7 +19,6 @@ fn config() -> HopPlan {
     HopPlan { capacity, delay, ..HopPlan::new("test", QueueLimit::DrainTime(ms(100))) }
 }
 
-/// A token bucket of 5000 bytes.
 fn token_bucket(rate_step: RateStep) -> ServerPlan {
     let service = Service { burst: Some(DataSize::from_bytes(5000)), rate_step, ..Service::default() };
     ServerPlan { service, ..ServerPlan::default() }
@@ -40,13 +39,13 @@ fn link(jitter: Option<Jitter>, loss: f64) -> Link {
         capacity: Some(kbps(&[(0, 1000), (500, 300)])),
         delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
         jitter,
-        loss: Schedule::constant(LossModel::bernoulli(Fraction::new(loss).unwrap())),
+        loss: Schedule::constant(LossModel::Bernoulli(Fraction::new(loss).unwrap())),
         ..config()
     })
 }
 
 fn packet(id: u32) -> Descriptor {
-    Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
+    testing::packet(id, Ecn::NotEct)
 }
 
 /// Passes packets to the link at one time, ms.
@@ -173,7 +172,7 @@ fn delay_change_applies_to_later_departures_in_order() {
 fn loss_change_applies_to_later_departures() {
     let mut link = build(config());
     arrive(&mut link, 0, 0..3);
-    let all = LossModel::bernoulli(Fraction::ONE);
+    let all = LossModel::Bernoulli(Fraction::ONE);
     link.change(Time::from_millis(15), LinkChange::Loss(Schedule::constant(all)));
     assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
     link.change(Time::from_millis(500), LinkChange::Loss(Schedule::constant(LossModel::NONE)));

@@ -30,15 +30,19 @@ impl HalfDuplex {
     pub fn new(members: Vec<usize>) -> Self {
         Self { members, free: Time::ZERO, next: 0 }
     }
+}
 
-    /// Returns the time of the next grant, as of the last call; `None` if no link requests the medium.
-    pub fn next_start(&self, links: &[Link]) -> Option<Time> {
+impl Medium for HalfDuplex {
+    fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    fn next_start(&self, links: &[Link]) -> Option<Time> {
         let since = self.members.iter().filter_map(|member| links[*member].requested_since()).min()?;
         Some(since.max(self.free))
     }
 
-    /// Makes every grant that is due by `now`. Returns whether there was one.
-    pub fn advance(&mut self, now: Time, links: &mut [Link]) -> bool {
+    fn advance(&mut self, now: Time, _: usize, links: &mut [Link]) -> bool {
         let mut granted = false;
         while let Some(start) = self.next_start(links).filter(|start| *start <= now) {
             let count = self.members.len();
@@ -58,28 +62,14 @@ impl HalfDuplex {
     }
 }
 
-impl Medium for HalfDuplex {
-    fn members(&self) -> &[usize] {
-        &self.members
-    }
-
-    fn next_start(&self, links: &[Link]) -> Option<Time> {
-        self.next_start(links)
-    }
-
-    fn advance(&mut self, now: Time, _: usize, links: &mut [Link]) -> bool {
-        self.advance(now, links)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::link::Batch;
-    use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
+    use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit, testing};
     use crate::link::server::{ServerPlan, Service};
     use crate::link::{Capacity, CapacityEnd, HopPlan, LinkChange, Output, Schedule};
-    use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
+    use paceline_units::{DataSize, Ecn, RandomStreams, Rate, TimeDelta};
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
@@ -102,20 +92,20 @@ mod tests {
     }
 
     fn packet(id: u32) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
+        testing::packet(id, Ecn::NotEct)
     }
 
     fn arrive(medium: &mut HalfDuplex, links: &mut [Link], at: i64, to: usize, ids: std::ops::Range<u32>) {
         for id in ids {
-            medium.advance(ms(at), links);
+            medium.advance(ms(at), 0, links);
             links[to].handle_packet(ms(at), packet(id));
-            medium.advance(ms(at), links);
+            medium.advance(ms(at), 0, links);
         }
     }
 
     /// Packets of a link that were delivered by `until`: id, start of service, arrival at the far end; ms.
     fn delivered(medium: &mut HalfDuplex, links: &mut [Link], of: usize, until: i64) -> Vec<(u32, i64, i64)> {
-        medium.advance(ms(until), links);
+        medium.advance(ms(until), 0, links);
         let outputs = core::iter::from_fn(|| links[of].poll_output(ms(until)));
         let delivered = outputs.filter_map(|output| match output {
             Output::Delivered { packet, waited, left, due } => {
@@ -190,7 +180,7 @@ mod tests {
         let run = |prompt: bool| {
             let batch = Batch { overhead: TimeDelta::from_millis(1), packets: 4, ..Batch::SINGLE };
             let law = || CoDel::new(TimeDelta::from_millis(5), TimeDelta::from_millis(100), false);
-            let queue = || Box::new(CoDelQueue::new(QueueLimit::Packets(50), law()));
+            let queue = || Box::new(CoDelQueue::with(QueueLimit::Packets(50), law()));
             let (mut medium, mut links) =
                 (HalfDuplex::new(vec![0, 1]), vec![link(batch, queue()), link(batch, queue())]);
             let mut outputs = [Vec::new(), Vec::new()];
@@ -198,7 +188,7 @@ mod tests {
                 let at = 5 * i64::from(id);
                 if prompt {
                     for now in at - 5..at {
-                        medium.advance(ms(now), &mut links);
+                        medium.advance(ms(now), 0, &mut links);
                         for (link, outputs) in links.iter_mut().zip(&mut outputs) {
                             outputs.extend(core::iter::from_fn(|| link.poll_output(ms(now))));
                         }
@@ -206,7 +196,7 @@ mod tests {
                 }
                 arrive(&mut medium, &mut links, at, (id % 3 == 0).into(), id..id + 1);
             }
-            medium.advance(Time::from_secs(60), &mut links);
+            medium.advance(Time::from_secs(60), 0, &mut links);
             for (link, outputs) in links.iter_mut().zip(&mut outputs) {
                 outputs.extend(core::iter::from_fn(|| link.poll_output(Time::from_secs(60))));
             }

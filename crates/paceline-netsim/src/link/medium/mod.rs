@@ -38,11 +38,9 @@ pub trait Medium: Send {
 /// A link that shares a medium.
 #[derive(Clone, Copy, Debug)]
 struct Member<'a> {
-    /// Its index.
     hop: usize,
     /// The name of the hop.
     id: &'a str,
-    /// Its parameters.
     values: &'a Values,
 }
 

@@ -1,10 +1,10 @@
 //! Four classes of packets by DSCP, as those of Wi-Fi (RFC 8325, section 4.3, figure 1), each with a FIFO queue.
 
 use super::fifo::Fifo;
-use super::{LimitCheck, LinkRate, QueuedPacket};
-use paceline_units::{DataSize, Dscp};
+use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueLimit, QueuedPacket};
+use crate::records::DropReason;
+use paceline_units::{DataSize, Dscp, Time};
 
-/// Number of classes.
 pub(super) const CLASSES: usize = 4;
 
 /// Returns the class of a packet: 0 voice, 1 video, 2 best effort, 3 background.
@@ -20,33 +20,56 @@ pub(super) fn class_of(dscp: Dscp) -> usize {
     }
 }
 
-/// A queue for each class, and their sums.
-#[derive(Debug, Default)]
-pub(super) struct Classes {
-    pub queues: [Fifo; CLASSES],
+/// Serves the classes, and chooses what a full queue drops.
+pub(super) trait ClassScheduler: Send + 'static {
+    /// Returns the class that loses its last packet for one that arrives in `class`; `None` if the arriving one is dropped.
+    fn victim(&self, queues: &Queues, class: usize) -> Option<usize>;
+    /// Removes the packet to serve next.
+    fn next(&mut self, queues: &mut Queues) -> Option<QueuedPacket>;
 }
 
-impl Classes {
-    pub fn packets(&self) -> usize {
-        self.queues.iter().map(Fifo::len).sum()
+pub(super) type Queues = [Fifo; CLASSES];
+
+/// A queue for each class, with a limit for all together.
+pub(super) struct Classes<S> {
+    limit: LimitCheck,
+    queues: Queues,
+    scheduler: S,
+}
+
+impl<S: ClassScheduler> Classes<S> {
+    pub fn boxed(limit: QueueLimit, scheduler: S) -> Box<dyn Discipline> {
+        Box::new(Self { limit: LimitCheck::of_queue(limit), queues: Queues::default(), scheduler })
+    }
+}
+
+impl<S: ClassScheduler> Discipline for Classes<S> {
+    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops) {
+        let class = class_of(packet.dscp);
+        while !self.limit.fits(self.backlog(), self.queues.iter().map(Fifo::len).sum(), packet.size, rate) {
+            let victim = self.scheduler.victim(&self.queues, class);
+            match victim.and_then(|victim| self.queues[victim].pop_last()) {
+                Some(last) => drops.push(last.packet, DropReason::Overflow),
+                None => return drops.push(packet, DropReason::Overflow),
+            }
+        }
+        self.queues[class].push(now, packet);
     }
 
-    pub fn bytes(&self) -> DataSize {
-        self.queues.iter().map(Fifo::bytes).sum()
+    fn dequeue(&mut self, _: Time, _: LinkRate<'_>, _: &mut Drops) -> Option<QueuedPacket> {
+        self.scheduler.next(&mut self.queues)
     }
 
-    pub fn is_empty(&self) -> bool {
+    fn set_limit(&mut self, limit: QueueLimit) {
+        self.limit.set(limit);
+    }
+
+    fn is_empty(&self) -> bool {
         self.queues.iter().all(Fifo::is_empty)
     }
 
-    /// Returns whether a packet of `size` fits the limit of all queues together.
-    pub fn has_room(&self, limit: &mut LimitCheck, size: DataSize, rate: LinkRate<'_>) -> bool {
-        limit.fits(self.bytes(), self.packets(), size, rate)
-    }
-
-    /// Removes the last packet of a class.
-    pub fn pop_last(&mut self, class: usize) -> Option<QueuedPacket> {
-        self.queues[class].pop_last()
+    fn backlog(&self) -> DataSize {
+        self.queues.iter().map(Fifo::bytes).sum()
     }
 }
 

@@ -4,46 +4,30 @@
 //! [`CoDel`] is the control law without a queue, so that a discipline with several queues can use one for each.
 //! [`CoDelQueue`] is the discipline: one FIFO queue with a limit.
 
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
+use super::fifo::Fifo;
+use super::single::{Aqm, Single};
+use super::{Drops, LinkRate, QueueEntry, QueuedPacket};
 use crate::link::MTU;
-use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
-use std::collections::VecDeque;
 
-/// Acceptable standing queue delay: RFC 8289, section 4.2, "5 ms".
-const TARGET: TimeDelta = TimeDelta::from_millis(5);
-/// Time that packets wait longer than the target before the first drop: RFC 8289, section 4.2, "100 ms".
-const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 /// A new drop state within this many intervals after the last one continues its drop rate: RFC 8289, section 5.5.
 const RESUME_INTERVALS: i64 = 16;
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "codel",
     summary: "CoDel, RFC 8289: drops or marks at departure while packets wait longer than the target for an interval",
-    limit: QueueEntry::limit(
-        QueueLimit::Packets(1000),
-        "1000 packets",
-        "the level above which an arriving packet is dropped (Linux `tc codel`)",
-    ),
+    limit: QueueEntry::limit("1000 packets", "the level above which an arriving packet is dropped (Linux `tc codel`)"),
     parameters: &[
-        Parameter::new(
-            "target",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
-            (Value::Time(TARGET), "5 ms"),
-            "the accepted standing delay of the queue (RFC 8289, section 4.2)",
-        ),
-        Parameter::new(
-            "interval",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(100)),
-            (Value::Time(INTERVAL), "100 ms"),
-            "the time for which packets must wait longer than the target before one is dropped; about the longest \
+        Parameter::new("target", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)), "5 ms")
+            .about("the accepted standing delay of the queue (RFC 8289, section 4.2)"),
+        Parameter::new("interval", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(100)), "100 ms")
+            .about(
+                "the time for which packets must wait longer than the target before one is dropped; about the longest \
              round-trip time (RFC 8289, section 4.2)",
-        ),
-        Parameter::new(
-            "ecn",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
+            ),
+        Parameter::new("ecn", ParameterKind::Flag, "false").about(
             "whether an ECN-capable packet is marked in place of being dropped (RFC 8290, section 5.2.6); off, because \
              RFC 8289 specifies drops",
         ),
@@ -51,7 +35,7 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     build: |setup| {
         let (target, interval) = (setup.values.time("target"), setup.values.time("interval"));
         let law = CoDel::new(target, interval, setup.values.flag("ecn")).with_max_packet(setup.mtu);
-        Box::new(CoDelQueue::new(setup.limit, law))
+        Box::new(CoDelQueue::with(setup.limit, law))
     },
 };
 
@@ -93,14 +77,14 @@ impl CoDel {
         mut pop: impl FnMut() -> Option<(QueuedPacket, DataSize)>,
         drops: &mut Drops,
     ) -> Option<QueuedPacket> {
-        let mut next = self.next(now, &mut pop);
+        let mut next = self.head(now, &mut pop);
         if self.is_dropping {
             self.is_dropping = next.is_some_and(|(_, may_drop)| may_drop);
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 let is_marked = self.drop_or_mark(&mut next, drops);
                 if !is_marked {
-                    next = self.next(now, &mut pop);
+                    next = self.head(now, &mut pop);
                     self.is_dropping = next.is_some_and(|(_, may_drop)| may_drop);
                 }
                 if self.is_dropping {
@@ -112,7 +96,7 @@ impl CoDel {
             }
         } else if next.is_some_and(|(_, may_drop)| may_drop) {
             if !self.drop_or_mark(&mut next, drops) {
-                next = self.next(now, &mut pop);
+                next = self.head(now, &mut pop);
             }
             self.is_dropping = true;
             let recent = now - self.drop_next < self.interval * RESUME_INTERVALS;
@@ -125,7 +109,7 @@ impl CoDel {
     }
 
     /// Returns the head of the queue, and whether it may be dropped (RFC 8289, section 5.4, `dodequeue`).
-    fn next(
+    fn head(
         &mut self,
         now: Time,
         pop: &mut impl FnMut() -> Option<(QueuedPacket, DataSize)>,
@@ -169,65 +153,29 @@ fn control_law(t: Time, interval: TimeDelta, count: u32) -> Time {
 }
 
 /// The discipline: one FIFO queue under CoDel. A full queue drops the arriving packet.
-#[derive(Debug)]
-pub struct CoDelQueue {
-    law: CoDel,
-    limit: LimitCheck,
-    queue: VecDeque<QueuedPacket>,
-    bytes: DataSize,
-}
+pub type CoDelQueue = Single<CoDel>;
 
-impl CoDelQueue {
-    /// Creates an empty queue.
-    pub fn new(limit: QueueLimit, law: CoDel) -> Self {
-        Self { law, limit: LimitCheck::of_queue(limit), queue: VecDeque::new(), bytes: DataSize::ZERO }
-    }
-}
+impl Aqm for CoDel {
+    const DROPS_AT_DEPARTURE: bool = true;
 
-impl Discipline for CoDelQueue {
-    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops) {
-        if !self.limit.fits(self.bytes, self.queue.len(), packet.size, rate) {
-            return drops.push(packet, DropReason::Overflow);
-        }
-        self.bytes += packet.size;
-        self.queue.push_back(QueuedPacket { packet, arrived: now });
-    }
-
-    fn dequeue(&mut self, now: Time, _: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket> {
-        let (queue, bytes) = (&mut self.queue, &mut self.bytes);
-        let pop = || {
-            let head = queue.pop_front()?;
-            *bytes -= head.packet.size;
-            Some((head, *bytes))
-        };
-        self.law.dequeue(now, pop, drops)
-    }
-
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit.set(limit);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn backlog(&self) -> DataSize {
-        self.bytes
+    fn next(&mut self, now: Time, _: LinkRate<'_>, queue: &mut Fifo, drops: &mut Drops) -> Option<QueuedPacket> {
+        self.dequeue(now, || queue.pop().map(|head| (head, queue.bytes())), drops)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::queue::QueueLimit;
+    use crate::link::queue::testing::packet;
     use crate::link::{Capacity, HopPlan, Link, Output, Schedule};
-    use paceline_units::{Dscp, FlowId, RandomStreams, Rate};
+    use paceline_units::{RandomStreams, Rate};
+
+    const TARGET: TimeDelta = TimeDelta::from_millis(5);
+    const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
-    }
-
-    fn packet(id: u32, ecn: Ecn) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn, dscp: Dscp::DEFAULT }
     }
 
     #[test]
@@ -294,7 +242,7 @@ mod tests {
             delay: Schedule::constant(TimeDelta::from_millis(40)),
             ..HopPlan::new("test", limit)
         };
-        let queue = Box::new(CoDelQueue::new(limit, CoDel::new(TARGET, INTERVAL, false)));
+        let queue = Box::new(CoDelQueue::with(limit, CoDel::new(TARGET, INTERVAL, false)));
         let mut link = Link::with_queue(hop, queue, &RandomStreams::new(1));
         (0..30).for_each(|id| link.handle_packet(ms(0), packet(id, Ecn::NotEct)));
         let mut drops = Vec::new();

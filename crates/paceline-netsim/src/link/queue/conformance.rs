@@ -1,6 +1,7 @@
 //! Tests that every discipline must pass, inside a link: those of the registry, and disciplines for tests that hold packets,
 //! drop several at departure, and draw random numbers.
 
+use super::testing::packet;
 use super::{
     CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueEntry, QueueLimit,
     QueuePlan, QueuedPacket, expiry,
@@ -186,8 +187,8 @@ type Build<'a> = &'a dyn Fn(&RandomStreams) -> Box<dyn Discipline>;
 
 /// The disciplines of this file, and two configurations of shipped ones.
 const TEST_DISCIPLINES: [(&str, BuildFn); 5] = [
-    ("drop-tail with a mark", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
-    ("codel that marks", |_| Box::new(CoDelQueue::new(LIMIT, CoDel::new(ms(5), ms(20), true)))),
+    ("drop-tail with a mark", |_| Box::new(DropTail::marking(LIMIT, Some(QueueLimit::Packets(6))))),
+    ("codel that marks", |_| Box::new(CoDelQueue::with(LIMIT, CoDel::new(ms(5), ms(20), true)))),
     ("gate", |_| Box::new(Gate { queue: DropTail::new(LIMIT), last: None })),
     ("expiry", |streams| plan(&expiry::ENTRY).build(streams, "hop/test", MTU)),
     ("coin", |streams| Box::new(Coin { queue: DropTail::new(LIMIT), random: streams.stream("coin") })),
@@ -241,7 +242,7 @@ impl Case {
             server: ServerPlan { service, ..ServerPlan::default() },
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
-            loss: Schedule::constant(LossModel::bernoulli(probability)),
+            loss: Schedule::constant(LossModel::Bernoulli(probability)),
             ..HopPlan::new("test", QueueLimit::Packets(1))
         };
         Link::with_queue(hop, Box::new(Checked::new(build(&streams))), &streams)
@@ -411,13 +412,7 @@ fn equal_seeds_give_equal_outputs() {
 #[test]
 fn the_test_disciplines_do_what_they_are_for() {
     // 1 Mbit/s (10 ms a packet), offered twice as much for 500 ms.
-    let packet = |id| Descriptor {
-        id,
-        flow: FlowId(0),
-        size: DataSize::from_bytes(1250),
-        ecn: Ecn::NotEct,
-        dscp: Dscp::DEFAULT,
-    };
+    let packet = |id| packet(id, Ecn::NotEct);
     let case = Case {
         jitter: None,
         loss: 0.0,

@@ -1,91 +1,53 @@
 //! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the
 //! threshold is marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
 
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
+use super::fifo::Fifo;
+use super::single::{Aqm, Single};
+use super::{Descriptor, LimitCheck, LinkRate, QueueEntry, QueueLimit};
 use crate::parameter::{Parameter, ParameterKind};
-use crate::records::DropReason;
-use paceline_units::{DataSize, Ecn, Time, TimeDelta};
-use std::collections::VecDeque;
+use paceline_units::{Ecn, Time};
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "drop-tail",
     summary: "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes \
               or packets",
-    limit: QueueEntry::limit(
-        QueueLimit::DrainTime(TimeDelta::from_millis(300)),
-        "300 ms",
-        "the level above which an arriving packet is dropped (RFC 8867, section 4.2)",
-    ),
-    parameters: &[Parameter::optional(
-        "mark",
-        ParameterKind::Level,
-        "no packet is marked",
-        "the queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a drain \
-         time, a size or a number of packets",
+    limit: QueueEntry::limit("300 ms", "the level above which an arriving packet is dropped (RFC 8867, section 4.2)"),
+    parameters: &[Parameter::optional("mark", ParameterKind::Level, "no packet is marked").about(
+        "the queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a \
+         drain time, a size or a number of packets",
     )],
-    build: |setup| Box::new(DropTail::new(setup.limit).marking(setup.values.level("mark"))),
+    build: |setup| Box::new(DropTail::marking(setup.limit, setup.values.level("mark"))),
 };
 
 /// The drop-tail queue.
+pub type DropTail = Single<Mark>;
+
+/// Marks ECN-capable packets that exceed a threshold as they arrive.
 #[derive(Clone, Debug)]
-pub struct DropTail {
-    limit: LimitCheck,
-    mark: Option<LimitCheck>,
-    queue: VecDeque<QueuedPacket>,
-    bytes: DataSize,
-}
+pub struct Mark(Option<LimitCheck>);
 
 impl DropTail {
     /// Creates an empty queue.
     pub fn new(limit: QueueLimit) -> Self {
-        Self { limit: LimitCheck::of_queue(limit), mark: None, queue: VecDeque::new(), bytes: DataSize::ZERO }
+        Self::marking(limit, None)
     }
 
-    /// Sets the marking threshold; `None` marks nothing.
-    pub fn marking(self, mark: Option<QueueLimit>) -> Self {
-        Self { mark: mark.map(LimitCheck::of_threshold), ..self }
+    /// Creates an empty queue with a marking threshold; `None` marks nothing.
+    pub fn marking(limit: QueueLimit, mark: Option<QueueLimit>) -> Self {
+        Self::with(limit, Mark(mark.map(LimitCheck::of_threshold)))
     }
 }
 
-impl Discipline for DropTail {
+impl Aqm for Mark {
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, mut packet: Descriptor, drops: &mut Drops) {
-        let packets = self.queue.len();
-        if !self.limit.fits(self.bytes, packets, packet.size, rate) {
-            return drops.push(packet, DropReason::Overflow);
-        }
-        if let Some(mark) = &mut self.mark
-            && !mark.fits(self.bytes, packets, packet.size, rate)
+    fn admits(&mut self, _: Time, rate: LinkRate<'_>, queue: &Fifo, packet: &mut Descriptor) -> bool {
+        if let Some(mark) = &mut self.0
+            && !mark.fits(queue.bytes(), queue.len(), packet.size, rate)
             && packet.ecn.is_capable()
         {
             packet.ecn = Ecn::Ce;
         }
-        self.bytes += packet.size;
-        self.queue.push_back(QueuedPacket { packet, arrived: now });
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _: Time, _: LinkRate<'_>, _: &mut Drops) -> Option<QueuedPacket> {
-        let head = self.queue.pop_front()?;
-        self.bytes -= head.packet.size;
-        Some(head)
-    }
-
-    fn acts_at_departure(&self) -> bool {
-        false
-    }
-
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit.set(limit);
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn backlog(&self) -> DataSize {
-        self.bytes
+        true
     }
 }
 
@@ -93,7 +55,12 @@ impl Discipline for DropTail {
 mod tests {
     use super::*;
     use crate::link::Capacity;
-    use paceline_units::{Dscp, FlowId, Rate};
+    use crate::link::queue::{Discipline, Drops, testing};
+    use paceline_units::{DataSize, Rate, TimeDelta};
+
+    fn packet(ecn: Ecn) -> Descriptor {
+        Descriptor { size: DataSize::from_bytes(1000), ..testing::packet(0, ecn) }
+    }
 
     /// Returns whether the queue takes a packet at this rate.
     fn is_queued(queue: &mut DropTail, packet: Descriptor, kbps: u64) -> bool {
@@ -104,14 +71,7 @@ mod tests {
 
     fn accepted(limit: QueueLimit, rates: &[u64]) -> usize {
         let mut queue = DropTail::new(limit);
-        let packet = Descriptor {
-            id: 0,
-            flow: FlowId(0),
-            size: DataSize::from_bytes(1000),
-            ecn: Ecn::NotEct,
-            dscp: Dscp::DEFAULT,
-        };
-        rates.iter().filter(|r| is_queued(&mut queue, packet, **r)).count()
+        rates.iter().filter(|r| is_queued(&mut queue, packet(Ecn::NotEct), **r)).count()
     }
 
     #[test]
@@ -129,10 +89,9 @@ mod tests {
 
     /// ECN fields of packets of 1000 bytes after a marking queue; all arrive at once.
     fn marked(mark: QueueLimit, ecn: Ecn, kbps: u64) -> Vec<Ecn> {
-        let mut queue = DropTail::new(QueueLimit::Packets(6)).marking(Some(mark));
+        let mut queue = DropTail::marking(QueueLimit::Packets(6), Some(mark));
         for id in 0..8 {
-            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1000), ecn, dscp: Dscp::DEFAULT };
-            assert_eq!(is_queued(&mut queue, packet, kbps), id < 6, "the limit holds");
+            assert_eq!(is_queued(&mut queue, packet(ecn), kbps), id < 6, "the limit holds");
         }
         let mut dequeue = || queue.dequeue(Time::ZERO, LinkRate::at(None, Time::ZERO), &mut Drops::default());
         core::iter::from_fn(&mut dequeue).map(|queued| queued.packet.ecn).collect()

@@ -5,24 +5,12 @@
 use super::fifo::Fifo;
 use super::update_timer::UpdateTimer;
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
-use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 
-/// RFC 9332, figure 2, `target`.
-const TARGET: TimeDelta = TimeDelta::from_millis(15);
-/// RFC 9332, figure 2, `RTT_max`.
-const RTT_MAX: TimeDelta = TimeDelta::from_millis(100);
-/// RFC 9332, figure 2, `k`.
-const COUPLING: f64 = 2.0;
-/// RFC 9332, figure 2, `minTh` and `range`.
-const RAMP: (TimeDelta, TimeDelta) = (TimeDelta::from_micros(800), TimeDelta::from_micros(400));
-/// RFC 9332, figure 2, `Th_len`, packets.
-const RAMP_LENGTH: u32 = 1;
 /// RFC 9332, figure 2, `p_Lmax`.
 const L4S_MAX: f64 = 1.0;
-/// Weight of the classic queue: RFC 9332, appendix A.2, "e.g., 1/16".
-const CLASSIC_WEIGHT: f64 = 1.0 / 16.0;
 /// RFC 9332, figure 2, `alpha` in units of Tupdate / RTT_max².
 const ALPHA_FACTOR: f64 = 0.1;
 /// RFC 9332, figure 2, `beta` in units of 1 / RTT_max.
@@ -32,53 +20,30 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "dualpi2",
     summary: "DualPI2, RFC 9332: a short queue for L4S packets (ECT(1), CE) beside one for classic packets, coupled",
     limit: QueueEntry::limit(
-        QueueLimit::DrainTime(TimeDelta::from_millis(250)),
         "250 ms",
         "the level of both queues above which an arriving packet is dropped (RFC 9332, figure 2)",
     ),
     parameters: &[
-        Parameter::new(
-            "target",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
-            (Value::Time(TARGET), "15 ms"),
-            "the delay of the classic queue at which its controller aims (RFC 9332, figure 2)",
-        ),
-        Parameter::new(
-            "rtt_max",
-            ParameterKind::Time(TimeDelta::from_millis(3), TimeDelta::from_secs(10)),
-            (Value::Time(RTT_MAX), "100 ms"),
-            "the longest round-trip time expected, from which the gains follow, and with `target` the interval of updates \
-             (RFC 9332, figure 2)",
-        ),
-        Parameter::new(
-            "coupling",
-            ParameterKind::Number(0.1, 10.0),
-            (Value::Number(COUPLING), "2"),
-            "the factor from the probability of the controller to that of L4S marks (RFC 9332, figure 2, `k`)",
-        ),
-        Parameter::new(
-            "ramp_from",
-            ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(1)),
-            (Value::Time(RAMP.0), "800 µs"),
-            "the delay of the L4S queue from which its own marks begin (RFC 9332, figure 2, `minTh`)",
-        ),
-        Parameter::new(
-            "ramp_range",
-            ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(1)),
-            (Value::Time(RAMP.1), "400 µs"),
+        Parameter::new("target", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)), "15 ms")
+            .about("the delay of the classic queue at which its controller aims (RFC 9332, figure 2)"),
+        Parameter::new("rtt_max", ParameterKind::Time(TimeDelta::from_millis(3), TimeDelta::from_secs(10)), "100 ms")
+            .about(
+                "the longest round-trip time expected, from which the gains follow, and with `target` the interval of \
+             updates (RFC 9332, figure 2)",
+            ),
+        Parameter::new("coupling", ParameterKind::Number(0.1, 10.0), "2")
+            .about("the factor from the probability of the controller to that of L4S marks (RFC 9332, figure 2, `k`)"),
+        Parameter::new("ramp_from", ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(1)), "800 µs")
+            .about("the delay of the L4S queue from which its own marks begin (RFC 9332, figure 2, `minTh`)"),
+        Parameter::new("ramp_range", ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(1)), "400 µs").about(
             "the further delay at which every L4S packet is marked; 0 ms is a step (RFC 9332, figure 2, `range`)",
         ),
-        Parameter::new(
-            "ramp_length",
-            ParameterKind::Count(0, 1000),
-            (Value::Count(RAMP_LENGTH), "1"),
+        Parameter::new("ramp_length", ParameterKind::Count(0, 1000), "1").about(
             "the packets in the L4S queue up to which its own marks are left out (RFC 9332, figure 2, `Th_len`)",
         ),
-        Parameter::new(
-            "classic_weight",
-            ParameterKind::Number(0.001, 0.999),
-            (Value::Number(CLASSIC_WEIGHT), "0.0625"),
-            "the share of the capacity that the scheduler grants the classic queue in any case (RFC 9332, appendix A.2)",
+        Parameter::new("classic_weight", ParameterKind::Number(0.001, 0.999), "0.0625").about(
+            "the share of the capacity that the scheduler grants the classic queue in any case (RFC 9332, appendix \
+             A.2)",
         ),
     ],
     build: |setup| {
@@ -205,7 +170,6 @@ impl Scheduler {
     }
 }
 
-/// The discipline.
 struct DualPi2 {
     controller: Controller,
     timer: UpdateTimer,
@@ -328,17 +292,18 @@ impl Discipline for DualPi2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::MTU;
-    use crate::link::queue::QueuePlan;
-    use crate::parameter::Values;
-    use paceline_units::{Dscp, FlowId, RandomStreams};
+    use crate::link::queue::testing::{Counts, arrive, build, leave, offer, packet};
+
+    const TARGET: TimeDelta = TimeDelta::from_millis(15);
+    const RTT_MAX: TimeDelta = TimeDelta::from_millis(100);
+    const COUPLING: f64 = 2.0;
 
     #[test]
     fn constants_follow_the_vectors() {
         let controller = Controller::new(TARGET, RTT_MAX, COUPLING);
         assert_eq!(controller.period, TimeDelta::from_millis(15));
         assert!((controller.alpha - 0.15).abs() < 1e-12 && (controller.beta - 3.0).abs() < 1e-12);
-        assert_eq!((controller.classic_max(), RAMP.0 + RAMP.1), (0.25, TimeDelta::from_micros(1200)));
+        assert_eq!(controller.classic_max(), 0.25);
     }
 
     #[test]
@@ -363,57 +328,16 @@ mod tests {
 
     #[test]
     fn ramp_follows_the_vectors() {
-        let ramp = Ramp { from: RAMP.0, range: RAMP.1 };
+        let ramp = Ramp { from: TimeDelta::from_micros(800), range: TimeDelta::from_micros(400) };
         let at = |us| ramp.probability(TimeDelta::from_micros(us));
         assert_eq!([500, 800, 900, 1000, 1200, 2000].map(at), [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
         let step = Ramp { from: TimeDelta::from_millis(1), range: TimeDelta::ZERO };
         assert_eq!([999, 1000].map(|us| step.probability(TimeDelta::from_micros(us))), [0.0, 1.0]);
     }
 
-    /// What became of packets.
-    #[derive(Debug, Default)]
-    struct Counts {
-        left: u32,
-        dropped: u32,
-        marked: u32,
-        /// Sum of the delays, ms.
-        delay: f64,
-    }
-
-    /// Offers packets of 1250 bytes for 30 s, each kind at an interval in µs, to a queue from which one leaves each 1 ms, and
-    /// counts the last 20 s of each kind.
+    /// Counts the last 20 s of 30 s.
     fn run(offered: &[(Ecn, i64)]) -> Vec<Counts> {
-        let values = Values::new(ENTRY.parameters, &[]);
-        let plan = QueuePlan { discipline: &ENTRY, limit: QueueLimit::Packets(250), values };
-        let mut queue = plan.build(&RandomStreams::new(1), "hop/test", MTU);
-        let mut counts: Vec<Counts> = offered.iter().map(|_| Counts::default()).collect();
-        let mut drops = Drops::default();
-        for us in (0..30_000_000).step_by(50) {
-            let now = Time::from_nanos(1000 * us);
-            for (index, (ecn, every)) in offered.iter().enumerate() {
-                if us % every == 0 {
-                    let (flow, size) = (FlowId(index as u16), DataSize::from_bytes(1250));
-                    let packet = Descriptor { id: 0, flow, size, ecn: *ecn, dscp: Dscp::DEFAULT };
-                    queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops);
-                }
-            }
-            let next = match us % 1000 == 0 && !queue.is_empty() {
-                true => queue.dequeue(now, LinkRate::at(None, now), &mut drops),
-                false => None,
-            };
-            let dropped: Vec<Descriptor> = drops.drain().map(|(packet, _)| packet).collect();
-            if us < 10_000_000 {
-                continue;
-            }
-            dropped.iter().for_each(|packet| counts[usize::from(packet.flow.0)].dropped += 1);
-            if let Some(QueuedPacket { packet, arrived }) = next {
-                let of = &mut counts[usize::from(packet.flow.0)];
-                of.left += 1;
-                of.marked += u32::from(packet.ecn == Ecn::Ce);
-                of.delay += (now - arrived).as_millis_f64();
-            }
-        }
-        counts
+        offer(&mut *build(&ENTRY, 250, &[]), offered, (10, 30))
     }
 
     #[test]
@@ -430,14 +354,14 @@ mod tests {
     fn classic_overload_is_dropped_at_the_target_and_marks_l4s() {
         // 0.3 of L4S and 0.9 of classic: 0.2 must go.
         let [l4s, classic] = &run(&[(Ecn::Ect1, 3350), (Ecn::NotEct, 1100)])[..] else { panic!() };
-        let delay = classic.delay / f64::from(classic.left);
+        let delay = classic.mean_delay();
         assert!((13.0..17.0).contains(&delay), "{delay}");
         let dropped = f64::from(classic.dropped) / f64::from(classic.dropped + classic.left);
         // p_C is that share, and p_CL = 2 √p_C.
         let marked = f64::from(l4s.marked) / f64::from(l4s.left);
         assert!((0.20..0.26).contains(&dropped), "{dropped}");
         assert!((marked / (2.0 * dropped.sqrt()) - 1.0).abs() < 0.1, "{marked}, {dropped}");
-        assert!(l4s.delay / f64::from(l4s.left) < 2.0 && l4s.dropped == 0, "{l4s:?}");
+        assert!(l4s.mean_delay() < 2.0 && l4s.dropped == 0, "{l4s:?}");
     }
 
     #[test]
@@ -454,18 +378,11 @@ mod tests {
     #[test]
     fn classification_follows_the_last_bit() {
         // L4S and CE share a queue; a burst of classic packets does not delay them.
-        let values = Values::new(ENTRY.parameters, &[]);
-        let plan = QueuePlan { discipline: &ENTRY, limit: QueueLimit::Packets(250), values };
-        let mut queue = plan.build(&RandomStreams::new(1), "hop/test", MTU);
-        let mut drops = Drops::default();
+        let mut queue = build(&ENTRY, 250, &[]);
         let now = Time::from_millis(1);
-        for (id, ecn) in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ect1, Ecn::NotEct].into_iter().enumerate() {
-            let size = DataSize::from_bytes(1250);
-            let packet = Descriptor { id: id as u32, flow: FlowId(0), size, ecn, dscp: Dscp::DEFAULT };
-            queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops);
-        }
-        let order = std::iter::from_fn(|| queue.dequeue(now, LinkRate::at(None, now), &mut drops));
-        let order: Vec<u32> = order.map(|queued| queued.packet.id).collect();
+        let kinds = [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ect1, Ecn::NotEct];
+        arrive(&mut *queue, now, (0..).zip(kinds).map(|(id, ecn)| packet(id, ecn)));
+        let order: Vec<u32> = leave(&mut *queue, now, 9).0.iter().map(|queued| queued.packet.id).collect();
         // After one L4S packet of 1250 bytes the classic queue is owed 78 bytes.
         assert_eq!(order, [2, 0, 3, 1, 4]);
     }

@@ -6,18 +6,20 @@ use std::collections::VecDeque;
 
 /// A first-in, first-out queue without a limit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fifo {
+pub struct Fifo {
     packets: VecDeque<QueuedPacket>,
     bytes: DataSize,
 }
 
 impl Fifo {
+    /// Adds a packet that arrives at `now`.
     #[inline]
     pub fn push(&mut self, now: Time, packet: Descriptor) {
         self.bytes += packet.size;
         self.packets.push_back(QueuedPacket { packet, arrived: now });
     }
 
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self) -> Option<QueuedPacket> {
         let head = self.packets.pop_front()?;
@@ -42,6 +44,7 @@ impl Fifo {
         self.packets.front().map_or(TimeDelta::ZERO, |head| now - head.arrived)
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
@@ -51,6 +54,8 @@ impl Fifo {
         self.packets.is_empty()
     }
 
+    /// Returns the sum of the sizes.
+    #[inline]
     pub fn bytes(&self) -> DataSize {
         self.bytes
     }

@@ -15,7 +15,6 @@ pub struct LimitCheck {
     least: DataSize,
     /// The last rate above zero, for [`QueueLimit::DrainTime`].
     rate: Rate,
-    /// The limit in bytes at `rate`.
     limit_at_rate: DataSize,
 }
 

@@ -20,6 +20,7 @@ mod policer;
 mod priority;
 mod red;
 mod registry;
+mod single;
 mod srtcm;
 mod step;
 mod trtcm;
@@ -30,6 +31,7 @@ pub use drop_tail::DropTail;
 pub use drops::Drops;
 pub use limit::{LimitCheck, QueueLimit};
 pub use registry::{DISCIPLINES, QueueEntry, QueuePlan, QueueSetup};
+pub use single::{Aqm, Single};
 
 use super::capacity::Capacity;
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, Rate, Time};
@@ -175,4 +177,90 @@ pub struct Descriptor {
     pub ecn: Ecn,
     /// Differentiated Services codepoint.
     pub dscp: Dscp,
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Helpers of the tests of every discipline.
+
+    use super::*;
+    use crate::link::MTU;
+    use crate::parameter::{Value, Values};
+    use crate::records::DropReason;
+    use paceline_units::RandomStreams;
+
+    /// Returns a packet of flow 0 with 1250 bytes.
+    pub fn packet(id: u32, ecn: Ecn) -> Descriptor {
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn, dscp: Dscp::DEFAULT }
+    }
+
+    /// Creates a queue with a limit in packets.
+    pub fn build(discipline: &'static QueueEntry, limit: u32, given: &[(&str, Value)]) -> Box<dyn Discipline> {
+        let (limit, values) = (QueueLimit::Packets(limit), Values::new(discipline.parameters, given));
+        QueuePlan { discipline, limit, values }.build(&RandomStreams::new(1), "hop/test", MTU)
+    }
+
+    /// Queues packets at one time at an unlimited link. Returns those that are dropped.
+    pub fn arrive(
+        queue: &mut dyn Discipline,
+        now: Time,
+        packets: impl IntoIterator<Item = Descriptor>,
+    ) -> Vec<(u32, DropReason)> {
+        let mut drops = Drops::default();
+        packets.into_iter().for_each(|packet| queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops));
+        drops.drain().map(|(packet, reason)| (packet.id, reason)).collect()
+    }
+
+    /// Returns the next packets, at most `count`, and the number of those that are dropped.
+    pub fn leave(queue: &mut dyn Discipline, now: Time, count: usize) -> (Vec<QueuedPacket>, usize) {
+        let mut drops = Drops::default();
+        let next = std::iter::from_fn(|| queue.dequeue(now, LinkRate::at(None, now), &mut drops));
+        (next.take(count).collect(), drops.drain().count())
+    }
+
+    /// What became of packets.
+    #[derive(Debug, Default)]
+    pub struct Counts {
+        pub left: u32,
+        pub dropped: u32,
+        pub marked: u32,
+        /// Sum of the delays, ms.
+        delay: f64,
+    }
+
+    impl Counts {
+        /// Returns the mean delay of those that left, ms.
+        pub fn mean_delay(&self) -> f64 {
+            self.delay / f64::from(self.left)
+        }
+    }
+
+    /// Offers packets of 1250 bytes, each kind at an interval in µs, to a queue from which one leaves each 1 ms, and counts those
+    /// of each kind from `from` to `to`, s.
+    pub fn offer(queue: &mut dyn Discipline, offered: &[(Ecn, i64)], (from, to): (i64, i64)) -> Vec<Counts> {
+        let mut counts: Vec<Counts> = offered.iter().map(|_| Counts::default()).collect();
+        let mut drops = Drops::default();
+        for us in (0..to * 1_000_000).step_by(50) {
+            let now = Time::from_nanos(1000 * us);
+            for (index, (ecn, every)) in offered.iter().enumerate() {
+                if us % every == 0 {
+                    let packet = Descriptor { flow: FlowId(index as u16), ..packet(0, *ecn) };
+                    queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops);
+                }
+            }
+            let leaves = us % 1000 == 0 && !queue.is_empty();
+            let next = if leaves { queue.dequeue(now, LinkRate::at(None, now), &mut drops) } else { None };
+            let counted = us >= from * 1_000_000;
+            for (packet, _) in drops.drain().filter(|_| counted) {
+                counts[usize::from(packet.flow.0)].dropped += 1;
+            }
+            if let Some(QueuedPacket { packet, arrived }) = next.filter(|_| counted) {
+                let of = &mut counts[usize::from(packet.flow.0)];
+                of.left += 1;
+                of.marked += u32::from(packet.ecn == Ecn::Ce);
+                of.delay += (now - arrived).as_millis_f64();
+            }
+        }
+        counts
+    }
 }

@@ -2,24 +2,12 @@
 //! approaches a target.
 
 use super::fifo::Fifo;
+use super::single::{Aqm, Single};
 use super::update_timer::UpdateTimer;
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
-use crate::parameter::{Parameter, ParameterKind, Value};
-use crate::records::DropReason;
+use super::{Descriptor, Drops, LinkRate, QueueEntry, QueuedPacket};
+use crate::parameter::{Parameter, ParameterKind};
 use paceline_units::{DataSize, Ecn, RandomStream, Time, TimeDelta};
 
-/// QDELAY_REF: RFC 8033, section 4.1.
-const TARGET: TimeDelta = TimeDelta::from_millis(15);
-/// T_UPDATE: RFC 8033, section 4.2.
-const UPDATE: TimeDelta = TimeDelta::from_millis(15);
-/// MAX_BURST: RFC 8033, section 4.4.
-const MAX_BURST: TimeDelta = TimeDelta::from_millis(150);
-/// Gain of the deviation from the target, per second: RFC 8033, section 4.2.
-const ALPHA: f64 = 0.125;
-/// Gain of the growth of the delay, per second: RFC 8033, section 4.2.
-const BETA: f64 = 1.25;
-/// `mark_ecnth`: RFC 8033, section 5.1.
-const MARK_BELOW: f64 = 0.1;
 /// MEAN_PKTSIZE, to which RFC 8033 gives no value; assumed as in ns-3.
 const MEAN_PACKET: DataSize = DataSize::from_bytes(1000);
 /// Below this probability nothing is dropped while the delay was low: RFC 8033, section 4.1.
@@ -37,70 +25,36 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "pie",
     summary: "PIE, RFC 8033: drops or marks arriving packets with a probability that keeps the delay near a target",
     limit: QueueEntry::limit(
-        QueueLimit::Packets(1000),
         "1000 packets",
         "the level above which an arriving packet is dropped in any case (Linux `tc pie`)",
     ),
     parameters: &[
-        Parameter::new(
-            "target",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
-            (Value::Time(TARGET), "15 ms"),
-            "the delay that the controller aims at (RFC 8033, section 4.1, QDELAY_REF)",
+        Parameter::new("target", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)), "15 ms")
+            .about("the delay that the controller aims at (RFC 8033, section 4.1, QDELAY_REF)"),
+        Parameter::new("update", ParameterKind::Time(TimeDelta::from_millis(1), TimeDelta::from_secs(1)), "15 ms")
+            .about("the interval of updates of the probability (RFC 8033, section 4.2, T_UPDATE)"),
+        Parameter::new("alpha", ParameterKind::Number(0.0, 100.0), "0.125")
+            .about("the gain of the deviation from the target, per second (RFC 8033, section 4.2)"),
+        Parameter::new("beta", ParameterKind::Number(0.0, 100.0), "1.25")
+            .about("the gain of the growth of the delay, per second (RFC 8033, section 4.2)"),
+        Parameter::new("max_burst", ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(10)), "150 ms")
+            .about("the time after a pause for which nothing is dropped (RFC 8033, section 4.4)"),
+        Parameter::new("ecn", ParameterKind::Flag, "false").about(
+            "whether an ECN-capable packet is marked in place of being dropped while the probability is below \
+             `mark_below` (RFC 8033, section 5.1)",
         ),
-        Parameter::new(
-            "update",
-            ParameterKind::Time(TimeDelta::from_millis(1), TimeDelta::from_secs(1)),
-            (Value::Time(UPDATE), "15 ms"),
-            "the interval of updates of the probability (RFC 8033, section 4.2, T_UPDATE)",
-        ),
-        Parameter::new(
-            "alpha",
-            ParameterKind::Number(0.0, 100.0),
-            (Value::Number(ALPHA), "0.125"),
-            "the gain of the deviation from the target, per second (RFC 8033, section 4.2)",
-        ),
-        Parameter::new(
-            "beta",
-            ParameterKind::Number(0.0, 100.0),
-            (Value::Number(BETA), "1.25"),
-            "the gain of the growth of the delay, per second (RFC 8033, section 4.2)",
-        ),
-        Parameter::new(
-            "max_burst",
-            ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(10)),
-            (Value::Time(MAX_BURST), "150 ms"),
-            "the time after a pause for which nothing is dropped (RFC 8033, section 4.4)",
-        ),
-        Parameter::new(
-            "ecn",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
-            "whether an ECN-capable packet is marked in place of being dropped while the probability is below `mark_below` \
-             (RFC 8033, section 5.1)",
-        ),
-        Parameter::new(
-            "mark_below",
-            ParameterKind::Number(0.0, 1.0),
-            (Value::Number(MARK_BELOW), "0.1"),
+        Parameter::new("mark_below", ParameterKind::Number(0.0, 1.0), "0.1").about(
             "the probability from which ECN-capable packets, too, are dropped (RFC 8033, section 5.1, `mark_ecnth`)",
         ),
-        Parameter::new(
-            "derandomize",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
-            "whether drops are spread evenly (RFC 8033, section 5.4, optional)",
-        ),
-        Parameter::new(
-            "cap_step",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
+        Parameter::new("derandomize", ParameterKind::Flag, "false")
+            .about("whether drops are spread evenly (RFC 8033, section 5.4, optional)"),
+        Parameter::new("cap_step", ParameterKind::Flag, "false").about(
             "whether an update adds at most 0.02 to a probability of 0.1 and more (RFC 8033, section 5.5, optional)",
         ),
     ],
     build: |setup| {
         let values = setup.values;
-        Box::new(Pie {
+        let pie = Pie {
             law: Law {
                 target: values.time("target").as_secs_f64(),
                 alpha: values.number("alpha"),
@@ -110,17 +64,16 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
             max_burst: values.time("max_burst"),
             mark_below: if values.flag("ecn") { values.number("mark_below") } else { 0.0 },
             derandomizes: values.flag("derandomize"),
-            limit: LimitCheck::of_queue(setup.limit),
             timer: UpdateTimer::new(values.time("update")),
             update: values.time("update"),
             random: setup.random(),
-            queue: Fifo::default(),
             probability: 0.0,
             accumulated: 0.0,
             delay: 0.0,
             old_delay: 0.0,
             burst_allowance: values.time("max_burst"),
-        })
+        };
+        Box::new(Single::with(setup.limit, pie))
     },
 };
 
@@ -157,18 +110,15 @@ fn scale(probability: f64) -> f64 {
     SCALES.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, scale)| *scale)
 }
 
-/// The discipline.
 struct Pie {
     law: Law,
     max_burst: TimeDelta,
     /// ECN-capable packets are marked while the probability is below this.
     mark_below: f64,
     derandomizes: bool,
-    limit: LimitCheck,
     timer: UpdateTimer,
     update: TimeDelta,
     random: RandomStream,
-    queue: Fifo,
     probability: f64,
     /// Sum of the probabilities since the last drop, `accu_prob`.
     accumulated: f64,
@@ -194,9 +144,9 @@ impl Pie {
     }
 
     /// Returns whether the arriving packet is dropped or marked (RFC 8033, section 4.1 and appendix A, `drop_early`).
-    fn drops_early(&mut self) -> bool {
+    fn drops_early(&mut self, queue: &Fifo) -> bool {
         let was_low = self.old_delay < self.law.target / 2.0;
-        if (was_low && self.probability < SAFE_PROBABILITY) || self.queue.bytes() <= MEAN_PACKET + MEAN_PACKET {
+        if (was_low && self.probability < SAFE_PROBABILITY) || queue.bytes() <= MEAN_PACKET + MEAN_PACKET {
             return false;
         }
         if self.derandomizes {
@@ -221,60 +171,39 @@ impl Pie {
     }
 }
 
-impl Discipline for Pie {
-    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, mut packet: Descriptor, drops: &mut Drops) {
+impl Aqm for Pie {
+    fn admits(&mut self, now: Time, _: LinkRate<'_>, queue: &Fifo, packet: &mut Descriptor) -> bool {
         self.update_until(now);
-        if !self.limit.fits(self.queue.bytes(), self.queue.len(), packet.size, rate) {
-            return drops.push(packet, DropReason::Overflow);
-        }
         let half = self.law.target / 2.0;
         if self.probability == 0.0 && self.delay < half && self.old_delay < half {
             self.burst_allowance = self.max_burst;
         }
-        if self.burst_allowance == TimeDelta::ZERO && self.drops_early() {
+        if self.burst_allowance == TimeDelta::ZERO && self.drops_early(queue) {
             if !packet.ecn.is_capable() || self.probability >= self.mark_below {
-                return drops.push(packet, DropReason::Aqm);
+                return false;
             }
             packet.ecn = Ecn::Ce;
         }
-        self.queue.push(now, packet);
+        true
     }
 
-    fn dequeue(&mut self, now: Time, _: LinkRate<'_>, _: &mut Drops) -> Option<QueuedPacket> {
+    fn next(&mut self, now: Time, _: LinkRate<'_>, queue: &mut Fifo, _: &mut Drops) -> Option<QueuedPacket> {
         self.update_until(now);
-        let head = self.queue.pop()?;
-        self.delay = if self.queue.is_empty() { 0.0 } else { (now - head.arrived).as_secs_f64() };
+        let head = queue.pop()?;
+        self.delay = if queue.is_empty() { 0.0 } else { (now - head.arrived).as_secs_f64() };
         Some(head)
-    }
-
-    fn acts_at_departure(&self) -> bool {
-        false
-    }
-
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit.set(limit);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn backlog(&self) -> DataSize {
-        self.queue.bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::MTU;
-    use crate::link::queue::QueuePlan;
-    use crate::parameter::Values;
-    use paceline_units::{Dscp, FlowId, RandomStreams};
+    use crate::link::queue::testing::{arrive, build, leave, offer, packet};
+    use crate::parameter::Value;
 
     #[test]
     fn probability_follows_the_vectors() {
-        let law = Law { target: 0.015, alpha: ALPHA, beta: BETA, caps_step: false };
+        let law = Law { target: 0.015, alpha: 0.125, beta: 1.25, caps_step: false };
         let cases = [
             (0.0, 0.030, 0.010, 1.312_255_859_37e-5),
             (0.005, 0.030, 0.030, 0.005_234_375),
@@ -298,34 +227,10 @@ mod tests {
         assert_eq!(at.map(scale), [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0, 1.0]);
     }
 
-    /// Offers packets of 1250 bytes every `every` µs for 60 s to a queue from which one leaves every 1 ms. Returns the drops,
-    /// marks and mean delay in ms of the last 30 s.
+    /// Returns the drops, marks and mean delay in ms of the last 30 s of 60 s, with a packet every `every` µs.
     fn run(given: &[(&str, Value)], ecn: Ecn, every: i64) -> (u32, u32, f64) {
-        let plan = QueuePlan {
-            discipline: &ENTRY,
-            limit: QueueLimit::Packets(1000),
-            values: Values::new(ENTRY.parameters, given),
-        };
-        let mut queue = plan.build(&RandomStreams::new(1), "hop/test", MTU);
-        let (mut drops, mut dropped, mut marked, mut sum, mut left) = (Drops::default(), 0, 0, 0.0, 0);
-        let packet = Descriptor { id: 0, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn, dscp: Dscp::DEFAULT };
-        for us in (0..60_000_000).step_by(50) {
-            let (now, counts) = (Time::from_nanos(1000 * us), us >= 30_000_000);
-            if us % every == 0 {
-                queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops);
-                dropped += u32::from(!drops.is_empty() && counts);
-                drops.drain().for_each(drop);
-            }
-            if us % 1000 == 0
-                && let Some(queued) = queue.dequeue(now, LinkRate::at(None, now), &mut drops)
-                && counts
-            {
-                sum += (now - queued.arrived).as_millis_f64();
-                left += 1;
-                marked += u32::from(queued.packet.ecn == Ecn::Ce);
-            }
-        }
-        (dropped, marked, sum / f64::from(left))
+        let counts = offer(&mut *build(&ENTRY, 1000, given), &[(ecn, every)], (30, 60));
+        (counts[0].dropped, counts[0].marked, counts[0].mean_delay())
     }
 
     #[test]
@@ -361,24 +266,13 @@ mod tests {
 
     #[test]
     fn a_burst_after_a_pause_is_not_dropped() {
-        let plan = QueuePlan {
-            discipline: &ENTRY,
-            limit: QueueLimit::Packets(1000),
-            values: Values::new(ENTRY.parameters, &[]),
-        };
-        let mut queue = plan.build(&RandomStreams::new(1), "hop/test", MTU);
-        let mut drops = Drops::default();
-        let size = DataSize::from_bytes(1250);
-        let packet = Descriptor { id: 0, flow: FlowId(0), size, ecn: Ecn::NotEct, dscp: Dscp::DEFAULT };
-        let mut first = None;
-        for ms in 0..2000 {
-            let now = Time::from_millis(ms);
-            (0..2).for_each(|_| queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops));
-            if drops.drain().count() > 0 {
-                first.get_or_insert(ms);
-            }
-            queue.dequeue(now, LinkRate::at(None, now), &mut drops);
-        }
+        let mut queue = build(&ENTRY, 1000, &[]);
+        let first = (0..2000).find(|ms| {
+            let now = Time::from_millis(*ms);
+            let dropped = arrive(&mut *queue, now, [packet(0, Ecn::NotEct); 2]);
+            leave(&mut *queue, now, 1);
+            !dropped.is_empty()
+        });
         // The delay exceeds half of the target after about 15 ms; the burst allowance ends 150 ms later.
         assert!(first.is_some_and(|ms| (150..300).contains(&ms)), "{first:?}");
     }

@@ -2,9 +2,9 @@
 //! RFC 2697 and RFC 2698, in colour-blind mode; behind them is a FIFO queue.
 
 use super::fifo::Fifo;
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueLimit, QueueSetup, QueuedPacket};
-use crate::parameter::{Parameter, ParameterKind, Value};
-use crate::records::DropReason;
+use super::single::{Aqm, Single};
+use super::{Descriptor, Discipline, LinkRate, QueueSetup};
+use crate::parameter::{Parameter, ParameterKind};
 use paceline_units::{DataSize, Ecn, Rate, Time};
 
 /// The result of a meter (RFC 2697, section 3; RFC 2698, section 3).
@@ -32,7 +32,6 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Creates a full bucket.
     pub fn full(size: DataSize) -> Self {
         let size = u128::from(size.as_bytes()) * BYTE;
         Self { tokens: size, size }
@@ -82,81 +81,39 @@ pub(super) fn tokens(rate: Rate, elapsed: u128) -> u128 {
     u128::from(rate.as_bps()).saturating_mul(elapsed)
 }
 
-/// A size of a bucket.
-pub(super) const fn size_parameter(
-    name: &'static str,
-    default: (Value, &'static str),
-    description: &'static str,
-) -> Parameter {
-    Parameter::new(name, ParameterKind::Size(DataSize::ZERO, DataSize::from_bytes(1 << 40)), default, description)
-}
+/// The sizes of a bucket.
+pub(super) const BUCKET_SIZE: ParameterKind = ParameterKind::Size(DataSize::ZERO, DataSize::from_bytes(1 << 40));
 
-pub(super) const DROP_YELLOW: Parameter = Parameter::new(
-    "drop_yellow",
-    ParameterKind::Flag,
-    (Value::Flag(false), "false"),
-    "whether yellow packets are dropped, as red ones are",
-);
+pub(super) const DROP_YELLOW: Parameter = Parameter::new("drop_yellow", ParameterKind::Flag, "false")
+    .about("whether yellow packets are dropped, as red ones are");
 
-pub(super) const ECN: Parameter = Parameter::new(
-    "ecn",
-    ParameterKind::Flag,
-    (Value::Flag(false), "false"),
-    "whether an ECN-capable yellow packet that passes is marked (the RFC leaves the treatment of colours open)",
-);
+pub(super) const ECN: Parameter = Parameter::new("ecn", ParameterKind::Flag, "false")
+    .about("whether an ECN-capable yellow packet that passes is marked (the RFC leaves the treatment of colours open)");
 
-/// A meter with a FIFO queue behind it.
+/// Drops and marks packets by their colour. The queue behind it is FIFO.
 pub(super) struct Policer<M> {
-    pub meter: M,
+    meter: M,
     drops_yellow: bool,
     marks: bool,
-    limit: LimitCheck,
-    queue: Fifo,
 }
 
 impl<M: Meter> Policer<M> {
     pub fn boxed(meter: M, setup: &QueueSetup<'_>) -> Box<dyn Discipline> {
-        Box::new(Self {
-            meter,
-            drops_yellow: setup.values.flag("drop_yellow"),
-            marks: setup.values.flag("ecn"),
-            limit: LimitCheck::of_queue(setup.limit),
-            queue: Fifo::default(),
-        })
+        let (drops_yellow, marks) = (setup.values.flag("drop_yellow"), setup.values.flag("ecn"));
+        Box::new(Single::with(setup.limit, Self { meter, drops_yellow, marks }))
     }
 }
 
-impl<M: Meter> Discipline for Policer<M> {
-    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, mut packet: Descriptor, drops: &mut Drops) {
+impl<M: Meter> Aqm for Policer<M> {
+    const CHECKS_LIMIT_FIRST: bool = false;
+
+    fn admits(&mut self, now: Time, _: LinkRate<'_>, _: &Fifo, packet: &mut Descriptor) -> bool {
         match self.meter.measure(now, packet.size) {
-            Colour::Red => return drops.push(packet, DropReason::Aqm),
-            Colour::Yellow if self.drops_yellow => return drops.push(packet, DropReason::Aqm),
+            Colour::Red => return false,
+            Colour::Yellow if self.drops_yellow => return false,
             Colour::Yellow if self.marks && packet.ecn.is_capable() => packet.ecn = Ecn::Ce,
             Colour::Yellow | Colour::Green => {}
         }
-        match self.limit.fits(self.queue.bytes(), self.queue.len(), packet.size, rate) {
-            true => self.queue.push(now, packet),
-            false => drops.push(packet, DropReason::Overflow),
-        }
-    }
-
-    fn dequeue(&mut self, _: Time, _: LinkRate<'_>, _: &mut Drops) -> Option<QueuedPacket> {
-        self.queue.pop()
-    }
-
-    fn acts_at_departure(&self) -> bool {
-        false
-    }
-
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit.set(limit);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn backlog(&self) -> DataSize {
-        self.queue.bytes()
+        true
     }
 }

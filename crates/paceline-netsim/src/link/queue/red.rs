@@ -5,19 +5,11 @@
 //! Jacobson, with the gentle mode and, as an option, adaptive RED (Floyd, Gummadi and Shenker 2001).
 
 use super::fifo::Fifo;
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
-use crate::parameter::{Parameter, ParameterKind, Value};
-use crate::records::DropReason;
+use super::single::{Aqm, Single};
+use super::{Descriptor, Drops, LinkRate, QueueEntry, QueuedPacket};
+use crate::parameter::{Parameter, ParameterKind};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, Time, TimeDelta};
 
-/// Packets. ns-3, `MinTh`, `MaxTh`.
-const THRESHOLDS: (f64, f64) = (5.0, 15.0);
-/// ns-3, `QW`.
-const WEIGHT: f64 = 0.002;
-/// ns-3, 1 / `LInterm`.
-const MAX_PROBABILITY: f64 = 0.02;
-/// ns-3, `MeanPktSize`.
-const MEAN_PACKET: DataSize = DataSize::from_bytes(500);
 /// Interval of adaptations: Floyd, Gummadi and Shenker 2001, section 4.
 const ADAPT_EVERY: TimeDelta = TimeDelta::from_millis(500);
 /// Bounds of an adapted probability: ibid.
@@ -31,72 +23,44 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "red",
     summary: "RED, RFC 2309: drops or marks arriving packets with a probability that grows with the averaged queue",
     limit: QueueEntry::limit(
-        QueueLimit::Packets(25),
         "25 packets",
         "the level above which an arriving packet is dropped in any case (ns-3, `MaxSize`)",
     ),
     parameters: &[
-        Parameter::new(
-            "min_threshold",
-            ParameterKind::Number(0.0, 1e6),
-            (Value::Number(THRESHOLDS.0), "5"),
-            "the average in packets below which nothing is dropped (ns-3, `MinTh`)",
+        Parameter::new("min_threshold", ParameterKind::Number(0.0, 1e6), "5")
+            .about("the average in packets below which nothing is dropped (ns-3, `MinTh`)"),
+        Parameter::new("max_threshold", ParameterKind::Number(0.0, 1e6), "15").about(
+            "the average in packets at which the probability is `max_probability`; at twice this, without `gentle` at \
+             once, every packet is dropped (ns-3, `MaxTh`)",
         ),
-        Parameter::new(
-            "max_threshold",
-            ParameterKind::Number(0.0, 1e6),
-            (Value::Number(THRESHOLDS.1), "15"),
-            "the average in packets at which the probability is `max_probability`; at twice this, without `gentle` at once, \
-             every packet is dropped (ns-3, `MaxTh`)",
-        ),
-        Parameter::new(
-            "weight",
-            ParameterKind::Number(1e-9, 1.0),
-            (Value::Number(WEIGHT), "0.002"),
-            "the weight of an arrival in the average (ns-3, `QW`)",
-        ),
-        Parameter::new(
-            "max_probability",
-            ParameterKind::Number(0.0, 1.0),
-            (Value::Number(MAX_PROBABILITY), "0.02"),
-            "the probability at `max_threshold` (ns-3, 1 / `LInterm`)",
-        ),
-        Parameter::new(
-            "gentle",
-            ParameterKind::Flag,
-            (Value::Flag(true), "true"),
+        Parameter::new("weight", ParameterKind::Number(1e-9, 1.0), "0.002")
+            .about("the weight of an arrival in the average (ns-3, `QW`)"),
+        Parameter::new("max_probability", ParameterKind::Number(0.0, 1.0), "0.02")
+            .about("the probability at `max_threshold` (ns-3, 1 / `LInterm`)"),
+        Parameter::new("gentle", ParameterKind::Flag, "true").about(
             "whether the probability grows from `max_probability` to 1 between `max_threshold` and twice this (ns-3, \
              `Gentle`)",
         ),
-        Parameter::new(
-            "wait",
-            ParameterKind::Flag,
-            (Value::Flag(true), "true"),
-            "whether drops are at least an inverse probability of packets apart (ns-3, `Wait`)",
-        ),
-        Parameter::new(
-            "adaptive",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
-            "whether `max_probability` adapts to keep the average between the thresholds (Floyd, Gummadi and Shenker 2001)",
+        Parameter::new("wait", ParameterKind::Flag, "true")
+            .about("whether drops are at least an inverse probability of packets apart (ns-3, `Wait`)"),
+        Parameter::new("adaptive", ParameterKind::Flag, "false").about(
+            "whether `max_probability` adapts to keep the average between the thresholds (Floyd, Gummadi and Shenker \
+             2001)",
         ),
         Parameter::new(
             "mean_packet",
             ParameterKind::Size(DataSize::from_bytes(1), DataSize::from_bytes(65_535)),
-            (Value::Size(MEAN_PACKET), "500 B"),
-            "the size by which an idle time becomes a number of packets (ns-3, `MeanPktSize`)",
-        ),
-        Parameter::new(
-            "ecn",
-            ParameterKind::Flag,
-            (Value::Flag(false), "false"),
-            "whether an ECN-capable packet is marked in place of a random drop; above the range of the thresholds it is \
-             dropped (ns-3, `UseEcn`, `UseHardDrop`)",
+            "500 B",
+        )
+        .about("the size by which an idle time becomes a number of packets (ns-3, `MeanPktSize`)"),
+        Parameter::new("ecn", ParameterKind::Flag, "false").about(
+            "whether an ECN-capable packet is marked in place of a random drop; above the range of the thresholds it \
+             is dropped (ns-3, `UseEcn`, `UseHardDrop`)",
         ),
     ],
     build: |setup| {
         let values = setup.values;
-        Box::new(Red {
+        let red = Red {
             curve: Curve {
                 min: values.number("min_threshold"),
                 // With equal thresholds the probability is a step.
@@ -110,13 +74,12 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
             adapted: Time::ZERO,
             mean_packet: values.size("mean_packet"),
             marks: values.flag("ecn"),
-            limit: LimitCheck::of_queue(setup.limit),
             random: setup.random(),
-            queue: Fifo::default(),
             average: 0.0,
             count: None,
             idle_since: Some(Time::ZERO),
-        })
+        };
+        Box::new(Single::with(setup.limit, red))
     },
 };
 
@@ -180,7 +143,6 @@ fn adapted(curve: &Curve, average: f64) -> f64 {
     }
 }
 
-/// The discipline.
 struct Red {
     curve: Curve,
     weight: f64,
@@ -190,9 +152,7 @@ struct Red {
     adapted: Time,
     mean_packet: DataSize,
     marks: bool,
-    limit: LimitCheck,
     random: RandomStream,
-    queue: Fifo,
     /// Averaged length in packets.
     average: f64,
     /// Packets since the last drop; `None` below the lower threshold.
@@ -202,11 +162,10 @@ struct Red {
 }
 
 impl Red {
-    /// Updates the average at an arrival.
-    fn update_average(&mut self, now: Time, rate: LinkRate<'_>) {
+    fn update_average(&mut self, now: Time, rate: LinkRate<'_>, queue: &Fifo) {
         let idle = self.idle_since.take().map_or(TimeDelta::ZERO, |since| (now - since).max(TimeDelta::ZERO));
         let missed = if idle.is_positive() { packets_of(idle, rate.get(), self.mean_packet) } else { 0 };
-        self.average = averaged(self.average, self.weight, self.queue.len(), missed);
+        self.average = averaged(self.average, self.weight, queue.len(), missed);
         if self.adapts && now - self.adapted > ADAPT_EVERY {
             self.adapted = now;
             self.curve.max_probability = adapted(&self.curve, self.average);
@@ -214,8 +173,8 @@ impl Red {
     }
 
     /// Decides on an arriving packet: whether it is to be dropped or marked, and whether it must not be marked.
-    fn decide(&mut self) -> (bool, bool) {
-        if self.average < self.curve.min || self.queue.len() <= 1 {
+    fn decide(&mut self, queue: &Fifo) -> (bool, bool) {
+        if self.average < self.curve.min || queue.len() <= 1 {
             self.count = None;
             return (false, false);
         }
@@ -244,56 +203,38 @@ fn packets_of(time: TimeDelta, rate: Rate, packet: DataSize) -> u64 {
     (rate.as_bps_f64() / packet.as_bits() as f64 * time.as_secs_f64()) as u64
 }
 
-impl Discipline for Red {
-    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, mut packet: Descriptor, drops: &mut Drops) {
-        self.update_average(now, rate);
-        let (is_chosen, is_forced) = self.decide();
+impl Aqm for Red {
+    const CHECKS_LIMIT_FIRST: bool = false;
+
+    fn admits(&mut self, now: Time, rate: LinkRate<'_>, queue: &Fifo, packet: &mut Descriptor) -> bool {
+        self.update_average(now, rate, queue);
+        let (is_chosen, is_forced) = self.decide(queue);
         if is_chosen {
             if is_forced || !self.marks || !packet.ecn.is_capable() {
-                return drops.push(packet, DropReason::Aqm);
+                return false;
             }
             packet.ecn = Ecn::Ce;
         }
-        match self.limit.fits(self.queue.bytes(), self.queue.len(), packet.size, rate) {
-            true => self.queue.push(now, packet),
-            false => drops.push(packet, DropReason::Overflow),
-        }
+        true
     }
 
-    fn dequeue(&mut self, now: Time, rate: LinkRate<'_>, _: &mut Drops) -> Option<QueuedPacket> {
-        let head = self.queue.pop()?;
-        if self.queue.is_empty() {
+    fn next(&mut self, now: Time, rate: LinkRate<'_>, queue: &mut Fifo, _: &mut Drops) -> Option<QueuedPacket> {
+        let head = queue.pop()?;
+        if queue.is_empty() {
             let rate = rate.get();
             let service = if rate.is_zero() { TimeDelta::ZERO } else { head.packet.size / rate };
             self.idle_since = Some(now + service);
         }
         Some(head)
     }
-
-    fn acts_at_departure(&self) -> bool {
-        false
-    }
-
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit.set(limit);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn backlog(&self) -> DataSize {
-        self.queue.bytes()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::queue::QueuePlan;
-    use crate::link::{Capacity, MTU};
-    use crate::parameter::Values;
-    use paceline_units::{Dscp, FlowId, RandomStreams};
+    use crate::link::Capacity;
+    use crate::link::queue::testing::{build, packet};
+    use crate::parameter::Value;
 
     const CURVE: Curve = Curve { min: 5.0, max: 15.0, max_probability: 0.02, is_gentle: true };
 
@@ -314,7 +255,7 @@ mod tests {
         assert!((averaged(6.0, 0.002, 10, 0) - 6.008).abs() < 1e-12);
         assert!((averaged(6.0, 0.002, 0, 100) - 4.901_578_026_47).abs() < 1e-10);
         // 1 Mbit/s sends 250 packets of 500 bytes in a second.
-        assert_eq!(packets_of(TimeDelta::from_secs(1), Rate::from_kbps(1000), MEAN_PACKET), 250);
+        assert_eq!(packets_of(TimeDelta::from_secs(1), Rate::from_kbps(1000), DataSize::from_bytes(500)), 250);
     }
 
     #[test]
@@ -347,14 +288,8 @@ mod tests {
     /// Offers `load` times what a link of 10 Mbit/s carries, with packets of 1250 bytes, for 60 s. Returns the share of packets
     /// that are dropped and marked, and the mean length of the queue.
     fn run(given: &[(&str, Value)], ecn: Ecn, load: f64) -> (f64, f64, f64) {
-        let plan = QueuePlan {
-            discipline: &ENTRY,
-            limit: QueueLimit::Packets(200),
-            values: Values::new(ENTRY.parameters, given),
-        };
-        let mut queue = plan.build(&RandomStreams::new(1), "hop/test", MTU);
+        let mut queue = build(&ENTRY, 200, given);
         let capacity = Capacity::constant(Rate::from_kbps(10_000));
-        let packet = Descriptor { id: 0, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn, dscp: Dscp::DEFAULT };
         let (mut drops, mut offered, mut dropped, mut marked, mut length) = (Drops::default(), 0.0, 0.0, 0.0, 0.0);
         let mut credit = 0.0;
         for ms in 0..60_000 {
@@ -364,7 +299,7 @@ mod tests {
             while credit >= 1.0 {
                 credit -= 1.0;
                 offered += 1.0;
-                queue.enqueue(now, rate, packet, &mut drops);
+                queue.enqueue(now, rate, packet(0, ecn), &mut drops);
                 dropped += drops.drain().count() as f64;
             }
             length += queue.backlog().as_bytes() as f64 / 1250.0 / 60_000.0;

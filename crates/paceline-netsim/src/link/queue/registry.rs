@@ -37,14 +37,14 @@ pub struct QueueEntry {
 }
 
 impl QueueEntry {
-    /// Declares the key `limit` of a discipline: its default, the text of that default, and a description with the source.
-    pub const fn limit(default: QueueLimit, if_absent: &'static str, description: &'static str) -> Parameter {
-        Parameter::new("limit", ParameterKind::Level, (Value::Level(default), if_absent), description)
+    /// Declares the key `limit` of a discipline: its default, and a description with the source.
+    pub const fn limit(default: &'static str, description: &'static str) -> Parameter {
+        Parameter::new("limit", ParameterKind::Level, default).about(description)
     }
 
     /// Returns the limit that applies if a scenario gives none.
     pub fn default_limit(&self) -> QueueLimit {
-        match self.limit.default {
+        match self.limit.default() {
             Some(Value::Level(limit)) => limit,
             other => unreachable!("the limit of `{}` is {other:?}", self.name),
         }

@@ -1,40 +1,23 @@
 //! The single-rate three-colour policer (RFC 2697). With an excess burst of zero it is the plain policer of an operator.
+//! The default rate is between those to which operators police video (Flach et al. 2016).
 
-use super::policer::{Bucket, Colour, DROP_YELLOW, ECN, Meter, Policer, Refill, size_parameter, tokens};
-use super::{QueueEntry, QueueLimit};
-use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
-
-/// Between the rates to which operators police video (Flach et al. 2016); assumed.
-const RATE: Rate = Rate::from_kbps(1000);
-/// 100 ms of the rate; assumed.
-const BURST: DataSize = DataSize::from_bytes(12_500);
+use super::QueueEntry;
+use super::policer::{BUCKET_SIZE, Bucket, Colour, DROP_YELLOW, ECN, Meter, Policer, Refill, tokens};
+use crate::parameter::{Parameter, ParameterKind};
+use paceline_units::{DataSize, Rate, Time};
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "srtcm",
     summary: "policer of one rate and two bursts, RFC 2697: drops what exceeds them at once, behind it a FIFO queue",
-    limit: QueueEntry::limit(
-        QueueLimit::DrainTime(TimeDelta::from_millis(300)),
-        "300 ms",
-        "the level of the queue behind the policer (RFC 8867, section 4.2)",
-    ),
+    limit: QueueEntry::limit("300 ms", "the level of the queue behind the policer (RFC 8867, section 4.2)"),
     parameters: &[
-        Parameter::new(
-            "rate",
-            ParameterKind::Rate,
-            (Value::Rate(RATE), "1 Mbps"),
+        Parameter::new("rate", ParameterKind::Rate, "1 Mbps").about(
             "the committed information rate, CIR, of whole IP packets (RFC 2697, section 3; the default is assumed)",
         ),
-        size_parameter(
-            "burst",
-            (Value::Size(BURST), "12500 B"),
-            "the committed burst size, CBS (RFC 2697, section 3; the default of 100 ms is assumed)",
-        ),
-        size_parameter(
-            "excess_burst",
-            (Value::Size(DataSize::ZERO), "0 B"),
-            "the excess burst size, EBS, whose packets are yellow (RFC 2697, section 3); without it none is",
-        ),
+        Parameter::new("burst", BUCKET_SIZE, "12500 B")
+            .about("the committed burst size, CBS (RFC 2697, section 3; the default of 100 ms is assumed)"),
+        Parameter::new("excess_burst", BUCKET_SIZE, "0 B")
+            .about("the excess burst size, EBS, whose packets are yellow (RFC 2697, section 3); without it none is"),
         DROP_YELLOW,
         ECN,
     ],
@@ -44,7 +27,6 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     },
 };
 
-/// The meter.
 struct SrTcm {
     rate: Rate,
     committed: Bucket,

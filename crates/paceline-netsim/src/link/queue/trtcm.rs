@@ -1,49 +1,26 @@
-//! The two-rate three-colour policer (RFC 2698).
+//! The two-rate three-colour policer (RFC 2698). The default of the committed rate is between those to which operators police
+//! video (Flach et al. 2016), that of the peak rate is twice as high.
 
-use super::policer::{Bucket, Colour, DROP_YELLOW, ECN, Meter, Policer, Refill, size_parameter, tokens};
-use super::{QueueEntry, QueueLimit};
-use crate::parameter::{Parameter, ParameterKind, Value};
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
-
-/// Between the rates to which operators police video (Flach et al. 2016); assumed.
-const RATE: Rate = Rate::from_kbps(1000);
-/// Twice the committed rate; assumed.
-const PEAK_RATE: Rate = Rate::from_kbps(2000);
-/// 100 ms of each rate; assumed.
-const BURST: DataSize = DataSize::from_bytes(12_500);
-const PEAK_BURST: DataSize = DataSize::from_bytes(25_000);
+use super::QueueEntry;
+use super::policer::{BUCKET_SIZE, Bucket, Colour, DROP_YELLOW, ECN, Meter, Policer, Refill, tokens};
+use crate::parameter::{Parameter, ParameterKind};
+use paceline_units::{DataSize, Rate, Time};
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "trtcm",
     summary: "policer of a committed and a peak rate, RFC 2698: drops what exceeds the peak at once, behind it a FIFO queue",
-    limit: QueueEntry::limit(
-        QueueLimit::DrainTime(TimeDelta::from_millis(300)),
-        "300 ms",
-        "the level of the queue behind the policer (RFC 8867, section 4.2)",
-    ),
+    limit: QueueEntry::limit("300 ms", "the level of the queue behind the policer (RFC 8867, section 4.2)"),
     parameters: &[
-        Parameter::new(
-            "rate",
-            ParameterKind::Rate,
-            (Value::Rate(RATE), "1 Mbps"),
+        Parameter::new("rate", ParameterKind::Rate, "1 Mbps").about(
             "the committed information rate, CIR, of whole IP packets (RFC 2698, section 3; the default is assumed)",
         ),
-        size_parameter(
-            "burst",
-            (Value::Size(BURST), "12500 B"),
-            "the committed burst size, CBS (RFC 2698, section 3; the default of 100 ms is assumed)",
-        ),
-        Parameter::new(
-            "peak_rate",
-            ParameterKind::Rate,
-            (Value::Rate(PEAK_RATE), "2 Mbps"),
+        Parameter::new("burst", BUCKET_SIZE, "12500 B")
+            .about("the committed burst size, CBS (RFC 2698, section 3; the default of 100 ms is assumed)"),
+        Parameter::new("peak_rate", ParameterKind::Rate, "2 Mbps").about(
             "the peak information rate, PIR, above which packets are red (RFC 2698, section 3; the default is assumed)",
         ),
-        size_parameter(
-            "peak_burst",
-            (Value::Size(PEAK_BURST), "25000 B"),
-            "the peak burst size, PBS (RFC 2698, section 3; the default of 100 ms is assumed)",
-        ),
+        Parameter::new("peak_burst", BUCKET_SIZE, "25000 B")
+            .about("the peak burst size, PBS (RFC 2698, section 3; the default of 100 ms is assumed)"),
         DROP_YELLOW,
         ECN,
     ],
@@ -54,7 +31,6 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     },
 };
 
-/// The meter.
 struct TrTcm {
     committed_rate: Rate,
     peak_rate: Rate,

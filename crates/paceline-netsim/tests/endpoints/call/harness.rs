@@ -1,8 +1,11 @@
 //! A test call of two endpoints in virtual time, over a path with a delay, a rate, and impairments of single packets.
 //! It drives the endpoints and records everything that happens.
 
-use paceline::{Controller, Protection, Registry, Setup, Signals};
-use paceline_netsim::flow::source::{Ideal, IdealConfig, Source};
+use paceline::{
+    Controller, Decision, Event, Message, PacketReport, ProbeCluster, Protection, QueuedFrame, Registry, RoundTrip,
+    SendHalf, SentPacket, Setup, Signals, StreamState,
+};
+use paceline_netsim::flow::source::{Ideal, Source, VideoConfig};
 use paceline_netsim::flow::{
     Datagram, DatagramKind, FeedbackFormats, MediaKind, MediaReceiver, MediaSender, PACKET_SIZE_DEFAULT,
     ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, StreamConfig, StreamInfo,
@@ -10,6 +13,7 @@ use paceline_netsim::flow::{
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::CompoundWriter;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 pub const FPS: f64 = 30.0;
 
@@ -120,6 +124,76 @@ pub fn fixed(rate: Rate) -> Controller {
     controller("fixed", rate, &[("rate_bps", rate.as_bps_f64())])
 }
 
+/// The events of a [`RecordingHalf`].
+#[derive(Debug, Default, PartialEq)]
+pub struct Log {
+    pub sent: Vec<(Time, SentPacket)>,
+    pub frames: Vec<QueuedFrame>,
+    pub streams: Vec<StreamState>,
+    pub application_limits: Vec<(Time, bool)>,
+    pub round_trips: Vec<RoundTrip>,
+    pub receiver_reports: usize,
+    pub messages: Vec<Message>,
+    /// Of the feedback on packets.
+    pub reports: Vec<(Time, PacketReport)>,
+    pub outstanding: Vec<DataSize>,
+    pub after_highest: DataSize,
+    pub feedback_rtts: Vec<(Time, Option<RoundTrip>)>,
+}
+
+impl Log {
+    pub fn take(log: &Mutex<Self>) -> Self {
+        std::mem::take(&mut *log.lock().unwrap())
+    }
+}
+
+/// A send half with a constant decision that records its events.
+#[derive(Clone, Debug)]
+pub struct RecordingHalf {
+    decision: Decision,
+    /// Requested after 2 s.
+    pub probe: Option<ProbeCluster>,
+    log: Arc<Mutex<Log>>,
+}
+
+impl RecordingHalf {
+    pub fn new(decision: Decision) -> (Self, Arc<Mutex<Log>>) {
+        let log: Arc<Mutex<Log>> = Arc::default();
+        (Self { decision, probe: None, log: log.clone() }, log)
+    }
+}
+
+impl SendHalf for RecordingHalf {
+    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
+        let mut log = self.log.lock().unwrap();
+        match *event {
+            Event::Sent(packet) => log.sent.push((now, *packet)),
+            Event::Frame(frame) => log.frames.push(*frame),
+            Event::Stream(stream) => log.streams.push(*stream),
+            Event::ApplicationLimit(limited) => log.application_limits.push((now, limited)),
+            Event::RoundTrip(rtt) => log.round_trips.push(*rtt),
+            Event::Report(_) => log.receiver_reports += 1,
+            Event::Message(message) => log.messages.push(*message),
+            Event::Feedback(feedback) => {
+                assert!(feedback.packets.is_sorted_by(|a, b| a.sequence < b.sequence), "in order of sequence");
+                log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
+                log.outstanding.push(feedback.outstanding);
+                log.after_highest = feedback.after_highest;
+                log.feedback_rtts.push((now, feedback.rtt));
+            }
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        self.probe.take_if(|_| now >= Time::from_secs(2))
+    }
+}
+
 pub fn stream_info(index: u8, kind: MediaKind, clock_rate: u32) -> StreamInfo {
     let ssrc = 1000 + index as u32 * 2;
     StreamInfo { id: StreamId(index), kind, ssrc, rtx_ssrc: ssrc + 1, clock_rate }
@@ -131,12 +205,12 @@ pub fn video(index: u8, most: Rate) -> StreamConfig {
 
 /// A video stream with an ideal source.
 pub fn video_source(index: u8, fps: f64, min: Rate, max: Rate, start: Rate) -> StreamConfig {
-    let source = Ideal::new(IdealConfig { fps, min, max, start }, Time::ZERO).unwrap();
+    let source = Ideal::new(VideoConfig { fps, min, max, start }, Time::ZERO).unwrap();
     stream(index, MediaKind::Video, Box::new(source))
 }
 
 pub fn stream(index: u8, kind: MediaKind, source: Box<dyn Source>) -> StreamConfig {
-    let info = stream_info(index, kind, source.clock_rate());
+    let info = stream_info(index, kind, if kind == MediaKind::Video { 90_000 } else { 48_000 });
     StreamConfig { info, source, priority: 1.0, suspends: false, first_sequence: 100, timestamp_offset: 0 }
 }
 

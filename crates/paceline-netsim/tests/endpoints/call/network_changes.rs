@@ -1,15 +1,14 @@
 //! Limits, route, availability and streams that change during a call.
 
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, controller, pass, stream, video};
-use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
+use crate::call::packet_reports::{Call, RFC8888, TRANSPORT_WIDE};
 use crate::call::probes::probing_call;
 use crate::call::{assert_within, kbps};
 use paceline::{Bounds, FecScheme, PacketKind, Registry, Setup};
-use paceline_netsim::flow::source::{Ideal, IdealConfig};
+use paceline_netsim::flow::source::{Ideal, VideoConfig};
 use paceline_netsim::flow::{DatagramKind, MediaKind, SenderEvent};
 use paceline_units::{Ecn, StreamId, Time, TimeDelta};
 use paceline_wire::is_rtcp;
-use std::sync::{Arc, Mutex};
 
 fn at(s: i64) -> Time {
     Time::from_secs(s)
@@ -76,9 +75,9 @@ fn frames_of_a_pause_are_dropped() {
 #[test]
 fn reports_on_packets_of_the_old_route_are_ignored() {
     for feedback in [TRANSPORT_WIDE, RFC8888] {
-        let log: Arc<Mutex<ReportLog>> = Arc::default();
         let call = Call { feedback: Some(feedback), ecn: Ecn::NotEct, rate: kbps(500), seconds: 6 };
-        let mut call = TestCall::new(call.config(&log, pass(), pass()));
+        let (config, log) = call.config(pass(), pass());
+        let mut call = TestCall::new(config);
         call.run_secs(3);
         let sent = log.lock().unwrap().sent.len();
         let reported = log.lock().unwrap().reports.len();
@@ -117,7 +116,7 @@ fn streams_begin_change_and_end() {
         config.streams = vec![video(0, kbps(1000))];
         let mut call = TestCall::new(config);
         call.run_secs(10);
-        let source = IdealConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
+        let source = VideoConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
         let second = stream(1, MediaKind::Video, Box::new(Ideal::new(source, call.now).unwrap()));
         let info = second.info;
         assert!(call.receiver.add_stream(info) && call.sender.add_stream(call.now, second));
@@ -210,7 +209,7 @@ fn first_stream_may_begin_during_the_call() {
         let mut call = TestCall::new(config);
         call.run_secs(5);
         assert_eq!(call.forward_log.len(), 0, "{name}: nothing to report");
-        let source = IdealConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
+        let source = VideoConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
         let first = stream(0, MediaKind::Video, Box::new(Ideal::new(source, call.now).unwrap()));
         assert!(call.receiver.add_stream(first.info) && call.sender.add_stream(call.now, first));
         call.run_secs(25);

@@ -1,14 +1,12 @@
 //! The reports that the send half gets on each sent packet, for both kinds of per-packet feedback.
 
 use crate::call::harness::{
-    CallConfig, FPS, Fate, Impairment, SentDatagram, TestCall, pass, random_loss, stream, video_source,
+    CallConfig, FPS, Fate, Impairment, Log, RecordingHalf, SentDatagram, TestCall, pass, random_loss, stream,
+    video_source,
 };
 use crate::call::{assert_within, frame_delay, frame_number, ms};
-use paceline::{
-    Controller, Decision, Event, FecScheme, Feedback, FeedbackRequirement, PacketReport, Protection, RoundTrip,
-    SendHalf, SentPacket, Signals, Window,
-};
-use paceline_netsim::flow::source::{Frame, Ideal, IdealConfig, Source};
+use paceline::{Controller, Decision, FecScheme, FeedbackRequirement, Protection, Window};
+use paceline_netsim::flow::source::{Frame, Ideal, Source, VideoConfig};
 use paceline_netsim::flow::{MediaKind, SenderEvent};
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
@@ -18,44 +16,6 @@ pub const TRANSPORT_WIDE: FeedbackRequirement = FeedbackRequirement::new(ms(50),
 pub const RFC8888: FeedbackRequirement = TRANSPORT_WIDE.with_ecn(true);
 /// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
 pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
-
-#[derive(Debug, Default, PartialEq)]
-pub struct ReportLog {
-    pub sent: Vec<(Time, SentPacket)>,
-    pub reports: Vec<(Time, PacketReport)>,
-    pub outstanding: Vec<DataSize>,
-    pub after_highest: DataSize,
-    pub round_trips: Vec<(Time, Option<RoundTrip>)>,
-}
-
-/// A send half that records its inputs.
-#[derive(Clone, Debug)]
-pub struct RecordingHalf(pub Rate, pub Ecn, pub Arc<Mutex<ReportLog>>);
-
-impl SendHalf for RecordingHalf {
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
-        match *event {
-            Event::Sent(packet) => self.2.lock().unwrap().sent.push((now, *packet)),
-            Event::Feedback(feedback) => self.handle_feedback(now, feedback),
-            _ => {}
-        }
-    }
-
-    fn decision(&self) -> Decision {
-        Decision::new(self.0).with_pacing(self.0.scale(1.5)).with_ecn(self.1)
-    }
-}
-
-impl RecordingHalf {
-    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        let mut log = self.2.lock().unwrap();
-        assert!(feedback.packets.is_sorted_by(|a, b| a.sequence < b.sequence), "in order of sequence");
-        log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
-        log.outstanding.push(feedback.outstanding);
-        log.after_highest = feedback.after_highest;
-        log.round_trips.push((now, feedback.rtt));
-    }
-}
 
 /// A source that ends.
 struct FiniteSource(Ideal, Time);
@@ -76,9 +36,6 @@ impl Source for FiniteSource {
     fn range(&self) -> (Rate, Rate) {
         self.0.range()
     }
-    fn clock_rate(&self) -> u32 {
-        self.0.clock_rate()
-    }
 }
 
 /// A call with per-packet feedback.
@@ -91,19 +48,19 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn config(&self, log: &Arc<Mutex<ReportLog>>, forward: Impairment, back: Impairment) -> CallConfig {
+    pub fn config(&self, forward: Impairment, back: Impairment) -> (CallConfig, Arc<Mutex<Log>>) {
         let &Self { feedback, ecn, rate, seconds } = self;
-        let half = RecordingHalf(rate, ecn, log.clone());
+        let (half, log) = RecordingHalf::new(Decision::new(rate).with_pacing(rate.scale(1.5)).with_ecn(ecn));
         let controller = Controller::from_sender(half).with_feedback(feedback);
-        let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
+        let config = VideoConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
         let source = FiniteSource(Ideal::new(config, Time::ZERO).unwrap(), Time::from_secs(seconds));
         let mut config = CallConfig::new(controller, rate);
         config.streams = vec![stream(0, MediaKind::Video, Box::new(source))];
         (config.forward, config.back) = (forward, back);
-        config
+        (config, log)
     }
 
-    pub fn run(&self, forward: Impairment, back: Impairment) -> (TestCall, ReportLog) {
+    pub fn run(&self, forward: Impairment, back: Impairment) -> (TestCall, Log) {
         let (call, log) = self.run_with(forward, back, |_| {});
         assert_eq!(call.sender_rejected(), 0);
         (call, log)
@@ -114,12 +71,11 @@ impl Call {
         forward: Impairment,
         back: Impairment,
         change: impl FnOnce(&mut CallConfig),
-    ) -> (TestCall, ReportLog) {
-        let log = Arc::new(Mutex::new(ReportLog::default()));
-        let mut config = self.config(&log, forward, back);
+    ) -> (TestCall, Log) {
+        let (mut config, log) = self.config(forward, back);
         change(&mut config);
         let call = TestCall::run(config, self.seconds + 2);
-        let log = std::mem::take(&mut *log.lock().unwrap());
+        let log = Log::take(&log);
         assert_eq!(log.sent.len(), call.count(crate::call::any_media));
         for (n, (_, packet)) in log.sent.iter().enumerate() {
             assert_eq!(packet.sequence, n as u64);
@@ -141,7 +97,7 @@ pub fn packets(mut fate: impl FnMut(u64, Time) -> Fate + 'static) -> Impairment 
 }
 
 /// The reports on each packet, in order: arrived or lost.
-pub fn outcomes(log: &ReportLog) -> Vec<Vec<bool>> {
+pub fn outcomes(log: &Log) -> Vec<Vec<bool>> {
     let mut outcomes = vec![Vec::new(); log.sent.len()];
     for (_, report) in &log.reports {
         let (at, sent) = log.sent[report.sequence as usize];
@@ -152,7 +108,7 @@ pub fn outcomes(log: &ReportLog) -> Vec<Vec<bool>> {
 }
 
 /// Asserts that reported arrivals are the send times plus the path delay and `late`, within `error`.
-pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> TimeDelta) {
+pub fn assert_arrivals(log: &Log, error: TimeDelta, late: impl Fn(u64) -> TimeDelta) {
     let (mut first, most) = (None, error.as_nanos() as f64);
     for (_, report) in &log.reports {
         let Some(arrival) = report.arrival else { continue };
@@ -164,24 +120,7 @@ pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> 
     }
 }
 
-/// A send half with a target of 2 Mbit/s and a window of 6000 bytes.
-#[derive(Clone, Debug)]
-struct Windowed(Arc<Mutex<Vec<DataSize>>>);
-
-impl SendHalf for Windowed {
-    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
-        if let Event::Feedback(feedback) = *event {
-            self.0.lock().unwrap().push(feedback.outstanding);
-        }
-    }
-
-    fn decision(&self) -> Decision {
-        let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
-        Decision::new(target).with_pacing(target.scale(1.5)).with_window(Some(window)).with_padding(target)
-    }
-}
-
-/// Runs a call of 20 s with this window. Returns the packets sent and the most bytes in flight.
+/// Runs a call of 20 s with a target of 2 Mbit/s and a window of 6000 bytes. Returns the packets sent and the most bytes in flight.
 pub fn windowed(feedback: FeedbackRequirement, back: Impairment) -> (usize, u64) {
     let (call, most) = windowed_call(feedback, back, ms(2000));
     (call.count(crate::call::any_media), most)
@@ -199,10 +138,10 @@ fn windowed_call_with(
     pacer_limit: TimeDelta,
     fec: bool,
 ) -> (TestCall, u64) {
-    let outstanding = Arc::default();
-    let half = Windowed(Arc::clone(&outstanding));
+    let (most, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
+    let decision = Decision::new(most).with_pacing(most.scale(1.5)).with_window(Some(window)).with_padding(most);
+    let (half, log) = RecordingHalf::new(decision);
     let controller = Controller::from_sender(half).with_feedback(Some(feedback));
-    let most = Rate::from_kbps(2000);
     let mut config = CallConfig::new(controller, most);
     config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];
     (config.back, config.pacer_limit) = (back, pacer_limit);
@@ -211,7 +150,7 @@ fn windowed_call_with(
         config.forward = random_loss(7, 0.03);
     }
     let call = TestCall::run(config, 20);
-    let most = outstanding.lock().unwrap().iter().max().unwrap().as_bytes();
+    let most = Log::take(&log).outstanding.iter().max().unwrap().as_bytes();
     (call, most)
 }
 

@@ -28,9 +28,6 @@ impl Source for EqualFrames {
     fn range(&self) -> (Rate, Rate) {
         (kbps(100), kbps(3000))
     }
-    fn clock_rate(&self) -> u32 {
-        90_000
-    }
 }
 
 /// Returns the number of packets of a frame, and the size of the largest in bytes, without IP and UDP headers.

@@ -1,59 +1,33 @@
 //! Probe clusters: what leaves, at which rate, and how it is reported.
 
-use crate::call::harness::{CallConfig, TestCall, controller, video_source};
-use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
+use crate::call::harness::{CallConfig, Log, RecordingHalf, TestCall, controller, pass, video_source};
+use crate::call::packet_reports::{Call, RFC8888, TRANSPORT_WIDE};
 use crate::call::{assert_within, kbps, ms};
-use paceline::{
-    Controller, Decision, Event, FeedbackRequirement, PacketKind, ProbeCluster, SendHalf, SentPacket, Signals,
-};
+use paceline::{Controller, Decision, FeedbackRequirement, PacketKind, ProbeCluster, SentPacket};
 use paceline_units::{Rate, Time};
 use std::sync::{Arc, Mutex};
 
-/// A half at a constant rate that asks for one cluster after 2 s.
-#[derive(Clone, Debug)]
-struct ProbingHalf {
-    rate: Rate,
-    cluster: Option<ProbeCluster>,
-    log: Arc<Mutex<ReportLog>>,
-}
-
-impl SendHalf for ProbingHalf {
-    fn handle_event(&mut self, now: Time, event: &Event<'_>, _: &mut Signals) {
-        match *event {
-            Event::Sent(packet) => self.log.lock().unwrap().sent.push((now, *packet)),
-            Event::Feedback(feedback) => {
-                self.log.lock().unwrap().reports.extend(feedback.packets.iter().map(|packet| (now, *packet)))
-            }
-            _ => {}
-        }
-    }
-
-    fn decision(&self) -> Decision {
-        Decision::new(self.rate).with_pacing(self.rate.scale(1.5)).with_burst(ms(40))
-    }
-
-    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        self.cluster.take_if(|_| now >= Time::from_secs(2))
-    }
-}
-
 const CLUSTER: ProbeCluster = ProbeCluster::new(7, kbps(3000), ms(40), 5);
 
-/// A call with transport-wide feedback whose half asks for a cluster after 2 s, and the log of it.
-pub fn probing_call() -> (TestCall, Arc<Mutex<ReportLog>>) {
-    let log: Arc<Mutex<ReportLog>> = Arc::default();
-    let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };
-    let controller = Controller::from_sender(half).with_feedback(Some(TRANSPORT_WIDE));
-    (TestCall::new(CallConfig::new(controller, kbps(1000))), log)
+/// A call at a constant rate whose half requests a cluster after 2 s, and the log of it.
+fn probing_config(feedback: Option<FeedbackRequirement>) -> (CallConfig, Arc<Mutex<Log>>) {
+    let decision = Decision::new(kbps(500)).with_pacing(kbps(750)).with_burst(ms(40));
+    let (mut half, log) = RecordingHalf::new(decision);
+    half.probe = Some(CLUSTER);
+    (CallConfig::new(Controller::from_sender(half).with_feedback(feedback), kbps(1000)), log)
 }
 
-fn run(feedback: Option<FeedbackRequirement>) -> ReportLog {
-    let log: Arc<Mutex<ReportLog>> = Arc::default();
-    let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };
-    let mut config = CallConfig::new(Controller::from_sender(half).with_feedback(feedback), kbps(1000));
+/// The same with transport-wide feedback.
+pub fn probing_call() -> (TestCall, Arc<Mutex<Log>>) {
+    let (config, log) = probing_config(Some(TRANSPORT_WIDE));
+    (TestCall::new(config), log)
+}
+
+fn run(feedback: Option<FeedbackRequirement>) -> Log {
+    let (mut config, log) = probing_config(feedback);
     config.streams = vec![video_source(0, 30.0, kbps(30), kbps(500), kbps(500))];
     TestCall::run(config, 6);
-    std::mem::take(&mut *log.lock().unwrap())
+    Log::take(&log)
 }
 
 /// 40 ms at 3 Mbit/s are 15,000 bytes: media that waits in the pacer, then earlier packets again, as padding. Frames of 500 kbit/s
@@ -134,14 +108,13 @@ fn gcc_tfb_finds_the_capacity_by_probes() {
 #[test]
 fn feedback_comes_in_the_format_that_both_ends_support() {
     for (transport_wide, has_ecn) in [(true, false), (false, true)] {
-        let log: Arc<Mutex<ReportLog>> = Arc::default();
         let call = Call {
             feedback: Some(TRANSPORT_WIDE.with_ecn(!has_ecn)),
             ecn: paceline_units::Ecn::Ect1,
             rate: kbps(500),
             seconds: 3,
         };
-        let mut config = call.config(&log, crate::call::harness::pass(), crate::call::harness::pass());
+        let (mut config, log) = call.config(pass(), pass());
         config.feedback_formats.transport_wide = transport_wide;
         config.feedback_formats.rfc8888 = !transport_wide;
         TestCall::run(config, 5);

@@ -1,15 +1,12 @@
 //! Messages of the receive half to the send half, through encoded packets.
 
-use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
+use crate::call::harness::{CallConfig, Fate, Impairment, Log, RecordingHalf, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
-use paceline::{
-    AppMessage, Arrival, Controller, Decision, Event, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf, Signals,
-};
+use paceline::{AppMessage, Arrival, Controller, Decision, Message, NadaMode, NadaReport, ReceiveHalf, Signals};
 use paceline_netsim::flow::StreamConfig;
-use paceline_units::{Rate, RemoteTime, Time};
+use paceline_units::{Rate, RemoteTime};
 use paceline_wire::{Rtcp, parse_compound};
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Emits one message of each kind every 100 ms from the first packet on. Their rates number them.
 #[derive(Clone, Debug)]
@@ -45,21 +42,6 @@ impl ReceiveHalf for MessageSource {
     }
 }
 
-#[derive(Clone, Debug)]
-struct MessageSink(Sender<Message>);
-
-impl SendHalf for MessageSink {
-    fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
-        if let Event::Message(message) = *event {
-            self.0.send(*message).unwrap();
-        }
-    }
-
-    fn decision(&self) -> Decision {
-        Decision::new(kbps(300)).with_pacing(kbps(600))
-    }
-}
-
 /// Ten seconds with this impairment of the reports.
 fn received(back: Impairment) -> (TestCall, Vec<Message>) {
     received_on(vec![video(0, kbps(2000))], back)
@@ -67,14 +49,13 @@ fn received(back: Impairment) -> (TestCall, Vec<Message>) {
 
 /// The same with these streams.
 fn received_on(streams: Vec<StreamConfig>, back: Impairment) -> (TestCall, Vec<Message>) {
-    let (sink, received): (_, Receiver<Message>) = channel();
+    let (sink, log) = RecordingHalf::new(Decision::new(kbps(300)).with_pacing(kbps(600)));
     let source = MessageSource { next: RemoteTime::MAX, round: 0, due: VecDeque::new() };
-    let controller = Controller::from_halves(MessageSink(sink), source);
+    let controller = Controller::from_halves(sink, source);
     let mut config = CallConfig::new(controller, kbps(2000));
     (config.streams, config.back) = (streams, back);
     let call = TestCall::run(config, 10);
-    let received = received.try_iter().collect();
-    (call, received)
+    (call, Log::take(&log).messages)
 }
 
 /// Also before the first sender report, and with reports that cover no new packet.

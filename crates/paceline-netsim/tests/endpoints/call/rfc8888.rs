@@ -1,9 +1,9 @@
 //! RFC 8888 feedback through both endpoints: the reports that the send half gets on each sent packet. They are the same
 //! as with transport-wide feedback, except for coarser times and ECN.
 
-use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, compound, controller, drop_if, pass};
+use crate::call::harness::{CallConfig, Fate, Impairment, Log, TestCall, compound, controller, drop_if, pass};
 use crate::call::packet_reports::{
-    Call, RFC8888, RFC8888_ERROR, ReportLog, TRANSPORT_WIDE, assert_arrivals, outcomes, packets, windowed,
+    Call, RFC8888, RFC8888_ERROR, TRANSPORT_WIDE, assert_arrivals, outcomes, packets, windowed,
 };
 use crate::call::{assert_within, kbps, ms};
 use paceline::{FecScheme, PacketKind, Protection, ResendRule, Setup};
@@ -150,7 +150,7 @@ fn a_full_window_survives_a_lost_report() {
     assert_within(bps(packets), 0.2e6, 0.8e6, "bit/s");
 }
 
-fn forged_call(injected: Vec<(Time, Vec<u8>)>) -> (TestCall, ReportLog) {
+fn forged_call(injected: Vec<(Time, Vec<u8>)>) -> (TestCall, Log) {
     let mut random = RandomStreams::new(5).stream("loss");
     let fate = packets(move |_, _| if random.chance(0.02) { Fate::Drop } else { Fate::Deliver });
     call(1500, 20).run_with(fate, pass(), |config| config.injected = injected)
@@ -225,7 +225,7 @@ fn round_trip_time_of_packets_excludes_the_time_in_the_receiver() {
     let with_hold = |(at, report): &(Time, paceline::PacketReport)| (*at - report.sent).as_millis_f64();
     let slowest = log.reports.iter().map(with_hold).fold(0.0, f64::max);
     assert_within(slowest, 80.0, 120.0, "time from packet to report, ms");
-    let samples: Vec<_> = log.round_trips.iter().filter_map(|(_, rtt)| *rtt).collect();
+    let samples: Vec<_> = log.feedback_rtts.iter().filter_map(|(_, rtt)| *rtt).collect();
     assert_within(samples.len() as f64, 150.0, 250.0, "samples");
     for rtt in samples {
         // 1200 bytes take 0.1 ms; the offset is rounded to 1/1024 s.
@@ -233,7 +233,7 @@ fn round_trip_time_of_packets_excludes_the_time_in_the_receiver() {
         assert_within(rtt.smoothed.as_millis_f64(), 39.0, 41.2, "smoothed, ms");
     }
     let (_, log) = Call { feedback: Some(TRANSPORT_WIDE), ..call(500, 10) }.run(pass(), pass());
-    assert!(log.round_trips.len() > 100 && log.round_trips.iter().all(|(_, rtt)| rtt.is_none()));
+    assert!(log.feedback_rtts.len() > 100 && log.feedback_rtts.iter().all(|(_, rtt)| rtt.is_none()));
 }
 
 /// RFC 9000, section 13.4.2: a path that clears the field gets no more ECN-capable packets, until the route changes.

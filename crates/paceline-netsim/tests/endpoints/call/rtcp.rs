@@ -1,15 +1,15 @@
 //! Sender and receiver reports, header fields, and injected RTCP.
 
 use crate::call::harness::{
-    CallConfig, Fate, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss, video, video_source,
+    CallConfig, Fate, Log, RecordingHalf, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss,
+    video, video_source,
 };
 use crate::call::{assert_within, kbps, ms};
-use paceline::{Controller, Decision, Event, PacketKind, RoundTrip, SendHalf, Signals};
+use paceline::{Controller, Decision, PacketKind};
 use paceline_netsim::flow::{DatagramKind, SenderEvent};
 use paceline_units::{RandomStreams, StreamId, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, ReportBlock, Rtcp, RtpHeader, WireError, is_rtcp, parse_compound};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 
 #[test]
 fn reports_give_loss_and_round_trip_time_for_any_receiver_clock() {
@@ -157,35 +157,12 @@ fn sender_reports_name_no_stream_that_ended() {
 /// At eight packets a second a report covers fewer than the 20 packets that a fraction lost needs.
 #[test]
 fn every_round_trip_time_reaches_the_controller() {
-    #[derive(Clone, Copy, Debug)]
-    enum Input {
-        RoundTrip(RoundTrip),
-        Loss,
-    }
-    #[derive(Clone, Debug)]
-    struct Recorder(Arc<Mutex<Vec<Input>>>);
-    impl SendHalf for Recorder {
-        fn handle_event(&mut self, _: Time, event: &Event<'_>, _: &mut Signals) {
-            match *event {
-                Event::RoundTrip(rtt) => self.0.lock().unwrap().push(Input::RoundTrip(*rtt)),
-                Event::Report(_) => self.0.lock().unwrap().push(Input::Loss),
-                _ => {}
-            }
-        }
-
-        fn decision(&self) -> Decision {
-            Decision::new(kbps(60)).with_pacing(kbps(200))
-        }
-    }
-    let inputs = Arc::new(Mutex::new(Vec::new()));
-    let mut config = CallConfig::new(Controller::from_sender(Recorder(inputs.clone())), kbps(1000));
+    let (half, log) = RecordingHalf::new(Decision::new(kbps(60)).with_pacing(kbps(200)));
+    let mut config = CallConfig::new(Controller::from_sender(half), kbps(1000));
     config.streams = vec![video_source(0, 8.0, kbps(30), kbps(60), kbps(60))];
     let call = TestCall::run(config, 30);
     let events = call.events.iter().filter(|(_, event)| matches!(event, SenderEvent::RoundTrip(_))).count();
-    let inputs = inputs.lock().unwrap();
-    let samples: Vec<RoundTrip> =
-        inputs.iter().filter_map(|input| if let Input::RoundTrip(rtt) = input { Some(*rtt) } else { None }).collect();
-    let losses = inputs.len() - samples.len();
+    let Log { round_trips: samples, receiver_reports: losses, .. } = Log::take(&log);
     assert_eq!(samples.len(), events, "one call for each sample");
     assert!((25..=35).contains(&samples.len()) && (8..14).contains(&losses), "{} samples, {losses}", samples.len());
     for rtt in samples {

@@ -77,7 +77,8 @@ pub struct LossV2 {
     weights: Vec<(f64, f64)>,
     /// A ring, by number.
     observations: Vec<Observation>,
-    average_loss: f64,
+    /// The average loss ratio.
+    pub average_loss: f64,
     upper: Rate,
     reduced: Option<Time>,
     /// The start of the increase window, and its limit.
@@ -107,7 +108,6 @@ impl Hold {
 }
 
 impl LossV2 {
-    /// Creates an estimator without observations.
     pub fn new(config: LossV2Config) -> Self {
         let weight = |age: usize| (pow(config.weight, age as f64), pow(config.upper_weight, age as f64));
         Self {
@@ -148,23 +148,16 @@ impl LossV2 {
         self.is_ready().then_some((self.result, self.state))
     }
 
-    /// Returns the average loss ratio.
-    pub fn average_loss(&self) -> f64 {
-        self.average_loss
-    }
-
     /// Returns the loss that the path has at any rate, as estimated.
     pub fn inherent_loss(&self) -> f64 {
         self.best.inherent
     }
 
-    /// Sets the lowest and the highest rate.
     pub fn set_bounds(&mut self, min: Rate, max: Rate) {
         self.bounds = (min, max);
         self.update_lower();
     }
 
-    /// Sets the acknowledged rate.
     pub fn set_acked(&mut self, acked: Rate) {
         self.acked = Some(acked);
         self.update_lower();

@@ -137,7 +137,7 @@ impl GoogCc {
     /// Returns whether the application limits the flow.
     #[cfg(feature = "unstable-internals")]
     pub fn is_in_alr(&self) -> bool {
-        self.alr.since().is_some()
+        self.alr.since.is_some()
     }
 
     /// Sets the limits and makes the network available, at the first call with a time.
@@ -169,9 +169,9 @@ impl GoogCc {
         self.bandwidth.set_bounds(min, max);
         if let Some(start) = start {
             self.bandwidth.set_start(now, start);
-            self.delay.aimd_mut().set_start(start);
+            self.delay.aimd.set_start(start);
         }
-        self.delay.aimd_mut().set_min(min);
+        self.delay.aimd.set_min(min);
         self.probes.set_rates(now, min, start, max);
     }
 
@@ -184,7 +184,7 @@ impl GoogCc {
         }
         self.bandwidth.update(now);
         let shows_alr = self.has_feedback || !self.config.alr_after_feedback;
-        self.probes.set_alr_since(self.alr.since().filter(|_| shows_alr));
+        self.probes.set_alr_since(self.alr.since.filter(|_| shows_alr));
         self.probes.handle_timeout(now);
         self.window.update_window(self.published.target);
         self.publish(now);
@@ -203,11 +203,11 @@ impl GoogCc {
     /// Steps the push-back, and returns the rate that it leaves of the target.
     #[inline]
     fn step_push_back(&mut self, target: Rate) -> Rate {
-        self.window.pushed_back(target).max(self.bandwidth.min())
+        self.window.pushed_back(target).max(self.bandwidth.min)
     }
 
     fn shows_alr(&self) -> bool {
-        self.config.alr_publishes && self.alr.since().is_some()
+        self.config.alr_publishes && self.alr.since.is_some()
     }
 
     fn publish_rates(&mut self, now: Time, target: Rate, pushed_back: Rate) {
@@ -215,9 +215,9 @@ impl GoogCc {
             target,
             pushed_back,
             stable: self.bandwidth.stable_target().map_or(Rate::ZERO, |stable| stable.min(pushed_back)),
-            fraction_q8: self.bandwidth.fraction_q8(),
-            rtt: Some(self.bandwidth.rtt()),
-            loss_state: self.bandwidth.loss_state(),
+            fraction_q8: self.bandwidth.fraction_q8,
+            rtt: Some(self.bandwidth.rtt),
+            loss_state: self.bandwidth.loss_state,
             in_alr: self.shows_alr(),
         };
         if published == self.published {
@@ -232,13 +232,13 @@ impl GoogCc {
 
     /// Returns what limits the target (`GetBandwidthLimitedCause`).
     fn limit_cause(&self) -> LimitCause {
-        if self.delay.detector().usage() != Usage::Normal {
+        if self.delay.detector.usage() != Usage::Normal {
             return LimitCause::DelayIncreased;
         }
         if self.bandwidth.backs_off() {
             return LimitCause::HighRtt;
         }
-        match self.bandwidth.loss_state() {
+        match self.bandwidth.loss_state {
             LossState::DelayBased => LimitCause::Delay,
             LossState::Decreasing | LossState::IncreaseUsingPadding => LimitCause::Loss,
             LossState::Increasing => LimitCause::LossIncreasing,
@@ -315,13 +315,13 @@ impl GoogCc {
     fn bounded_probe(&self, probed: Rate, acked: Option<Rate>) -> Rate {
         let share = self.config.probe_floor;
         match acked.filter(|_| share > 0.0) {
-            Some(acked) => probed.max(self.delay.last().min(acked.scale(share))),
+            Some(acked) => probed.max(self.delay.last.min(acked.scale(share))),
             None => probed,
         }
     }
 
     fn handle_alr_edge(&mut self, now: Time) {
-        let in_alr = self.alr.since().is_some();
+        let in_alr = self.alr.since.is_some();
         if core::mem::replace(&mut self.was_in_alr, in_alr) && !in_alr {
             self.probes.set_alr_ended(now);
         }
@@ -341,7 +341,7 @@ impl GoogCc {
         let min = self.streams.iter().map(|stream| stream.min).sum::<Rate>();
         if core::mem::replace(&mut self.min_allocated, min) != min && self.config.min_from_streams {
             let min = self.min();
-            self.delay.aimd_mut().set_min(min);
+            self.delay.aimd.set_min(min);
             self.bandwidth.set_bounds(min, self.bounds.max.max(min));
         }
         self.decide();
@@ -376,7 +376,7 @@ impl SendHalf for GoogCc {
         if self.config.window.bounds_flight() {
             return None;
         }
-        Some(if self.initialised { self.bandwidth.estimate() } else { self.start })
+        Some(if self.initialised { self.bandwidth.target } else { self.start })
     }
 
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
@@ -451,7 +451,7 @@ impl GoogCc {
         let acked = self.throughput.rate();
         self.bandwidth.set_acked(now, acked);
         let probed = self.handle_probes(packets).map(|probed| self.bounded_probe(probed, acked));
-        let in_alr = self.alr.since().is_some();
+        let in_alr = self.alr.since.is_some();
         let result = self.delay.handle_feedback(now, &self.arrived, acked, probed, in_alr);
         let DelayBasedResult { updated, is_probe, recovered } = result;
         if let Some(rate) = updated {
@@ -465,7 +465,7 @@ impl GoogCc {
             self.publish(now);
         }
         if recovered {
-            self.probes.set_alr_since(self.alr.since());
+            self.probes.set_alr_since(self.alr.since);
             self.probes.handle_recovery(now);
         }
         if !self.arrived.is_empty() {
@@ -476,7 +476,7 @@ impl GoogCc {
             if let Some(probed) = probed {
                 signals.emit(SenderSignal::Probed, probed.as_bps_f64());
             }
-            let delta = self.delay.delta().copied().filter(|_| !self.arrived.is_empty());
+            let delta = self.delay.delta.filter(|_| !self.arrived.is_empty());
             self.emit(delta, acked, signals);
             self.emit_rate(before, signals);
         }
@@ -486,7 +486,7 @@ impl GoogCc {
         self.initialise(now);
         let rtt = rounded_to_ms(rtt.last);
         if rtt.is_positive() {
-            self.delay.aimd_mut().set_rtt(rtt);
+            self.delay.aimd.set_rtt(rtt);
             self.bandwidth.set_rtt(rtt);
         }
     }
@@ -562,7 +562,7 @@ impl GoogCc {
         self.initialise(now);
         let (before, now) = (self.decision.target, floor_us(now));
         let ratio = self.bandwidth.set_coupled(now, share);
-        self.delay.aimd_mut().scale(ratio);
+        self.delay.aimd.scale(ratio);
         self.publish(now);
         self.decide();
         self.emit_rate(before, signals);

@@ -32,12 +32,12 @@ signal_names! {
 impl GoogCc {
     #[cold]
     pub(super) fn emit(&self, delta: Option<GroupDelta>, acked: Option<Rate>, signals: &mut Signals) {
-        let (detector, aimd, v2) = (self.delay.detector(), self.delay.aimd(), self.bandwidth.v2());
+        let (detector, aimd, v2) = (&self.delay.detector, &self.delay.aimd, &self.bandwidth.v2);
         if let Some(delta) = delta {
             signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-            signals.emit(SenderSignal::Trend, detector.trend());
-            signals.emit(SenderSignal::Scaled, detector.detector().scaled());
-            signals.emit(SenderSignal::Threshold, detector.detector().gamma_ms());
+            signals.emit(SenderSignal::Trend, detector.trend);
+            signals.emit(SenderSignal::Scaled, detector.detector.scaled);
+            signals.emit(SenderSignal::Threshold, detector.detector.gamma_ms());
             signals.emit(SenderSignal::Usage, detector.usage().index());
         }
         let bps = |rate: Option<Rate>| rate.unwrap_or(Rate::ZERO).as_bps_f64();
@@ -47,11 +47,11 @@ impl GoogCc {
         signals.emit(SenderSignal::Acked, bps(acked));
         signals.emit(SenderSignal::Capacity, bps(aimd.capacity()));
         signals.emit(SenderSignal::DelayBased, bps(aimd.estimate()));
-        signals.emit(SenderSignal::LossState, self.bandwidth.loss_state().index());
-        signals.emit(SenderSignal::AverageLoss, v2.average_loss());
+        signals.emit(SenderSignal::LossState, self.bandwidth.loss_state.index());
+        signals.emit(SenderSignal::AverageLoss, v2.average_loss);
         signals.emit(SenderSignal::InherentLoss, v2.inherent_loss());
         signals.emit(SenderSignal::PushedBack, self.published.pushed_back.as_bps_f64());
-        signals.emit(SenderSignal::Alr, f64::from(u8::from(self.alr.since().is_some())));
+        signals.emit(SenderSignal::Alr, f64::from(u8::from(self.alr.since.is_some())));
     }
 
     pub(super) fn emit_rate(&self, before: Rate, signals: &mut Signals) {

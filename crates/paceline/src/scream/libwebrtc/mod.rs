@@ -1,4 +1,5 @@
-//! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`), one part in each file.
+//! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`): the averages of reports in
+//! `averages.rs`, and one part in each other file.
 //!
 //! ```text
 //! feedback ── ReportSummary ─┬─ QueueDelay (BaseDelay) ─┬─▶ ReferenceWindow ─┬─▶ send window ─┬─▶ push-back ─▶ streams
@@ -12,25 +13,20 @@
 //! `core.rs` has the order of the parts, `sender.rs` their input and output, `switch.rs` the modes of the field trial.
 //! `docs/algorithms/scream-libwebrtc.md` lists the differences to libwebrtc and to the draft.
 
-mod alpha;
-mod base_delay;
+mod averages;
 mod config;
 mod core;
 mod flight;
-mod growth;
 mod loss_level;
-mod lost_packets;
 mod padding;
 mod pushback;
 mod queue_delay;
-mod received_rate;
 mod report;
 mod rounding;
 mod sender;
 mod signals;
 mod switch;
 mod target_rate;
-mod virtual_rtt;
 mod window;
 
 pub use config::ScreamLibwebrtcConfig;

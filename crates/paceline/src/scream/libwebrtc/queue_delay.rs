@@ -1,10 +1,63 @@
 //! The queuing delay and its averages (`delay_based_congestion_control.cc`): one that detects a queue, and two that show a link
 //! near its capacity, the least delay of reports and the difference of their delays.
 
-use super::base_delay::BaseDelay;
 use super::config::{ScreamLibwebrtcConfig, since};
 use super::rounding::{averaged, ratio, scale_span};
+use alloc::collections::VecDeque;
 use paceline_units::{Time, TimeDelta};
+
+/// The base delay: the least one-way delay of the last ten minutes, in periods of a minute (RFC 6817; `base_delay_history_`). The
+/// clocks of the two ends are not aligned, so it may be of any sign.
+#[derive(Clone, Debug)]
+pub struct BaseDelay {
+    periods: VecDeque<TimeDelta>,
+    /// The minimum since the last period ended.
+    current: TimeDelta,
+    /// The end of the last period.
+    ended: Option<Time>,
+}
+
+impl Default for BaseDelay {
+    /// The start value of libwebrtc's window, which counts as one of its periods.
+    fn default() -> Self {
+        Self { periods: VecDeque::from([TimeDelta::MAX]), current: TimeDelta::MAX, ended: None }
+    }
+}
+
+impl BaseDelay {
+    /// Creates a base delay without allocations later.
+    pub fn new(config: &ScreamLibwebrtcConfig) -> Self {
+        let mut base = Self::default();
+        base.periods.reserve_exact(config.base_history);
+        base
+    }
+
+    /// Forgets all delays.
+    pub fn reset(&mut self) {
+        (self.current, self.ended) = (TimeDelta::MAX, None);
+        self.periods.clear();
+        self.periods.push_back(TimeDelta::MAX);
+    }
+
+    /// Returns how far a one-way delay exceeds the base delay, which it may lower; zero or more.
+    pub fn excess(&mut self, delay: TimeDelta) -> TimeDelta {
+        self.current = self.current.min(delay);
+        let base = self.periods.iter().fold(self.current, |least, period| least.min(*period));
+        delay - base
+    }
+
+    /// Ends the period if it is over. The first report ends one at once.
+    pub fn update(&mut self, now: Time, config: &ScreamLibwebrtcConfig) {
+        if since(now, self.ended) < config.base_span {
+            return;
+        }
+        self.ended = Some(now);
+        while self.periods.len() >= config.base_history {
+            self.periods.pop_front();
+        }
+        self.periods.push_back(core::mem::replace(&mut self.current, TimeDelta::MAX));
+    }
+}
 
 /// The factor at the threshold, and its slope: 0.1 at the threshold, 1 at a quarter of it.
 const AT_THRESHOLD: f64 = 0.1;
@@ -17,15 +70,15 @@ pub struct QueueDelay {
     /// The least queuing delay of the last report.
     last: Option<TimeDelta>,
     /// `None` before the first report and after a reset: infinite.
-    average: Option<TimeDelta>,
-    min_average: TimeDelta,
-    difference_average: TimeDelta,
+    pub average: Option<TimeDelta>,
+    /// Up to 20 ms, as the next one.
+    pub min_average: TimeDelta,
+    pub difference_average: TimeDelta,
     /// The time since which the queue was not empty.
     filled: Option<Time>,
 }
 
 impl QueueDelay {
-    /// Creates the averages before the first report.
     pub fn new(config: &ScreamLibwebrtcConfig) -> Self {
         Self { base: BaseDelay::new(config), ..Self::default() }
     }
@@ -55,21 +108,6 @@ impl QueueDelay {
         self.base.reset();
         (self.average, self.filled) = (None, None);
         (self.min_average, self.difference_average) = (TimeDelta::ZERO, TimeDelta::ZERO);
-    }
-
-    /// Returns the average; `None` before the first report and after a reset.
-    pub fn average(&self) -> Option<TimeDelta> {
-        self.average
-    }
-
-    /// Returns the average of the least delays, up to 20 ms.
-    pub fn min_average(&self) -> TimeDelta {
-        self.min_average
-    }
-
-    /// Returns the average of the differences, up to 20 ms.
-    pub fn difference_average(&self) -> TimeDelta {
-        self.difference_average
     }
 
     /// Returns whether there is a queue: an average above half of the target.
@@ -104,81 +142,12 @@ fn factor(average: TimeDelta, threshold: TimeDelta, floor: f64) -> f64 {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const CONFIG: ScreamLibwebrtcConfig = ScreamLibwebrtcConfig::LIBWEBRTC;
     const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
-
-    /// Averages in ms.
-    pub fn averages(average: i64, min: i64, difference: i64) -> QueueDelay {
-        let (min_average, difference_average) = (MS(min), MS(difference));
-        QueueDelay { average: Some(MS(average)), min_average, difference_average, ..QueueDelay::default() }
-    }
-
-    /// The small check of section 13: after delays of 0, 80, 80, 80 ms the average is 0, 0, 20, 35 ms.
-    #[test]
-    fn two_late_reports_in_a_row_raise_the_average() {
-        let mut delay = QueueDelay::default();
-        assert_eq!((delay.average(), delay.is_detected(&CONFIG)), (None, false));
-        let after = [0, 80, 80, 80, 10].map(|ms| {
-            delay.update(Time::ZERO, MS(ms - 500), MS(ms - 500), &CONFIG);
-            delay.average()
-        });
-        assert_eq!(after, [0, 0, 20, 35, 10].map(|ms| Some(MS(ms))));
-    }
-
-    #[test]
-    fn averages_of_the_least_delay_and_the_difference_are_slow_and_bounded() {
-        let mut delay = QueueDelay::default();
-        delay.update(Time::ZERO, MS(0), MS(5), &CONFIG);
-        assert_eq!((delay.min_average(), delay.difference_average()), (MS(0), TimeDelta::from_micros(156)));
-        delay.update(Time::ZERO, MS(16), MS(116), &CONFIG);
-        // 156 us * 31 / 32 = 151.1 us, and 20 ms / 32 = 625 us.
-        assert_eq!(
-            (delay.min_average(), delay.difference_average()),
-            (TimeDelta::from_micros(500), TimeDelta::from_micros(776))
-        );
-        for _ in 0..1000 {
-            delay.update(Time::ZERO, MS(500), MS(900), &CONFIG);
-        }
-        let near = |average: TimeDelta| (MS(20) - average) < TimeDelta::from_micros(50);
-        assert!(near(delay.min_average()) && near(delay.difference_average()), "{delay:?}");
-    }
-
-    #[test]
-    fn factors_are_one_up_to_a_quarter_of_the_threshold() {
-        let factors = |us: i64| {
-            let delay = QueueDelay {
-                min_average: TimeDelta::from_micros(us),
-                difference_average: TimeDelta::from_micros(us),
-                ..QueueDelay::default()
-            };
-            (delay.min_factor(0.1, &CONFIG), delay.difference_factor(&CONFIG), delay.min_factor(0.0, &CONFIG))
-        };
-        assert_eq!(factors(2500), (1.0, 1.0, 1.0));
-        assert_eq!(factors(5000), (0.7, 0.7, 0.7));
-        assert_eq!(factors(10_000), (0.1, 0.1, 0.1));
-        assert_eq!(factors(11_000), (0.1, 0.1, 0.0));
-    }
-
-    #[test]
-    fn queue_is_detected_above_half_of_the_target() {
-        assert!(!averages(30, 0, 0).is_detected(&CONFIG) && averages(31, 0, 0).is_detected(&CONFIG));
-        let alpha = |ms| averages(ms, 0, 0).virtual_alpha(&CONFIG);
-        assert_eq!([alpha(20), alpha(30), alpha(45), alpha(60), alpha(100)], [0.0, 0.0, 0.5, 1.0, 1.0]);
-    }
-
-    #[test]
-    fn drain_is_due_after_twenty_seconds_above_the_threshold() {
-        let mut delay = QueueDelay::default();
-        let mut due = |s: i64, ms: i64| {
-            delay.update(Time::from_secs(s), MS(ms), MS(ms), &CONFIG);
-            delay.is_drain_due(Time::from_secs(s), &CONFIG)
-        };
-        assert_eq!([due(0, 0), due(1, 6), due(20, 6), due(21, 6)], [false, false, false, true]);
-        assert_eq!([due(22, 5), due(23, 6), due(42, 6), due(43, 6)], [false, false, false, true]);
-    }
 
     /// After a reset the next report has no queue; the average starts with the smaller of the last delay and its own.
     #[test]
@@ -189,10 +158,25 @@ pub mod tests {
         }
         assert!(delay.is_detected(&CONFIG));
         delay.reset();
-        assert_eq!((delay.average(), delay.last), (None, Some(MS(80))));
-        assert_eq!((delay.min_average(), delay.difference_average()), (MS(0), MS(0)));
+        assert_eq!((delay.average, delay.last), (None, Some(MS(80))));
+        assert_eq!((delay.min_average, delay.difference_average), (MS(0), MS(0)));
         assert!(!delay.is_detected(&CONFIG));
         delay.update(Time::from_secs(60), MS(80), MS(80), &CONFIG);
-        assert_eq!((delay.average(), delay.is_drain_due(Time::from_secs(90), &CONFIG)), (Some(MS(0)), false));
+        assert_eq!((delay.average, delay.is_drain_due(Time::from_secs(90), &CONFIG)), (Some(MS(0)), false));
+    }
+
+    /// The first period ends with the first report, further ones each minute. The first minimum is forgotten with the tenth
+    /// further one, at ten minutes.
+    #[test]
+    fn least_delay_of_ten_periods_is_the_base() {
+        let mut base = BaseDelay::default();
+        let mut excess = Vec::new();
+        for minute in 0..12 {
+            let delay = if minute == 0 { -30 } else { -10 };
+            excess.push(base.excess(MS(delay)));
+            base.update(Time::from_secs(60 * minute), &ScreamLibwebrtcConfig::LIBWEBRTC);
+        }
+        let expected: Vec<_> = [0, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 0].map(MS).into();
+        assert_eq!(excess, expected);
     }
 }

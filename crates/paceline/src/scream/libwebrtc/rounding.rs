@@ -36,29 +36,3 @@ pub fn time_of(size: DataSize, rate: Rate) -> TimeDelta {
         None => TimeDelta::MAX,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const US: fn(i64) -> TimeDelta = TimeDelta::from_micros;
-
-    #[test]
-    fn products_are_rounded_half_away_from_zero() {
-        assert_eq!([scale_span(US(5), 0.5), scale_span(US(-5), 0.5), scale_span(US(5), 0.4)], [US(3), US(-3), US(2)]);
-        assert_eq!(scale_span(TimeDelta::from_nanos(1999), 1.0), US(1));
-        assert_eq!(scale_span(TimeDelta::MAX, 2.0), TimeDelta::MAX);
-        assert_eq!(scale_size(DataSize::from_bytes(2250), 0.314_222), DataSize::from_bytes(707));
-        assert_eq!(scale_size(DataSize::from_bytes(7), 0.5), DataSize::from_bytes(4));
-        // Each product is rounded: 7 / 4 = 1.75 and 3 * 3 / 4 = 2.25.
-        assert_eq!(averaged(US(3), US(7), 0.25), US(4));
-    }
-
-    #[test]
-    fn times_of_sizes_are_truncated() {
-        assert_eq!(time_of(DataSize::from_bytes(37_500), Rate::from_kbps(1000)), TimeDelta::from_millis(300));
-        assert_eq!(time_of(DataSize::from_bytes(1), Rate::from_bps(3_000_000)), US(2));
-        assert_eq!(time_of(DataSize::from_bytes(u64::MAX), Rate::from_bps(1)), TimeDelta::MAX);
-        assert_eq!(time_of(DataSize::ZERO, Rate::ZERO), TimeDelta::MAX);
-    }
-}

@@ -4,14 +4,11 @@ use super::super::v2::shares::Shares;
 use super::config::{ScreamLibwebrtcConfig, since};
 use super::core::Core;
 use super::flight::Flight;
-use super::lost_packets::LostPackets;
 use super::padding::Padding;
 use super::pushback::{Load, drops_frames, rate_with_drops, reduction};
-use super::report::ReportSummary;
+use super::report::{LostPackets, ReportSummary};
 use crate::blocks::units::floor_us;
-use crate::{
-    Bounds, Decision, Event, Feedback, Message, ProbeCluster, SentPacket, Setup, Signals, StreamState, Window,
-};
+use crate::{Bounds, Decision, Event, Feedback, Message, SentPacket, Setup, Signals, StreamState, Window};
 use alloc::sync::Arc;
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 
@@ -26,11 +23,11 @@ const BURST_MAX: DataSize = DataSize::from_bytes(63_000);
 
 /// The values that encoder and pacer received last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Published {
+pub struct Published {
     target: Rate,
     limited: bool,
-    reduction: f64,
-    padding: Rate,
+    pub reduction: f64,
+    pub padding: Rate,
     pacing: Rate,
     burst: TimeDelta,
     /// `None` before the first update.
@@ -44,21 +41,22 @@ pub struct Sender {
     bounds: Bounds,
     start: Rate,
     remb: Option<Rate>,
-    core: Core,
-    flight: Flight,
+    pub core: Core,
+    pub flight: Flight,
     lost: LostPackets,
-    padding: Padding,
+    pub padding: Padding,
     shares: Shares,
-    published: Published,
+    pub published: Published,
     /// Whether the first call has begun the intervals of padding.
     initialised: bool,
-    next_process: Time,
+    /// The time of the next regular update.
+    pub next_process: Time,
     sent: Time,
     /// The bytes in the pacer's queue at the last regular update.
     queued: DataSize,
     /// Whether one packet may leave although the window is full.
     keepalive: bool,
-    decision: Decision,
+    pub decision: Decision,
 }
 
 impl Sender {
@@ -89,7 +87,6 @@ impl Sender {
         sender
     }
 
-    /// Handles an event.
     pub fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         let now = floor_us(now);
         if !self.initialised {
@@ -123,10 +120,10 @@ impl Sender {
     /// Handles a packet that left. It causes an update while there is too much in flight or too long a queue.
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let forgot = self.flight.handle_sent(now, packet.sequence, packet.size, &self.config);
-        self.core.handle_sent(self.flight.bytes());
+        self.core.handle_sent(self.flight.bytes);
         self.sent = now;
         let changes_window = core::mem::take(&mut self.keepalive) || forgot;
-        if self.flight.bytes() > self.core.send_window() || self.core.is_delayed() {
+        if self.flight.bytes > self.core.send_window() || self.core.is_delayed() {
             self.update(now);
         } else if changes_window {
             self.decide();
@@ -151,7 +148,7 @@ impl Sender {
         let arrived = feedback.packets.iter().filter(|packet| packet.arrival.is_some());
         self.flight.handle_report(arrived.map(|packet| packet.sequence).max(), feedback.after_highest);
         if let Some(summary) = summary {
-            self.core.handle_report(now, &summary, self.flight.bytes());
+            self.core.handle_report(now, &summary, self.flight.bytes);
         }
         self.keepalive = false;
         self.update(now);
@@ -177,7 +174,7 @@ impl Sender {
         }
         self.next_process = now + PROCESS_INTERVAL;
         self.queued = self.padding.queued();
-        let is_full = self.flight.bytes() >= self.core.send_window();
+        let is_full = self.flight.bytes >= self.core.send_window();
         self.keepalive = is_full && now - self.sent >= KEEPALIVE_INTERVAL;
         self.update(now);
     }
@@ -185,30 +182,30 @@ impl Sender {
     /// Publishes what changed (`CreateUpdate`).
     fn update(&mut self, now: Time) {
         let load = Load {
-            in_flight: self.flight.bytes(),
+            in_flight: self.flight.bytes,
             send_window: self.core.send_window(),
             queued: self.queued,
             pacing: self.core.pacing(),
         };
         let reduction = reduction(&load, &self.config);
         let Published { target, limited, reduction: before, .. } = self.published;
-        let is_changed = (target, limited) != (self.core.target(), self.core.is_limited());
+        let is_changed = (target, limited) != (self.core.target(), self.core.limited);
         if is_changed || (reduction - before).abs() > REDUCTION_STEP {
             self.publish_target(reduction);
         }
-        let decreased = self.core.window.decreased();
+        let decreased = self.core.window.decreased;
         let padding = self.padding.rate(now, self.core.target(), self.max(), decreased, &self.config);
         self.publish_pacing(now, padding);
         self.decide();
     }
 
     fn publish_target(&mut self, reduction: f64) {
-        let (target, limited) = (self.core.target(), self.core.is_limited());
+        let (target, limited) = (self.core.target(), self.core.limited);
         self.published = Published { target, limited, reduction, ..self.published };
     }
 
     fn publish_pacing(&mut self, now: Time, padding: Rate) {
-        let is_calm = since(now, self.core.window.reacted()) > self.config.calm;
+        let is_calm = since(now, self.core.window.reacted) > self.config.calm;
         let burst = if is_calm { self.config.burst } else { self.config.burst_after };
         let (pacing, window) = (self.core.pacing(), Some(self.core.send_window()));
         self.published = Published { padding, pacing, burst, window, ..self.published };
@@ -231,40 +228,11 @@ impl Sender {
         };
     }
 
-    pub fn decision(&self) -> Decision {
-        self.decision
-    }
-
     /// Returns the rate of a stream whose encoder drops frames; `None` if none drops any.
     pub fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let reduction = self.published.reduction;
         let (rate, least) = self.shares.with_min(stream)?;
         drops_frames(reduction).then(|| rate_with_drops(rate, least, reduction))
-    }
-
-    /// Returns the time of the next regular update.
-    pub fn poll_timeout(&self) -> Time {
-        self.next_process
-    }
-
-    pub fn poll_probe(&mut self) -> Option<ProbeCluster> {
-        self.padding.poll_probe()
-    }
-
-    pub(super) fn core(&self) -> &Core {
-        &self.core
-    }
-
-    pub(super) fn in_flight(&self) -> DataSize {
-        self.flight.bytes()
-    }
-
-    pub(super) fn reduction(&self) -> f64 {
-        self.published.reduction
-    }
-
-    pub(super) fn padding(&self) -> Rate {
-        self.published.padding
     }
 }
 
@@ -281,7 +249,7 @@ mod tests {
 
     fn on(sender: &mut Sender, ms: i64, event: Event<'_>) -> Decision {
         sender.handle_event(at(ms), &event, &mut Signals::disabled());
-        sender.decision()
+        sender.decision
     }
 
     fn sent(sender: &mut Sender, ms: i64, sequence: u64, bytes: u64) -> Decision {
@@ -310,52 +278,26 @@ mod tests {
     #[test]
     fn first_decision_follows_from_the_start_rate() {
         let mut sender = sender();
-        let decision = sender.decision();
+        let decision = sender.decision;
         assert_eq!((decision.target, decision.pacing, window(decision)), (kbps(300), kbps(330), 3000));
         assert_eq!((decision.burst, decision.padding), (TimeDelta::from_millis(40), Rate::ZERO));
         assert_eq!(stream(&mut sender, 0, 0).padding, Rate::ZERO, "until the next update");
         assert_eq!(on(&mut sender, 25, Event::Timeout).padding, kbps(300));
-        assert_eq!(sender.poll_timeout(), at(50));
+        assert_eq!(sender.next_process, at(50));
         assert_eq!(on(&mut sender, 3000, Event::Timeout).padding, Rate::ZERO);
     }
 
-    /// The reduction counts for a stream; the target stays.
+    /// 330 kbit/s empty 20,000 B in more than 480 ms.
     #[test]
-    fn full_window_drops_every_second_frame() {
+    fn removed_stream_has_neither_rate_nor_queue() {
         let mut sender = sender();
-        stream(&mut sender, 0, 0);
-        sent(&mut sender, 1, 0, 1500);
-        sent(&mut sender, 2, 1, 1500);
-        assert_eq!(sender.stream_rate(StreamId(0)), None);
-        let decision = sent(&mut sender, 3, 2, 1);
-        assert_eq!((decision.target, sender.stream_rate(StreamId(0))), (kbps(300), Some(kbps(150))));
-        assert_eq!(sender.stream_rate(StreamId(1)), None, "no such stream");
-        report(&mut sender, 50, 2, 3, 0);
-        assert_eq!(sender.stream_rate(StreamId(0)), None);
-    }
-
-    /// 330 kbit/s empty 12,375 B in 300 ms. The queue counts with a regular update.
-    #[test]
-    fn long_queue_in_the_pacer_drops_frames() {
-        let mut sender = sender();
-        on(&mut sender, 0, Event::Timeout);
-        stream(&mut sender, 1, 12_375);
-        assert_eq!(sender.stream_rate(StreamId(0)), None);
-        on(&mut sender, 24, Event::Timeout);
-        assert_eq!((sender.reduction(), sender.poll_timeout()), (0.0, at(25)), "not due");
+        stream(&mut sender, 1, 20_000);
         on(&mut sender, 25, Event::Timeout);
-        assert_eq!((sender.reduction(), sender.stream_rate(StreamId(0))), (0.5, Some(kbps(150))));
-        // A change by no more than 0.1 is not published: 330 ms would be 0.575.
-        stream(&mut sender, 26, 13_612);
-        on(&mut sender, 50, Event::Timeout);
-        assert_eq!(sender.reduction(), 0.5);
-        stream(&mut sender, 51, 20_000);
-        on(&mut sender, 75, Event::Timeout);
-        assert!((sender.reduction() - 0.962).abs() < 0.001);
+        assert_eq!((sender.stream_rate(StreamId(0)), sender.stream_rate(StreamId(1))), (Some(kbps(150)), None));
         on(&mut sender, 76, Event::StreamRemoved(StreamId(0)));
         assert_eq!(sender.stream_rate(StreamId(0)), None);
         on(&mut sender, 100, Event::Timeout);
-        assert_eq!(sender.reduction(), 0.0);
+        assert_eq!(sender.published.reduction, 0.0);
     }
 
     #[test]
@@ -378,14 +320,14 @@ mod tests {
         let mut sender = sender();
         sent(&mut sender, 0, 0, 3000);
         assert_eq!(window(sent(&mut sender, 60_001, 1, 100)), 6000);
-        let before = sender.decision();
+        let before = sender.decision;
         report(&mut sender, 60_010, 0, 0, 100);
-        assert_eq!((sender.core.rtt.smoothed(), sender.decision().target), (TimeDelta::ZERO, before.target));
+        assert_eq!((sender.core.rtt.smoothed, sender.decision.target), (TimeDelta::ZERO, before.target));
         report(&mut sender, 60_050, 1, 60_001, 0);
-        assert_eq!(sender.core.rtt.smoothed(), TimeDelta::from_millis(49));
+        assert_eq!(sender.core.rtt.smoothed, TimeDelta::from_millis(49));
         report(&mut sender, 60_060, 1, 1, 0);
         let late = TimeDelta::from_micros((7 * 49_000 + 60_059_000) / 8);
-        assert_eq!(sender.core.rtt.smoothed(), late, "exactly 60 s count");
+        assert_eq!(sender.core.rtt.smoothed, late, "exactly 60 s count");
     }
 
     /// A lower maximum or estimate of the receiver applies at once, a higher one with the next report.
@@ -414,8 +356,8 @@ mod tests {
             let packets = [PacketReport::new(n as u64, at(ms), size, arrival)];
             on(&mut sender, ms + 250, Event::Feedback(&Feedback::new(&packets, size, size)));
         }
-        let reacted = sender.core.window.reacted().unwrap();
-        assert_eq!(sender.decision().burst, TimeDelta::from_millis(10));
+        let reacted = sender.core.window.reacted.unwrap();
+        assert_eq!(sender.decision.burst, TimeDelta::from_millis(10));
         let calm = (reacted - Time::ZERO).as_nanos() / 1_000_000 + 15_000;
         assert_eq!(on(&mut sender, calm, Event::Timeout).burst, TimeDelta::from_millis(10));
         // A packet that leaves during a delay causes an update.

@@ -29,28 +29,27 @@ signal_names! {
 }
 
 impl Sender {
-    /// Emits the state after a report.
     #[cold]
     pub(super) fn emit(&self, signals: &mut Signals) {
         use ScreamLibwebrtcSignal as S;
         let ms = TimeDelta::as_millis_f64;
         let bytes = |size: DataSize| size.as_bytes() as f64;
-        let core = self.core();
-        signals.emit(S::QueueDelayAverage, ms(core.delay.average().unwrap_or_default()));
-        signals.emit(S::QueueDelayMinAverage, ms(core.delay.min_average()));
-        signals.emit(S::DifferenceAverage, ms(core.delay.difference_average()));
-        signals.emit(S::Alpha, core.alpha.get());
-        signals.emit(S::LossLevel, core.loss.get());
-        signals.emit(S::Window, bytes(core.window.get()));
-        signals.emit(S::Inflection, bytes(core.window.inflection()));
+        let core = &self.core;
+        signals.emit(S::QueueDelayAverage, ms(core.delay.average.unwrap_or_default()));
+        signals.emit(S::QueueDelayMinAverage, ms(core.delay.min_average));
+        signals.emit(S::DifferenceAverage, ms(core.delay.difference_average));
+        signals.emit(S::Alpha, core.alpha.0);
+        signals.emit(S::LossLevel, core.loss.level);
+        signals.emit(S::Window, bytes(core.window.size));
+        signals.emit(S::Inflection, bytes(core.window.inflection));
         signals.emit(S::SendWindow, bytes(core.send_window()));
-        signals.emit(S::InFlight, bytes(self.in_flight()));
-        signals.emit(S::SmoothedRtt, ms(core.rtt.smoothed()));
-        signals.emit(S::HoldTime, ms(core.rtt.hold()));
+        signals.emit(S::InFlight, bytes(self.flight.bytes));
+        signals.emit(S::SmoothedRtt, ms(core.rtt.smoothed));
+        signals.emit(S::HoldTime, ms(core.rtt.hold));
         signals.emit(S::Received, core.received.finite().unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(S::Limited, f64::from(u8::from(core.is_limited())));
-        signals.emit(S::Reduction, self.reduction());
-        signals.emit(S::Padding, self.padding().as_bps_f64());
+        signals.emit(S::Limited, f64::from(u8::from(core.limited)));
+        signals.emit(S::Reduction, self.published.reduction);
+        signals.emit(S::Padding, self.published.padding.as_bps_f64());
     }
 }
 

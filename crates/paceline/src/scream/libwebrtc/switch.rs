@@ -28,7 +28,6 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Creates the controllers of the mode.
     pub fn new(config: &Arc<ScreamLibwebrtcConfig>, setup: &Setup) -> Self {
         Self::with_mark(config, setup, false)
     }
@@ -73,7 +72,7 @@ impl Switch {
 
     pub(super) fn target(&self) -> Rate {
         match &self.controllers {
-            Controllers::Scream(scream) => scream.decision().target,
+            Controllers::Scream(scream) => scream.decision.target,
             Controllers::GoogCc(googcc) | Controllers::Both(googcc, _) => googcc.decision().target,
         }
     }
@@ -110,15 +109,15 @@ impl SendHalf for Switch {
 
     fn poll_timeout(&self) -> Option<Time> {
         match &self.controllers {
-            Controllers::Scream(scream) => Some(scream.poll_timeout()),
+            Controllers::Scream(scream) => Some(scream.next_process),
             Controllers::GoogCc(googcc) => googcc.poll_timeout(),
-            Controllers::Both(googcc, scream) => googcc.poll_timeout().into_iter().chain([scream.poll_timeout()]).min(),
+            Controllers::Both(googcc, scream) => googcc.poll_timeout().into_iter().chain([scream.next_process]).min(),
         }
     }
 
     fn decision(&self) -> Decision {
         let decision = match &self.controllers {
-            Controllers::Scream(scream) => scream.decision(),
+            Controllers::Scream(scream) => scream.decision,
             Controllers::GoogCc(googcc) | Controllers::Both(googcc, _) => googcc.decision(),
         };
         Decision { ecn: self.codepoint(), ..decision }
@@ -134,10 +133,10 @@ impl SendHalf for Switch {
     /// What SCReAM would probe while GoogCC decides is dropped.
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         match &mut self.controllers {
-            Controllers::Scream(scream) => scream.poll_probe(),
+            Controllers::Scream(scream) => scream.padding.poll_probe(),
             Controllers::GoogCc(googcc) => googcc.poll_probe(now),
             Controllers::Both(googcc, scream) => {
-                scream.poll_probe();
+                scream.padding.poll_probe();
                 googcc.poll_probe(now)
             }
         }

@@ -1,10 +1,10 @@
 //! The target: the reference window over the time from a packet to its report (`UpdateTargetRate`). A queue that never drains
 //! halves it for a while; if the queue stays, its delay is that of the path.
 
+use super::averages::VirtualRtt;
 use super::config::{ScreamLibwebrtcConfig, since};
-use super::growth::mss_share;
 use super::queue_delay::QueueDelay;
-use super::virtual_rtt::VirtualRtt;
+use super::window::mss_share;
 use crate::Bounds;
 use crate::blocks::units::rate_of;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -20,26 +20,21 @@ const DRAIN_MIN: TimeDelta = TimeDelta::from_millis(100);
 /// Returns the target for a window.
 pub fn target_of_window(window: DataSize, rtt: &VirtualRtt, config: &ScreamLibwebrtcConfig) -> Rate {
     let small = (mss_share(window, config) - SMALL).clamp(0.0, SMALL_MAX);
-    rate_of(window, rtt.non_zero() + rtt.hold()).scale(1.0 - small)
+    rate_of(window, rtt.non_zero() + rtt.hold).scale(1.0 - small)
 }
 
 /// The target rate.
 #[derive(Clone, Debug)]
 pub struct TargetRate {
-    rate: Rate,
+    /// Within the bounds of the last report.
+    pub rate: Rate,
     /// The start of the drain.
     draining: Option<Time>,
 }
 
 impl TargetRate {
-    /// Creates a target at the start rate.
     pub fn new(start: Rate) -> Self {
         Self { rate: start, draining: None }
-    }
-
-    /// Sets the start rate.
-    pub fn start(&mut self, start: Rate) {
-        self.rate = start;
     }
 
     /// Handles a report. Resets the queuing delay if the queue did not drain.
@@ -65,47 +60,17 @@ impl TargetRate {
         }
         self.rate = bounds.clamp(rate);
     }
-
-    /// Returns the target, within the bounds of the last report.
-    pub fn get(&self) -> Rate {
-        self.rate
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::virtual_rtt::tests::times;
     use super::*;
 
     const CONFIG: ScreamLibwebrtcConfig = ScreamLibwebrtcConfig::LIBWEBRTC;
     const BOUNDS: Bounds = Bounds::new(Rate::from_kbps(100), Rate::from_kbps(9000));
 
-    #[test]
-    fn target_is_the_window_over_the_time_to_a_report() {
-        let target = |window, rtt| target_of_window(DataSize::from_bytes(window), &rtt, &CONFIG).as_bps();
-        assert_eq!(target(50_000, times(40, 10)), 8_000_000);
-        assert_eq!(target(50_000, times(0, 10)), 36_363_636, "1 ms at least");
-        assert_eq!(target(6400, times(40, 0)), 1_152_000, "0.9: a segment is a fifth of the window");
-        assert_eq!(target(1000, times(40, 0)), 160_000, "0.8 at least");
-    }
-
-    /// The queue is not empty from 1 s on. At 21 s the target is halved, for 5 · 40 ms; then the delay is that of the path.
-    #[test]
-    fn standing_queue_halves_the_target_and_then_counts_as_the_path() {
-        let mut delay = QueueDelay::default();
-        let mut target = TargetRate::new(Rate::from_kbps(300));
-        assert_eq!(target.get(), Rate::from_kbps(300));
-        let (window, rtt) = (DataSize::from_bytes(50_000), times(40, 10));
-        let mut after = |ms: i64, queued: i64| {
-            let (now, late) = (Time::from_millis(ms), TimeDelta::from_millis(queued));
-            delay.update(now, late, late, &CONFIG);
-            target.update(now, window, &rtt, &mut delay, &BOUNDS, &CONFIG);
-            target.get().as_bps() / 1000
-        };
-        assert_eq!([after(0, 0), after(1000, 20), after(20_999, 20)], [8000; 3]);
-        assert_eq!([after(21_000, 20), after(21_199, 20)], [4000; 2]);
-        assert_eq!([after(21_200, 20), after(21_300, 20), after(41_000, 20)], [8000; 3]);
-        assert!(delay.average() < Some(TimeDelta::from_millis(1)), "{delay:?}");
+    fn times(smoothed: i64, hold: i64) -> VirtualRtt {
+        VirtualRtt { smoothed: TimeDelta::from_millis(smoothed), hold: TimeDelta::from_millis(hold) }
     }
 
     /// A queue that drains within the time ends the drain; the next one begins anew. The least time is 100 ms.
@@ -118,22 +83,11 @@ mod tests {
             let (now, late) = (Time::from_millis(ms), TimeDelta::from_millis(queued));
             delay.update(now, late, late, &CONFIG);
             target.update(now, window, &rtt, &mut delay, &BOUNDS, &CONFIG);
-            target.get().as_bps() / 1000
+            target.rate.as_bps() / 1000
         };
         // 8 Mbit/s, less 0.028 as a segment is 0.128 of the window.
         assert_eq!([after(0, 0), after(10, 20), after(20_010, 20), after(20_109, 20)], [7776, 7776, 3888, 3888]);
         assert_eq!([after(20_110, 5), after(20_120, 20), after(40_120, 20)], [7776, 7776, 3888]);
         assert_eq!([after(40_219, 20), after(40_220, 20)], [3888, 7776]);
-    }
-
-    #[test]
-    fn target_stays_within_the_bounds() {
-        let mut target = TargetRate::new(Rate::ZERO);
-        let mut after = |window: u64| {
-            let (rtt, mut delay) = (times(40, 0), QueueDelay::default());
-            target.update(Time::ZERO, DataSize::from_bytes(window), &rtt, &mut delay, &BOUNDS, &CONFIG);
-            target.get()
-        };
-        assert_eq!([after(1), after(90_000)], [BOUNDS.min, BOUNDS.max]);
     }
 }

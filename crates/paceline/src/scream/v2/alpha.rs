@@ -31,22 +31,21 @@ impl AlphaConfig {
 #[derive(Clone, Debug)]
 pub struct L4sAlpha {
     config: AlphaConfig,
-    alpha: f64,
+    /// `l4s_alpha`, 0 to 1.
+    pub alpha: f64,
     /// `data_units_delivered_this_rtt`, `data_units_marked_this_rtt`.
     delivered: u64,
     marked: u64,
     /// `last_fraction_marked`.
-    fraction: f64,
+    pub fraction: f64,
     updated: Option<Time>,
 }
 
 impl L4sAlpha {
-    /// Creates the average before the first packet.
     pub fn new(config: AlphaConfig) -> Self {
         Self { config, alpha: config.start, delivered: 0, marked: 0, fraction: 0.0, updated: None }
     }
 
-    /// Handles a packet that arrived.
     #[inline]
     pub fn handle_packet(&mut self, marked: bool) {
         self.delivered += 1;
@@ -63,16 +62,6 @@ impl L4sAlpha {
         self.fraction = self.marked as f64 / self.delivered as f64;
         (self.delivered, self.marked) = (0, 0);
         self.alpha = average(self.alpha, self.fraction, &self.config);
-    }
-
-    /// Returns `l4s_alpha`, 0 to 1.
-    pub fn get(&self) -> f64 {
-        self.alpha
-    }
-
-    /// Returns the last fraction of marked packets, 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        self.fraction
     }
 }
 
@@ -92,19 +81,19 @@ mod tests {
         let rtt = TimeDelta::from_millis(50);
         alpha.handle_packet(true);
         alpha.update(Time::ZERO, rtt);
-        assert_eq!(alpha.get(), 0.0, "the first interval begins");
+        assert_eq!(alpha.alpha, 0.0, "the first interval begins");
         alpha.handle_packet(false);
         alpha.update(Time::from_millis(9), rtt);
-        assert_eq!(alpha.get(), 0.0, "10 ms are not over");
+        assert_eq!(alpha.alpha, 0.0, "10 ms are not over");
         alpha.update(Time::from_millis(10), rtt);
-        assert_eq!((alpha.get(), alpha.fraction()), (0.0625, 0.5));
+        assert_eq!((alpha.alpha, alpha.fraction), (0.0625, 0.5));
         alpha.update(Time::from_millis(30), rtt);
-        assert_eq!(alpha.get(), 0.0625, "no packet");
+        assert_eq!(alpha.alpha, 0.0625, "no packet");
         alpha.handle_packet(false);
         alpha.update(Time::from_millis(31), rtt);
-        assert_eq!((alpha.get(), alpha.fraction()), (0.0625 * 127.0 / 128.0, 0.0));
+        assert_eq!((alpha.alpha, alpha.fraction), (0.0625 * 127.0 / 128.0, 0.0));
         alpha.handle_packet(true);
         alpha.update(Time::from_millis(36), TimeDelta::from_millis(5));
-        assert_eq!(alpha.fraction(), 1.0, "a round-trip time below 10 ms shortens the interval");
+        assert_eq!(alpha.fraction, 1.0, "a round-trip time below 10 ms shortens the interval");
     }
 }

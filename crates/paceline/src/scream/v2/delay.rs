@@ -35,13 +35,15 @@ impl DelayConfig {
 #[derive(Clone, Debug)]
 pub struct DelayAverage {
     config: DelayConfig,
-    average: f64,
+    /// `qdelay_avg`, s.
+    pub average: f64,
     /// `qdelay_max_avg`; `qdelay_min_avg`, `None` before the first packet.
     max: f64,
     min: Option<f64>,
     /// `qdelay_dev_avg`.
     deviation: f64,
-    scale: f64,
+    /// `ref_wnd_delay_scale`, 0 (the delay varies) to 1.
+    pub scale: f64,
     updated: Option<Time>,
 }
 
@@ -87,19 +89,8 @@ impl DelayAverage {
         self.scale = (1.0 - self.deviation / threshold).clamp(0.0, 1.0);
     }
 
-    /// Sets the average to zero.
     pub fn reset(&mut self) {
         self.average = 0.0;
-    }
-
-    /// Returns `qdelay_avg`, s.
-    pub fn get(&self) -> f64 {
-        self.average
-    }
-
-    /// Returns `ref_wnd_delay_scale`, 0 (the delay varies) to 1.
-    pub fn scale(&self) -> f64 {
-        self.scale
     }
 }
 
@@ -123,13 +114,13 @@ mod tests {
     fn average_falls_at_once_and_rises_by_a_quarter() {
         let mut delay = DelayAverage::new(DelayConfig::DRAFT);
         delay.update(Time::ZERO, 0.040, MS(25));
-        assert_eq!(delay.get(), 0.010);
+        assert_eq!(delay.average, 0.010);
         delay.update(Time::from_millis(24), 0.040, MS(25));
-        assert_eq!(delay.get(), 0.010, "25 ms are not over");
+        assert_eq!(delay.average, 0.010, "25 ms are not over");
         delay.update(Time::from_millis(25), 0.040, MS(25));
-        assert_eq!(delay.get(), 0.0175);
+        assert_eq!(delay.average, 0.0175);
         delay.update(Time::from_millis(50), 0.001, MS(25));
-        assert_eq!((delay.get(), delay.scale()), (0.001, 1.0));
+        assert_eq!((delay.average, delay.scale), (0.001, 1.0));
     }
 
     /// Delays between 0 and 40 ms: `max` falls by a sixteenth of 40 ms per update and is raised again.
@@ -142,7 +133,7 @@ mod tests {
                 delay.handle_packet(MS(at), MS(100));
                 delay.update(Time::from_millis(25 * n), 0.0, MS(25));
             }
-            delay.scale()
+            delay.scale
         };
         assert!(scale_after(0, 40) < 0.01, "{}", scale_after(0, 40));
         assert!((0.45..0.7).contains(&scale_after(0, 5)), "{}", scale_after(0, 5));

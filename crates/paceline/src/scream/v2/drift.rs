@@ -59,7 +59,6 @@ pub struct ClockDrift {
 }
 
 impl ClockDrift {
-    /// Creates the detection.
     pub fn new(config: DriftConfig) -> Self {
         Self { config, average: 0.0, min: f64::INFINITY, began: None, halved: None, is_halved: false }
     }

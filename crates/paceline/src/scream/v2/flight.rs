@@ -11,7 +11,8 @@ const HISTORY_PERIOD: TimeDelta = TimeDelta::from_millis(50);
 #[derive(Clone, Debug, Default)]
 pub struct FlightMax {
     current: DataSize,
-    previous: DataSize,
+    /// `max_bytes_in_flight_prev`.
+    pub previous: DataSize,
     began: Option<Time>,
     history: [DataSize; HISTORY],
     next: usize,
@@ -20,7 +21,6 @@ pub struct FlightMax {
 }
 
 impl FlightMax {
-    /// Handles a new value.
     #[inline]
     pub fn handle(&mut self, in_flight: DataSize) {
         self.current = self.current.max(in_flight);
@@ -40,14 +40,8 @@ impl FlightMax {
         }
     }
 
-    /// Returns the greater maximum.
     pub fn get(&self) -> DataSize {
         self.current.max(self.previous)
-    }
-
-    /// Returns `max_bytes_in_flight_prev`.
-    pub fn previous(&self) -> DataSize {
-        self.previous
     }
 
     /// Returns the maximum of the last 20 periods of at least 50 ms.
@@ -68,12 +62,12 @@ mod tests {
         most.update(Time::ZERO, period);
         most.handle(size(9000));
         most.update(Time::from_millis(99), period);
-        assert_eq!((most.get(), most.previous()), (size(9000), size(0)));
+        assert_eq!((most.get(), most.previous), (size(9000), size(0)));
         most.update(Time::from_millis(100), period);
         most.handle(size(10));
-        assert_eq!((most.get(), most.previous()), (size(9000), size(9000)));
+        assert_eq!((most.get(), most.previous), (size(9000), size(9000)));
         most.update(Time::from_millis(200), period);
-        assert_eq!((most.get(), most.previous()), (size(10), size(10)));
+        assert_eq!((most.get(), most.previous), (size(10), size(10)));
         assert_eq!(most.long(), size(9000));
         (5..40).for_each(|n| most.update(Time::from_millis(50 * n), period));
         assert_eq!((most.get(), most.long()), (size(0), size(0)));

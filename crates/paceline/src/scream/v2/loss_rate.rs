@@ -33,11 +33,10 @@ pub struct LossRate {
     config: LossRateConfig,
     rate: f64,
     /// Bytes.
-    policed: f64,
+    pub policed: f64,
 }
 
 impl LossRate {
-    /// Creates a loss rate of zero.
     pub fn new(config: LossRateConfig) -> Self {
         Self { config, rate: 0.0, policed: f64::INFINITY }
     }
@@ -64,11 +63,6 @@ impl LossRate {
     pub fn handle_round(&mut self) {
         self.policed *= POLICED_GROWTH;
     }
-
-    /// Returns `max_policed_ref_wnd`, bytes.
-    pub fn policed(&self) -> f64 {
-        self.policed
-    }
 }
 
 /// `loss_rate`, over two windows, at least four over the threshold packets.
@@ -88,7 +82,7 @@ mod tests {
         assert!(!rate.handle_loss(0.2, 1e4) && rate.handle_loss(0.3, 1e4), "a queue grows");
         (0..1000).for_each(|n| rate.handle_packet(n % 20 == 0, 50.0));
         assert!(rate.handle_loss(0.0, 1e4));
-        assert_eq!(rate.policed(), f64::INFINITY);
+        assert_eq!(rate.policed, f64::INFINITY);
         assert!(LossRate::new(LossRateConfig::DRAFT).handle_loss(0.0, 1e4));
     }
 
@@ -96,9 +90,9 @@ mod tests {
     fn losses_without_delay_bound_the_window() {
         let mut rate = LossRate::new(LossRateConfig { policer: 0.1, ..LossRateConfig::DRAFT });
         (0..2000).for_each(|n| rate.handle_packet(n % 5 == 0, 50.0));
-        assert!(rate.handle_loss(0.3, 10_000.0) && rate.policed() == f64::INFINITY);
-        assert!(rate.handle_loss(0.1, 10_000.0) && rate.policed() == 9000.0);
+        assert!(rate.handle_loss(0.3, 10_000.0) && rate.policed == f64::INFINITY);
+        assert!(rate.handle_loss(0.1, 10_000.0) && rate.policed == 9000.0);
         rate.handle_round();
-        assert!((rate.policed() - 9009.0).abs() < 1e-9);
+        assert!((rate.policed - 9009.0).abs() < 1e-9);
     }
 }

@@ -19,12 +19,10 @@ pub struct MediaQueue {
 }
 
 impl MediaQueue {
-    /// Creates an empty queue.
     pub fn new(stream: StreamId) -> Self {
         Self { stream, frames: VecDeque::new() }
     }
 
-    /// Handles a frame that was queued.
     pub fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
         let is_full = self.frames.len() >= FRAMES_MAX;
         match self.frames.back_mut() {
@@ -33,7 +31,6 @@ impl MediaQueue {
         }
     }
 
-    /// Handles a packet that left.
     #[inline]
     pub fn handle_sent(&mut self, packet: &SentPacket) {
         if packet.stream != self.stream || !matches!(packet.kind, PacketKind::Media | PacketKind::Fec) {
@@ -67,7 +64,6 @@ impl MediaQueue {
         self.frames.front().map_or(TimeDelta::ZERO, |(queued, _)| now - *queued)
     }
 
-    /// Returns the bytes that wait.
     pub fn size(&self) -> DataSize {
         self.frames.iter().map(|(_, waiting)| *waiting).sum()
     }

@@ -221,10 +221,12 @@ pub(super) struct AckSummary {
 /// `ref_wnd`.
 #[derive(Clone, Debug)]
 pub struct ReferenceWindow {
-    config: WindowConfig,
-    window: f64,
+    /// The numbers.
+    pub config: WindowConfig,
+    /// `ref_wnd`, bytes.
+    pub window: f64,
     /// `ref_wnd_i`; whether it may be updated.
-    inflection: f64,
+    pub inflection: f64,
     may_inflect: bool,
     /// `last_congestion_detected_time`, `last_reaction_to_congestion_time`; `None` before the first.
     congested: Option<Time>,
@@ -247,21 +249,6 @@ impl ReferenceWindow {
             lost: false,
             marked: false,
         }
-    }
-
-    /// Returns `ref_wnd`, bytes.
-    pub fn get(&self) -> f64 {
-        self.window
-    }
-
-    /// Returns `ref_wnd_i`, bytes.
-    pub fn inflection(&self) -> f64 {
-        self.inflection
-    }
-
-    /// Returns its numbers.
-    pub fn config(&self) -> &WindowConfig {
-        &self.config
     }
 
     /// Handles feedback: at most one reduction, then growth. Returns whether the window was reduced.
@@ -394,8 +381,8 @@ mod tests {
             window.inflection = inflection;
             change(&mut ack);
             assert!(window.update(Time::from_secs(9), &ack));
-            assert_eq!(window.inflection(), 40_000.0);
-            window.get()
+            assert_eq!(window.inflection, 40_000.0);
+            window.window
         };
         near(after(20_000.0, &|ack| ack.lost = true), 28_000.0);
         near(after(20_000.0, &|ack| (ack.marked, ack.l4s) = (true, false)), 32_000.0);
@@ -431,7 +418,7 @@ mod tests {
             ack.acked = DataSize::from_bytes(40_000);
             change(&mut ack);
             window.update(Time::from_secs(9), &ack);
-            window.get() - 40_000.0
+            window.window - 40_000.0
         };
         near(grown(&|_| {}), 1800.0);
         near(grown(&|ack| ack.acked_ce = DataSize::from_bytes(20_000)), 900.0);
@@ -454,7 +441,7 @@ mod tests {
             window.reacted = window.congested;
             change(&mut ack);
             window.update(Time::from_secs(10), &ack);
-            window.get()
+            window.window
         };
         let acked = |ack: &mut AckSummary| ack.acked = DataSize::from_bytes(10_000);
         assert_eq!(update(20_000.0, false, &acked), 40_400.0);

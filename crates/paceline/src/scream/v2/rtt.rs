@@ -23,13 +23,13 @@ const WEIGHT_LIMITED: i64 = 1024;
 pub struct SmoothedRtt {
     smoothing: Smoothing,
     short: Option<TimeDelta>,
-    falls: bool,
+    /// Whether the last sample lowered the estimate (the short one).
+    pub falls: bool,
     long: TimeDelta,
     updated: Option<Time>,
 }
 
 impl SmoothedRtt {
-    /// Creates an estimate without samples.
     pub fn new(smoothing: Smoothing) -> Self {
         Self { smoothing, short: None, falls: false, long: START, updated: None }
     }
@@ -57,11 +57,6 @@ impl SmoothedRtt {
             Smoothing::TwoStages => self.short.map(|_| self.long),
         }
     }
-
-    /// Returns whether the last sample lowered the estimate (the short one).
-    pub fn falls(&self) -> bool {
-        self.falls
-    }
 }
 
 #[cfg(test)]
@@ -84,8 +79,8 @@ mod tests {
         }
         // 50 + 40 / 8 = 55, 55 + 35 / 8 = 59.375; an eighth of 9.375 ms is added to 50 ms.
         assert_eq!(two.get(), Some(TimeDelta::from_nanos(51_171_875)));
-        assert!(!two.falls());
+        assert!(!two.falls);
         two.handle(Time::from_millis(110), MS(10), false);
-        assert!(two.falls());
+        assert!(two.falls);
     }
 }

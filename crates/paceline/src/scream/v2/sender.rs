@@ -1,6 +1,7 @@
 //! The send half: measurement of feedback, and the order in which the parts are updated.
 
 use super::super::missing::MissingPackets;
+use super::super::stall::{LossEvents, Stall};
 use super::super::target::DelayTarget;
 use super::alpha::L4sAlpha;
 use super::config::ScreamV2Config;
@@ -71,9 +72,6 @@ const LOSS_WEIGHT: f64 = 0.02;
 const ACKED_RATE_TIME: TimeDelta = TimeDelta::from_millis(100);
 /// `ACKED_BITRATE_MARGIN`.
 const ACKED_MARGIN: f64 = 0.8;
-/// A window that is closed for this time, or for two round-trip times, opens by the minimum window (C++: after 0.5 s without a
-/// transmission nothing counts as in flight).
-const STALL_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
 /// Near the highest rate: from this share of it on the window is bounded (C++).
 const NEAR_MAX: f64 = 0.95;
 /// The bound, over what the highest rate needs (C++: the pacing headroom), and what is added to the round-trip time.
@@ -103,19 +101,12 @@ struct Sender {
     highest: Option<u64>,
     /// The bytes sent after it.
     in_flight: DataSize,
-    /// Bytes in flight that are ignored until something is acknowledged, because the window was closed for too long.
-    given_up: DataSize,
-    /// `loss_event_rate`, the start of its current round-trip time, and whether a loss occurred in that.
-    loss_event_rate: f64,
-    round: Option<Time>,
-    round_lost: bool,
+    stall: Stall,
+    loss_events: LossEvents,
     /// `acked_bitrate`, bit/s, and the bytes and the start of the next one.
     acked_rate: f64,
     acked_since: DataSize,
     acked_began: Option<Time>,
-    /// The time at which a closed window opens ([`Time::MAX`] if it is not closed), and the last such time.
-    open_due: Time,
-    opened: Time,
     decision: Decision,
 }
 
@@ -142,15 +133,11 @@ impl Sender {
             qdelay: TimeDelta::ZERO,
             highest: None,
             in_flight: DataSize::ZERO,
-            given_up: DataSize::ZERO,
-            loss_event_rate: 0.0,
-            round: None,
-            round_lost: false,
+            stall: Stall::default(),
+            loss_events: LossEvents::default(),
             acked_rate: 0.0,
             acked_since: DataSize::ZERO,
             acked_began: None,
-            open_due: Time::MAX,
-            opened: Time::ZERO,
             decision: Decision { ecn, ..Decision::new(target) },
         };
         sender.decide();
@@ -172,7 +159,7 @@ impl SendHalf for Sender {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        (self.open_due < Time::MAX).then_some(self.open_due)
+        (self.stall.due < Time::MAX).then_some(self.stall.due)
     }
 
     #[inline]
@@ -242,7 +229,7 @@ impl Sender {
         self.measure_acked_rate(now, acked);
         if let Some((sequence, sent)) = seen.newest {
             self.highest = Some(sequence);
-            self.given_up = DataSize::ZERO;
+            self.stall.given_up = DataSize::ZERO;
             let rtt = feedback.rtt.filter(|_| self.config.hold_removed).map_or(now - sent, |rtt| rtt.last);
             let limited = self.window.is_unused(self.flight.get());
             self.rtt.handle(now, rtt, limited);
@@ -256,9 +243,7 @@ impl Sender {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if self.open_due <= now {
-            self.given_up = self.in_flight;
-            self.opened = now;
+        if self.stall.open(now, self.in_flight) {
             self.decide();
             self.update_open_due(now);
         }
@@ -275,11 +260,10 @@ struct PacketSummary {
 }
 
 impl Sender {
-    /// Handles the packets of a message.
     fn handle_packets(&mut self, now: Time, packets: &[PacketReport]) -> PacketSummary {
         let mut seen = PacketSummary { newest: None, acked_ce: DataSize::ZERO, lost: false };
         let s_rtt = self.rtt.get().unwrap_or_default();
-        let in_window = self.window.get() / self.window.config().mss.as_bytes() as f64;
+        let in_window = self.window.window / self.window.config.mss.as_bytes() as f64;
         for packet in packets {
             self.loss.handle_packet(packet.arrival.is_none(), in_window);
             let Some(arrival) = packet.arrival else {
@@ -292,7 +276,7 @@ impl Sender {
                 seen.acked_ce += packet.size;
             }
             let qdelay = self.qdelays.update(now, packet.sent, arrival);
-            self.delay.handle_packet(qdelay, self.delay_target.get());
+            self.delay.handle_packet(qdelay, self.delay_target.target);
             if self.highest.is_none_or(|highest| packet.sequence > highest) {
                 seen.newest = Some((packet.sequence, packet.sent));
                 self.qdelay = qdelay;
@@ -307,17 +291,19 @@ impl Sender {
     /// Updates averages, window and target, in this order.
     fn update(&mut self, now: Time, s_rtt: TimeDelta, acked: DataSize, seen: &PacketSummary) {
         let interval = self.config.window.reaction.min(s_rtt);
-        let delay_target = self.delay_target.get().as_secs_f64();
+        let delay_target = self.delay_target.target.as_secs_f64();
         self.alpha.update(now, s_rtt);
-        if self.drift.update(now, self.qdelay, s_rtt, self.delay_target.get()) {
+        if self.drift.update(now, self.qdelay, s_rtt, self.delay_target.target) {
             self.qdelays.restart();
             self.delay.reset();
             self.qdelay = TimeDelta::ZERO;
         }
         self.delay.update(now, self.qdelay.as_secs_f64() - self.drift.offset(), interval);
-        self.update_round(now, s_rtt, seen.lost);
-        let average = self.delay.get();
-        let is_congestion = seen.lost && self.loss.handle_loss(average / delay_target, self.window.get());
+        if self.loss_events.update(now, s_rtt, seen.lost, LOSS_WEIGHT) {
+            self.loss.handle_round();
+        }
+        let average = self.delay.average;
+        let is_congestion = seen.lost && self.loss.handle_loss(average / delay_target, self.window.window);
         let (target, max) = (self.target.as_bps_f64(), self.bounds.max.as_bps_f64());
         self.window.update(
             now,
@@ -327,24 +313,24 @@ impl Sender {
                 lost: is_congestion,
                 marked: seen.acked_ce > DataSize::ZERO,
                 l4s: self.config.l4s,
-                alpha: self.alpha.get(),
-                fraction: self.alpha.fraction(),
-                rtt_falls: self.rtt.falls(),
+                alpha: self.alpha.alpha,
+                fraction: self.alpha.fraction,
+                rtt_falls: self.rtt.falls,
                 alpha_v: virtual_alpha(average, delay_target),
                 s_rtt,
                 delay: self.qdelay.as_secs_f64() / delay_target,
-                delay_scale: self.delay.scale(),
+                delay_scale: self.delay.scale,
                 undershoots: target < ACKED_MARGIN * self.acked_rate,
                 flight_max: self.flight.get(),
-                flight_previous: self.flight.previous(),
+                flight_previous: self.flight.previous,
                 may_grow: target < max,
-                bound: self.loss.policed().min(self.near_max_bound(s_rtt)),
+                bound: self.loss.policed.min(self.near_max_bound(s_rtt)),
             },
         );
         let period = if self.config.flight == TimeDelta::ZERO { s_rtt } else { self.config.flight };
         self.flight.update(now, period);
-        self.delay_target.adjust(self.qdelay, self.loss_event_rate);
-        let rate = self.frames.target(self.window.get(), self.window.config().mss, s_rtt);
+        self.delay_target.adjust(self.qdelay, self.loss_events.rate);
+        let rate = self.frames.target(self.window.window, self.window.config.mss, s_rtt);
         self.target = self.bounds.clamp(Rate::from_bps_f64(rate * self.drift.factor()));
     }
 
@@ -356,17 +342,6 @@ impl Sender {
         }
         let needed = NEAR_MAX_HEADROOM * max / 8.0 * (s_rtt.as_secs_f64() + NEAR_MAX_RTT_EXTRA);
         needed.max(self.flight.long().as_bytes() as f64)
-    }
-
-    /// Updates what is counted once per round-trip time.
-    fn update_round(&mut self, now: Time, s_rtt: TimeDelta, lost: bool) {
-        self.round_lost |= lost;
-        if now - *self.round.get_or_insert(now) >= s_rtt {
-            let lost = core::mem::take(&mut self.round_lost);
-            self.loss_event_rate += LOSS_WEIGHT * (f64::from(u8::from(lost)) - self.loss_event_rate);
-            self.round = Some(now);
-            self.loss.handle_round();
-        }
     }
 
     fn measure_acked_rate(&mut self, now: Time, acked: DataSize) {
@@ -381,13 +356,10 @@ impl Sender {
 
     fn decide(&mut self) {
         self.shares.divide(self.target);
-        let allowed = match self.given_up {
-            DataSize::ZERO => {
-                let overhead = window_overhead(self.delay.scale(), self.window.config());
-                DataSize::from_bytes(round_to_u64(self.window.get() * overhead))
-            }
-            given_up => given_up + self.window.config().min,
-        };
+        let allowed = self.stall.allowed(self.window.config.min, || {
+            let overhead = window_overhead(self.delay.scale, &self.window.config);
+            DataSize::from_bytes(round_to_u64(self.window.window * overhead))
+        });
         self.decision = Decision {
             pacing: pacing_rate(self.target, self.bounds.max, &self.config.pacing),
             window: Some(Window::AfterHighest(allowed)),
@@ -397,28 +369,21 @@ impl Sender {
         };
     }
 
-    /// Sets the time at which a closed window opens.
     fn update_open_due(&mut self, now: Time) {
-        let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
-        if self.in_flight < allowed {
-            self.open_due = Time::MAX;
-            return;
+        if let Some(Window::AfterHighest(allowed)) = self.decision.window {
+            let s_rtt = self.rtt.get().unwrap_or_default();
+            self.stall.update(now, self.in_flight, allowed, s_rtt);
         }
-        let wait = STALL_TIMEOUT.max(self.rtt.get().unwrap_or_default() * 2);
-        self.open_due = match self.given_up {
-            DataSize::ZERO => now + wait,
-            _ => now.max(self.opened + wait),
-        };
     }
 
     fn emit(&self, now: Time, signals: &mut Signals) {
         signals.emit(ScreamV2Signal::QueueDelay, self.qdelay.as_millis_f64());
-        signals.emit(ScreamV2Signal::QueueDelayAverage, 1e3 * self.delay.get());
-        signals.emit(ScreamV2Signal::QueueDelayTarget, self.delay_target.get().as_millis_f64());
-        signals.emit(ScreamV2Signal::DelayScale, self.delay.scale());
-        signals.emit(ScreamV2Signal::Alpha, self.alpha.get());
-        signals.emit(ScreamV2Signal::Window, self.window.get());
-        signals.emit(ScreamV2Signal::Inflection, self.window.inflection());
+        signals.emit(ScreamV2Signal::QueueDelayAverage, 1e3 * self.delay.average);
+        signals.emit(ScreamV2Signal::QueueDelayTarget, self.delay_target.target.as_millis_f64());
+        signals.emit(ScreamV2Signal::DelayScale, self.delay.scale);
+        signals.emit(ScreamV2Signal::Alpha, self.alpha.alpha);
+        signals.emit(ScreamV2Signal::Window, self.window.window);
+        signals.emit(ScreamV2Signal::Inflection, self.window.inflection);
         signals.emit(ScreamV2Signal::InFlight, self.in_flight.as_bytes() as f64);
         signals.emit(ScreamV2Signal::SmoothedRtt, self.rtt.get().unwrap_or_default().as_millis_f64());
         signals.emit(ScreamV2Signal::RtpQueueDelay, self.frames.delay(now).as_millis_f64());

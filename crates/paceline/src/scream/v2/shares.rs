@@ -46,7 +46,6 @@ impl Shares {
         Some((Rate::from_bps_f64(share.rate), Rate::from_bps_f64(share.min)))
     }
 
-    /// Removes a stream.
     pub fn remove(&mut self, stream: StreamId) {
         self.streams.retain(|share| share.stream != stream);
     }

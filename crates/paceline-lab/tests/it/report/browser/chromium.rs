@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Errors and requests of the page.
 #[derive(Default)]
 struct Log {
     complaints: Vec<String>,
@@ -16,14 +15,12 @@ struct Log {
 pub struct Browser {
     page: Page,
     log: Arc<Mutex<Log>>,
-    /// Errors and requests of the page.
     pub complaints: Vec<String>,
     pub requests: Vec<String>,
     _browser: Chromium,
 }
 
 impl Browser {
-    /// Starts the browser.
     pub fn start() -> Self {
         let browser = Chromium::start(Scratch::new().expect("a folder"), 0, &[]).expect("chromium starts");
         let page = browser.open("about:blank").expect("a page");
@@ -55,12 +52,10 @@ impl Browser {
         value
     }
 
-    /// Returns a PNG of a part of the page.
     pub fn picture(&mut self, part: (f64, f64, f64)) -> Vec<u8> {
         self.page.screenshot(part).expect("a picture")
     }
 
-    /// Calls a method of the protocol.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         let answer = self.page.call(method, parameters).unwrap_or_else(|error| panic!("{error}"));
         self.take_log();

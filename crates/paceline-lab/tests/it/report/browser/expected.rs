@@ -9,7 +9,6 @@ use std::path::Path;
 /// Points of each series, by `panel/series/flow`; limits have no flow.
 pub type Expected = BTreeMap<String, Vec<(f64, f64)>>;
 
-/// The rows of a table.
 fn table(run: &Path, name: &str) -> Vec<Row> {
     let reader = SerializedFileReader::new(File::open(run.join(name)).unwrap()).unwrap();
     reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect()
@@ -36,7 +35,6 @@ fn number(row: &Row, column: &str) -> f64 {
     }
 }
 
-/// The series of one run.
 pub fn of_run(run: &Path) -> Expected {
     let about = serde_json::to_value(paceline_lab::results::Store::read_run(run).unwrap().about).unwrap();
     let setting = &about["inputs"]["setting"];

@@ -1,24 +1,24 @@
-//! A wire between two namespaces: a TUN device in each, and threads that forward packets with a delay, drop some, and log
-//! segments.
+//! A link of real packets between two namespaces. Its classifier logs segments, and drops some.
 
 use super::*;
-use crate::testbed::clock::Monotonic;
+use crate::testbed::classify::SingleFlow;
+use crate::testbed::device::Device;
+use crate::testbed::link::{Classifier, Link, LinkFlow, PacketIdentity, Side};
+use crate::testbed::timing::Timing;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
-use nix::poll::PollFlags;
-use std::collections::VecDeque;
-use std::os::fd::AsFd;
+use paceline_netsim::network::Network;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use tun_rs::{DeviceBuilder, SyncDevice};
 
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 
-const DELAY: TimeDelta = TimeDelta::from_millis(10);
+/// Acknowledgements reach the link when they reach the sender.
+const PATH: &str = "id = \"wire\"\ntitle = \"\"\nduration = \"1h\"\n[path.forward]\ndelay = \"20ms\"\n[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\n";
 
 /// A TCP segment at the sender's end of the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct LoggedSegment {
-    from: usize,
+    from: Side,
     payload: u64,
     sequence: u32,
     acknowledgment: u32,
@@ -37,7 +37,7 @@ impl Log {
     pub fn flight(&self) -> u64 {
         let (mut acknowledged, mut most) = (0, 0);
         for segment in &self.0 {
-            if segment.from == 1 {
+            if segment.from == Side::Far {
                 acknowledged = segment.acknowledgment;
             } else if segment.payload > 0 {
                 let end = segment.sequence.wrapping_add(segment.payload as u32);
@@ -57,27 +57,25 @@ struct Shared {
 
 pub struct Wire {
     shared: Arc<Shared>,
-    carriers: Vec<JoinHandle<()>>,
+    carrier: Option<JoinHandle<()>>,
 }
 
 impl Wire {
     /// Creates a wire that drops every `lost`-th packet with data.
     pub fn between(namespaces: &[Namespace; 2], lost: Option<u64>) -> Self {
-        let devices = [0, 1].map(|end: usize| {
-            let open = || {
-                let builder = DeviceBuilder::new().name("wire").ipv4(ADDRESSES[end], 24, None).mtu(1500);
-                let device = builder.build_sync()?;
-                device.set_nonblocking(true)?;
-                Ok(device)
-            };
-            Arc::new(namespaces[end].within(open).unwrap())
-        });
+        let devices = [0, 1].map(|end: usize| Device::open(&namespaces[end], "wire", ADDRESSES[end]).unwrap());
+        let plan = load(&Origin::from_text("wire", PATH), &Changes::default(), &Registry::standard()).unwrap().plan;
         let shared = Arc::new(Shared::default());
-        let carriers = [0, 1].map(|from: usize| {
-            let (devices, shared) = (devices.clone(), shared.clone());
-            std::thread::spawn(move || carry(from, &devices[from], &devices[1 - from], lost, &shared))
+        let carried = shared.clone();
+        let carrier = std::thread::spawn(move || {
+            let (streams, clock) = (RandomStreams::new(1), Monotonic::starting_in(TimeDelta::ZERO));
+            let mut classifier = Logger { shared: &carried, lost, data: 0 };
+            let (network, end) = (Network::new(&plan, &streams, ()), Time::ZERO + plan.duration);
+            let flows = vec![LinkFlow { sender: Side::Near, stop: end }];
+            let link = Link::new(network, devices, &mut classifier, flows, clock, Timing::Sleep);
+            link.run(end, &carried.over).unwrap();
         });
-        Self { shared, carriers: carriers.into() }
+        Self { shared, carrier: Some(carrier) }
     }
 
     /// Drops every later packet.
@@ -94,46 +92,30 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        for carrier in self.carriers.drain(..) {
-            carrier.join().unwrap();
-        }
+        self.carrier.take().into_iter().for_each(|carrier| carrier.join().unwrap());
     }
 }
 
-fn carry(from: usize, near: &SyncDevice, far: &SyncDevice, lost: Option<u64>, shared: &Shared) {
-    let clock = Monotonic::starting_in(TimeDelta::ZERO);
-    let mut in_transit: VecDeque<(Time, Vec<u8>)> = VecDeque::new();
-    let mut buffer = [0; 65_536];
-    let mut data = 0;
-    while !shared.over.load(Ordering::Relaxed) {
-        let now = clock.now();
-        while let Some((_, packet)) = in_transit.pop_front_if(|(due, _)| *due <= now) {
-            if from == 1 {
-                shared.log.lock().unwrap().0.extend(parse(from, &packet));
-            }
-            let _ = far.send(&packet); // a full device drops it, as a wire may
-        }
-        let next = in_transit.front().map_or(POLL_INTERVAL, |(due, _)| *due - clock.now());
-        let slice = Duration::from_nanos(next.as_nanos().clamp(0, POLL_INTERVAL.as_nanos()) as u64);
-        let mut polled = [PollFd::new(near.as_fd(), PollFlags::POLLIN)];
-        ppoll(&mut polled, Some(TimeSpec::from_duration(slice)), None).unwrap();
-        while let Ok(len) = near.recv(&mut buffer) {
-            let packet = &buffer[..len];
-            let Some(segment) = parse(from, packet) else { continue };
-            data += u64::from(segment.payload > 0);
-            if from == 0 {
-                shared.log.lock().unwrap().0.push(segment);
-            }
-            let loses = segment.payload > 0 && lost.is_some_and(|every| data % every == 0);
-            if !loses && !shared.cut.load(Ordering::Relaxed) {
-                in_transit.push_back((clock.now() + DELAY, packet.to_vec()));
-            }
-        }
+struct Logger<'a> {
+    shared: &'a Shared,
+    lost: Option<u64>,
+    /// Number of packets with data.
+    data: u64,
+}
+
+impl Classifier for Logger<'_> {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
+        let segment = parse(from, packet)?;
+        self.shared.log.lock().unwrap().0.push(segment);
+        self.data += u64::from(segment.payload > 0);
+        let is_lost = segment.payload > 0 && self.lost.is_some_and(|every| self.data % every == 0);
+        let is_carried = !is_lost && !self.shared.cut.load(Ordering::Relaxed);
+        is_carried.then(|| SingleFlow::ANY_PACKET.classify(from, packet))?
     }
 }
 
 /// Parses a TCP segment; `None` for another packet.
-fn parse(from: usize, packet: &[u8]) -> Option<LoggedSegment> {
+fn parse(from: Side, packet: &[u8]) -> Option<LoggedSegment> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (Some(NetSlice::Ipv4(_)), Some(TransportSlice::Tcp(tcp))) = (&sliced.net, &sliced.transport) else {
         return None;

@@ -8,7 +8,8 @@
 //! Linux (`tcp_cubic.c`) differs in fast convergence and in the time by which it looks ahead along the cubic function.
 
 use super::hystart::HyStart;
-use super::{Ack, Congestion, CongestionConfig, CongestionWindow, THRESHOLD_MIN};
+use super::{Ack, Congestion, CongestionWindow, THRESHOLD_MIN};
+use crate::flow::tcp::TcpConfig;
 use paceline_units::{DataSize, Time, TimeDelta, round_to_u64};
 
 /// C, in segments per second cubed (RFC 8312, section 5.1).
@@ -71,7 +72,7 @@ struct Epoch {
 
 #[derive(Debug)]
 struct Cubic {
-    config: CongestionConfig,
+    config: TcpConfig,
     /// Bytes in a full segment.
     segment: f64,
     hystart: Option<HyStart>,
@@ -87,11 +88,11 @@ struct Cubic {
     fraction: f64,
 }
 
-pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
+pub(super) fn build(config: &TcpConfig, _: u64) -> Box<dyn Congestion> {
     Box::new(Cubic {
-        config,
+        config: *config,
         segment: config.segment.as_bytes() as f64,
-        hystart: config.hystart.then(|| HyStart::new(config.segment)),
+        hystart: config.profile.hystart.then(|| HyStart::new(config.segment)),
         w_max: 0.0,
         last_max: 0.0,
         least_rtt: None,
@@ -127,11 +128,14 @@ impl Cubic {
         let grown = if w_cubic(t, epoch.k, epoch.origin) < friendly {
             cwnd.max(friendly)
         } else {
-            let ahead =
-                if self.config.kernel_windows { self.least_rtt.map_or(rtt, TimeDelta::as_secs_f64) } else { rtt };
+            let ahead = if self.config.profile.kernel_windows {
+                self.least_rtt.map_or(rtt, TimeDelta::as_secs_f64)
+            } else {
+                rtt
+            };
             cwnd + increment(w_cubic(t + ahead, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
-        let least = if self.config.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
+        let least = if self.config.profile.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
         let grown = grown.max(cwnd + least * self.segments(acked));
         let bytes = grown * self.segment;
         let whole = bytes as u64;
@@ -146,12 +150,15 @@ impl Cubic {
         let cwnd = self.segments(window.cwnd);
         self.w_max = converge_fast(cwnd, self.last_max);
         // Linux remembers only the lowered W_max (`bictcp_recalc_ssthresh`): two falls in a row lower it once.
-        self.last_max = if self.config.kernel_windows { self.w_max } else { cwnd };
+        self.last_max = if self.config.profile.kernel_windows { self.w_max } else { cwnd };
         self.epoch = None;
         self.fraction = 0.0;
         // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
-        let threshold =
-            if self.config.kernel_windows { threshold(cwnd.floor(), beta).floor() } else { threshold(cwnd, beta) };
+        let threshold = if self.config.profile.kernel_windows {
+            threshold(cwnd.floor(), beta).floor()
+        } else {
+            threshold(cwnd, beta)
+        };
         let bytes = threshold * self.segment;
         window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
     }
@@ -176,7 +183,7 @@ impl Congestion for Cubic {
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = window.slow_start(acked, self.config.slow_start_limit);
+            acked = window.slow_start(acked, self.config.slow_start_limit());
         }
         if acked > DataSize::ZERO {
             self.avoid_congestion(ack, acked, window);
@@ -210,6 +217,7 @@ impl Congestion for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::*;
 
     fn near(value: f64, expected: f64) {
@@ -243,9 +251,8 @@ mod tests {
     }
 
     fn cubic(kernel_windows: bool) -> (Box<dyn Congestion>, CongestionWindow) {
-        let segment = DataSize::from_bytes(1000);
-        let config = CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
-        (build(config), CongestionWindow { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
+        let window = CongestionWindow { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) };
+        (build(&config(kernel_windows), 1), window)
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!
 //! Growth and losses are those of NewReno (section 3.5).
 
-use super::{Ack, Congestion, CongestionConfig, CongestionWindow, MarkSample, THRESHOLD_MIN, new_reno};
+use super::{Ack, Congestion, CongestionWindow, MarkSample, THRESHOLD_MIN, new_reno};
+use crate::flow::tcp::TcpConfig;
 use paceline_units::DataSize;
 
 /// `g` (section 4.2).
@@ -57,16 +58,16 @@ impl MarkedShare {
 
 #[derive(Debug)]
 struct Dctcp {
-    config: CongestionConfig,
+    segment: DataSize,
     growth: Box<dyn Congestion>,
     share: MarkedShare,
     /// The window was reduced until more than this is acknowledged.
     reduced: DataSize,
 }
 
-pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
-    let growth = new_reno::build(config);
-    Box::new(Dctcp { config, growth, share: MarkedShare::new(), reduced: DataSize::ZERO })
+pub(super) fn build(config: &TcpConfig, seed: u64) -> Box<dyn Congestion> {
+    let (segment, growth) = (config.segment, new_reno::build(config, seed));
+    Box::new(Dctcp { segment, growth, share: MarkedShare::new(), reduced: DataSize::ZERO })
 }
 
 impl Congestion for Dctcp {
@@ -90,7 +91,7 @@ impl Congestion for Dctcp {
             return false;
         }
         self.reduced = sample.sent;
-        window.cwnd = reduced(window.cwnd, self.share.alpha, self.config.segment);
+        window.cwnd = reduced(window.cwnd, self.share.alpha, self.segment);
         window.ssthresh = window.cwnd;
         true
     }
@@ -98,8 +99,9 @@ impl Congestion for Dctcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::*;
-    use paceline_units::{Time, TimeDelta};
+    use paceline_units::Time;
 
     fn near(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
@@ -129,14 +131,7 @@ mod tests {
     #[test]
     fn there_is_one_reduction_per_window() {
         let bytes = DataSize::from_bytes;
-        let config = CongestionConfig {
-            segment: bytes(1000),
-            slow_start_limit: None,
-            hystart: false,
-            kernel_windows: true,
-            seed: 1,
-        };
-        let mut dctcp = build(config);
+        let mut dctcp = build(&config(true), 1);
         let mut window = CongestionWindow { cwnd: bytes(10_000), ssthresh: bytes(u64::MAX) };
         let mut ack = |acknowledged: u64, sent: u64, marked: u64| {
             let sample = MarkSample {
@@ -145,7 +140,6 @@ mod tests {
                 marked: bytes(marked),
                 acknowledged: bytes(acknowledged),
                 sent: bytes(sent),
-                srtt: TimeDelta::from_millis(10),
                 open: true,
             };
             let reduced = dctcp.handle_marks(&sample, &mut window);

@@ -11,6 +11,7 @@ mod hystart;
 mod new_reno;
 mod prague;
 
+use super::TcpConfig;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The congestion window and the slow-start threshold (RFC 5681).
@@ -42,22 +43,6 @@ impl CongestionWindow {
         self.cwnd += growth;
         if limit.is_some() { DataSize::ZERO } else { acked - growth }
     }
-}
-
-/// The configuration of the congestion control of a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct CongestionConfig {
-    /// Bytes in a full segment (SMSS).
-    pub segment: DataSize,
-    /// The largest growth per ACK in slow start; `None`: by the acknowledged data.
-    pub slow_start_limit: Option<DataSize>,
-    /// Whether CUBIC uses HyStart to leave slow start before a loss.
-    pub hystart: bool,
-    /// Until the first loss, CUBIC's window grows by at least one segment per 20 acknowledged. A loss reduces the
-    /// window rather than FlightSize, to whole segments.
-    pub kernel_windows: bool,
-    /// The seed of the algorithm's own random numbers.
-    pub seed: u64,
 }
 
 /// An ACK of new data outside of recovery.
@@ -93,8 +78,6 @@ pub struct MarkSample {
     pub acknowledged: DataSize,
     /// Bytes sent since the connection began.
     pub sent: DataSize,
-    /// Smoothed round-trip time.
-    pub srtt: TimeDelta,
     /// Whether no loss is known.
     pub open: bool,
 }
@@ -187,8 +170,8 @@ pub trait Congestion: core::fmt::Debug + Send {
     }
 }
 
-/// Creates the congestion control of a connection.
-pub type BuildCongestion = fn(CongestionConfig) -> Box<dyn Congestion>;
+/// Creates the congestion control of a connection, with a seed for its own random numbers.
+pub type BuildCongestion = fn(&TcpConfig, u64) -> Box<dyn Congestion>;
 
 /// The algorithms: name, summary, constructor.
 pub const CONGESTION: &[(&str, &str, BuildCongestion)] = &[
@@ -218,15 +201,23 @@ pub fn find_congestion(name: &str) -> Option<&'static str> {
     CONGESTION.iter().map(|(known, ..)| *known).find(|known| *known == name)
 }
 
-/// Creates the algorithm with this name. Panics if there is none; configurations hold names from [`CONGESTION`].
-pub(super) fn build_congestion(name: &str, config: CongestionConfig) -> Box<dyn Congestion> {
-    let (.., build) = CONGESTION.iter().find(|(known, ..)| *known == name).expect("a name from CONGESTION");
-    build(config)
+/// Creates the congestion control of a configuration. Panics if there is none; configurations hold names from [`CONGESTION`].
+pub(super) fn build_congestion(config: &TcpConfig, seed: u64) -> Box<dyn Congestion> {
+    let (.., build) =
+        CONGESTION.iter().find(|(known, ..)| *known == config.congestion).expect("a name from CONGESTION");
+    build(config, seed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::tcp::Profile;
+
+    /// Segments of 1000 bytes, without HyStart and a limit of slow start.
+    pub(super) fn config(kernel_windows: bool) -> TcpConfig {
+        let profile = Profile { slow_start_limit: None, hystart: false, kernel_windows, ..Profile::LINUX };
+        TcpConfig { segment: DataSize::from_bytes(1000), profile, ..TcpConfig::default() }
+    }
 
     #[test]
     fn slow_start_stops_at_the_threshold() {
@@ -241,12 +232,10 @@ mod tests {
 
     #[test]
     fn every_name_has_an_algorithm() {
-        let segment = DataSize::from_bytes(1448);
-        let config = CongestionConfig { segment, slow_start_limit: None, hystart: true, kernel_windows: true, seed: 1 };
         for (name, ..) in CONGESTION {
             assert_eq!(find_congestion(name), Some(*name));
             let mut window = CongestionWindow { cwnd: DataSize::from_bytes(14_480), ssthresh: NO_THRESHOLD };
-            let mut algorithm = build_congestion(name, config);
+            let mut algorithm = build_congestion(&TcpConfig { congestion: name, ..TcpConfig::default() }, 1);
             algorithm.handle_loss(window.cwnd, &mut window);
             // BBR does not use the threshold.
             let threshold = if name.starts_with("bbr") { u64::MAX..=u64::MAX } else { 7_240..=10_136 };

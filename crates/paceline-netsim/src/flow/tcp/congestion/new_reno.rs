@@ -1,18 +1,19 @@
 //! The window of NewReno (RFC 5681). The sender does the recovery, according to RFC 6675 instead of RFC 6582, because
 //! all connections use selective acknowledgments.
 
-use super::{Ack, Congestion, CongestionConfig, CongestionWindow, THRESHOLD_MIN};
+use super::{Ack, Congestion, CongestionWindow, THRESHOLD_MIN};
+use crate::flow::tcp::TcpConfig;
 use paceline_units::DataSize;
 
 #[derive(Debug)]
 struct NewReno {
-    config: CongestionConfig,
+    config: TcpConfig,
     /// Bytes acknowledged since the window last grew.
     counted: DataSize,
 }
 
-pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
-    Box::new(NewReno { config, counted: DataSize::ZERO })
+pub(super) fn build(config: &TcpConfig, _: u64) -> Box<dyn Congestion> {
+    Box::new(NewReno { config: *config, counted: DataSize::ZERO })
 }
 
 /// Congestion avoidance as recommended by RFC 5681, section 3.1: the window grows by one segment per window of
@@ -41,7 +42,7 @@ impl Congestion for NewReno {
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = window.slow_start(acked, self.config.slow_start_limit);
+            acked = window.slow_start(acked, self.config.slow_start_limit());
         }
         if acked > DataSize::ZERO {
             avoid_congestion(window, &mut self.counted, acked, self.config.segment);
@@ -51,7 +52,7 @@ impl Congestion for NewReno {
     fn handle_loss(&mut self, flight: DataSize, window: &mut CongestionWindow) {
         let segment = self.config.segment;
         // Linux halves the window in whole segments (`tcp_reno_ssthresh`).
-        window.ssthresh = if self.config.kernel_windows {
+        window.ssthresh = if self.config.profile.kernel_windows {
             let half = window.cwnd.as_bytes() / segment.as_bytes() / 2;
             DataSize::from_bytes(half.max(THRESHOLD_MIN) * segment.as_bytes())
         } else {
@@ -77,6 +78,7 @@ impl Congestion for NewReno {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::*;
 
     const BYTES: fn(u64) -> DataSize = DataSize::from_bytes;
@@ -97,10 +99,8 @@ mod tests {
     #[test]
     fn linux_halves_the_window_and_the_rfc_the_flight() {
         for (kernel_windows, cwnd, expected) in [(true, 13_400, 6_000), (false, 13_400, 4_500), (true, 3_000, 2_000)] {
-            let segment = BYTES(1000);
-            let config = CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
             let mut window = CongestionWindow { cwnd: BYTES(cwnd), ssthresh: BYTES(u64::MAX) };
-            build(config).handle_loss(BYTES(9_000), &mut window);
+            build(&config(kernel_windows), 1).handle_loss(BYTES(9_000), &mut window);
             assert_eq!(window.ssthresh, BYTES(expected));
         }
     }
@@ -108,11 +108,8 @@ mod tests {
     #[test]
     fn mark_leaves_more_than_a_loss_with_rfc_8511_outside_slow_start() {
         let after = |ssthresh: u64, alternative| {
-            let segment = BYTES(1000);
-            let config =
-                CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
             let mut window = CongestionWindow { cwnd: BYTES(10_000), ssthresh: BYTES(ssthresh) };
-            build(config).handle_mark(BYTES(10_000), &mut window, alternative);
+            build(&config(false), 1).handle_mark(BYTES(10_000), &mut window, alternative);
             window.ssthresh.as_bytes()
         };
         assert_eq!([after(5000, false), after(5000, true), after(50_000, true)], [5000, 8000, 5000]);

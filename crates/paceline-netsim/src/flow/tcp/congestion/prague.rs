@@ -13,7 +13,8 @@
 //! The RTT independence also makes rounds of marks at least 25 ms long.
 
 use super::dctcp::{MarkedShare, alpha_after, reduced};
-use super::{Ack, Congestion, CongestionConfig, CongestionWindow, LossState, MarkSample, RateSample, THRESHOLD_MIN};
+use super::{Ack, Congestion, CongestionWindow, LossState, MarkSample, RateSample, THRESHOLD_MIN};
+use crate::flow::tcp::TcpConfig;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The round-trip time to whose growth a flow with a shorter one is slowed (`prague_rtt_target`).
@@ -44,7 +45,6 @@ struct Prague {
     rounds: u32,
     /// After a reduction by marks: the bytes to acknowledge and the time until the next one.
     reduced: (DataSize, Time),
-    /// The marked bytes of the current ACK.
     marked: DataSize,
     /// A loss lowers the window to the threshold.
     lost: bool,
@@ -53,7 +53,7 @@ struct Prague {
     pacing: Rate,
 }
 
-pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
+pub(super) fn build(config: &TcpConfig, _: u64) -> Box<dyn Congestion> {
     Box::new(Prague {
         segment: config.segment,
         share: MarkedShare::new(),
@@ -164,6 +164,7 @@ impl Congestion for Prague {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::*;
 
     const BYTES: fn(u64) -> DataSize = DataSize::from_bytes;
@@ -179,14 +180,7 @@ mod tests {
     /// window.
     #[test]
     fn alpha_begins_to_move_with_the_first_mark() {
-        let config = CongestionConfig {
-            segment: BYTES(1000),
-            slow_start_limit: None,
-            hystart: false,
-            kernel_windows: true,
-            seed: 1,
-        };
-        let mut prague = build(config);
+        let mut prague = build(&config(true), 1);
         let mut window = CongestionWindow { cwnd: BYTES(20_000), ssthresh: BYTES(20_000) };
         let mut ack = |n: u64, marked: u64| {
             let sample = MarkSample {
@@ -195,7 +189,6 @@ mod tests {
                 marked: BYTES(marked),
                 acknowledged: BYTES(20_000 * n),
                 sent: BYTES(20_000 * n + 19_000),
-                srtt: TimeDelta::from_millis(10),
                 open: true,
             };
             (prague.handle_marks(&sample, &mut window), window.cwnd.as_bytes())

@@ -51,7 +51,6 @@ pub(super) struct Scoreboard {
     lost_below: u64,
     /// Segments below are SACKED or RETRANSMITTED (HighRxt + 1).
     retransmitted_below: u64,
-    /// Whether lost retransmissions are detected.
     detect_lost_retransmissions: bool,
     /// Send time and number of the retransmissions in flight, in order.
     in_flight: VecDeque<(Time, u64)>,
@@ -98,7 +97,6 @@ impl Scoreboard {
             Self { entries, in_flight, lost_again, ..Self::new(self.segment, total, self.detect_lost_retransmissions) };
     }
 
-    /// Returns the bytes in segment `number`.
     #[inline]
     pub fn size(&self, number: u64) -> u64 {
         if number == self.tail_number { self.tail } else { self.segment }

@@ -5,8 +5,7 @@
 
 use super::loss_recovery::LossRecovery;
 use crate::flow::tcp::congestion::{
-    Ack, Congestion, CongestionConfig, CongestionWindow, LossState, MarkSample, NO_THRESHOLD, RateSample,
-    build_congestion,
+    Ack, Congestion, CongestionWindow, LossState, MarkSample, NO_THRESHOLD, RateSample, build_congestion,
 };
 use crate::flow::tcp::ecn::MarkReaction;
 use crate::flow::tcp::profile::WindowReduction;
@@ -35,7 +34,7 @@ impl CongestionControl {
         Self {
             config,
             seeds,
-            algorithm: build_congestion(config.congestion, congestion_config(&config, 0)),
+            algorithm: build_congestion(&config, 0),
             window: CongestionWindow { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
             marks: MarkReaction::default(),
         }
@@ -45,8 +44,7 @@ impl CongestionControl {
     pub fn reset(&mut self) {
         self.window.cwnd = DataSize::from_bytes(initial_window(self.config.segment.as_bytes()));
         self.window.ssthresh = NO_THRESHOLD;
-        let config = congestion_config(&self.config, self.seeds.bits());
-        self.algorithm = build_congestion(self.config.congestion, config);
+        self.algorithm = build_congestion(&self.config, self.seeds.bits());
         self.marks = MarkReaction::default();
     }
 
@@ -101,14 +99,7 @@ impl CongestionControl {
     }
 
     /// Handles the accurate ECN echo of an ACK that delivered this many bytes. Returns whether it reports new marks.
-    pub fn handle_marks(
-        &mut self,
-        now: Time,
-        ack: &Segment,
-        delivered: u64,
-        recovery: &LossRecovery,
-        srtt: TimeDelta,
-    ) -> bool {
+    pub fn handle_marks(&mut self, now: Time, ack: &Segment, delivered: u64, recovery: &LossRecovery) -> bool {
         let (bytes, scoreboard) = (DataSize::from_bytes, recovery.scoreboard());
         let marked = self.marks.newly_marked(ack);
         let sample = MarkSample {
@@ -117,7 +108,6 @@ impl CongestionControl {
             marked,
             acknowledged: bytes(scoreboard.acknowledged()),
             sent: bytes(scoreboard.sent()),
-            srtt,
             open: recovery.is_open(),
         };
         self.algorithm.handle_marks(&sample, &mut self.window);
@@ -146,16 +136,5 @@ impl CongestionControl {
         }
         self.marks.handle_reduction(recovery.scoreboard().end());
         self.window.cwnd = self.config.segment; // the loss window (RFC 5681, section 3.1)
-    }
-}
-
-fn congestion_config(config: &TcpConfig, seed: u64) -> CongestionConfig {
-    let limit = config.profile.slow_start_limit;
-    CongestionConfig {
-        segment: config.segment,
-        slow_start_limit: limit.map(|n| DataSize::from_bytes(n as u64 * config.segment.as_bytes())),
-        hystart: config.profile.hystart,
-        kernel_windows: config.profile.kernel_windows,
-        seed,
     }
 }

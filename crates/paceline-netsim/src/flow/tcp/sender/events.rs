@@ -4,9 +4,7 @@
 
 use super::TcpSenderEvent;
 use crate::flow::event_queue;
-use crate::flow::tcp::congestion::{CongestionWindow, NO_THRESHOLD};
 use paceline::{Signals, signal_names};
-use paceline_units::{DataSize, TimeDelta};
 use std::collections::VecDeque;
 
 signal_names! {
@@ -19,39 +17,25 @@ signal_names! {
     }
 }
 
-/// Values of the signals.
-#[derive(Debug)]
-pub(super) struct SignalValues {
-    pub window: CongestionWindow,
-    pub srtt: Option<TimeDelta>,
-    /// Index of the state in [`TcpSignal::State`].
-    pub state: u8,
-    pub target: Option<DataSize>,
-}
+const SIGNALS: [TcpSignal; 5] =
+    [TcpSignal::Window, TcpSignal::Threshold, TcpSignal::SmoothedRtt, TcpSignal::State, TcpSignal::Target];
 
-impl SignalValues {
-    /// Nothing was emitted yet.
-    const NONE: Self = Self {
-        window: CongestionWindow { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
-        srtt: None,
-        state: u8::MAX,
-        target: None,
-    };
-}
+/// The value of each of [`SIGNALS`]; `None` if it has none.
+pub(super) type SignalValues = [Option<f64>; SIGNALS.len()];
 
 #[derive(Debug)]
 pub(super) struct Events {
     queue: VecDeque<TcpSenderEvent>,
     signals: Signals,
     signals_enabled: bool,
-    /// Values of the signals as last emitted.
-    emitted: SignalValues,
+    /// The last value of each signal.
+    values: SignalValues,
 }
 
 impl Events {
     pub fn new(signals: Signals) -> Self {
         let signals_enabled = signals.is_enabled();
-        Self { queue: VecDeque::new(), signals, signals_enabled, emitted: SignalValues::NONE }
+        Self { queue: VecDeque::new(), signals, signals_enabled, values: SignalValues::default() }
     }
 
     pub fn push(&mut self, event: TcpSenderEvent) {
@@ -64,33 +48,18 @@ impl Events {
         event_queue::poll_event(&mut self.queue, &mut self.signals, TcpSenderEvent::Signal)
     }
 
-    /// Emits the signals that changed. `values` is called only if signals are enabled.
+    /// Emits the signals that have another value than before. `values` is called only if signals are enabled.
     #[inline]
     pub fn emit_signals(&mut self, values: impl FnOnce() -> SignalValues) {
         if !self.signals_enabled {
             return;
         }
-        let (new, old) = (values(), &self.emitted);
-        let bytes = |size: DataSize| size.as_bytes() as f64;
-        if new.window.cwnd != old.window.cwnd {
-            self.signals.emit(TcpSignal::Window, bytes(new.window.cwnd));
+        let values = values();
+        for ((signal, new), old) in SIGNALS.into_iter().zip(values).zip(self.values) {
+            if let Some(value) = new.filter(|_| new != old) {
+                self.signals.emit(signal, value);
+            }
         }
-        if new.window.ssthresh != old.window.ssthresh && new.window.ssthresh != NO_THRESHOLD {
-            self.signals.emit(TcpSignal::Threshold, bytes(new.window.ssthresh));
-        }
-        if let Some(srtt) = new.srtt
-            && old.srtt != Some(srtt)
-        {
-            self.signals.emit(TcpSignal::SmoothedRtt, srtt.as_millis_f64());
-        }
-        if new.state != old.state {
-            self.signals.emit(TcpSignal::State, new.state as f64);
-        }
-        if let Some(target) = new.target
-            && old.target != Some(target)
-        {
-            self.signals.emit(TcpSignal::Target, bytes(target));
-        }
-        self.emitted = new;
+        self.values = values;
     }
 }

@@ -31,17 +31,14 @@ impl Handshake {
         self.state
     }
 
-    /// Returns the number of the connection.
     pub fn connection(&self) -> u32 {
         self.connection
     }
 
-    /// Returns whether the initial window is one segment.
     pub fn reduces_initial_window(&self) -> bool {
         self.syn_tries > SYN_TRIES_MAX
     }
 
-    /// Begins the next connection.
     pub fn begin(&mut self) {
         let connection = self.connection + 1;
         *self = Self { state: ConnectionState::SynSent, connection, control: true, ..Self::default() };
@@ -73,7 +70,6 @@ impl Handshake {
         (self.syn_tries == 1).then_some(now - self.syn_sent)
     }
 
-    /// Closes the connection.
     pub fn close(&mut self) {
         self.state = ConnectionState::Closed;
     }

@@ -30,7 +30,6 @@ impl RecoveryPhase {
     }
 }
 
-/// The effect of an ACK.
 #[derive(Debug)]
 pub(super) struct AckEffect {
     pub summary: AckSummary,
@@ -196,7 +195,6 @@ impl LossRecovery {
         self.fast_retransmit = true;
     }
 
-    /// Handles a retransmission timeout.
     pub fn handle_timeout(&mut self) {
         self.begin_phase(RecoveryPhase::Loss { point: self.scoreboard.end() });
         self.scoreboard.handle_timeout(!self.config.profile.keep_sack_on_timeout);

@@ -11,12 +11,12 @@ mod pacing;
 mod retransmission_timer;
 mod transfers;
 
-use super::congestion::{Ack, CongestionWindow};
+use super::congestion::{Ack, CongestionWindow, NO_THRESHOLD};
 use super::segment::{Flags, Segment};
 use super::workload::{Bursts, Workload};
 use super::{TcpConfig, TcpEcn};
 use congestion_control::CongestionControl;
-use events::{Events, SignalValues, TcpSignal};
+use events::{Events, TcpSignal};
 use handshake::{ConnectionState, Handshake};
 use loss_recovery::{AckEffect, LossRecovery};
 use paceline::{SignalName, SignalSpec, Signals};
@@ -310,10 +310,7 @@ impl TcpSender {
                 }
                 segment.ece
             }
-            TcpEcn::Accurate | TcpEcn::L4s => {
-                let srtt = self.timer.rtt().srtt().unwrap_or(self.timer.rtt().rto());
-                self.congestion.handle_marks(now, segment, delivered, &self.recovery, srtt)
-            }
+            TcpEcn::Accurate | TcpEcn::L4s => self.congestion.handle_marks(now, segment, delivered, &self.recovery),
         }
     }
 
@@ -330,11 +327,15 @@ impl TcpSender {
 
     #[inline]
     fn emit_signals(&mut self) {
-        self.events.emit_signals(|| SignalValues {
-            window: self.congestion.window(),
-            srtt: self.timer.rtt().srtt(),
-            state: self.recovery.signal_state(),
-            target: self.congestion.algorithm().target(),
+        self.events.emit_signals(|| {
+            let (window, bytes) = (self.congestion.window(), |size: DataSize| size.as_bytes() as f64);
+            [
+                Some(bytes(window.cwnd)),
+                Some(window.ssthresh).filter(|threshold| *threshold != NO_THRESHOLD).map(bytes),
+                self.timer.rtt().srtt().map(TimeDelta::as_millis_f64),
+                Some(f64::from(self.recovery.signal_state())),
+                self.congestion.algorithm().target().map(bytes),
+            ]
         });
     }
 }

@@ -24,7 +24,6 @@ pub struct Phy {
     pub header: DataSize,
     /// Preamble and PHY header of an acknowledgement.
     pub ack_preamble: TimeDelta,
-    /// Rate of acknowledgements.
     pub ack_rate: Rate,
 }
 
@@ -58,23 +57,19 @@ fn frame(preamble: TimeDelta, symbol: TimeDelta, size: DataSize, rate: Rate) -> 
 /// The MPDUs of a frame, and their size: one MPDU alone, or an A-MPDU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FrameSize {
-    /// Number of MPDUs.
     pub mpdus: usize,
     /// Size of the MPDUs with delimiters, padding included.
     padded: u64,
-    /// Padding of the last one.
     last_padding: u64,
 }
 
 impl FrameSize {
-    /// Adds an MPDU.
     pub fn with(self, mpdu: DataSize) -> Self {
         let padding = mpdu.as_bytes().next_multiple_of(ALIGNMENT) - mpdu.as_bytes();
         let padded = self.padded + DELIMITER + mpdu.as_bytes() + padding;
         Self { mpdus: self.mpdus + 1, padded, last_padding: padding }
     }
 
-    /// Returns the size of the frame.
     pub fn size(self) -> DataSize {
         let unpadded = self.padded - self.last_padding;
         DataSize::from_bytes(if self.mpdus == 1 { unpadded - DELIMITER } else { unpadded })

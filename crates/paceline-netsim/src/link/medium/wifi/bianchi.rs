@@ -4,7 +4,6 @@
 /// The contention of stations that always have packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Saturation {
-    /// Number of stations.
     pub stations: u32,
     /// W: smallest contention window + 1.
     pub window: f64,
@@ -15,11 +14,9 @@ pub struct Saturation {
 /// Durations of Bianchi (2000), section IV-B, in s.
 #[derive(Clone, Copy, Debug)]
 pub struct Durations {
-    /// Empty slot.
     pub slot: f64,
     /// Successful transmission.
     pub success: f64,
-    /// Collision.
     pub collision: f64,
 }
 

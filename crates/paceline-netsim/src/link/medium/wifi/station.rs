@@ -20,7 +20,6 @@ pub struct Contention {
     pub attempts: u32,
     /// Transmissions in a row without acknowledgement at the full rate; each further one has half of the rate before.
     pub full_rate_attempts: u32,
-    /// The order of the hops.
     pub order: Order,
 }
 
@@ -62,12 +61,9 @@ fn first(times: &[Time]) -> Time {
     times.iter().copied().min().unwrap_or(Time::MAX)
 }
 
-/// A frame in transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// The hop of the station.
     hop: usize,
-    /// Airtime of the data.
     pub data: TimeDelta,
     /// Airtime of the acknowledgement.
     pub ack: TimeDelta,
@@ -75,7 +71,6 @@ pub struct Frame {
     is_reduced: bool,
 }
 
-/// A station.
 pub struct Station {
     hops: Vec<StationHop>,
     /// The time since which each hop requests the medium, as last read; [`Time::MAX`] if it does not.
@@ -248,7 +243,6 @@ impl Station {
         self.read_requests(links);
     }
 
-    /// Returns the link of a frame.
     pub fn link(&self, frame: &Frame) -> usize {
         self.hops[frame.hop].link
     }

@@ -364,7 +364,7 @@ fn decisions_do_not_depend_on_polling() {
             hop("b", 6.5, &[no_aggregation()]),
         ];
         let law = || CoDel::new(TimeDelta::from_millis(5), TimeDelta::from_millis(100), false);
-        let queue = || -> Box<dyn Discipline> { Box::new(CoDelQueue::new(QueueLimit::Packets(100), law())) };
+        let queue = || -> Box<dyn Discipline> { Box::new(CoDelQueue::with(QueueLimit::Packets(100), law())) };
         let mut channel = Channel::with_queues(&hops, 3, queue);
         let mut random = RandomStreams::new(4).stream("arrivals");
         let mut now = Time::ZERO;

@@ -30,7 +30,6 @@ enum Outcome {
 /// A packet that leaves the window, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Released {
-    /// The packet.
     pub packet: Descriptor,
     /// Time from its arrival to its first transmission.
     pub waited: TimeDelta,

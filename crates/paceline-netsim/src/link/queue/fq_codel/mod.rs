@@ -7,23 +7,14 @@
 
 mod fattest;
 
+use super::fifo::Fifo;
 use super::{CoDel, Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
-use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::parameter::{Parameter, ParameterKind};
 use crate::records::DropReason;
 use fattest::Fattest;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 
-/// RFC 8290, section 5.2.5, "The default value is 1024".
-const QUEUES: u32 = 1024;
-/// An Ethernet frame: RFC 8290, section 5.2.4, "The default is set to 1514 bytes".
-const QUANTUM: DataSize = DataSize::from_bytes(1514);
-/// RFC 8290, section 5.2.2, "5 ms".
-const TARGET: TimeDelta = TimeDelta::from_millis(5);
-/// RFC 8290, section 5.2.1, "100 ms".
-const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-/// RFC 8290, section 5.2.3, "10240 packets".
-const LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 /// The most packets that one overflow drops: RFC 8290, section 4.1, "up to a maximum of 64 packets".
 const OVERFLOW_BATCH: usize = 64;
 
@@ -31,50 +22,36 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "fq-codel",
     summary: "FQ-CoDel, RFC 8290: a queue for each flow in turn, each under CoDel; new flows go first",
     limit: QueueEntry::limit(
-        LIMIT,
         "10240 packets",
         "the level of all queues together above which the longest one loses half of its packets, at most 64 (RFC 8290, \
          sections 4.1 and 5.2.3)",
     ),
     parameters: &[
-        Parameter::new(
-            "target",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
-            (Value::Time(TARGET), "5 ms"),
-            "the accepted standing delay of each queue (RFC 8290, section 5.2.2)",
-        ),
-        Parameter::new(
-            "interval",
-            ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(100)),
-            (Value::Time(INTERVAL), "100 ms"),
-            "the time for which packets must wait longer than the target before one is dropped; about the longest \
+        Parameter::new("target", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)), "5 ms")
+            .about("the accepted standing delay of each queue (RFC 8290, section 5.2.2)"),
+        Parameter::new("interval", ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(100)), "100 ms")
+            .about(
+                "the time for which packets must wait longer than the target before one is dropped; about the longest \
              round-trip time (RFC 8290, section 5.2.1)",
-        ),
-        Parameter::new(
-            "queues",
-            ParameterKind::Count(1, 65_536),
-            (Value::Count(QUEUES), "1024"),
-            "the number of queues; a flow has the queue of its number, or of its hash in `paceline link`, modulo this (RFC \
-             8290, section 5.2.5, `flows`)",
+            ),
+        Parameter::new("queues", ParameterKind::Count(1, 65_536), "1024").about(
+            "the number of queues; a flow has the queue of its number, or of its hash in `paceline link`, modulo this \
+             (RFC 8290, section 5.2.5, `flows`)",
         ),
         Parameter::new(
             "quantum",
             ParameterKind::Size(DataSize::from_bytes(1), DataSize::from_bytes(1_000_000)),
-            (Value::Size(QUANTUM), "1514 B"),
-            "the bytes that each queue sends in a round (RFC 8290, section 5.2.4)",
-        ),
-        Parameter::new(
-            "ecn",
-            ParameterKind::Flag,
-            (Value::Flag(true), "true"),
-            "whether an ECN-capable packet is marked in place of being dropped (RFC 8290, section 5.2.6)",
-        ),
+            "1514 B",
+        )
+        .about("the bytes that each queue sends in a round (RFC 8290, section 5.2.4)"),
+        Parameter::new("ecn", ParameterKind::Flag, "true")
+            .about("whether an ECN-capable packet is marked in place of being dropped (RFC 8290, section 5.2.6)"),
         Parameter::optional(
             "ce_threshold",
             ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
             "none",
-            "the delay above which every ECN-capable packet is marked, as for DCTCP (RFC 8290, section 5.2.7)",
-        ),
+        )
+        .about("the delay above which every ECN-capable packet is marked, as for DCTCP (RFC 8290, section 5.2.7)"),
     ],
     build: |setup| {
         let values = setup.values;
@@ -86,7 +63,6 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
             queue_count: values.count("queues"),
             limit: LimitCheck::of_queue(setup.limit),
             flows: Vec::new(),
-            slots: Slots::default(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             bytes: DataSize::ZERO,
@@ -96,81 +72,12 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     },
 };
 
-/// The end of a list of slots.
-const NONE: u32 = u32::MAX;
-
-/// The waiting packets of all queues: each queue is a list through slots, which are used again.
-#[derive(Default)]
-struct Slots {
-    slots: Vec<(QueuedPacket, u32)>,
-    free: Vec<u32>,
-}
-
-impl Slots {
-    #[inline]
-    fn insert(&mut self, packet: QueuedPacket) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = (packet, NONE);
-                slot
-            }
-            None => {
-                self.slots.push((packet, NONE));
-                self.slots.len() as u32 - 1
-            }
-        }
-    }
-}
-
 /// The list that a queue is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     Inactive,
     New,
     Old,
-}
-
-/// The packets of one queue, in order of arrival.
-#[derive(Clone)]
-struct Fifo {
-    /// Slots of the first and the last packet.
-    head: u32,
-    tail: u32,
-    packets: u32,
-    bytes: DataSize,
-}
-
-impl Fifo {
-    const EMPTY: Self = Self { head: NONE, tail: NONE, packets: 0, bytes: DataSize::ZERO };
-
-    #[inline]
-    fn push(&mut self, slots: &mut Slots, packet: QueuedPacket) {
-        let slot = slots.insert(packet);
-        match self.tail {
-            NONE => self.head = slot,
-            tail => slots.slots[tail as usize].1 = slot,
-        }
-        self.tail = slot;
-        self.packets += 1;
-        self.bytes += packet.packet.size;
-    }
-
-    /// Removes the first packet, and returns it with the bytes that are left.
-    #[inline]
-    fn pop(&mut self, slots: &mut Slots) -> Option<(QueuedPacket, DataSize)> {
-        if self.head == NONE {
-            return None;
-        }
-        let (packet, next) = slots.slots[self.head as usize];
-        slots.free.push(self.head);
-        self.head = next;
-        if next == NONE {
-            self.tail = NONE;
-        }
-        self.packets -= 1;
-        self.bytes -= packet.packet.size;
-        Some((packet, self.bytes))
-    }
 }
 
 /// The queue of one flow, or of several that share it.
@@ -183,7 +90,6 @@ struct FlowQueue {
     list: List,
 }
 
-/// The discipline.
 struct FqCoDel {
     /// The control law of an empty queue.
     law: CoDel,
@@ -193,7 +99,6 @@ struct FqCoDel {
     limit: LimitCheck,
     /// The queues, up to the highest number that a packet had.
     flows: Vec<FlowQueue>,
-    slots: Slots,
     /// Numbers of the queues that have become active, and of those that have had a turn.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -209,7 +114,7 @@ impl FqCoDel {
     fn classify(&mut self, packet: &Descriptor) -> u32 {
         let number = u32::from(packet.flow.0) % self.queue_count;
         if self.flows.len() <= number as usize {
-            let empty = FlowQueue { law: self.law.clone(), fifo: Fifo::EMPTY, credits: 0, list: List::Inactive };
+            let empty = FlowQueue { law: self.law.clone(), fifo: Fifo::default(), credits: 0, list: List::Inactive };
             self.flows.resize(number as usize + 1, empty);
         }
         number
@@ -217,12 +122,12 @@ impl FqCoDel {
 
     /// Adjusts the sums after the queue `number`, which had these bytes and packets, has lost or got packets.
     #[inline]
-    fn account(&mut self, number: u32, (bytes, packets): (DataSize, u32)) {
+    fn account(&mut self, number: u32, (bytes, packets): (DataSize, usize)) {
         let fifo = &self.flows[number as usize].fifo;
-        self.bytes = self.bytes + fifo.bytes - bytes;
-        self.packets = self.packets + fifo.packets as usize - packets as usize;
+        self.bytes = self.bytes + fifo.bytes() - bytes;
+        self.packets = self.packets + fifo.len() - packets;
         if let Some(fattest) = &mut self.fattest {
-            fattest.set(number as usize, fifo.bytes.as_bytes());
+            fattest.set(number as usize, fifo.bytes().as_bytes());
         }
     }
 
@@ -231,12 +136,12 @@ impl FqCoDel {
     #[cold]
     fn drop_from_fattest(&mut self, drops: &mut Drops) {
         let flows = &self.flows;
-        let sizes = || flows.iter().map(|flow| flow.fifo.bytes.as_bytes());
+        let sizes = || flows.iter().map(|flow| flow.fifo.bytes().as_bytes());
         let number = self.fattest.get_or_insert_with(|| Fattest::new(sizes())).first() as u32;
         let fifo = &mut self.flows[number as usize].fifo;
-        let before = (fifo.bytes, fifo.packets);
-        for _ in 0..(fifo.packets as usize / 2).clamp(1, OVERFLOW_BATCH) {
-            if let Some((queued, _)) = fifo.pop(&mut self.slots) {
+        let before = (fifo.bytes(), fifo.len());
+        for _ in 0..(fifo.len() / 2).clamp(1, OVERFLOW_BATCH) {
+            if let Some(queued) = fifo.pop() {
                 drops.push(queued.packet, DropReason::Overflow);
             }
         }
@@ -267,8 +172,8 @@ impl Discipline for FqCoDel {
         }
         let number = self.classify(&packet);
         let flow = &mut self.flows[number as usize];
-        let before = (flow.fifo.bytes, flow.fifo.packets);
-        flow.fifo.push(&mut self.slots, QueuedPacket { packet, arrived: now });
+        let before = (flow.fifo.bytes(), flow.fifo.len());
+        flow.fifo.push(now, packet);
         if flow.list == List::Inactive {
             (flow.list, flow.credits) = (List::New, self.quantum);
             self.new.push_back(number);
@@ -301,9 +206,9 @@ impl Discipline for FqCoDel {
                 self.old.push_back(number);
                 continue;
             }
-            let (fifo, slots) = (&mut flow.fifo, &mut self.slots);
-            let before = (fifo.bytes, fifo.packets);
-            let next = flow.law.dequeue(now, || fifo.pop(slots), drops);
+            let fifo = &mut flow.fifo;
+            let before = (fifo.bytes(), fifo.len());
+            let next = flow.law.dequeue(now, || fifo.pop().map(|head| (head, fifo.bytes())), drops);
             if let Some(queued) = &next {
                 flow.credits -= queued.packet.size.as_bytes() as i64;
             } else {

@@ -1,8 +1,7 @@
 use super::*;
-use crate::link::MTU;
-use crate::link::queue::QueuePlan;
-use crate::parameter::Values;
-use paceline_units::{Dscp, FlowId, RandomStreams};
+use crate::link::queue::testing;
+use crate::parameter::Value;
+use paceline_units::FlowId;
 
 fn ms(t: i64) -> Time {
     Time::from_millis(t)
@@ -10,31 +9,26 @@ fn ms(t: i64) -> Time {
 
 fn packet(id: u32, flow: u16, bytes: u64) -> Descriptor {
     let size = DataSize::from_bytes(bytes);
-    Descriptor { id, flow: FlowId(flow), size, ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
+    Descriptor { flow: FlowId(flow), size, ..testing::packet(id, Ecn::NotEct) }
 }
 
-fn build(limit: QueueLimit, given: &[(&str, Value)]) -> Box<dyn Discipline> {
-    let plan = QueuePlan { discipline: &ENTRY, limit, values: Values::new(ENTRY.parameters, given) };
-    plan.build(&RandomStreams::new(1), "hop/test", MTU)
+fn build(limit: u32, given: &[(&str, Value)]) -> Box<dyn Discipline> {
+    testing::build(&ENTRY, limit, given)
 }
 
 /// Queues packets at one time; returns those that are dropped.
 fn arrive(queue: &mut dyn Discipline, now: Time, packets: impl IntoIterator<Item = Descriptor>) -> Vec<u32> {
-    let mut drops = Drops::default();
-    packets.into_iter().for_each(|packet| queue.enqueue(now, LinkRate::at(None, now), packet, &mut drops));
-    drops.drain().map(|(packet, _)| packet.id).collect()
+    testing::arrive(queue, now, packets).iter().map(|(id, _)| *id).collect()
 }
 
 /// Returns the next packets, by number.
 fn leave(queue: &mut dyn Discipline, now: Time, count: usize) -> Vec<u32> {
-    let mut drops = Drops::default();
-    let next = std::iter::from_fn(|| queue.dequeue(now, LinkRate::at(None, now), &mut drops));
-    next.take(count).map(|queued| queued.packet.id).collect()
+    testing::leave(queue, now, count).0.iter().map(|queued| queued.packet.id).collect()
 }
 
 #[test]
 fn queues_take_turns_of_a_quantum() {
-    let mut queue = build(QueueLimit::Packets(1000), &[]);
+    let mut queue = build(1000, &[]);
     // Flow 0: packets 0 to 9 of 1500 bytes; flow 1: 10 to 19 of 500 bytes. With 1514 bytes of credit, which may be overdrawn
     // by one packet, the first round sends two and four of them: 14 bytes are left after one of 1500, and of three of 500.
     arrive(&mut *queue, ms(0), (0..10).map(|id| packet(id, 0, 1500)));
@@ -50,7 +44,7 @@ fn queues_take_turns_of_a_quantum() {
 
 #[test]
 fn a_new_flow_goes_before_those_with_a_backlog() {
-    let mut queue = build(QueueLimit::Packets(1000), &[]);
+    let mut queue = build(1000, &[]);
     arrive(&mut *queue, ms(0), (0..10).map(|id| packet(id, 0, 500)));
     // The fifth packet begins its second turn, as an old queue, with 1514 + 14 - 500 - 500 = 528 bytes left.
     assert_eq!(leave(&mut *queue, ms(1), 5), [0, 1, 2, 3, 4]);
@@ -63,7 +57,7 @@ fn a_new_flow_goes_before_those_with_a_backlog() {
 
 #[test]
 fn overflow_drops_half_of_the_longest_queue_from_its_head() {
-    let mut queue = build(QueueLimit::Packets(20), &[]);
+    let mut queue = build(20, &[]);
     assert_eq!(arrive(&mut *queue, ms(0), (0..12).map(|id| packet(id, 0, 500))), [0_u32; 0]);
     assert_eq!(
         arrive(&mut *queue, ms(0), (20..28).map(|id| packet(id, 1, 1000))),
@@ -74,16 +68,16 @@ fn overflow_drops_half_of_the_longest_queue_from_its_head() {
     assert_eq!(arrive(&mut *queue, ms(0), [packet(40, 2, 100)]), [20, 21, 22, 23]);
     assert_eq!((queue.backlog(), leave(&mut *queue, ms(0), 99).len()), (DataSize::from_bytes(10_100), 17));
     // At most 64 at once, and the arriving packet if its queue is the longest.
-    let mut queue = build(QueueLimit::Packets(200), &[]);
+    let mut queue = build(200, &[]);
     assert_eq!(arrive(&mut *queue, ms(0), (0..201).map(|id| packet(id, 0, 500))), (0..64).collect::<Vec<_>>());
-    let mut queue = build(QueueLimit::Packets(2), &[]);
+    let mut queue = build(2, &[]);
     assert_eq!(arrive(&mut *queue, ms(0), [(0, 40), (1, 40), (2, 1500)].map(|(id, b)| packet(id, id as u16, b))), [2]);
 }
 
 #[test]
 fn each_queue_is_under_a_control_law_of_its_own() {
     // A packet of flow 0 every 5 ms and of flow 1 every 50 ms; one leaves every 10 ms. Flow 0 offers twice its share.
-    let mut queue = build(QueueLimit::Packets(1000), &[("ecn", Value::Flag(false))]);
+    let mut queue = build(1000, &[("ecn", Value::Flag(false))]);
     let (mut drops, mut dropped, mut waited) = (Drops::default(), [0, 0], [TimeDelta::ZERO; 2]);
     for now in 0..20_000 {
         let now = ms(now);
@@ -114,7 +108,7 @@ fn each_queue_is_under_a_control_law_of_its_own() {
 
 #[test]
 fn flows_share_a_queue_modulo_the_number_of_queues() {
-    let mut queue = build(QueueLimit::Packets(1000), &[("queues", Value::Count(4))]);
+    let mut queue = build(1000, &[("queues", Value::Count(4))]);
     let of = |flow| packet(u32::from(flow), flow, 1514);
     arrive(&mut *queue, ms(0), [of(0), of(4), of(1), of(8)]);
     // Flows 0, 4 and 8 are in one queue, which sends 1514 bytes with its credit of 1514, and again with the credit of 0.
@@ -124,14 +118,11 @@ fn flows_share_a_queue_modulo_the_number_of_queues() {
 #[test]
 fn the_threshold_of_ce_marks_every_capable_packet_above_it() {
     let threshold = Value::Time(TimeDelta::from_millis(1));
-    let mut queue = build(QueueLimit::Packets(1000), &[("ce_threshold", threshold)]);
+    let mut queue = build(1000, &[("ce_threshold", threshold)]);
     let all = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1];
     arrive(&mut *queue, ms(0), (0..12).map(|id| Descriptor { ecn: all[id as usize % 3], ..packet(id, 0, 100) }));
-    let mut marks = |now: Time| {
-        let mut drops = Drops::default();
-        let next = std::iter::from_fn(|| queue.dequeue(now, LinkRate::at(None, now), &mut drops));
-        next.take(3).map(|queued| queued.packet.ecn).collect::<Vec<_>>()
-    };
+    let mut marks =
+        |now| testing::leave(&mut *queue, now, 3).0.iter().map(|queued| queued.packet.ecn).collect::<Vec<_>>();
     assert_eq!(marks(ms(1)), all, "at the threshold");
     assert_eq!(marks(ms(2)), [Ecn::NotEct, Ecn::Ce, Ecn::Ce]);
 }

@@ -15,13 +15,13 @@
 
 mod ack_aggregation;
 mod bandwidth;
-
 mod gain_cycle;
 mod packet_conservation;
 mod probe_rtt;
 mod v3;
 
-use super::{Ack, Congestion, CongestionConfig, CongestionWindow, RateSample};
+use super::{Ack, Congestion, CongestionWindow, RateSample};
+use crate::flow::tcp::TcpConfig;
 use ack_aggregation::{AckAggregation, AckInput};
 use bandwidth::{BandwidthFilter, FullPipe, RoundCounter};
 use gain_cycle::{CycleInput, GainCycle};
@@ -76,10 +76,10 @@ struct Bbr {
     paces_by_measured_rtt: bool,
 }
 
-pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
+pub(super) fn build(config: &TcpConfig, seed: u64) -> Box<dyn Congestion> {
     Box::new(Bbr {
         segment: config.segment,
-        random: RandomStreams::new(config.seed).stream("bbr"),
+        random: RandomStreams::new(seed).stream("bbr"),
         mode: BbrMode::Startup,
         rounds: RoundCounter::default(),
         bandwidth: BandwidthFilter::default(),
@@ -303,6 +303,7 @@ impl Congestion for Bbr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::config;
     use super::super::{LossState, NO_THRESHOLD};
     use super::*;
 
@@ -312,11 +313,8 @@ mod tests {
     const LINK: Rate = Rate::from_kbps(10_000);
 
     fn opened() -> (Box<dyn Congestion>, CongestionWindow) {
-        let segment = BYTES(SEGMENT);
-        let config =
-            CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
         let window = CongestionWindow { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
-        let mut bbr = build(config);
+        let mut bbr = build(&config(false), 1);
         bbr.handle_open(Time::ZERO, Some(MS(40)), &window);
         (bbr, window)
     }

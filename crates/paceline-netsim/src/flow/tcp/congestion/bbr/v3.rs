@@ -27,7 +27,8 @@ use super::ack_aggregation::{AckAggregation, AckInput};
 use super::bandwidth::RoundCounter;
 use super::probe_rtt::{ProbeRtt, ProbeRttStep};
 use super::{ROUND_TRIP_ASSUMED, WINDOW_INITIAL, WINDOW_MIN, bdp_segments, burst_segments, pacing_rate};
-use crate::flow::tcp::congestion::{Ack, Congestion, CongestionConfig, CongestionWindow, LossState, RateSample};
+use crate::flow::tcp::TcpConfig;
+use crate::flow::tcp::congestion::{Ack, Congestion, CongestionWindow, LossState, RateSample};
 use bounds::{Bounds, Latest};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 use round_trips::RoundTrips;
@@ -166,15 +167,15 @@ struct Bbr3 {
     is_recovering: bool,
 }
 
-pub(in crate::flow::tcp::congestion) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
-    Box::new(Bbr3::new(config))
+pub(in crate::flow::tcp::congestion) fn build(config: &TcpConfig, seed: u64) -> Box<dyn Congestion> {
+    Box::new(Bbr3::new(config.segment, seed))
 }
 
 impl Bbr3 {
-    fn new(config: CongestionConfig) -> Self {
+    fn new(segment: DataSize, seed: u64) -> Self {
         Self {
-            segment: config.segment,
-            random: RandomStreams::new(config.seed).stream("bbr"),
+            segment,
+            random: RandomStreams::new(seed).stream("bbr"),
             state: State::Startup,
             drain_began: 0,
             rounds: RoundCounter::default(),
@@ -182,7 +183,7 @@ impl Bbr3 {
             full: FullTest::default(),
             round_trips: RoundTrips::new(Time::ZERO, None),
             probe_rtt: ProbeRtt::default(),
-            bounds: Bounds::new(config.segment),
+            bounds: Bounds::new(segment),
             aggregation: AckAggregation::new(Time::ZERO),
             phase: AckPhase::Other,
             samples_probe: false,

@@ -41,10 +41,8 @@ struct Flow {
 impl Flow {
     fn new(capacity: Rate, rtt: TimeDelta) -> Self {
         let segment = DataSize::from_bytes(SEGMENT);
-        let config =
-            CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
         let window = CongestionWindow { cwnd: DataSize::from_bytes(10 * SEGMENT), ssthresh: NO_THRESHOLD };
-        let (mut bbr, mut delivery) = (Bbr3::new(config), DeliveryRateEstimator::new());
+        let (mut bbr, mut delivery) = (Bbr3::new(segment, 1), DeliveryRateEstimator::new());
         bbr.handle_open(Time::ZERO, Some(rtt), &window);
         delivery.handle_round_trip(rtt);
         Self {

@@ -1,0 +1,146 @@
+//! The results of suites beside earlier ones of the same controllers: what became worse, and what better, by more than chance.
+
+use crate::results::Verdict;
+use crate::results::suite::{SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult};
+use paceline_netsim::records::{Summary, t_quantile};
+
+/// A test that changed under a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaselineChange {
+    /// Suite and test.
+    pub test: String,
+    pub controller: String,
+    /// The change of the score, points: the mean over the common seeds, with the interval of all comparisons together. `None` without
+    /// scores.
+    pub points: Option<Summary>,
+    /// Bounds that held and fail now.
+    pub broken: Vec<String>,
+    /// Bounds that failed and hold now.
+    pub mended: Vec<String>,
+}
+
+impl BaselineChange {
+    /// Returns whether the controller became worse: a bound broke, or the score fell by more than chance.
+    pub fn is_regression(&self) -> bool {
+        !self.broken.is_empty() || self.points.is_some_and(|points| points.mean + points.ci95 < 0.0)
+    }
+
+    /// Returns whether it became better, and nothing worse.
+    pub fn is_improvement(&self) -> bool {
+        let is_better = !self.mended.is_empty() || self.points.is_some_and(|points| points.mean - points.ci95 > 0.0);
+        is_better && !self.is_regression()
+    }
+}
+
+/// Returns the regressions and the improvements, suite by suite. Tests and controllers that only one of the two has are left out, and so
+/// are equal runs.
+pub fn changes(before: &SuitesReport, after: &SuitesReport) -> Vec<BaselineChange> {
+    let pairs: Vec<_> = after.suites.iter().flat_map(|suite| common(before, suite)).collect();
+    let comparisons = pairs.len().max(1);
+    let of_pair = |(suite, test, controller, [before, after]): &(&SuiteReport, &SuiteTest, &str, [&TestResult; 2])| {
+        let differences: Vec<f64> =
+            before.scores.iter().zip(&after.scores).map(|(before, after)| after - before).collect();
+        let points = Summary::from_values(&differences)
+            .map(|of| Summary { ci95: t_quantile(comparisons, of.n - 1) * of.std / (of.n as f64).sqrt(), ..of });
+        let became = |from: Verdict, to: Verdict| -> Vec<String> {
+            let is = |id: &&str| test.verdict(id, before) == from && test.verdict(id, after) == to;
+            test.bound_ids().filter(is).map(str::to_owned).collect()
+        };
+        BaselineChange {
+            test: format!("{}: {}", suite.id, test.name()),
+            controller: (*controller).to_owned(),
+            points: points.filter(|of| of.n > 1),
+            broken: became(Verdict::Holds, Verdict::Fails),
+            mended: became(Verdict::Fails, Verdict::Holds),
+        }
+    };
+    let changes = pairs.iter().map(of_pair);
+    changes.filter(|change| change.is_regression() || change.is_improvement()).collect()
+}
+
+/// A test of a suite, a controller, and its results before and after.
+type Pair<'a> = (&'a SuiteReport, &'a SuiteTest, &'a str, [&'a TestResult; 2]);
+
+/// Returns the tests that both made on the same seeds, and whose runs differ.
+fn common<'a>(before: &'a SuitesReport, after: &'a SuiteReport) -> Vec<Pair<'a>> {
+    let is_same =
+        |suite: &&SuiteReport| suite.id == after.id && suite.seeds == after.seeds && suite.world == after.world;
+    let Some(earlier) = before.suites.iter().find(is_same) else { return Vec::new() };
+    let of_row = |row: &'a SuiteRow| {
+        let known = earlier.rows.iter().find(|known| known.controller == row.controller);
+        after.tests.iter().zip(&row.results).filter_map(move |(test, now)| {
+            let place = earlier.tests.iter().position(|known| known.name() == test.name())?;
+            let then = known?.results.get(place)?;
+            let is_made = !then.bounds.is_empty() && !now.bounds.is_empty();
+            let has_changed = then.trace_hash.is_empty() || then.trace_hash != now.trace_hash;
+            (is_made && has_changed).then_some((after, test, &*row.controller, [then, now]))
+        })
+    };
+    after.rows.iter().flat_map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{BoundResult, Judgement, SuiteBound};
+
+    fn report(results: &[(&[f64], Verdict)]) -> SuitesReport {
+        let test = |n| SuiteTest {
+            scenario: format!("own/{n}"),
+            bounds: vec![SuiteBound { id: "rate".to_owned(), ..SuiteBound::default() }],
+            ..SuiteTest::default()
+        };
+        let result = |(scores, verdict): &(&[f64], Verdict)| TestResult {
+            runs: scores.len() as u64,
+            trace_hash: format!("{scores:?}"),
+            scores: scores.to_vec(),
+            bounds: vec![BoundResult {
+                judgement: Judgement { verdict: *verdict, ..Judgement::default() },
+                ..BoundResult::default()
+            }],
+            ..TestResult::default()
+        };
+        let row = SuiteRow {
+            controller: "mine".to_owned(),
+            results: results.iter().map(result).collect(),
+            ..SuiteRow::default()
+        };
+        let tests = (0..results.len()).map(test).collect();
+        SuitesReport {
+            suites: vec![SuiteReport { id: "own".to_owned(), tests, rows: vec![row], ..SuiteReport::default() }],
+        }
+    }
+
+    /// Five points less on each of five seeds are a regression, one point that varies by five is none, and a bound that breaks is one.
+    #[test]
+    fn changes_beyond_chance_are_found() {
+        use Verdict::{Fails, Holds};
+        let before = report(&[
+            (&[60.0, 62.0, 58.0, 61.0, 59.0], Holds),
+            (&[60.0, 50.0, 40.0, 30.0, 20.0], Holds),
+            (&[60.0; 5], Fails),
+            (&[60.0; 5], Holds),
+            (&[50.0], Holds),
+        ]);
+        let after = report(&[
+            (&[55.0, 57.1, 53.0, 55.9, 54.0], Holds),
+            (&[54.0, 56.0, 34.0, 36.0, 15.0], Holds),
+            (&[60.0, 60.0, 60.1, 60.0, 60.0], Holds),
+            (&[60.0; 5], Holds),
+            (&[10.0], Fails),
+        ]);
+        let found = changes(&before, &after);
+        let names: Vec<_> = found.iter().map(|change| (&*change.test, change.is_regression())).collect();
+        assert_eq!(names, [("own: own/0", true), ("own: own/2", false), ("own: own/4", true)]);
+        let fall = found[0].points.unwrap();
+        assert!((fall.mean + 5.0).abs() < 0.01 && fall.ci95 > 0.0 && fall.ci95 < 0.3, "{fall:?}");
+        assert_eq!((&found[1].mended[..], &found[2].broken[..]), (&["rate".to_owned()][..], &["rate".to_owned()][..]));
+        assert!(found[2].points.is_none(), "one run has no interval");
+        // The other way round.
+        let back = changes(&after, &before);
+        let names: Vec<_> = back.iter().map(|change| (&*change.test, change.is_regression())).collect();
+        assert_eq!(names, [("own: own/0", false), ("own: own/2", true), ("own: own/4", false)]);
+        let other = SuitesReport { suites: vec![SuiteReport { id: "other".to_owned(), ..after.suites[0].clone() }] };
+        assert!(changes(&before, &other).is_empty() && changes(&before, &before).is_empty());
+    }
+}
