@@ -25,7 +25,7 @@ pub fn promises(arguments: &[String]) -> Result<(), Problem> {
     println!("| page | promise | tests |\n|---|---|---|");
     for (page, entries) in registry()? {
         for (fragment, tests) in promises_of(&entries) {
-            println!("| {page} | {fragment} | {} |", tests.join(", "));
+            println!("| {page} | {} | {} |", fragment.replace('|', "\\|"), tests.join(", "));
         }
     }
     Ok(())
@@ -126,7 +126,7 @@ fn exists(test: &str) -> bool {
     let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
     match extension {
         Some("py") => text.contains(&format!("def {name}(")),
-        Some("mjs") => text.contains(&format!("test(\"{name}\"")),
+        Some("mjs") => ['"', '`'].iter().any(|quote| text.contains(&format!("test({quote}{name}"))),
         // The tasks are tests, too.
         _ => text.split_once(&format!("fn {name}(")).is_some_and(|(before, _)| {
             path.starts_with("xtask") || before.rsplit("\n\n").next().is_some_and(|head| head.contains("#[test]"))
