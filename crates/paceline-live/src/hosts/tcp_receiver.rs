@@ -253,7 +253,7 @@ mod tests {
     fn the_proof_alone_is_answered() {
         let receiver = TcpReceiver::start().unwrap();
         let (mut session, at) = open(&receiver, [127, 0, 0, 1]);
-        let bytes = [proofs(1).request.as_bytes(), &[7; 200_000]].concat();
+        let bytes = [proofs(1).request.as_bytes(), &[7; 200_000][..]].concat();
         let client = thread::spawn(move || answer(at, &bytes));
         wait_until(|| session.shared.bytes.load(Ordering::Relaxed) == 200_000);
         session.finish();
