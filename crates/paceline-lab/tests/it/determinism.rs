@@ -1,6 +1,7 @@
 //! The same scenario and seed give the same bits, with any observers, threads and compiler settings.
 
 use crate::fixtures::{Listener, load_from, registry, simulator};
+use paceline::Registry;
 use paceline_netsim::records::{DropReason, EventRecord, PacketClass};
 use paceline_scenario::{Origin, Scenario};
 use std::collections::BTreeSet;
