@@ -4,7 +4,7 @@ use crate::call::harness::{CallConfig, Log, RecordingHalf, TestCall, controller,
 use crate::call::packet_reports::{Call, RFC8888, TRANSPORT_WIDE};
 use crate::call::{assert_within, kbps, ms};
 use paceline::{Controller, Decision, FeedbackRequirement, PacketKind, ProbeCluster, SentPacket};
-use paceline_units::{Rate, Time};
+use paceline_units::Time;
 use std::sync::{Arc, Mutex};
 
 const CLUSTER: ProbeCluster = ProbeCluster::new(7, kbps(3000), ms(40), 5);
