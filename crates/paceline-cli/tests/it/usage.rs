@@ -302,8 +302,8 @@ fn interrupted_runs_and_comparisons_continue() {
     let of = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("gcc-2016-seed1");
     let file = stored.into_iter().find(of).expect("the run is stored").join("resume.json");
     let mut damaged = super::read_json(&file);
-    assert_eq!(damaged["run"]["events"], first[0].0);
-    damaged["run"]["events"] = 7.into();
+    assert_eq!(damaged["run"]["run"]["events"], first[0].0);
+    damaged["run"]["run"]["events"] = 7.into();
     fs::write(file, damaged.to_string()).unwrap();
     let again = runs("run", &["--repeats", "2", "--resume"]);
     assert_eq!((again[0].0, &again[1..]), (first[0].0, &continued[1..]));

@@ -94,7 +94,7 @@ pub struct Bandwidth {
     /// The fraction lost of the last report, times 256, at most 255.
     pub fraction_q8: u8,
     decreased_since_report: bool,
-    config: BandwidthConfig,
+    settings: Settings,
     max: Rate,
     delay_limit: Rate,
     acked: Option<Rate>,
@@ -110,14 +110,28 @@ pub struct Bandwidth {
     tracker: CapacityTracker,
 }
 
+/// The numbers that the blocks do not have.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    model: LossModel,
+    low: f64,
+    high: f64,
+    floor: Rate,
+    increase: f64,
+    waits_for_report: bool,
+    has_stable_target: bool,
+}
+
 impl Bandwidth {
     /// Creates a combination without limits. Call [`set_bounds`](Self::set_bounds) and [`set_rate`](Self::set_rate) next.
     pub fn new(config: BandwidthConfig) -> Self {
+        let BandwidthConfig { model, v2, low, high, floor, increase, waits_for_report, has_stable_target, backoff } =
+            config;
         Self {
-            config,
-            backoff: RttBackoff::new(config.backoff),
-            v2: LossV2::new(config.v2),
-            v1: (config.model == LossModel::V1).then(Box::default),
+            settings: Settings { model, low, high, floor, increase, waits_for_report, has_stable_target },
+            backoff: RttBackoff::new(backoff),
+            v2: LossV2::new(v2),
+            v1: (model == LossModel::V1).then(Box::default),
             tracker: CapacityTracker::default(),
             target: Rate::ZERO,
             min: MIN_RATE,
@@ -151,7 +165,7 @@ impl Bandwidth {
     /// Returns the stable target, if it is not the target.
     #[inline]
     pub fn stable_target(&self) -> Option<Rate> {
-        self.config.has_stable_target.then(|| self.tracker.estimate())
+        self.settings.has_stable_target.then(|| self.tracker.estimate())
     }
 
     /// Sets the lowest and the highest rate ([`Rate::MAX`]: unlimited).
@@ -213,7 +227,7 @@ impl Bandwidth {
     pub fn set_acked(&mut self, now: Time, acked: Option<Rate>) {
         self.acked = acked;
         let Some(acked) = acked else { return };
-        if self.config.model == LossModel::V2 {
+        if self.settings.model == LossModel::V2 {
             self.v2.set_acked(acked);
         }
         if let Some(v1) = &mut self.v1 {
@@ -226,7 +240,7 @@ impl Bandwidth {
         if let Some(v1) = &mut self.v1 {
             v1.handle_feedback(now, packets);
         }
-        if self.config.model == LossModel::V2 {
+        if self.settings.model == LossModel::V2 {
             self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
             self.update(now);
         }
@@ -289,8 +303,8 @@ impl Bandwidth {
             }
         }
         self.update_history(now);
-        let has_report = self.last_report.is_some() || !self.config.waits_for_report;
-        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.config.model == LossModel::V2) {
+        let has_report = self.last_report.is_some() || !self.settings.waits_for_report;
+        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.settings.model == LossModel::V2) {
             self.loss_state = state;
             self.set_target(now, rate);
             return;
@@ -324,7 +338,7 @@ impl Bandwidth {
     }
 
     fn v2_is_ready_in_start_phase(&self) -> bool {
-        self.config.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
+        self.settings.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
     }
 
     /// Returns the rate by the last receiver report, if that changes it.
@@ -333,14 +347,14 @@ impl Bandwidth {
             return None;
         }
         let loss = f64::from(self.fraction_q8) / 256.0;
-        if self.target < self.config.floor || loss <= self.config.low {
+        if self.target < self.settings.floor || loss <= self.settings.low {
             let (_, lowest) = self.history.front()?;
-            let rate = Rate::from_bps((lowest.as_bps_f64() * self.config.increase + 0.5) as u64);
+            let rate = Rate::from_bps((lowest.as_bps_f64() * self.settings.increase + 0.5) as u64);
             return Some(rate + INCREASE_OFFSET);
         }
         let may_decrease = !self.decreased_since_report
             && self.last_decrease.is_none_or(|last| now - last >= DECREASE_INTERVAL + self.rtt);
-        if self.target > self.config.floor && loss > self.config.high && may_decrease {
+        if self.target > self.settings.floor && loss > self.settings.high && may_decrease {
             (self.last_decrease, self.decreased_since_report) = (Some(now), true);
             return Some(decreased(self.target, self.fraction_q8));
         }
@@ -361,7 +375,7 @@ impl Bandwidth {
     /// Sets the rate within the limits (`UpdateTargetBitrate`).
     fn set_target(&mut self, now: Time, rate: Rate) {
         self.target = rate.min(self.delay_limit).min(self.max).max(self.min);
-        if self.config.has_stable_target {
+        if self.settings.has_stable_target {
             self.tracker.handle_target(now, self.acked, self.target);
         }
     }
