@@ -110,7 +110,8 @@ impl Classifier for Logger<'_> {
         self.data += u64::from(segment.payload > 0);
         let is_lost = segment.payload > 0 && self.lost.is_some_and(|every| self.data % every == 0);
         let is_carried = !is_lost && !self.shared.cut.load(Ordering::Relaxed);
-        is_carried.then(|| SingleFlow::ANY_PACKET.classify(from, packet))?
+        let mut any = SingleFlow::ANY_PACKET;
+        is_carried.then(|| any.classify(from, packet))?
     }
 }
 
