@@ -108,6 +108,19 @@ pub fn send(address: &str, more: &[&str]) -> Value {
     json(&String::from_utf8(output.stdout).unwrap())
 }
 
+/// Checks that `send` with these options ends with exit code 2 and this text on stderr.
+fn refuses(address: &str, more: &[&str], text: &str) {
+    let output = paceline(&["send", address]).args(more).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{more:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(text), "{more:?}: {}", stderr(&output));
+}
+
+/// Checks that a report can be made of stored results.
+fn draw(out: &Path) {
+    let report = paceline(&["report", out.to_str().unwrap()]).output().unwrap();
+    assert!(report.status.success() && out.join("report.html").exists(), "{}", stderr(&report));
+}
+
 #[test]
 fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
     let out = folder("hosts-out");
@@ -135,8 +148,7 @@ fn both_ends_count_the_same_packets_and_the_result_can_be_drawn() {
     assert!(explained.status.success(), "{}", stderr(&explained));
     let explained = json(&String::from_utf8(explained.stdout).unwrap());
     assert_eq!(explained["inputs"][0]["flows"].as_array().map(Vec::len), Some(1), "{explained:#}");
-    let report = paceline(&["report", folder]).output().unwrap();
-    assert!(report.status.success() && out.join("report.html").exists(), "{}", stderr(&report));
+    draw(&out);
 }
 
 fn without_environment(document: &Value) -> Value {
@@ -340,8 +352,7 @@ fn both_ends_count_the_same_packets_of_the_flows_of_a_scenario() {
     assert_eq!(stored["session"]["received_packets"], sent["received_packets"]);
     assert_eq!(about["inputs"]["scenario_text"], SCENARIO);
     assert_eq!(about["inputs"]["changes"], serde_json::json!(["duration=2 s"]));
-    let report = paceline(&["report", out.to_str().unwrap()]).output().unwrap();
-    assert!(report.status.success(), "{}", stderr(&report));
+    draw(&out);
 }
 
 #[test]
@@ -365,8 +376,7 @@ fn a_receiver_stores_the_flows_that_it_sends() {
     assert!(stored_frames.iter().all(|frames| *frames > 60), "{stored_frames:?}");
     assert!((all - 6..=all).contains(&stored_frames.iter().sum::<u64>()), "{stored_frames:?}, {all}");
     assert!(json_list(&stored["flows"]).iter().all(|flow| flow["target_bps"].as_f64() > Some(100e3)), "{stored:#}");
-    let report = paceline(&["report", dir]).output().unwrap();
-    assert!(report.status.success(), "{}", stderr(&report));
+    draw(&out);
 }
 
 #[test]
@@ -498,9 +508,7 @@ fn scenarios_that_two_hosts_cannot_run_are_refused_with_place_and_hint() {
         (&["--scenario", "zoo/outage", "--compare", "nada,googc"], "googcc"),
         (&["--scenario", "zoo/outage", "--compare", "nada,googcc", "--set", "flow.x.count=2"], "flow.x.count"),
     ] {
-        let output = paceline(&["send", "127.0.0.1:9"]).args(wrong).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-        assert!(stderr(&output).contains(part), "{wrong:?}: {}", stderr(&output));
+        refuses("127.0.0.1:9", wrong, part);
     }
     let long = ["--scenario", file.to_str().unwrap(), "--duration", "2h"];
     fs::write(&file, format!("id = \"long\"\ntitle = \"\"\nduration = \"9 s\"\n[path]\n{}", all(""))).unwrap();
@@ -556,8 +564,7 @@ fn a_comparison_has_every_controller_once_in_each_round() {
     assert_eq!(tcp["name"], "tcp_received_bps");
     assert!(json_list(&tcp["values"]).iter().all(|value| value["mean"].as_f64().is_some_and(|mean| mean > 0.0)));
     for wrong in ["googcc", "googcc,googcc", "googcc,nothing"] {
-        let output = paceline(&["send", &receiver.address, "--compare", wrong]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{wrong}: {}", stderr(&output));
+        refuses(&receiver.address, &["--compare", wrong], "");
     }
     signal("-INT", receiver.child.id());
 }
@@ -664,9 +671,7 @@ fn a_secret_seals_the_session_and_another_one_is_refused() {
     let receiver = receiver_with(&["--secret-file", &secret]);
     let address = receiver.address.clone();
     for other in [vec![], vec!["--secret-file", &*file("other", "the secret of somebody else")]] {
-        let output = paceline(&[&["send", &*address], &other[..]].concat()).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("the secrets differ"), "{}", stderr(&output));
+        refuses(&address, &other, "the secrets differ");
     }
     let short = paceline(&["send", &address, "--secret-file", &file("short", "too short")]).output().unwrap();
     assert!(stderr(&short).contains("shorter than 16 bytes"), "{}", stderr(&short));
@@ -745,9 +750,7 @@ fn a_receiver_gives_up_the_rights_of_root() {
 #[test]
 fn without_answer_nothing_but_hellos_is_sent() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let output = paceline(&["send", &silent.local_addr().unwrap().to_string()]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("no answer"), "{}", stderr(&output));
+    refuses(&silent.local_addr().unwrap().to_string(), &[], "no answer");
     silent.set_nonblocking(true).unwrap();
     let mut buffer = [0; 2000];
     let mut count = 0;

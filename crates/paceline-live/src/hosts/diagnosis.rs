@@ -212,8 +212,8 @@ mod tests {
             tcp_bps: None,
         };
         use Diagnosis::*;
-        fn drift(evidence: &mut Evidence, change_ms: f64, variation_p95_ms: f64) {
-            (evidence.drift, evidence.variation_p95_ms) = (Some(Drift { ppm: change_ms, change_ms }), variation_p95_ms);
+        fn drift(change_ms: f64) -> Option<Drift> {
+            Some(Drift { ppm: change_ms, change_ms })
         }
         const LARGE: LostLarge = LostLarge { above_bytes: 972, packets: 20 };
         let rows: [(fn(&mut Evidence), Diagnosis, &str); 25] = [
@@ -221,10 +221,14 @@ mod tests {
             (|e| e.silent = true, FeedbackLost, "10 s"),
             (|e| e.loss_ratio = 0.021, LossLimited, "2.1 %"),
             (|e| e.variation_p95_ms = 151.0, DelayLimited, "151 ms"),
-            (|e| drift(e, -50.0, 200.0), ClockDriftSeen, "50.0 ppm slower"),
-            (|e| drift(e, 49.0, 200.0), DelayLimited, "49.0 ppm faster"),
-            (|e| (drift(e, 90.0, 200.0), e.target_share = 0.3).1, DelayLimited, "200 ms or more"),
-            (|e| drift(e, 100.0, VARIATION_LIMIT_MS), Steady, "by 100.0 ms over"),
+            (|e| (e.drift, e.variation_p95_ms) = (drift(-50.0), 200.0), ClockDriftSeen, "50.0 ppm slower"),
+            (|e| (e.drift, e.variation_p95_ms) = (drift(49.0), 200.0), DelayLimited, "49.0 ppm faster"),
+            (
+                |e| (e.drift, e.variation_p95_ms, e.target_share) = (drift(90.0), 200.0, 0.3),
+                DelayLimited,
+                "200 ms or more",
+            ),
+            (|e| (e.drift, e.variation_p95_ms) = (drift(100.0), VARIATION_LIMIT_MS), Steady, "by 100.0 ms over"),
             (|e| e.target_share = 0.89, DelayLimited, "89 %"),
             (|e| e.late_p99_ms = 5.1, SenderTooSlow, "5.1 ms"),
             // A TCP flow does not change the verdict.

@@ -33,11 +33,11 @@ controller = "chromium"
 encoder = { max = "2Mbps" }
 "#;
 
-/// Returns whether this machine can run calls; prints a note if not.
+/// Returns `None` if this machine cannot run calls, and prints a note.
 ///
 /// # Panics
 /// Calls are not available although `PACELINE_REQUIRE` lists `chromium` and `track`.
-fn possible() -> bool {
+fn possible() -> Option<()> {
     let required = std::env::var("PACELINE_REQUIRE").unwrap_or_default();
     let required = ["chromium", "track"].iter().all(|one| required.split([',', ' ']).any(|r| r == *one));
     let missing = BrowserWorld::missing();
@@ -45,7 +45,7 @@ fn possible() -> bool {
         assert!(!required, "PACELINE_REQUIRE requires calls: {cause}: {hint}");
         eprintln!("NOT TESTED: {cause}: {hint}");
     }
-    missing.is_none()
+    missing.is_none().then_some(())
 }
 
 /// The events and attachments of a run.
@@ -72,13 +72,13 @@ impl EventObserver for Recording {
     }
 }
 
-/// Runs a call with this controller.
-fn call(controller: &str, duration: &str) -> Recording {
+/// Runs a call with this controller; `None` if this machine cannot run calls.
+fn call(controller: &str, duration: &str) -> Option<Recording> {
     call_of(Registry::standard(), controller, duration, &[])
 }
 
 /// Runs a call with a controller of this registry and with these overrides.
-fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[&str]) -> Recording {
+fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[&str]) -> Option<Recording> {
     let registry = registry(controllers);
     let changes = Changes {
         controller: Some(controller.to_owned()),
@@ -89,18 +89,19 @@ fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[
             .collect(),
         ..Changes::default()
     };
-    let (recording, result) = run(CALL, &changes, &registry);
+    let (recording, result) = run(CALL, &changes, &registry)?;
     result.unwrap();
-    recording
+    Some(recording)
 }
 
-/// Runs a scenario text and returns the events together with the outcome.
-fn run(text: &str, changes: &Changes, registry: &Registry) -> (Recording, Result<(), WorldError>) {
+/// Runs a scenario text and returns the events together with the outcome; `None` if this machine cannot run calls.
+fn run(text: &str, changes: &Changes, registry: &Registry) -> Option<(Recording, Result<(), WorldError>)> {
+    possible()?;
     let scenario = load(&Origin::from_text("call", text), changes, registry).unwrap();
     let mut recording = Recording::default();
     let result = BrowserWorld::default().run(&scenario.plan, registry, 1, &mut recording);
     let result = result.map(|outcome| recording.programs = outcome.programs);
-    (recording, result)
+    Some((recording, result))
 }
 
 impl Recording {
@@ -158,10 +159,7 @@ impl Recording {
 
 #[test]
 fn call_between_two_chromiums_is_recorded() {
-    if !possible() {
-        return;
-    }
-    let recording = call("chromium", "20s");
+    let Some(recording) = call("chromium", "20s") else { return };
     recording.assert_valid_call();
     let decisions =
         recording.count(|row| matches!(row, EventRecord::Decision { target, .. } if *target > Rate::from_kbps(50)));
@@ -197,12 +195,9 @@ fn call_between_two_chromiums_is_recorded() {
 /// A link that loses every packet.
 #[test]
 fn run_fails_if_a_call_does_not_connect() {
-    if !possible() {
-        return;
-    }
     let text = CALL.replace("[path.reverse]", "loss = \"100%\"\n[path.reverse]");
     let registry = registry(Registry::standard());
-    let (recording, result) = run(&text, &Changes::default(), &registry);
+    let Some((recording, result)) = run(&text, &Changes::default(), &registry) else { return };
     let error = result.unwrap_err();
     assert!(error.to_string().contains("call `video`: the endpoints did not connect"), "{error}");
     let control = |row: &EventRecord| matches!(row, EventRecord::Dropped { packet, .. } if packet.class == PacketClass::SenderControl);
@@ -219,7 +214,8 @@ struct CallProcess {
 }
 
 impl CallProcess {
-    fn start(name: &str, calls: u32) -> Self {
+    fn start(name: &str, calls: u32) -> Option<Self> {
+        possible()?;
         let folder = std::env::temp_dir().join(format!("calls-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
@@ -228,7 +224,7 @@ impl CallProcess {
             .env("CALLS", calls.to_string())
             .spawn()
             .unwrap();
-        Self { child, folder }
+        Some(Self { child, folder })
     }
 
     /// Returns its temporary files and its processes except zombies.
@@ -288,7 +284,7 @@ fn child_process_sequential_calls() {
     let calls: usize = std::env::var("CALLS").unwrap().parse().unwrap();
     let mut all = Vec::new();
     for _ in 0..calls {
-        let recording = call("chromium", "4s");
+        let recording = call("chromium", "4s").unwrap();
         let frames = recording.count(|row| matches!(row, EventRecord::Frame { .. }));
         assert!((10..=125).contains(&frames), "{frames} frames in 4 s");
         // Threads that read from a browser end after the browser.
@@ -305,21 +301,15 @@ fn child_process_sequential_calls() {
 /// `PACELINE_CALLS` sets the number of calls; thirty take four minutes. `cargo xtask full` makes them.
 #[test]
 fn calls_remove_their_processes_and_files() {
-    if !possible() {
-        return;
-    }
     let calls = std::env::var("PACELINE_CALLS").map_or(2, |calls| calls.parse().unwrap());
-    let mut process = CallProcess::start("in-turn", calls);
+    let Some(mut process) = CallProcess::start("in-turn", calls) else { return };
     assert!(process.child.wait().unwrap().success());
     process.assert_cleaned_up();
 }
 
 #[test]
 fn killed_call_is_cleaned_up() {
-    if !possible() {
-        return;
-    }
-    let mut process = CallProcess::start("killed", 1);
+    let Some(mut process) = CallProcess::start("killed", 1) else { return };
     let since = Instant::now();
     let in_a_call = |process: &CallProcess| {
         let (_, processes) = process.left();
@@ -338,9 +328,6 @@ fn killed_call_is_cleaned_up() {
 /// Two calls with different controllers, one in each direction, with kernel CUBIC as cross traffic.
 #[test]
 fn calls_share_the_link_with_tcp() {
-    if !possible() {
-        return;
-    }
     let text = CALL.replace("20s", "12s").replace("1Mbps", "3Mbps").replace("10Mbps", "2Mbps")
         + r#"
 [[flow]]
@@ -355,7 +342,7 @@ kind = "tcp"
 start = "2s"
 "#;
     let registry = registry(Registry::standard());
-    let (recording, result) = run(&text, &Changes::default(), &registry);
+    let Some((recording, result)) = run(&text, &Changes::default(), &registry) else { return };
     result.unwrap();
     for (flow, name, least) in [(0, "video", 150), (1, "back", 150)] {
         let of = |row: &&EventRecord| matches!(row, EventRecord::Frame { flow: id, .. } if id.0 == flow);
@@ -378,10 +365,7 @@ start = "2s"
 
 #[test]
 fn chromium_follows_remb_of_a_local_receiver() {
-    if !possible() {
-        return;
-    }
-    let recording = call("gcc-2016", "20s");
+    let Some(recording) = call("gcc-2016", "20s") else { return };
     recording.assert_valid_call();
     let rembs = recording.count(|row| matches!(row, EventRecord::Remb { .. }));
     let available = recording.signal(HalfName::Send, 0);
@@ -396,9 +380,6 @@ fn chromium_follows_remb_of_a_local_receiver() {
 /// sends close to that rate; at 150 kbit/s it sends less, because its smallest picture needs less.
 #[test]
 fn chromium_sends_at_the_rate_of_remb() {
-    if !possible() {
-        return;
-    }
     // REMB, kbit/s; its start, s; the smallest share of it that is sent. By default only the first two.
     const SCHEDULE: [(u64, i64, f64); 4] = [(300, 0, 0.80), (1000, 14, 0.90), (150, 28, 0.60), (300, 42, 0.80)];
     let steps = if std::env::var_os("PACELINE_CALLS").is_some() { 4 } else { 2 };
@@ -407,7 +388,8 @@ fn chromium_sends_at_the_rate_of_remb() {
     controllers.add(remb_steps::remb(
         schedule.iter().map(|(kbps, at, _)| (TimeDelta::from_secs(*at), Rate::from_kbps(*kbps))).collect(),
     ));
-    let recording = call_of(controllers, "remb", &format!("{end}s"), &["path.forward.capacity=3Mbps"]);
+    let capacity = ["path.forward.capacity=3Mbps"];
+    let Some(recording) = call_of(controllers, "remb", &format!("{end}s"), &capacity) else { return };
     // The schedule starts with the first packet.
     let begin = recording.events.iter().find_map(|row| match row {
         EventRecord::Arrived { at, packet, .. } if packet.class == PacketClass::Media => Some(*at),
@@ -447,10 +429,7 @@ fn chromium_sends_at_the_rate_of_remb() {
 #[cfg(feature = "video")]
 #[test]
 fn chromium_receives_from_a_local_sender() {
-    if !possible() {
-        return;
-    }
-    let recording = call("gcc-tfb", "20s");
+    let Some(recording) = call("gcc-tfb", "20s") else { return };
     recording.assert_valid_call();
     let targets =
         recording.count(|row| matches!(row, EventRecord::Decision { target, .. } if *target > Rate::from_kbps(50)));
@@ -463,10 +442,7 @@ fn chromium_receives_from_a_local_sender() {
 #[cfg(feature = "video")]
 #[test]
 fn only_media_carries_the_controllers_ecn_codepoint() {
-    if !possible() {
-        return;
-    }
-    let recording = call("scream", "6s");
+    let Some(recording) = call("scream", "6s") else { return };
     let came = |media: bool, wanted: Ecn| {
         recording.count(|row| {
             let EventRecord::Arrived { packet, ecn, .. } = row else { return false };
