@@ -1,22 +1,18 @@
 //! Reads one Parquet file: typed columns, one row group at a time.
 
+use super::dictionary::{MOST_NAMES, Names, PageError};
 use super::parquet_writer::ROW_GROUP;
 use super::schema::ColumnSchema;
 use crate::results::StoreError;
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::mem;
 use std::path::PathBuf;
 
 /// Most rows of a row group that is read: 64 times the number that this version writes, which bounds the memory.
 const MOST_ROWS: usize = 64 * ROW_GROUP;
-
-/// Most names of a column that is read. Their indices have 16 bits.
-const MOST_NAMES: usize = 65_536;
 
 /// Latest time of a row, ns: 30 d. Scenarios last at most a week. It bounds the number of bins in figures.
 const LATEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
@@ -31,9 +27,14 @@ pub(super) struct RowGroup<'a> {
     table: &'a TableReader,
     reader: Box<dyn RowGroupReader + 'a>,
     rows: usize,
-    /// Of the column last read: 1 for a value and 0 for a null; empty for a column without nulls.
+    buffers: Buffers,
+}
+
+/// The levels and the names of the column last read.
+#[derive(Default)]
+struct Buffers {
     levels: Vec<i16>,
-    names: Vec<ByteArray>,
+    names: Names,
 }
 
 impl TableReader {
@@ -48,7 +49,7 @@ impl TableReader {
         &self,
         mut each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (mut levels, mut names) = (Vec::new(), Vec::new());
+        let mut buffers = Buffers::default();
         for index in 0..self.reader.num_row_groups() {
             let reader = self.reader.get_row_group(index).map_err(|source| self.unreadable(source))?;
             let rows = reader.metadata().num_rows();
@@ -56,9 +57,9 @@ impl TableReader {
                 let cause = format!("row group {index} has {rows} rows; 0 to {MOST_ROWS} are allowed");
                 return Err(self.unreadable(ParquetError::General(cause)));
             };
-            let mut group = RowGroup { table: self, reader, rows, levels, names };
+            let mut group = RowGroup { table: self, reader, rows, buffers };
             each(&mut group)?;
-            (levels, names) = (group.levels, group.names);
+            buffers = group.buffers;
         }
         Ok(())
     }
@@ -68,7 +69,9 @@ impl TableReader {
     }
 }
 
+/// A Parquet type of the schema.
 pub(super) trait Typed: DataType {
+    /// Its name in messages.
     const NAME: &'static str;
 }
 
@@ -95,7 +98,7 @@ impl RowGroup<'_> {
         T::T: Clone,
     {
         self.read::<T>(column, to)?;
-        let levels = &self.levels;
+        let levels = &self.buffers.levels;
         // A required column has no levels. Values move from the last to the first.
         if !levels.is_empty() {
             let mut next = to.len();
@@ -123,12 +126,8 @@ impl RowGroup<'_> {
         known: &[impl AsRef<str>],
         to: &mut Vec<u16>,
     ) -> Result<(), StoreError> {
-        self.read_names(column, to, |name| {
-            known.iter().position(|known| known.as_ref() == name).ok_or_else(|| {
-                let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-                format!("contains `{name}`, which is none of {}", known.join(", "))
-            })
-        })
+        self.read_names(column)?;
+        self.indices(column, known, to)
     }
 
     /// Replaces `to` by a column of names, each as its index in `seen`, and adds new names to `seen`.
@@ -138,18 +137,21 @@ impl RowGroup<'_> {
         seen: &mut Vec<String>,
         to: &mut Vec<u16>,
     ) -> Result<(), StoreError> {
-        self.read_names(column, to, |name| {
-            Ok(seen.iter().position(|seen| seen == name).unwrap_or_else(|| {
-                seen.push(name.to_owned());
-                seen.len() - 1
-            }))
-        })
+        self.read_names(column)?;
+        for name in &self.buffers.names.dictionary {
+            if !seen.contains(name) {
+                seen.push(name.clone());
+            }
+        }
+        if seen.len() > MOST_NAMES {
+            return Err(self.too_many_names(column));
+        }
+        self.indices(column, seen, to)
     }
 
     /// Returns an error if the column of names last read is null in one of these rows.
     pub(super) fn names_exist(&self, column: ColumnSchema, needed: impl Fn(usize) -> bool) -> Result<(), StoreError> {
-        let lacks = self.levels.iter().enumerate().any(|(row, level)| *level == 0 && needed(row));
-        if lacks { Err(self.lacks_values(column)) } else { Ok(()) }
+        if self.buffers.names.lacks(needed) { Err(self.lacks_values(column)) } else { Ok(()) }
     }
 
     /// Returns an error unless all of these times are in the longest run.
@@ -170,39 +172,55 @@ impl RowGroup<'_> {
         }
     }
 
-    /// Replaces `to` by the index of each row's name, which is computed once for each name; a null becomes 0.
-    fn read_names(
-        &mut self,
-        column: ColumnSchema,
-        to: &mut Vec<u16>,
-        mut index_of: impl FnMut(&str) -> Result<usize, String>,
-    ) -> Result<(), StoreError> {
-        let mut names = mem::take(&mut self.names);
-        self.read::<ByteArrayType>(column, &mut names)?;
-        self.names_exist(column, |_| !column.optional)?;
-        let mut indices = BTreeMap::new();
-        let mut values = names.iter();
-        to.clear();
-        for row in 0..self.rows {
-            let name = if self.levels.get(row) == Some(&0) { None } else { values.next() };
-            let Some(name) = name.map(ByteArray::data) else {
-                to.push(0);
-                continue;
-            };
-            let index = match indices.get(name) {
-                Some(index) => *index,
-                None => {
-                    let index = index_of(&String::from_utf8_lossy(name));
-                    let index = u16::try_from(index.map_err(|cause| self.unexpected(column, cause))?);
-                    let index = index.map_err(|_| self.too_many_names(column))?;
-                    indices.insert(name, index);
-                    index
+    /// Returns the names last read, as indices.
+    fn indices(&self, column: ColumnSchema, known: &[impl AsRef<str>], to: &mut Vec<u16>) -> Result<(), StoreError> {
+        let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());
+        let names = &self.buffers.names;
+        let numbers: Vec<Option<u16>> = names.dictionary.iter().map(index).collect();
+        names.numbers(&numbers, to).map_err(|name| {
+            let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", ")))
+        })
+    }
+
+    fn read_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
+        let (at, optional) = self.find::<ByteArrayType>(column)?;
+        let unreadable = |source| self.table.unreadable(source);
+        let mut pages = self.reader.get_column_page_reader(at).map_err(unreadable)?;
+        self.buffers.names.clear();
+        while let Some(page) = pages.get_next_page().map_err(unreadable)? {
+            let names = &mut self.buffers.names;
+            match names.add_page(&page, optional, self.rows - names.rows()) {
+                Ok(()) => {}
+                Err(PageError::OtherEncoding) => {
+                    self.read_plain_names(column)?;
+                    break;
                 }
-            };
-            to.push(index);
+                Err(PageError::TooManyNames) => return Err(self.too_many_names(column)),
+                Err(PageError::Damaged) => return Err(self.unexpected(column, "is damaged".to_owned())),
+            }
         }
+        let names = &self.buffers.names;
+        if names.rows() != self.rows {
+            return Err(self.ends_early(column, names.rows()));
+        }
+        self.names_exist(column, |_| !column.optional)
+    }
+
+    /// Reads a column of names with any encoding.
+    fn read_plain_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
+        let mut values = Vec::new();
+        self.read::<ByteArrayType>(column, &mut values)?;
+        let Buffers { levels, names } = &mut self.buffers;
+        let mut values = values.iter().map(|value| String::from_utf8_lossy(value.data()));
         names.clear();
-        self.names = names;
+        for row in 0..self.rows {
+            let null = levels.get(row) == Some(&0);
+            let name = if null { None } else { values.next() };
+            if names.add_row(name.as_deref(), !levels.is_empty()).is_none() {
+                return Err(self.too_many_names(column));
+            }
+        }
         Ok(())
     }
 
@@ -232,7 +250,7 @@ impl RowGroup<'_> {
         let (at, optional) = self.find::<T>(column)?;
         let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
         let mut reader = get_typed_column_reader::<T>(reader);
-        let levels = &mut self.levels;
+        let levels = &mut self.buffers.levels;
         to.clear();
         levels.clear();
         let mut done = 0;
