@@ -397,9 +397,18 @@ fn label(id: &str, scenario: &Scenario) -> String {
 
 /// Returns the table of flows, and a line on those that it leaves out.
 fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
-    let headings = "flow (controller) | rate Mbit/s | target Mbit/s | lost % | delay p50 ms | delay p95 ms | frame p95 ms | \
-                    freezes | frozen s";
-    let mut table = Table::new(headings.split(" | "), 1);
+    let headings = [
+        "flow (controller)",
+        "rate Mbit/s",
+        "target Mbit/s",
+        "lost %",
+        "delay p50 ms",
+        "delay p95 ms",
+        "frame p95 ms",
+        "freezes",
+        "frozen s",
+    ];
+    let mut table = Table::new(headings, 1);
     let lines = lines(scenario);
     for line in lines.iter().take(LINES_SHOWN) {
         let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: MetricKind| {
@@ -428,9 +437,17 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
 }
 
 fn hops(result: &RunsResult) -> Table {
-    let headings =
-        "hop | capacity Mbit/s | used % | dropped % | queue p50 ms | queue p95 ms | queue p99 ms | queue max ms";
-    let mut table = Table::new(headings.split(" | "), 1);
+    let headings = [
+        "hop",
+        "capacity Mbit/s",
+        "used %",
+        "dropped %",
+        "queue p50 ms",
+        "queue p95 ms",
+        "queue p99 ms",
+        "queue max ms",
+    ];
+    let mut table = Table::new(headings, 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();
