@@ -27,6 +27,7 @@ pub struct Collector<'a> {
     /// Numbers of the windows with accumulators that metrics have of their own.
     accumulating: Vec<usize>,
     spans: Spans,
+    /// Index of each requested window.
     requested: Vec<usize>,
     wants_signals: bool,
     flows: Vec<FlowState>,
@@ -42,6 +43,7 @@ struct FlowState {
     stop: Time,
     /// The propagation delay, if it is constant.
     base_owd: Option<TimeDelta>,
+    /// Whether pooled distributions cover the flow.
     pooled: bool,
     rates: RateBins,
     target: TargetInForce,

@@ -49,6 +49,7 @@ pub struct Pooled {
     pub one_way: Option<Distribution>,
     /// Round-trip time, of each RTCP sample.
     pub rtt: Option<Distribution>,
+    /// One-way delay, of each packet.
     pub owd: Option<Distribution>,
 }
 
@@ -138,6 +139,7 @@ pub struct FlowResult {
     pub sent_bytes: u64,
     /// Bytes that its receiver sent: RTCP, or acknowledgements.
     pub feedback_bytes: u64,
+    /// One-way delay of each packet.
     pub owd_ms: Option<Distribution>,
     /// Round-trip time, sampled by RTCP.
     pub rtt_ms: Option<Distribution>,

@@ -143,6 +143,7 @@ pub struct ChangeResult {
     pub by: Vec<String>,
     /// The mean over the same seeds.
     pub measured: Option<f64>,
+    /// Half-width of its 95 % interval.
     pub ci95: Option<f64>,
     /// The verdict; `None` if it was not run.
     pub verdict: Option<CellVerdict>,

@@ -19,6 +19,7 @@ pub struct Distribution {
     pub p99: f64,
     /// Largest, ms.
     pub max: f64,
+    /// Mean, ms.
     pub mean: f64,
     /// Standard deviation, ms.
     pub std: f64,

@@ -339,6 +339,7 @@ impl Piece {
         self.from
     }
 
+    /// Returns the integral of the utility from `from` to `to`, s.
     fn integral(&self, from: Time, to: Time) -> Utility {
         let limits = self.limits;
         let seconds = (to - from).as_secs_f64();

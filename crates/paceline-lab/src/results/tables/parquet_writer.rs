@@ -43,6 +43,7 @@ pub struct Column {
     /// Its name, which ends in the unit.
     pub name: Cow<'static, str>,
     pub kind: ColumnType,
+    /// Whether it may contain nulls.
     pub optional: bool,
 }
 
