@@ -216,7 +216,8 @@ mod tests {
             Some(Drift { ppm: change_ms, change_ms })
         }
         const LARGE: LostLarge = LostLarge { above_bytes: 972, packets: 20 };
-        let rows: [(fn(&mut Evidence), Diagnosis, &str); 25] = [
+        type Row = (fn(&mut Evidence), Diagnosis, &'static str);
+        let rows: [Row; 25] = [
             (|e| e.received_packets = 0, NothingArrived, "no packet"),
             (|e| e.silent = true, FeedbackLost, "10 s"),
             (|e| e.loss_ratio = 0.021, LossLimited, "2.1 %"),

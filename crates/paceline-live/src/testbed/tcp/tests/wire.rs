@@ -108,7 +108,7 @@ impl Classifier for Logger<'_> {
         let segment = parse(from, packet)?;
         self.shared.log.lock().unwrap().0.push(segment);
         self.data += u64::from(segment.payload > 0);
-        let is_lost = segment.payload > 0 && self.lost.is_some_and(|every| self.data % every == 0);
+        let is_lost = segment.payload > 0 && self.lost.is_some_and(|every| self.data.is_multiple_of(every));
         let is_carried = !is_lost && !self.shared.cut.load(Ordering::Relaxed);
         let mut any = SingleFlow::ANY_PACKET;
         is_carried.then(|| any.classify(from, packet))?
