@@ -3,12 +3,12 @@
     sender = paceline.Sender("drc", start_bps=300_000, min_bps=50_000, max_bps=5_000_000)
     sender.push_frame(now_s, [(payload, 1200), (payload, 800)])
     while packet := sender.poll_transmit(now_s):
-        socket.send(my_header(packet.head) + packet.packet)
+        socket.send(my_header(packet.head) + (packet.packet or b""))  # None: padding up to packet.size
 
 A sender reads no clock and no socket: each call gets the time in seconds. After one or more calls, before the program waits, it
 calls `poll_transmit` until that returns `None`, then `poll_event`, and waits until `poll_timeout`. The rate of the encoder is
-`target_bps`, less the headers of the program's packets. Sizes are those on the network, IP and UDP headers included. Exceptions
-of a controller in Python are raised by the call.
+`target_bps`, less the headers of the program's packets. Sizes are those on the network, IP and UDP headers included. A call in
+which a controller in Python raises an exception raises it, once; the sender then goes on without the controller.
 """
 
 from __future__ import annotations

@@ -128,12 +128,13 @@ pub struct WayStats {
     pub sent: u64,
     /// Packets that were dropped or lost.
     pub dropped: u64,
-    /// Departure from the link, size and queuing delay of each packet that was served.
+    /// Departure from the link, size and queuing delay of each packet that arrived.
     served: Vec<(Time, DataSize, TimeDelta)>,
 }
 
 impl WayStats {
-    /// Returns the rate that the link served in a span.
+    /// Returns the rate of the packets that left the link in a span. Packets that are lost on the wire, or that were not polled yet,
+    /// do not count: end the span a one-way delay before the last [`poll`](Path::poll).
     pub fn rate(&self, from: Time, to: Time) -> Rate {
         let within = self.served.iter().filter(|(left, ..)| (from..to).contains(left));
         Rate::from_size_and_time(within.map(|(_, size, _)| *size).sum(), to - from)
@@ -144,7 +145,7 @@ impl WayStats {
         let within = self.served.iter().filter(|(left, ..)| (from..to).contains(left));
         let mut waits: Vec<TimeDelta> = within.map(|(.., wait)| *wait).collect();
         waits.sort_unstable();
-        let place = waits.len().saturating_sub(1) * usize::from(percent.min(100)) / 100;
+        let place = (waits.len() * usize::from(percent.min(100))).div_ceil(100).saturating_sub(1);
         waits.get(place).copied().unwrap_or(TimeDelta::ZERO)
     }
 }
@@ -321,6 +322,11 @@ mod tests {
         for packet in there {
             assert_eq!((packet.at, packet.ecn), (Time::from_millis(20 + 10 * (packet.packet + 1)), Ecn::Ect1));
         }
+        let waits = |percent| path.stats(Direction::Reverse).queue_delay(Time::ZERO, Time::from_secs(1), percent);
+        assert_eq!([waits(0), waits(95), waits(100)], [TimeDelta::ZERO; 3], "no queue without a capacity");
+        let served = vec![0, 10, 20].into_iter().map(|ms| (Time::ZERO, size, MS(ms))).collect();
+        let stats = WayStats { served, ..WayStats::default() };
+        assert_eq!([0, 50, 95].map(|p| stats.queue_delay(Time::ZERO, Time::from_secs(1), p)), [MS(0), MS(10), MS(20)]);
         let stats = path.stats(Direction::Forward);
         assert_eq!((stats.sent, stats.dropped + arrived.len() as u64 - 2), (20, 20));
         assert!((4..=16).contains(&stats.dropped));

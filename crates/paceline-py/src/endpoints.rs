@@ -26,9 +26,9 @@ const MEDIA: [(&str, MediaKind); 2] = [("video", MediaKind::Video), ("audio", Me
 type Checked<T> = Result<T, Failure>;
 
 fn time(now_s: f64) -> Checked<Time> {
-    match (-TIME_MAX..=TIME_MAX).contains(&now_s) {
+    match (0.0..=TIME_MAX).contains(&now_s) {
         true => Ok(Time::from_secs_f64(now_s)),
-        false => Err(Failure::Argument(format!("a time must be a number of seconds up to {TIME_MAX:.0}, not {now_s}"))),
+        false => Err(Failure::Argument(format!("a time must be 0 to {TIME_MAX:.0} seconds, not {now_s}"))),
     }
 }
 

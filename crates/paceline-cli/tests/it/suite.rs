@@ -161,6 +161,9 @@ fn writes_files_for_ci_and_finds_regressions() {
         &["beside the baseline: 1 worse, 0 better", "worse: fixed, own: own/rate rate=low:", "no-queue fails now"],
     );
     contains_all(&read("summary.md"), &["Beside the baseline: 1 worse, 0 better."]);
+    let other = ["suite", "own.suite.toml", "--controllers", "gcc-2016", "--repeats", "3", "--baseline", "main"];
+    let other = paceline(&folder, &other);
+    assert!(stdout(&other, 2).contains("gcc-2016") && stderr(&other).contains("no test in common"));
     rejects(&run(&["--baseline", "nowhere"]), &["there is no baseline at nowhere", "suites.json"]);
     // What was measured is printed all the same.
     let unwritten = run(&["--junit", "nowhere/junit.xml"]);

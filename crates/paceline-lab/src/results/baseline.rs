@@ -1,7 +1,7 @@
 //! The results of suites beside earlier ones of the same controllers: what became worse, and what better, by more than chance.
 
 use crate::results::Verdict;
-use crate::results::suite::{SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult};
+use crate::results::suite::{SuiteBound, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult};
 use paceline_netsim::records::{Summary, t_quantile};
 
 /// A test that changed under a controller.
@@ -35,15 +35,22 @@ impl BaselineChange {
 /// Returns the regressions and the improvements, suite by suite. Tests and controllers that only one of the two has are left out, and so
 /// are equal runs.
 pub fn changes(before: &SuitesReport, after: &SuitesReport) -> Vec<BaselineChange> {
-    let pairs: Vec<_> = after.suites.iter().flat_map(|suite| common(before, suite)).collect();
+    let is_changed = |(.., [then, now]): &Pair<'_>| then.trace_hash.is_empty() || then.trace_hash != now.trace_hash;
+    let pairs: Vec<_> = after.suites.iter().flat_map(|suite| common(before, suite)).filter(is_changed).collect();
     let comparisons = pairs.len().max(1);
-    let of_pair = |(suite, test, controller, [before, after]): &(&SuiteReport, &SuiteTest, &str, [&TestResult; 2])| {
+    let of_pair = |(suite, [known, test], controller, [before, after]): &Pair<'_>| {
         let differences: Vec<f64> =
             before.scores.iter().zip(&after.scores).map(|(before, after)| after - before).collect();
         let points = Summary::from_values(&differences)
             .map(|of| Summary { ci95: t_quantile(comparisons, of.n - 1) * of.std / (of.n as f64).sqrt(), ..of });
         let became = |from: Verdict, to: Verdict| -> Vec<String> {
-            let is = |id: &&str| test.verdict(id, before) == from && test.verdict(id, after) == to;
+            let of = |test: &SuiteTest, id: &str| -> Vec<SuiteBound> {
+                test.bounds.iter().filter(|bound| bound.id == id).cloned().collect()
+            };
+            // Only bounds that are the same in both are compared.
+            let is = |id: &&str| {
+                of(known, id) == of(test, id) && known.verdict(id, before) == from && test.verdict(id, after) == to
+            };
             test.bound_ids().filter(is).map(str::to_owned).collect()
         };
         BaselineChange {
@@ -58,13 +65,21 @@ pub fn changes(before: &SuitesReport, after: &SuitesReport) -> Vec<BaselineChang
     changes.filter(|change| change.is_regression() || change.is_improvement()).collect()
 }
 
-/// A test of a suite, a controller, and its results before and after.
-type Pair<'a> = (&'a SuiteReport, &'a SuiteTest, &'a str, [&'a TestResult; 2]);
+/// A suite, a test of it before and after, a controller, and its results before and after.
+type Pair<'a> = (&'a SuiteReport, [&'a SuiteTest; 2], &'a str, [&'a TestResult; 2]);
 
-/// Returns the tests that both made on the same seeds, and whose runs differ.
+/// Returns whether both have results of the same test, seeds and controller.
+pub fn have_a_common_test(before: &SuitesReport, after: &SuitesReport) -> bool {
+    after.suites.iter().any(|suite| !common(before, suite).is_empty())
+}
+
+/// Returns the tests that both made, on the same seeds and with the same settings.
 fn common<'a>(before: &'a SuitesReport, after: &'a SuiteReport) -> Vec<Pair<'a>> {
-    let is_same =
-        |suite: &&SuiteReport| suite.id == after.id && suite.seeds == after.seeds && suite.world == after.world;
+    let is_same = |suite: &&SuiteReport| {
+        let of =
+            |suite: &SuiteReport| (suite.id.clone(), suite.title.clone(), suite.seeds.clone(), suite.world.clone());
+        of(suite) == of(after)
+    };
     let Some(earlier) = before.suites.iter().find(is_same) else { return Vec::new() };
     let of_row = |row: &'a SuiteRow| {
         let known = earlier.rows.iter().find(|known| known.controller == row.controller);
@@ -72,8 +87,7 @@ fn common<'a>(before: &'a SuitesReport, after: &'a SuiteReport) -> Vec<Pair<'a>>
             let place = earlier.tests.iter().position(|known| known.name() == test.name())?;
             let then = known?.results.get(place)?;
             let is_made = !then.bounds.is_empty() && !now.bounds.is_empty();
-            let has_changed = then.trace_hash.is_empty() || then.trace_hash != now.trace_hash;
-            (is_made && has_changed).then_some((after, test, &*row.controller, [then, now]))
+            is_made.then_some((after, [&earlier.tests[place], test], &*row.controller, [then, now]))
         })
     };
     after.rows.iter().flat_map(of_row).collect()
@@ -82,7 +96,7 @@ fn common<'a>(before: &'a SuitesReport, after: &'a SuiteReport) -> Vec<Pair<'a>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{BoundResult, Judgement, SuiteBound};
+    use crate::results::{BoundResult, Judgement};
 
     fn report(results: &[(&[f64], Verdict)]) -> SuitesReport {
         let test = |n| SuiteTest {
@@ -142,5 +156,14 @@ mod tests {
         assert_eq!(names, [("own: own/0", false), ("own: own/2", true), ("own: own/4", false)]);
         let other = SuitesReport { suites: vec![SuiteReport { id: "other".to_owned(), ..after.suites[0].clone() }] };
         assert!(changes(&before, &other).is_empty() && changes(&before, &before).is_empty());
+        assert!(have_a_common_test(&before, &before) && !have_a_common_test(&before, &other));
+        // A new bound before the others, which fails, is no regression.
+        let mut more = before.clone();
+        more.suites[0].tests[0].bounds.insert(0, SuiteBound { id: "new".to_owned(), ..SuiteBound::default() });
+        let result = &mut more.suites[0].rows[0].results[0];
+        result.trace_hash.clear();
+        let fails = Judgement { verdict: Fails, ..Judgement::default() };
+        result.bounds.insert(0, BoundResult { judgement: fails, ..BoundResult::default() });
+        assert!(changes(&before, &more).is_empty());
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! While a folder is replaced, the old one is in `NAME.old-PROCESS-N`, which has the same contents.
 //!
-//! The lock tells whether the writer still runs, also in another container: an unlocked folder was left by a killed process and is
+//! The lock shows whether the writer still runs, also in another container: an unlocked folder was left by a killed process and is
 //! removed. The complete parts of an unfinished run are in a folder named `NAME.parts-PROCESS-N`.
 
 use crate::results::StoreError;

@@ -187,12 +187,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Writes the next RTCP compound that is due: messages of the receive half, or a report on packets if no message waits. It begins
-    /// with a receiver report (RFC 3550, section 6.1), which has blocks on the SSRCs that were added once a second, and with each message
-    /// of NADA or of an application. Returns its length, or `None` if nothing is due.
+    /// Writes the next RTCP compound that is due: messages of the receive half, or a report on packets if nothing else is due. It
+    /// begins with a receiver report (RFC 3550, section 6.1). Once a second, and with each message of NADA or of an application,
+    /// this report has blocks on the SSRCs that were added. Returns the length, or `None` if nothing is due.
     ///
     /// # Errors
-    /// The buffer has fewer than 200 bytes. Nothing is lost: the next call writes the compound. 1200 bytes are enough for any.
+    /// The buffer has fewer than 200 bytes. Nothing is lost: the next call writes the compound. 1200 bytes are enough for any; of
+    /// shorter buffers a report on packets that does not fit is lost.
     pub fn poll_rtcp(&mut self, now: RemoteTime, buffer: &mut [u8]) -> Result<Option<usize>, WriteError> {
         let now = self.advance(now);
         let Some(rtp) = &mut self.rtp else { return Ok(None) };
@@ -215,7 +216,8 @@ impl Receiver {
             written += 1;
         }
         self.messages.drain(..written);
-        if writer.len() == empty
+        if count == 0
+            && writer.len() == empty
             && let Some(feedback) = &mut rtp.feedback
         {
             feedback.write(now, rtp.own_ssrc, rtp.media_ssrc, &mut writer);

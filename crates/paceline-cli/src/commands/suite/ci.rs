@@ -5,7 +5,7 @@ use crate::view::View;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use paceline_lab::metrics;
 use paceline_lab::report::suites::ci;
-use paceline_lab::results::baseline::{BaselineChange, changes};
+use paceline_lab::results::baseline::{BaselineChange, changes, have_a_common_test};
 use paceline_lab::results::{SUITES_FILE, SuitesReport};
 use std::path::{Path, PathBuf};
 
@@ -61,8 +61,16 @@ impl CiOptions {
 }
 
 /// Returns what changed since the baseline.
-pub(super) fn compared(baseline: Option<&SuitesReport>, report: &SuitesReport) -> Option<Vec<BaselineChange>> {
-    baseline.map(|baseline| changes(baseline, report))
+///
+/// # Errors
+/// The two have no test in common.
+pub(super) fn compared(baseline: Option<&SuitesReport>, report: &SuitesReport) -> Result<Option<Vec<BaselineChange>>> {
+    let Some(baseline) = baseline else { return Ok(None) };
+    if !have_a_common_test(baseline, report) {
+        let help = "use the same suites, seeds, settings, world and names of controllers";
+        return Err(miette!(help = help, "the baseline has no test in common with these results"));
+    }
+    Ok(Some(changes(baseline, report)))
 }
 
 /// Describes the changes.

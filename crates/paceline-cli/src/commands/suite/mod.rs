@@ -141,7 +141,10 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let advice = if arguments.strict { "" } else { "; --strict makes that exit code 1" };
         eprintln!("warning: undecided verdicts: {undecided}{advice}");
     }
-    let changes = ci::compared(baseline.as_ref(), &report);
+    let (changes, compared) = match ci::compared(baseline.as_ref(), &report) {
+        Ok(changes) => (changes, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
     let for_ci = arguments.ci.write(&report, changes.as_deref());
     // What follows also shows the earlier results.
     let own = subjects.len();
@@ -158,7 +161,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         let compared = changes.as_ref().map_or_else(String::new, |changes| ci::view(changes).text());
         text::describe(&found, &report, own).text() + &compared
     })?;
-    accepted.and(plotted).and(written).and(for_ci)?;
+    accepted.and(plotted).and(written).and(for_ci).and(compared)?;
     let is_as_expected = arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty());
     let is_worse = changes.iter().flatten().any(BaselineChange::is_regression);
     output::exit_code(is_as_expected && !is_worse && !(arguments.strict && undecided > 0))

@@ -3,7 +3,7 @@
 //! As version 1, it paces at the bandwidth that it measures. It differs in what bounds the bytes in flight:
 //!
 //! ```text
-//! hi    the most bytes in flight whose round lost at most 2 %; raised by probing, for good
+//! hi    the most bytes in flight whose round lost at most 2 %; raised and lowered by probes alone
 //! lo    the bytes in flight, and the bandwidth, that the last lossy round delivered; forgotten before each probe
 //!
 //! STARTUP ── full, or too lossy ──▶ DRAIN ──▶ DOWN ──▶ CRUISE ── 2 to 3 s, or 63 rounds ──▶ REFILL ──▶ UP ─┐
@@ -12,10 +12,14 @@
 //!                              PROBE_RTT ── 200 ms ──────┘   each 5 s
 //! ```
 //!
-//! Choices where the draft has gaps or differs from Linux: losses are compared with the bytes in flight of the newest
-//! acknowledged segment (Linux), not of each lost one; six ACKs with losses count in STARTUP (Linux), not six ranges; DRAIN ends
-//! after three rounds (draft); the expired minimum is replaced by any sample (Linux); the first pacing rate is computed again from the first
-//! round-trip time (Linux); the maximum of aggregated ACKs has version 1's filter in STARTUP, too. ECN and spurious
+//! DOWN leads to REFILL at once if the wait for the next probe is over before the queue is drained.
+//!
+//! Choices where the draft has gaps, or which simplify it: losses are compared with the bytes in flight of the newest acknowledged
+//! segment alone, where draft and Linux also examine each lost segment and lower `hi` to where the losses crossed 2 %; segments that a
+//! timeout marks as lost are not counted; six ACKs with losses count in STARTUP (Linux), not six ranges; every sample may show growth in the test for a
+//! full pipe (Linux), not only the one that ends a round; DRAIN ends after three rounds (draft); the expired minimum is replaced by any sample,
+//! also of a delayed ACK, and only a lower sample refreshes it (draft); the first pacing rate is computed again from the first round-trip time
+//! (Linux); the maximum of aggregated ACKs has version 1's filter in STARTUP, too; a restart from idle changes no gain. ECN and spurious
 //! recoveries have no effect.
 
 mod bounds;
