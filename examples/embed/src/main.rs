@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = ["googcc", "scream-v2", "drc", "nada", "gcc-2016"].map(str::to_owned);
     for name in if names.is_empty() { &all[..] } else { &names[..] } {
         let mut link = Link::new(1);
-        call(name, &mut link, 60)?;
+        call(name, &mut link, 120)?;
         let (rate, queue) = link.means();
         println!("{name:10} {:5} kbit/s, mean queue {:5.1} ms", rate.as_bps() / 1000, queue.as_millis_f64());
     }

@@ -11,7 +11,7 @@ use paceline_scenario::Origin;
 const SCENARIO: &str = "
 id = \"test/embedded\"
 title = \"The path of examples/embed\"
-duration = \"60 s\"
+duration = \"120 s\"
 [path]
 rtt = \"50 ms\"
 [path.forward]
@@ -28,28 +28,33 @@ host = { packet_time = \"0 s\" }
 encoder = { source = \"ideal\", min = \"10 kbps\", max = \"9.77 Mbps\" }
 ";
 
-/// Mean rate and queue of the two agree within 10 %, half a millisecond, or the 95 % interval of the difference, for a controller of each kind of
-/// feedback. 9.77 Mbit/s of the source are 10 Mbit/s with headers.
+/// Mean rate and queue of the two agree within 10 %, or the 95 % interval of the difference, which is at most a quarter of the mean, for a
+/// controller of each kind of feedback. 9.77 Mbit/s of the source are 10 Mbit/s with headers. In a call of 60 s the queue of `gcc-2016` differs by
+/// 11 %: it grows by 5 % with each report of losses, and an RTP receiver writes 1.1 a second by the timer of RFC 3550, the program one.
 #[test]
 fn embedded_senders_behave_as_in_the_simulator() {
-    const SEEDS: u64 = 60;
     let runner = simulator();
-    for name in ["googcc", "scream-v2", "drc", "nada", "gcc-2016"] {
+    // The queue of `googcc` differs most between seeds.
+    for (name, seeds) in [("googcc", 100), ("scream-v2", 20), ("drc", 20), ("nada", 20), ("gcc-2016", 20)] {
         let origin = Origin::from_text("embedded.toml", SCENARIO.replace("NAME", name));
         let scenario = load_from(&origin, None, &[], registry());
-        let (mut rates, mut queues) = ([[0.0; SEEDS as usize]; 2], [[0.0; SEEDS as usize]; 2]);
-        for (index, seed) in (1..=SEEDS).enumerate() {
-            let mut link = Link::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            call(name, &mut link, 60).unwrap();
+        let (mut rates, mut queues) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for seed in 1..=seeds {
+            let mut link = Link::new(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            call(name, &mut link, 120).unwrap();
             let (rate, queue) = link.means();
-            (rates[0][index], queues[0][index]) = (rate.as_bps_f64() / 1e3, queue.as_millis_f64());
+            rates[0].push(rate.as_bps_f64() / 1e3);
+            queues[0].push(queue.as_millis_f64());
             let run = runner.run(&scenario, seed, None).unwrap();
             let of = |id| metric(&run.whole, id, None).unwrap();
-            (rates[1][index], queues[1][index]) = (2000.0 * of("utilization"), of("queue_mean_ms"));
+            rates[1].push(2000.0 * of("utilization"));
+            queues[1].push(of("queue_mean_ms"));
         }
         for (what, values) in [("rate, kbit/s", rates), ("queue, ms", queues)] {
             let [embedded, simulated] = values.map(|values| Summary::from_values(&values).unwrap());
-            let allowed = (0.1 * simulated.mean).max(libm::hypot(embedded.ci95, simulated.ci95)).max(0.5);
+            let interval = libm::hypot(embedded.ci95, simulated.ci95);
+            assert!(interval < 0.25 * simulated.mean, "{name}, {what}: too few seeds, ±{interval:.2}");
+            let allowed = (0.1 * simulated.mean).max(interval);
             println!("{name:10} {what}: embedded {:.1}, simulated {:.1}", embedded.mean, simulated.mean);
             assert!((embedded.mean - simulated.mean).abs() < allowed, "{name}, {what}: {embedded:?}, {simulated:?}");
         }
