@@ -76,6 +76,7 @@ impl History {
     }
 
     /// Records a packet that was sent. Its number must be [`next_sequence`](Self::next_sequence).
+    #[inline]
     pub fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         debug_assert_eq!(packet.sequence, self.next_sequence());
         if self.packets.len() == CAPACITY {

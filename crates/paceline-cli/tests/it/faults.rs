@@ -1,10 +1,12 @@
-//! The k-th operation on a file of the results fails, for k from the first to the last: the disk is full.
+//! The k-th operation on a file of the results fails, for k from the first to the last: the disk is full, or does not work, or a
+//! signal interrupts the operation.
 //!
 //! Whatever fails, the command ends with code 2 and a cause, earlier results stay as they were, and what was measured is on stdout: once
-//! it is for one k, it is for all later ones. `PACELINE_FULL=1` makes every k fail, in place of a sample.
+//! it is for one k, it is for all later ones. `PACELINE_FULL=1` makes every k fail with each error, in place of a sample.
 
 use super::tracer::{Ended, run};
 use super::{folder, one_line, paceline, stderr};
+use nix::errno::Errno;
 use paceline_lab::results::{Store, StoredRun, StoredRunData};
 use serde_json::Value;
 use std::fs;
@@ -12,14 +14,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 const SCENARIO: &str = "id = \"test/faults\"\ntitle = \"A call\"\nduration = \"1s\"\nrepeats = 1\n[path]\n[[flow]]\nid = \"call\"\n\
-                        controller = \"fixed\"\nencoder = { source = \"ideal\" }\n";
+                        controller = \"fixed\"\nencoder = { source = \"ideal\" }\n\
+                        [[assert]]\nid = \"share\"\nmetric = \"utilization\"\nbounds = [0, 1]\nwhy = \"a share\"\n";
 
 const SWEEP: &str = "id = \"test/rates\"\ntitle = \"Rates\"\nrepeats = 1\n[[axis]]\nkey = \"media.start_rate\"\n\
                      values = [\"300kbps\", \"400kbps\"]\n[[measure]]\nname = \"used\"\nscenario = \"call.toml\"\nmetric = \
                      \"utilization\"\n";
 
+const SUITE: &str = "id = \"own\"\ntitle = \"Own\"\nfamily = \"wired\"\nrepeats = 2\nscenarios = [\"call\"]\n";
+
 /// Number of operations that fail in a sample.
 const SAMPLE: usize = 16;
+/// The errors, and what a command may say of them. An interrupted operation is repeated, but not each lock.
+const ERRORS: [(Errno, &[&str]); 3] = [
+    (Errno::ENOSPC, &["No space left on device", "disk I/O error", "disk is full"]),
+    (Errno::EIO, &["Input/output error", "disk I/O error"]),
+    (Errno::EINTR, &["database is locked"]),
+];
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -34,9 +45,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Checks a command that writes into `out`, in a folder where the command `earlier` has written before.
-fn check(name: &str, earlier: Option<&[&str]>, arguments: &[&str], reads: fn(&Path) -> Vec<String>) {
-    let dir = folder(name, &[("call.toml", SCENARIO), ("rates.sweep.toml", SWEEP)]);
+/// Checks a command that writes into `out`, in a folder where the command `earlier` has written before. Repeated with `again`, it
+/// completes what is there.
+fn check(
+    name: &str,
+    earlier: Option<&[&str]>,
+    arguments: &[&str],
+    again: &[&str],
+    reads: impl Fn(&Path) -> Vec<String>,
+) {
+    let dir = folder(name, &[("call.toml", SCENARIO), ("rates.sweep.toml", SWEEP), ("own.suite.toml", SUITE)]);
     let (before, out) = (dir.join("before"), dir.join("out"));
     fs::create_dir_all(&before).unwrap();
     if let Some(earlier) = earlier {
@@ -52,39 +70,42 @@ fn check(name: &str, earlier: Option<&[&str]>, arguments: &[&str], reads: fn(&Pa
     let old = reads(&out);
     let Ended { code, operations, stdout, stderr: errors } = run(&dir, arguments, &out, None);
     assert_eq!(code, Some(0), "{errors}");
-    assert!(serde_json::from_str::<Value>(&stdout).is_ok() && operations > SAMPLE, "{operations} operations");
+    assert!(serde_json::from_str::<Value>(&stdout).is_ok() && operations > 4, "{operations} operations");
     let new = reads(&out);
     assert!(new.len() > old.len(), "{new:?}");
-    let step = if std::env::var_os("PACELINE_FULL").is_some() { 1 } else { operations / SAMPLE };
-    let (mut was_printed, mut failed) = (false, 0);
-    for k in (0..operations).step_by(step) {
-        start();
-        let Ended { code, stdout, stderr: errors, .. } = run(&dir, arguments, &out, Some(k));
-        let kept = reads(&out);
-        // Operations that only make something faster or tidier may fail.
-        if code == Some(0) {
-            assert_eq!(kept, new, "operation {k}: {errors}");
-            continue;
+    let is_full = std::env::var_os("PACELINE_FULL").is_some();
+    let step = if is_full { 1 } else { (operations / SAMPLE).max(1) };
+    let (mut was_printed, mut tries, mut failed) = (false, 0, 0);
+    for (index, k) in (0..operations).step_by(step).enumerate() {
+        let errors = if is_full { &ERRORS[..] } else { &ERRORS[index % ERRORS.len()..][..1] };
+        for (error, causes) in errors {
+            start();
+            let Ended { code, stdout, stderr: errors, .. } = run(&dir, arguments, &out, Some((k, *error)));
+            let (kept, what) = (reads(&out), format!("{error} in operation {k}"));
+            tries += 1;
+            // Operations that only make something faster or tidier may fail.
+            if code == Some(0) {
+                assert_eq!(kept, new, "{what}: {errors}");
+                continue;
+            }
+            failed += 1;
+            let is_named = causes.iter().any(|cause| one_line(&errors).contains(cause));
+            assert!(code == Some(2) && is_named, "{what}: {code:?}, {errors}");
+            assert!(
+                old.iter().all(|run| kept.contains(run)) && kept.iter().all(|run| new.contains(run)),
+                "{what}: {kept:?}"
+            );
+            let is_printed = !stdout.is_empty();
+            assert!(!is_printed || serde_json::from_str::<Value>(&stdout).is_ok(), "{what}: {stdout}");
+            assert!(is_printed || !was_printed, "{what}: what was measured is not printed: {errors}");
+            was_printed = is_printed;
+            // Once the disk works again, the same command completes what is there.
+            let made = paceline(&dir, &[arguments, again].concat());
+            assert_eq!((made.status.code(), reads(&out)), (Some(0), new.clone()), "{what}: {}", stderr(&made));
         }
-        failed += 1;
-        assert!(
-            code == Some(2)
-                && ["No space left on device", "disk I/O error", "disk is full"]
-                    .iter()
-                    .any(|of| one_line(&errors).contains(of)),
-            "operation {k}: {code:?}, {errors}"
-        );
-        assert!(old.iter().all(|run| kept.contains(run)) && kept.iter().all(|run| new.contains(run)), "{k}: {kept:?}");
-        let is_printed = !stdout.is_empty();
-        assert!(!is_printed || serde_json::from_str::<Value>(&stdout).is_ok(), "operation {k}: {stdout}");
-        assert!(is_printed || !was_printed, "operation {k}: what was measured is not printed: {errors}");
-        was_printed = is_printed;
-        // Once there is room again, the same command completes what is there.
-        let again: Vec<&str> = arguments.iter().copied().chain(["--resume"]).collect();
-        let made = paceline(&dir, &again);
-        assert_eq!((made.status.code(), reads(&out)), (Some(0), new.clone()), "operation {k}: {}", stderr(&made));
     }
-    assert!(was_printed && failed > SAMPLE / 2, "{failed} operations failed");
+    println!("{name}: {operations} operations, {tries} faults, {failed} ended the command, none lost a result");
+    assert!(was_printed && failed > operations.min(SAMPLE) / 4, "{failed} operations failed");
     fs::remove_dir_all(&dir).unwrap();
 }
 
@@ -106,16 +127,24 @@ fn contents(out: &Path) -> Vec<String> {
     all
 }
 
+/// Returns the names and the contents of result files.
+fn files(out: &Path, names: &[&str]) -> Vec<String> {
+    let read = |name: &&str| Some(format!("{name}: {}", fs::read_to_string(out.join(name)).ok()?));
+    names.iter().filter_map(read).collect()
+}
+
 #[test]
 fn run_prints_and_keeps_what_it_can_whatever_operation_fails() {
     let arguments = ["run", "call.toml", "--seed", "2", "--json", "--out", "out"];
-    check("faults-run", Some(&["run", "call.toml", "--seed", "1", "--out", "out"]), &arguments, contents);
+    let earlier: &[&str] = &["run", "call.toml", "--seed", "1", "--out", "out"];
+    check("faults-run", Some(earlier), &arguments, &["--resume"], contents);
 }
 
 #[test]
 fn compare_prints_and_keeps_what_it_can_whatever_operation_fails() {
     let arguments = ["compare", "call.toml", "--controllers", "fixed,nada", "--json", "--out", "out"];
-    check("faults-compare", Some(&["run", "call.toml", "--seed", "7", "--out", "out"]), &arguments, contents);
+    let earlier: &[&str] = &["run", "call.toml", "--seed", "7", "--out", "out"];
+    check("faults-compare", Some(earlier), &arguments, &["--resume"], contents);
 }
 
 /// A sweep stores each row at once, so that it needs no earlier results; its rows are those of the tables.
@@ -125,5 +154,24 @@ fn sweep_prints_and_keeps_what_it_can_whatever_operation_fails() {
         let tables = ["rows.parquet", "points.parquet", "result.json"].iter().filter(|name| out.join(name).is_file());
         tables.map(|name| (*name).to_owned()).collect()
     };
-    check("faults-sweep", None, &["sweep", "rates.sweep.toml", "--jobs", "1", "--json", "--out", "out"], rows);
+    let arguments = ["sweep", "rates.sweep.toml", "--jobs", "1", "--json", "--out", "out"];
+    check("faults-sweep", None, &arguments, &["--resume"], rows);
+}
+
+#[test]
+fn suite_prints_and_keeps_what_it_can_whatever_operation_fails() {
+    let arguments = ["suite", "own.suite.toml", "--controllers", "fixed", "--jobs", "1", "--json", "--out", "out"];
+    check("faults-suite", None, &arguments, &["--resume"], |out| files(out, &["suites.json"]));
+}
+
+#[test]
+fn reproduce_prints_and_keeps_what_it_can_whatever_operation_fails() {
+    let arguments = ["reproduce", "call.toml", "--jobs", "1", "--json", "--out", "out"];
+    check("faults-reproduce", None, &arguments, &["--resume"], |out| files(out, &["scoreboard.json"]));
+}
+
+#[test]
+fn choose_prints_what_it_can_whatever_operation_fails() {
+    let arguments = ["choose", "call.toml", "--controllers", "fixed,nada", "--json", "--page", "out/page.html"];
+    check("faults-choose", None, &arguments, &[], |out| files(out, &["page.html"]));
 }

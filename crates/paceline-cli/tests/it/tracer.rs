@@ -1,4 +1,4 @@
-//! Runs the command under `ptrace`, counts its operations on files of a folder, and makes one of them fail as on a full disk.
+//! Runs the command under `ptrace`, counts its operations on files of a folder, and makes one of them fail.
 
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 pub struct Ended {
     /// Its exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// Number of its operations on files of the folder that need room on the disk.
+    /// Number of its operations on files of the folder.
     pub operations: usize,
     pub stdout: String,
     pub stderr: String,
@@ -29,6 +29,8 @@ enum Place {
     Path(usize),
     /// The same of a call that opens a file, and of its flags: it counts only if it may create it.
     Created(usize, usize),
+    /// The same as `Descriptor` of a call that locks: its command is the second argument.
+    Locked,
 }
 
 /// The operations: system calls of x86-64.
@@ -36,6 +38,8 @@ const OPERATIONS: &[(u64, Place)] = &[
     (1, Place::Descriptor),      // write
     (18, Place::Descriptor),     // pwrite64
     (20, Place::Descriptor),     // writev
+    (72, Place::Locked),         // fcntl
+    (73, Place::Descriptor),     // flock
     (74, Place::Descriptor),     // fsync
     (75, Place::Descriptor),     // fdatasync
     (77, Place::Descriptor),     // ftruncate
@@ -52,8 +56,11 @@ const OPERATIONS: &[(u64, Place)] = &[
 
 const CREATE: u64 = 0o100;
 
-/// Runs the command in `dir`, with operation number `fails` on files of `out` failing.
-pub fn run(dir: &Path, arguments: &[&str], out: &Path, fails: Option<usize>) -> Ended {
+/// The commands of `fcntl` that lock: `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`.
+const LOCKS: [u64; 4] = [6, 7, 37, 38];
+
+/// Runs the command in `dir`. If `fails` has a number, this operation on files of `out` fails with the error.
+pub fn run(dir: &Path, arguments: &[&str], out: &Path, fails: Option<(usize, Errno)>) -> Ended {
     let name = |kind: &str| dir.join(format!("traced-{kind}"));
     let file = |kind: &str| File::create(name(kind)).unwrap();
     // The shell stops, so that it is traced from its first system call on.
@@ -101,10 +108,10 @@ pub fn run(dir: &Path, arguments: &[&str], out: &Path, fails: Option<usize>) -> 
 struct Tracer {
     dir: PathBuf,
     out: PathBuf,
-    fails: Option<usize>,
+    fails: Option<(usize, Errno)>,
     count: usize,
-    /// Threads inside of a system call, and whether it fails.
-    inside: HashMap<Pid, bool>,
+    /// Threads inside of a system call, and with which error it fails.
+    inside: HashMap<Pid, Option<Errno>>,
 }
 
 impl Tracer {
@@ -112,8 +119,8 @@ impl Tracer {
     fn handle_call(&mut self, pid: Pid) {
         let Ok(mut registers) = ptrace::getregs(pid) else { return };
         if let Some(fails) = self.inside.remove(&pid) {
-            if fails {
-                registers.rax = -i64::from(Errno::ENOSPC as i32) as u64;
+            if let Some(error) = fails {
+                registers.rax = -i64::from(error as i32) as u64;
                 ptrace::setregs(pid, registers).unwrap();
             }
             return;
@@ -123,9 +130,9 @@ impl Tracer {
         let is_counted = place
             .and_then(|place| file(pid, place, arguments))
             .is_some_and(|file| self.dir.join(file).starts_with(&self.out));
-        let fails = is_counted && self.fails == Some(self.count);
+        let fails = self.fails.filter(|(number, _)| is_counted && *number == self.count).map(|(_, error)| error);
         self.count += usize::from(is_counted);
-        if fails {
+        if fails.is_some() {
             // No system call has this number.
             registers.orig_rax = u64::MAX;
             ptrace::setregs(pid, registers).unwrap();
@@ -134,10 +141,13 @@ impl Tracer {
     }
 }
 
-/// Returns the file of a system call; `None` if it opens one without creating it.
+/// Returns the file of a system call; `None` if it opens one without creating it, or locks none.
 fn file(pid: Pid, place: Place, arguments: [u64; 3]) -> Option<PathBuf> {
     let path = match place {
-        Place::Descriptor => return fs::read_link(format!("/proc/{pid}/fd/{}", arguments[0] as i32)).ok(),
+        Place::Locked if !LOCKS.contains(&arguments[1]) => return None,
+        Place::Descriptor | Place::Locked => {
+            return fs::read_link(format!("/proc/{pid}/fd/{}", arguments[0] as i32)).ok();
+        }
         Place::Path(path) => path,
         Place::Created(path, flags) if arguments[flags] & CREATE != 0 => path,
         Place::Created(..) => return None,

@@ -145,7 +145,7 @@ impl BurstGroups {
         let joins_burst = c.form == GroupForm::Y2018;
         let (arrival, at) = (rounded(current.arrival, c.resolution), rounded(packet.arrival, c.resolution));
         let may_last =
-            !c.burst_max.is_positive() || at.since(rounded(current.first_arrival, c.resolution)) < c.burst_max;
+            || !c.burst_max.is_positive() || at.since(rounded(current.first_arrival, c.resolution)) < c.burst_max;
         let departure = packet.sent.since(current.departure);
         let departure = if joins_burst { to_milliseconds(departure) } else { departure };
         if is_burst(at.since(arrival), departure, c.burst, may_last) {
@@ -235,8 +235,8 @@ impl Complete {
 
 /// Returns whether a packet left the queue together with the previous one, whose burst may last or has reached its limit
 /// (`BelongsToBurst`).
-fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta, may_last: bool) -> bool {
-    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst && may_last)
+fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta, may_last: impl Fn() -> bool) -> bool {
+    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst && may_last())
 }
 
 /// Rounds a span to whole milliseconds.

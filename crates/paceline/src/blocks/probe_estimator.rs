@@ -82,7 +82,9 @@ impl ProbeEstimator {
             return results;
         }
         for report in reports {
-            if let (Some(id), Some(rate)) = (report.probe, self.handle_report(report)) {
+            // Few packets belong to a cluster.
+            let Some(id) = report.probe else { continue };
+            if let Some(rate) = self.handle_report(report) {
                 results.retain(|(other, _)| *other != id);
                 results.push((id, rate));
             }

@@ -155,6 +155,7 @@ impl FeedbackReader {
     }
 
     /// Adds the report on a packet, if it changes the state of the packet.
+    #[inline]
     fn add(&mut self, history: &mut History, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) {
         if let Some(report) = history.settle(sequence, arrival, ecn) {
             self.is_unordered |= sequence < self.next;

@@ -546,7 +546,7 @@ impl<T> Sender<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn update_wake(&mut self) {
         self.wake = self.outbox.due(self.flight()).min(self.half.next_due());
     }

@@ -146,11 +146,14 @@ impl<T> Sender<T> {
             return false;
         }
         self.mark_answered();
-        let arrived = self.reader.reports().iter().filter(|report| report.arrival.is_some()).count();
-        self.reported.0 += arrived as u64;
-        self.reported.1 += (self.reader.reports().len() - arrived) as u64;
         let (packets, rtt) = (self.reader.reports(), self.reader.rtt());
-        packets.iter().for_each(|packet| self.ecn.handle_report(packet));
+        let mut arrived = 0;
+        for packet in packets {
+            arrived += u64::from(packet.arrival.is_some());
+            self.ecn.handle_report(packet);
+        }
+        self.reported.0 += arrived;
+        self.reported.1 += packets.len() as u64 - arrived;
         let results = self.probes.handle_reports(packets);
         let feedback = Feedback { packets, outstanding, after_highest, rtt };
         self.half.handle(now, &Event::Feedback(&feedback));

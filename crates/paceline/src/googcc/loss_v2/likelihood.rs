@@ -60,17 +60,6 @@ impl LossV2 {
         bound + acked.scale(most * (since.as_secs_f64() / after.as_secs_f64()))
     }
 
-    /// Returns the number of lost and of received packets of an observation, or their kilobytes.
-    #[inline]
-    fn counted(&self, observation: &Observation) -> (f64, f64) {
-        if self.config.counts_bytes {
-            let lost = observation.lost_size.as_bytes();
-            (lost as f64 / 1e3, (observation.size.as_bytes().saturating_sub(lost)) as f64 / 1e3)
-        } else {
-            (observation.lost_packets, observation.packets - observation.lost_packets)
-        }
-    }
-
     /// Improves the inherent loss of a candidate by Newton's method (`NewtonsMethodUpdate`).
     pub(super) fn step_newton(&self, channel: &mut Channel) {
         for _ in 0..self.config.newton {
@@ -78,7 +67,7 @@ impl LossV2 {
             for observation in &self.observations {
                 let p = loss_probability(channel.inherent, channel.bandwidth, observation.rate);
                 let weight = self.weight(observation).0;
-                let (lost, received) = self.counted(observation);
+                let Observation { lost, received, .. } = *observation;
                 let (by_lost, by_received) = (lost / p, received / (1.0 - p));
                 first += weight * (by_lost - by_received);
                 second -= weight * (by_lost / p + by_received / (1.0 - p));
@@ -120,9 +109,7 @@ impl LossV2 {
             } else {
                 below
             };
-            let (lost, received) = self.counted(observation);
-            let all =
-                if self.config.counts_bytes { observation.size.as_bytes() as f64 / 1e3 } else { observation.packets };
+            let Observation { lost, received, all, .. } = *observation;
             objective += weight * (lost * ln_lost + received * ln_received);
             objective += weight * bias * all;
         }

@@ -13,8 +13,10 @@ const TRIM_ABOVE: u64 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observation {
     pub number: u64,
-    pub packets: f64,
-    pub lost_packets: f64,
+    /// The packets that were lost, those that arrived, and all, or their kilobytes.
+    pub lost: f64,
+    pub received: f64,
+    pub all: f64,
     pub size: DataSize,
     pub lost_size: DataSize,
     pub rate: Rate,
@@ -61,14 +63,15 @@ impl LossV2 {
             Some(newest) => newest.rate.scale(smoothing) + rate.scale(1.0 - smoothing),
             None => rate,
         };
-        let observation = Observation {
-            number: self.count,
-            packets: f64::from(self.partial.packets),
-            lost_packets: self.partial.lost.len() as f64,
-            size: self.partial.size,
-            lost_size: DataSize::from_bytes(self.partial.lost.iter().map(|(_, bytes)| bytes).sum()),
-            rate,
+        let (packets, lost) = (f64::from(self.partial.packets), self.partial.lost.len() as f64);
+        let lost_size = DataSize::from_bytes(self.partial.lost.iter().map(|(_, bytes)| bytes).sum());
+        let (number, size) = (self.count, self.partial.size);
+        let kilobytes = |size: DataSize| size.as_bytes() as f64 / 1e3;
+        let [lost, received, all] = match self.config.counts_bytes {
+            true => [lost_size, size.saturating_sub(lost_size), size].map(kilobytes),
+            false => [lost, packets - lost, packets],
         };
+        let observation = Observation { number, lost, received, all, size, lost_size, rate };
         let Partial { packets, size, lost } = &mut self.partial;
         (*packets, *size) = (0, DataSize::ZERO);
         lost.clear();
@@ -103,8 +106,8 @@ impl LossV2 {
         let (mut packets, mut lost) = (0.0, 0.0);
         for observation in &self.observations {
             let weight = self.weight(observation).1;
-            packets += weight * observation.packets;
-            lost += weight * observation.lost_packets;
+            packets += weight * observation.all;
+            lost += weight * observation.lost;
         }
         lost / packets
     }
