@@ -69,6 +69,14 @@ pub enum WorldError {
     },
 }
 
+impl WorldError {
+    /// Returns the error of a run that another error broke off, with the causes of that one.
+    pub fn broken_by(error: &dyn Error) -> Self {
+        let causes = core::iter::successors(Some(error), |error| error.source());
+        Self::Broken { cause: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
+    }
+}
+
 impl ControllerFailure {
     /// Returns the error of the run of this plan and seed.
     pub fn in_run(self, plan: &Plan, seed: u64) -> WorldError {

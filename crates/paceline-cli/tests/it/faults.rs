@@ -13,15 +13,41 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-const SCENARIO: &str = "id = \"test/faults\"\ntitle = \"A call\"\nduration = \"1s\"\nrepeats = 1\n[path]\n[[flow]]\nid = \"call\"\n\
-                        controller = \"fixed\"\nencoder = { source = \"ideal\" }\n\
-                        [[assert]]\nid = \"share\"\nmetric = \"utilization\"\nbounds = [0, 1]\nwhy = \"a share\"\n";
+const SCENARIO: &str = r#"id = "test/faults"
+title = "A call"
+duration = "1s"
+repeats = 1
+[path.forward]
+capacity = "1 Mbps"
+[[flow]]
+id = "call"
+controller = "fixed"
+encoder = { source = "ideal" }
+[[assert]]
+id = "share"
+metric = "loss_ratio"
+bounds = [0, 1]
+why = "a share"
+"#;
 
-const SWEEP: &str = "id = \"test/rates\"\ntitle = \"Rates\"\nrepeats = 1\n[[axis]]\nkey = \"media.start_rate\"\n\
-                     values = [\"300kbps\", \"400kbps\"]\n[[measure]]\nname = \"used\"\nscenario = \"call.toml\"\nmetric = \
-                     \"utilization\"\n";
+const SWEEP: &str = r#"id = "test/rates"
+title = "Rates"
+repeats = 1
+[[axis]]
+key = "media.start_rate"
+values = ["300kbps", "400kbps"]
+[[measure]]
+name = "used"
+scenario = "call.toml"
+metric = "utilization"
+"#;
 
-const SUITE: &str = "id = \"own\"\ntitle = \"Own\"\nfamily = \"wired\"\nrepeats = 2\nscenarios = [\"call\"]\n";
+const SUITE: &str = r#"id = "own"
+title = "Own"
+family = "wired"
+repeats = 2
+scenarios = ["call"]
+"#;
 
 /// Number of operations that fail in a sample.
 const SAMPLE: usize = 16;

@@ -106,7 +106,7 @@ pub(crate) fn run_jobs(
 ) -> Result<(), WorldError> {
     let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
     let world = runner.world.name();
-    let broken = |error: StoreError| WorldError::Broken { cause: error.to_string() };
+    let broken = |error: StoreError| WorldError::broken_by(&error);
     if let Some(done) = done {
         jobs = restore(world, experiments, jobs, measured, done).map_err(broken)?;
     }
