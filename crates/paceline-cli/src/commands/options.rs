@@ -62,7 +62,7 @@ impl FromStr for SeedList {
         };
         match seeds[..] {
             [one] if !text.contains("..") => {
-                Err(format!("one number is no range: --repeats {one} makes {one} runs, --seed {one} makes one run"))
+                Err(format!("one number is no range: write 1..{one}, or --seed {one} for one run"))
             }
             _ if BTreeSet::from_iter(&seeds).len() < seeds.len() => Err("name each seed once".to_owned()),
             _ => Ok(Self(seeds)),
