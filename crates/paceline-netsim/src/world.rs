@@ -71,7 +71,7 @@ pub enum WorldError {
 
 impl WorldError {
     /// Returns the error of a run that another error broke off, with the causes of that one.
-    pub fn broken_by(error: &dyn Error) -> Self {
+    pub fn broken_by(error: &(dyn Error + 'static)) -> Self {
         let causes = core::iter::successors(Some(error), |error| error.source());
         Self::Broken { cause: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
     }
