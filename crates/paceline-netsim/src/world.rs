@@ -71,9 +71,13 @@ pub enum WorldError {
 
 impl WorldError {
     /// Returns the error of a run that another error broke off, with the causes of that one.
-    pub fn broken_by(error: &(dyn Error + 'static)) -> Self {
-        let causes = core::iter::successors(Some(error), |error| error.source());
-        Self::Broken { cause: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
+    pub fn broken_by(error: &dyn Error) -> Self {
+        let (mut cause, mut next) = (error.to_string(), error.source());
+        while let Some(error) = next {
+            cause += &format!(": {error}");
+            next = error.source();
+        }
+        Self::Broken { cause }
     }
 }
 

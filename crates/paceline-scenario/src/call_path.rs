@@ -3,7 +3,7 @@
 
 use super::catalogue::{Catalogue, Origin, PATH_ALIASES};
 use super::error::{ScenarioError, nearest};
-use super::preset::path_presets;
+use super::preset::{path_preset, path_presets};
 use super::template::template_sources;
 use super::text_file;
 use super::trace::{Direction, Trace};
@@ -68,9 +68,7 @@ impl CallPath {
     /// # Errors
     /// There is no such path, its trace cannot be read, or the call does not apply to it.
     pub fn find(text: &str, call: &Call) -> Result<Self, ScenarioError> {
-        let presets = path_presets();
-        let base = PATH_ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| *name);
-        if let Some(preset) = presets.iter().find(|p| p.name == base || p.name == format!("{base}-up")) {
+        if let Some(preset) = path_preset(text) {
             let (path, seconds) = (format!("[path]\npreset = \"{}\"", preset.name), SECONDS.0);
             let assumed = format!("{text} is a preset: {}.", preset.source);
             return Self::over(text, &preset.title, (&path, seconds), call, assumed);
@@ -80,7 +78,7 @@ impl CallPath {
             return Self::of_trace(text, call);
         }
         if !is_scenario {
-            let names = presets.into_iter().map(|preset| preset.name);
+            let names = path_presets().into_iter().map(|preset| preset.name);
             let others = PATH_ALIASES.iter().map(|(alias, _)| *alias).chain(Catalogue.ids());
             let known: Vec<String> = names.chain(others.map(str::to_owned)).collect();
             let near = nearest(text, known.iter().map(String::as_str))

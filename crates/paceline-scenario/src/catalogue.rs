@@ -102,7 +102,8 @@ impl Catalogue {
         }
         if is_path_preset(name) {
             let help = format!(
-                "`paceline choose {name}` runs a call over it; `paceline new call.toml --path` writes a scenario"
+                "`paceline choose {name}` runs a call over it, `paceline link --preset {name} -- COMMAND` any program; `paceline new \
+                 call.toml --path` writes a scenario"
             );
             return Err(error(name, format!("`{name}` is a preset of a path, not a scenario"), help));
         }
@@ -205,7 +206,7 @@ pub const SUITE: &str = ".suite.toml";
 pub(super) const CONSTANTS: &str = "constants.toml";
 
 /// Names that people use for presets of paths.
-pub(super) const PATH_ALIASES: [(&str, &str); 1] = [("dsl", "adsl")];
+pub(super) const PATH_ALIASES: [(&str, &str); 2] = [("dsl", "adsl"), ("starlink", "satellite-leo")];
 
 /// Names of several suites.
 const SUITES: [&str; 2] = ["short", "all"];

@@ -6,7 +6,7 @@
 //! `scenarios/sources/NAME.source.toml` has one stream or several. `encoder = { source = "NAME" }` takes the keys of its stream;
 //! several streams replace the one of the flow.
 
-use super::catalogue::{PATH_PRESET, SOURCE_PRESET, shipped};
+use super::catalogue::{PATH_ALIASES, PATH_PRESET, SOURCE_PRESET, shipped};
 use super::error::{ScenarioError, suggestion};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Entries, Node, Value, keep_from_layer, overlay};
@@ -65,6 +65,12 @@ pub fn path_presets() -> Vec<Preset> {
         })
     };
     files(PATH_PRESET).flat_map(of_file).collect()
+}
+
+/// Returns a preset of paths: `adsl-down`, or `adsl` or `dsl`, which are `adsl-up`.
+pub fn path_preset(name: &str) -> Option<Preset> {
+    let base = PATH_ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| *name);
+    path_presets().into_iter().find(|preset| preset.name == base || preset.name.strip_suffix("-up") == Some(base))
 }
 
 /// Returns every preset of sources, in order.

@@ -19,7 +19,7 @@ use paceline_live::testbed::timing::Timing;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
 use paceline_netsim::records::{MetricKind, Percentiles};
-use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario};
+use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario, path_preset, path_presets};
 use paceline_units::{Rate, Time};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -37,6 +37,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Arguments {
     /// Uses the path of this scenario, without its flows; a path with unlimited capacity and no delay if absent.
     scenario: Option<String>,
+    /// Uses this typical access network, see `paceline list paths`: with `5g-drive` or `5g-drive-up` COMMAND is at the user, with
+    /// `5g-drive-down` on the other side. Other options replace its values.
+    #[arg(long, value_name = "NAME", conflicts_with = "scenario")]
+    preset: Option<String>,
     #[command(flatten)]
     variation: Variation,
     /// Capacity in each direction: a rate, or a trace file.
@@ -98,24 +102,26 @@ const EXAMPLES: &str = "\
 Examples:
   paceline link --capacity 5Mbps --delay 25ms -- sh -c 'ping -c 3 $PACELINE_FAR'
   paceline link --capacity 20Mbps --delay 10ms --queue fq-codel -- sh
-  sudo paceline link --down trace.down --queue 50packets --nat -- firefox
+  sudo paceline link --preset 5g-drive --nat -- firefox
   paceline link mmsys16/table1 --relay 127.0.0.1:5004=127.0.0.1:6004";
 
 /// Exit status if the time is over before the command ends, as with `timeout`.
 const TIMED_OUT: u8 = 124;
 
-/// A path without limits, and a flow for all traffic.
-const BARE: &str = r#"
-id = "link"
-title = "A link alone"
-[path.forward]
-mtu = "65535 B"
-[path.reverse]
-mtu = "65535 B"
+/// A flow for all traffic.
+const TRAFFIC: &str = r#"
 [[flow]]
 id = "traffic"
 kind = "tcp"
 workload = { kind = "short", size = ["1 B", "1 B"], pause = "1 s" }
+"#;
+
+/// A path without limits.
+const BARE: &str = r#"
+[path.forward]
+mtu = "65535 B"
+[path.reverse]
+mtu = "65535 B"
 "#;
 
 /// The result, as `--json` prints it.
@@ -258,14 +264,19 @@ fn command_user(arguments: &Arguments) -> Result<Option<CommandUser>> {
 
 /// Loads the path, with one flow for all traffic, and returns the text of the scenario.
 fn load(arguments: &Arguments) -> Result<(Scenario, String)> {
-    let origin = match &arguments.scenario {
-        Some(name) => Catalogue.find(name)?,
-        None => bare(&arguments.duration),
+    let origin = match (&arguments.scenario, &arguments.preset) {
+        (Some(name), _) => Catalogue.find(name)?,
+        (None, Some(name)) => {
+            let preset = path_preset(name).ok_or_else(|| no_preset(name))?;
+            of_path("A link of a preset", &arguments.duration, &format!("[path]\npreset = {:?}", preset.name))
+        }
+        (None, None) => of_path("A link alone", &arguments.duration, BARE),
     };
     let text = origin.text.clone();
     let changes = Changes { settings: settings(arguments)?, ..arguments.variation.changes(None) };
     let mut scenario = paceline_scenario::load(&origin, &changes, registries(&Registry::standard()))?;
-    let all = paceline_scenario::load(&bare("1s"), &Changes::default(), registries(&Registry::standard()))?;
+    let bare = of_path("A link alone", "1s", BARE);
+    let all = paceline_scenario::load(&bare, &Changes::default(), registries(&Registry::standard()))?;
     let mut traffic = all.plan.flows.into_iter().next().expect("the bare link has one flow");
     let plan = &mut scenario.plan;
     (traffic.route, traffic.return_route) =
@@ -278,8 +289,16 @@ fn load(arguments: &Arguments) -> Result<(Scenario, String)> {
     Ok((scenario, text))
 }
 
-fn bare(duration: &str) -> Origin {
-    Origin::from_text("link", format!("duration = {duration:?}{BARE}"))
+/// Returns the scenario of a link with this path.
+fn of_path(title: &str, duration: &str, path: &str) -> Origin {
+    Origin::from_text("link", format!("id = \"link\"\ntitle = {title:?}\nduration = {duration:?}\n{path}\n{TRAFFIC}"))
+}
+
+fn no_preset(name: &str) -> miette::Report {
+    let known = path_presets();
+    let names: Vec<&str> = known.iter().map(|preset| preset.name.as_str()).collect();
+    let help = format!("{}; `paceline list paths` shows them", paceline_scenario::suggestion(name, &names));
+    miette!(help = help, "there is no path preset `{name}`")
 }
 
 fn settings(arguments: &Arguments) -> Result<Vec<Override>> {

@@ -88,6 +88,9 @@ fn overview(kinds: &[&str], listing: &Listing) -> String {
 
 /// Returns a table of entries. Scenarios and sweeps, of which there are many, have one line each.
 fn kind_table(kind: &str, entries: &[Entry]) -> String {
+    if kind == "paths" {
+        return path_table(entries);
+    }
     let widest = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let room = output::width().saturating_sub(widest + 7).max(10);
     let mut table = Table::new([kind, ""], 2);
@@ -97,6 +100,25 @@ fn kind_table(kind: &str, entries: &[Entry]) -> String {
             false => summary.clone(),
         };
         table.row(vec![format!("  {name}"), summary]);
+    }
+    table.render()
+}
+
+/// Returns a table of path presets with the mean rate, the delay and the queue of the forward hop.
+fn path_table(entries: &[Entry]) -> String {
+    let mut table = Table::new(["paths", "rate", "delay", "queue", ""], 1).with_text_last();
+    for Entry { name, summary, details, .. } in entries {
+        let Details::Preset { hop, .. } = details else { continue };
+        let queue: Option<toml::Table> = hop.get("queue").and_then(|queue| format!("queue = {queue}").parse().ok());
+        let queue = queue.as_ref().and_then(|keys| keys["queue"].get("discipline").or(keys["queue"].get("limit")));
+        let delay = hop.get("delay").map(|delay| delay.trim_matches('"'));
+        table.row(vec![
+            format!("  {name}"),
+            mean_rate(name).map_or_else(String::new, |rate| MetricKind::Rate.show(rate)),
+            delay.unwrap_or_default().to_owned(),
+            queue.and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
+            summary.clone(),
+        ]);
     }
     table.render()
 }

@@ -342,6 +342,10 @@ fn help_has_each_command_in_one_of_four_groups() {
         stdout(&paceline(&folder, &["list", "paths", "lte-drive-up"]), 0),
         &["mean rate", "Mbit/s", "delay", "25 ms", "queue", "600 ms"],
     );
+    let output = paceline(&folder, &["list", "paths"]);
+    let paths = stdout(&output, 0);
+    assert!(paths.lines().all(|line| line.chars().count() <= 80), "{paths}");
+    contains_all(&one_line(paths), &["paths rate delay queue", "adsl-up 1 Mbit/s", "10 ms fq-codel Wi-Fi at home"]);
 }
 
 #[test]

@@ -79,6 +79,25 @@ fn limits_rate_and_queue(port: u16, variable: &str) {
     assert_eq!((&document["refused"], &document["world"]), (&Value::from(0), &Value::from("link")));
 }
 
+/// ADSL has 12 Mbit/s to the user and 1 Mbit/s from the user, where the command is unless the name says otherwise.
+#[test]
+fn a_link_has_the_path_of_a_preset() {
+    if !track() {
+        return;
+    }
+    for (name, capacities) in [("adsl-up", [1e6, 12e6]), ("dsl", [1e6, 12e6]), ("adsl-down", [12e6, 1e6])] {
+        let output = paceline(&["link", "--preset", name, "--keep-root", "--json", "--", "true"]).output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        for (link, bps) in capacities.into_iter().enumerate() {
+            let capacity = document["links"][link]["capacity_bps"].as_f64().unwrap();
+            assert!((0.999 * bps..=1.001 * bps).contains(&capacity), "{name}: {document}");
+        }
+    }
+    let output = paceline(&["link", "--preset", "adls", "--keep-root", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean `adsl-up`?"), "{}", stderr(&output));
+}
+
 /// Starts a link whose command has a unique argument, and returns the name of its device.
 fn start_link(marker: &str) -> (Child, String) {
     let mut child = paceline(&["link", "--keep-root", "--timing", "sleep", "--", "sleep", marker])
