@@ -18,7 +18,7 @@ const TARGETS: [(&str, &[&str], &str); 4] = [
     ("x86_64-pc-windows-msvc", &PORTABLE, ""),
     ("aarch64-apple-darwin", &PORTABLE, ""),
     ("wasm32-unknown-unknown", &EMBEDDABLE, ""),
-    ("thumbv7em-none-eabihf", &EMBEDDABLE, "--no-default-features --features paceline/rtp"),
+    ("thumbv7em-none-eabihf", &EMBEDDABLE, "--no-default-features --features rtp"),
 ];
 
 /// Everything that needs neither GStreamer nor a browser.

@@ -26,7 +26,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The packet size if a flow sets none: libwebrtc's `kVideoMtu`.
+    /// The packet size if a flow sets none: 1200 bytes, libwebrtc's `kVideoMtu`.
     pub const PACKET_SIZE: DataSize = DataSize::from_bytes(1200);
 
     /// Returns a setup with packets of at most [`PACKET_SIZE`](Self::PACKET_SIZE).

@@ -9,7 +9,8 @@ use paceline_units::{Fraction, Rate, StreamId, TimeDelta};
 pub enum SenderEvent {
     /// The controller changed its decision. The first one is an event, too.
     Decision(Decision),
-    /// The streams' shares of the target changed: read [`Sender::stream_rate`](super::Sender::stream_rate).
+    /// The streams' shares of the target changed: read [`Sender::stream_rate`](super::Sender::stream_rate), which is the target for a stream
+    /// alone, less what repair takes.
     StreamRates,
     /// A report gave this round-trip time.
     RoundTrip(TimeDelta),

@@ -90,7 +90,8 @@ impl<T> Sender<T> {
         admission.accepted
     }
 
-    /// Queues the packets of a frame of the video stream of id 0 that was captured just now; see [`push_frame`](Self::push_frame).
+    /// Queues the packets of a frame of the video stream of id 0 that was captured just now; see [`push_frame`](Self::push_frame). `key`:
+    /// it is a key frame.
     ///
     /// # Errors
     /// The frame is dropped; nothing of it is queued. The next frame should be a key frame.

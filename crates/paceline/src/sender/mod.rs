@@ -71,7 +71,7 @@ pub(crate) const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 ///
 /// # How to drive it
 ///
-/// The sender performs no I/O and reads no clock: each call gets the time. After each call that takes `&mut self`, a program
+/// The sender performs no I/O and reads no clock: each call gets the time. After one or more calls, before it waits, a program
 ///
 /// 1. calls [`poll_transmit`](Self::poll_transmit) until it returns `None`, and sends what it returns,
 /// 2. calls [`poll_event`](Self::poll_event) until it returns `None`, and sets its encoders to the new rates,

@@ -41,7 +41,8 @@ impl LossCount {
 }
 
 impl<T> Sender<T> {
-    /// Handles a report of a [`Receiver`](crate::Receiver).
+    /// Handles a report of a [`Receiver`](crate::Receiver), or one that a program fills for a receiver of its own. Packets before it that
+    /// no report has named are no longer in flight.
     pub fn handle_report(&mut self, now: Time, report: &Report) {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
@@ -86,9 +87,11 @@ impl<T> Sender<T> {
     }
 
     /// Handles reports on packets in a format of the program: number, arrival on the receiver's clock or `None` for a loss, ECN
-    /// field if it is known. Packets that were never sent, or reported before, are ignored. Packets that no report names are in flight
-    /// for up to 10 s. If reports may be lost, name each packet in more than one. Pass round-trip times and losses by
-    /// [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss); [`handle_report`](Self::handle_report) does all three.
+    /// field if it is known. Packets that were never sent, or reported as arrived before, are ignored; one that was reported lost may arrive
+    /// after all. Packets below the lowest number of a call that no report has named are no longer in flight, because the report on them
+    /// was lost or comes late: the controller learns nothing of them until it comes. Name each packet in two reports if many are lost. Pass
+    /// round-trip times and losses by [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss);
+    /// [`handle_report`](Self::handle_report) does all three.
     pub fn handle_reports(
         &mut self,
         now: Time,
@@ -97,7 +100,12 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
         if let Some(history) = &mut self.history {
-            self.reader.handle_reports(history, packets.into_iter());
+            let mut lowest = u64::MAX;
+            let packets = packets.into_iter().inspect(|(number, ..)| lowest = lowest.min(*number));
+            self.reader.handle_reports(history, packets);
+            if lowest < self.sent {
+                history.abandon_below(lowest);
+            }
             self.deliver_reports(now);
         }
         self.follow(now);
