@@ -150,13 +150,53 @@ eval "$5"
 wait $sender $receiver
 "#;
 
-#[test]
-fn verdicts_name_faults_of_the_own_host() {
-    let has_namespaces =
-        Command::new("unshare").args(["-n", "ip", "link"]).output().is_ok_and(|ip| ip.status.success());
-    if !has_namespaces {
+/// Returns whether this machine has namespaces; if not, prints so, or fails if `PACELINE_REQUIRE` names `track`.
+fn has_namespaces() -> bool {
+    let has = Command::new("unshare").args(["-n", "ip", "link"]).output().is_ok_and(|ip| ip.status.success());
+    if !has {
         assert!(!super::track::is_required(), "PACELINE_REQUIRE names `track`, but there are no namespaces, or no ip");
         eprintln!("SKIPPED: no network namespaces, or no ip");
+    }
+    has
+}
+
+const FULL_DISK: &str = r#"
+paceline=$1 folder=$2
+trap 'kill $receiver 2> /dev/null' EXIT
+ip link set lo up
+mount -t tmpfs -o size=4m none "$folder"
+cd "$folder"
+"$paceline" recv --once --json --bind 127.0.0.1:9778 > /dev/null 2> messages &
+receiver=$!
+until [ -s messages ]; do sleep 0.1; done
+"$paceline" send 127.0.0.1:9778 --duration 3s --json --out out &
+sender=$!
+until grep -q session: messages; do sleep 0.1; done
+cat /dev/zero > filler 2> /dev/null
+wait $sender
+"#;
+
+#[test]
+fn a_session_is_printed_although_the_disk_is_full() {
+    if !has_namespaces() {
+        return;
+    }
+    let folder = folder("full-disk");
+    fs::create_dir_all(&folder).unwrap();
+    let mut machine = Command::new("timeout");
+    machine.args(["60", "unshare", "-n", "-m", "sh", "-c", FULL_DISK, "sh", env!("CARGO_BIN_EXE_paceline")]);
+    let output = machine.arg(&folder).output().unwrap();
+    let (code, errors) = (output.status.code(), stderr(&output));
+    assert!(code == Some(2) && (errors.contains("No space left") || errors.contains("is full")), "{code:?} {errors}");
+    let sent: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{errors}"));
+    let arrived = sent["evidence"]["received_packets"].as_u64().unwrap();
+    assert!((50..5000).contains(&arrived), "{sent}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn verdicts_name_faults_of_the_own_host() {
+    if !has_namespaces() {
         return;
     }
     for Fault { name, before, begin, end, verdicts, why, facts } in FAULTS {
