@@ -149,7 +149,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "promises",
-        help: "check that each promise of the pages has a test, docs/promises.toml, and print both",
+        help: "check that each promise of the pages has a test, docs/promises.toml, and print promise, tries and tests",
         run: docs::promises::promises,
     },
     Task {
