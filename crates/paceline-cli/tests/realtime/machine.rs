@@ -83,7 +83,8 @@ pub fn processes(folder: &Path, name: Option<&str>) -> Vec<(u32, String)> {
     };
     let process = |entry: std::io::Result<fs::DirEntry>| {
         let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let read = |file: &str| Some(String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{file}")).ok()?).into_owned());
+        let read =
+            |file: &str| Some(String::from_utf8_lossy(&fs::read(format!("/proc/{id}/{file}")).ok()?).into_owned());
         read("environ")?.contains(&mark).then_some((id, read("cmdline")?))
     };
     fs::read_dir("/proc").unwrap().filter_map(process).collect()

@@ -34,6 +34,10 @@ const PROGRAMS: [&[&str]; 7] = [
     &["recv", "--bind", "127.0.0.1:0"],
 ];
 
+/// A link that ends at the start of the second after the next: many end at once.
+const TOGETHER: &[&str] =
+    &["link", "--keep-root", "--nat", "--", "sh", "-c", "sleep $(date +%N | awk '{ print 2 - $1 / 1e9 }')"];
+
 /// The end of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
@@ -56,12 +60,15 @@ impl End {
     }
 }
 
-/// Six programs of a seed: which, when each starts and when its end comes, in milliseconds.
+/// Draws six programs: which, when each starts and when its end comes, in milliseconds. In one round of four, links with `--nat` start and
+/// end at once; in one, links with `--nat` meet anything.
 fn draw(seed: u64) -> Vec<(&'static [&'static str], u64, End, u64)> {
     let random = &mut RandomStreams::new(seed).stream("machine-state");
+    if seed % 4 == 0 {
+        return vec![(TOGETHER, 0, End::Normal, 0); AT_ONCE];
+    }
     let spread = [0, 0, 300][random.bits() as usize % 3];
-    // Every other round has links with --nat alone.
-    let of = if seed % 2 == 0 { 3 } else { PROGRAMS.len() };
+    let of = if seed % 4 == 1 { 3 } else { PROGRAMS.len() };
     let mut one = || {
         let start = random.bits() % (spread + 1);
         (PROGRAMS[random.bits() as usize % of], start, End::draw(random), start + random.bits() % 900)
@@ -208,7 +215,8 @@ impl Drop for Behind {
 fn received(process: u32) -> [u64; 2] {
     let read = |file: &str| fs::read_to_string(format!("/proc/{process}/net/{file}")).unwrap();
     let (snmp, snmp6) = (read("snmp"), read("snmp6"));
-    let ipv4 = snmp.lines().filter_map(|line| line.strip_prefix("Ip: ")).nth(1).unwrap().split(' ').nth(2).unwrap().to_owned();
+    let ipv4 =
+        snmp.lines().filter_map(|line| line.strip_prefix("Ip: ")).nth(1).unwrap().split(' ').nth(2).unwrap().to_owned();
     let ipv6 = snmp6.lines().find_map(|line| line.strip_prefix("Ip6InReceives")).unwrap().trim().to_owned();
     [ipv4, ipv6].map(|count| count.parse().unwrap())
 }
@@ -239,7 +247,12 @@ fn send(from: u32, protocol: &str, to: IpAddr) -> bool {
             // The kernel computes that of ICMPv6.
             request[2..4].copy_from_slice(&(!(u16::from(kind) << 8) - 2).to_be_bytes());
             let socket = socket(family, SockType::Raw, SockFlag::empty(), protocol).unwrap();
-            let _ = sendto(socket.as_raw_fd(), &request, &SockaddrStorage::from(SocketAddr::from((to, 0))), nix::sys::socket::MsgFlags::empty());
+            let _ = sendto(
+                socket.as_raw_fd(),
+                &request,
+                &SockaddrStorage::from(SocketAddr::from((to, 0))),
+                nix::sys::socket::MsgFlags::empty(),
+            );
             let socket = UdpSocket::from(socket);
             socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
             // Other messages, such as the request itself on loopback, and errors.
@@ -272,7 +285,11 @@ fn nothing_from_outside_reaches_a_command_while_nat_runs() {
         let start = |name: &str, more: &[&str]| Behind::start(&machine, folder, &format!("{name}{index}"), more);
         let (plain, nat, other) = (start("plain", &[]), start("nat", &["--nat"]), start("other", &["--nat"]));
         let _servers = [nat.command, plain.command, neighbour.process()].map(echo);
-        let sources = [("the machine", machine.process()), ("a neighbour", neighbour.process()), ("another command", other.command)];
+        let sources = [
+            ("the machine", machine.process()),
+            ("a neighbour", neighbour.process()),
+            ("another command", other.command),
+        ];
         for (place, to) in [("a command with --nat", &nat), ("a command without", &plain)] {
             for (source, from) in sources {
                 for (version, address) in to.addresses.into_iter().enumerate() {
@@ -293,7 +310,11 @@ fn nothing_from_outside_reaches_a_command_while_nat_runs() {
                 let before = received(neighbour.process())[version];
                 let answered = send(nat.command, protocol, to.parse().unwrap());
                 let arrived = received(neighbour.process())[version] > before;
-                assert_eq!((arrived, answered), (true, true), "{protocol} from a command to {to}; forwarding {forwarding}");
+                assert_eq!(
+                    (arrived, answered),
+                    (true, true),
+                    "{protocol} from a command to {to}; forwarding {forwarding}"
+                );
             }
         }
     }

@@ -28,7 +28,8 @@ fn documents(file: &Path) -> Vec<Value> {
 /// Returns the resident memory of a process in MB, and its number of open files.
 fn resources(process: u32) -> (f64, usize) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let resident =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     let files = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
     (resident.map_or(f64::NAN, |kilobytes: f64| kilobytes / 1024.0), files)
 }
@@ -74,11 +75,11 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
             let name = format!("recv{round}");
             receiver = (name.clone(), Some(listen(&name, &["--bind", "192.0.2.2:9777"])));
         }
-        let (printed, messages) = ["out", "err"].map(|kind| folder.join(&receiver.0).with_extension(kind)).into();
+        let [printed, messages] = ["out", "err"].map(|kind| folder.join(&receiver.0).with_extension(kind));
         let sessions = || fs::read_to_string(&messages).unwrap().matches("session:").count();
         let (before, ended) = (sessions(), documents(&printed).len());
         let name = format!("send{round}");
-        let mut sender = send(&name, "192.0.2.2", if kind == ROUNDS[3] { 12 } else { 60 });
+        let mut sender = send(&name, "192.0.2.2", if round % 4 == 3 { 12 } else { 60 });
         let what = format!("round {round}, {kind}");
         wait_for(&format!("{what}: a session starts"), Duration::from_secs(10), || (sessions() > before).then_some(()));
         thread::sleep(Duration::from_millis(2000 + 1700 * (round as u64 % 3)));
@@ -87,8 +88,7 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
             process.wait().unwrap();
             kills += 1;
         };
-        let mut ends = String::new();
-        let mut sent = || {
+        let sent = |sender: &mut Child| {
             let (status, after) =
                 wait_for(&format!("{what}: the sender ends"), Duration::from_secs(40), || sender.try_wait().unwrap());
             let [document] = &documents(&folder.join(&name).with_extension("out"))[..] else { panic!("{what}") };
@@ -100,32 +100,35 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
             });
             (end, after.as_secs_f64())
         };
-        let (silent_sender, silent_receiver) = match kind {
-            _ if kind == ROUNDS[0] => {
+        let (silent_sender, silent_receiver) = match round % ROUNDS.len() {
+            0 => {
                 kill(&mut sender);
                 (None, Some(received()))
             }
-            _ if kind == ROUNDS[1] => {
+            1 => {
                 kill(&mut receiver.1.take().unwrap());
-                (Some(sent()), None)
+                (Some(sent(&mut sender)), None)
             }
-            _ if kind == ROUNDS[2] => {
+            2 => {
                 let [old, new] = [round / 4, round / 4 + 1].map(|n| if n % 2 == 0 { "192.0.2.1" } else { "192.0.2.3" });
                 here.sh(&format!("ip addr del {old}/24 dev in0; ip addr add {new}/24 dev in0"));
-                let sent = sent();
-                (Some(sent), Some((received().0, f64::NAN)))
+                (Some(sent(&mut sender)), Some((received().0, f64::NAN)))
             }
             _ => {
                 there.sh("nft 'add chain inet path cut { type filter hook input priority -1; policy drop; }'");
                 thread::sleep(Duration::from_secs(4));
                 there.sh("nft delete chain inet path cut");
-                let (status, end, _) = sent();
+                let (status, end, _) = sent(&mut sender);
                 assert_eq!((status, &*end, &*received().0), (Some(0), "complete", "complete"), "{what}");
                 (None, None)
             }
         };
+        let mut ends = String::new();
         if let Some((status, end, after)) = silent_sender {
-            assert!(status == Some(1) && end == "silence" && SILENCE.contains(&after), "{what}: {status:?} {end} {after}");
+            assert!(
+                status == Some(1) && end == "silence" && SILENCE.contains(&after),
+                "{what}: {status:?} {end} {after}"
+            );
             ends += &format!(", the sender ended after {after:.1} s");
         }
         if let Some((end, after)) = silent_receiver {
@@ -134,8 +137,13 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
         }
         let all: Vec<u32> = long.iter().flatten().chain(&receiver.1).map(Child::id).collect();
         let all: Vec<(f64, usize)> = all.into_iter().map(resources).collect();
-        println!("{:.0} s, {what}{ends}; MB and files of the long ends and the receiver: {all:.1?}", started.elapsed().as_secs_f64());
-        if round >= 4 && let Some([sender, receiver]) = all.first_chunk() {
+        println!(
+            "{:.0} s, {what}{ends}; MB and files of the long ends and the receiver: {all:.1?}",
+            started.elapsed().as_secs_f64()
+        );
+        if round >= 4
+            && let Some([sender, receiver]) = all.first_chunk()
+        {
             let first = first.get_or_insert([*sender, *receiver]);
             for (now, first) in [sender, receiver].into_iter().zip(first) {
                 assert!(now.0 < first.0 * 1.5 + 4.0 && now.1 == first.1, "{what}: {first:?} at first, now {now:?}");
