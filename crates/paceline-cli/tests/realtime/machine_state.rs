@@ -13,6 +13,7 @@ use std::fs;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Child;
 use std::thread;
@@ -138,24 +139,33 @@ fn machine_and_neighbour() -> [Machine; 2] {
     [machine, neighbour]
 }
 
-/// `PACELINE_FULL=1` makes 200 rounds of six programs in place of 8.
+/// Calls `act` on a thread whose `/etc/resolv.conf` names a server on loopback.
+fn with_local_resolver<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
+    let file = folder.join("resolv.conf");
+    fs::write(&file, "nameserver 127.0.0.53\n").unwrap();
+    let mounted = || {
+        unshare(CloneFlags::CLONE_NEWNS).unwrap();
+        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>).unwrap();
+        let place = fs::canonicalize("/etc/resolv.conf").unwrap();
+        mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
+        act()
+    };
+    thread::scope(|scope| scope.spawn(mounted).join()).unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// `PACELINE_FULL=1` makes 200 rounds of six programs in place of 8, `PACELINE_STATE_ROUNDS` as many as it says.
 #[test]
 fn the_machine_is_as_before_after_random_starts_ends_and_kills() {
     if !has_tools() || !is_root() {
         return;
     }
-    let rounds = if std::env::var_os("PACELINE_FULL").is_some() { 200 } else { 8 };
-    let rounds = std::env::var("PACELINE_STATE_ROUNDS").map_or(rounds, |rounds| rounds.parse().unwrap());
-    let first = std::env::var("PACELINE_STATE_SEED").map_or(0, |seed| seed.parse().unwrap());
+    let number = |name: &str| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
+    let usual = if std::env::var_os("PACELINE_FULL").is_some() { 200 } else { 8 };
+    let first = number("PACELINE_STATE_SEED").unwrap_or(0);
+    let seeds = first..first + number("PACELINE_STATE_ROUNDS").unwrap_or(usual);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let resolver = folder.join("resolv.conf");
-    fs::write(&resolver, "nameserver 127.0.0.53\n").unwrap();
-    let in_own_mounts = || {
-        unshare(CloneFlags::CLONE_NEWNS).unwrap();
-        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>).unwrap();
-        let place = fs::canonicalize("/etc/resolv.conf").unwrap();
-        mount(Some(&resolver), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
+    with_local_resolver(folder, || {
         let [machine, _neighbour] = machine_and_neighbour();
         machine.sh("sysctl -q net.ipv6.conf.all.forwarding=0");
         let clean = || {
@@ -166,7 +176,7 @@ fn the_machine_is_as_before_after_random_starts_ends_and_kills() {
         // The first use loads modules of the kernel, which bring settings.
         clean();
         let (before, mut cleanings) = (state(&machine, folder), 0);
-        for seed in first..first + rounds {
+        for seed in seeds.clone() {
             if round(&machine, folder, seed) {
                 clean();
                 cleanings += 1;
@@ -174,9 +184,10 @@ fn the_machine_is_as_before_after_random_starts_ends_and_kills() {
             let left = difference(&before, &state(&machine, folder));
             assert_eq!(left, [""; 0], "after the round of seed {seed}: {:#?}", draw(seed));
         }
-        println!("{rounds} rounds of {AT_ONCE} programs, {cleanings} with a link or its nft killed");
-    };
-    thread::scope(|scope| scope.spawn(in_own_mounts).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        println!(
+            "seeds {seeds:?}, {AT_ONCE} programs each; cleaned {cleanings} times after a link or its nft was killed"
+        );
+    });
 }
 
 /// A link whose command sleeps, and the process and the addresses of the command.
@@ -271,53 +282,66 @@ fn send(from: u32, protocol: &str, to: IpAddr) -> bool {
     })
 }
 
-/// While `--nat` runs, packets reach a command only from its own machine, or as answers.
+/// While `--nat` runs, packets reach a command only from its own machine, or as answers; and the command reaches no loopback address.
 #[test]
 fn nothing_from_outside_reaches_a_command_while_nat_runs() {
     if !has_tools() || !is_root() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    for (index, forwarding) in ["0", "1"].into_iter().enumerate() {
-        let [machine, neighbour] = machine_and_neighbour();
-        machine.sh(&format!("sysctl -q net.ipv4.ip_forward={forwarding} net.ipv6.conf.all.forwarding=1"));
-        let start = |name: &str, more: &[&str]| Behind::start(&machine, folder, &format!("{name}{index}"), more);
-        let (plain, nat, other) = (start("plain", &[]), start("nat", &["--nat"]), start("other", &["--nat"]));
-        let _servers = [nat.command, plain.command, neighbour.process()].map(echo);
-        let sources = [
-            ("the machine", machine.process()),
-            ("a neighbour", neighbour.process()),
-            ("another command", other.command),
-        ];
-        for (place, to) in [("a command with --nat", &nat), ("a command without", &plain)] {
-            for (source, from) in sources {
-                for (version, address) in to.addresses.into_iter().enumerate() {
-                    for protocol in ["UDP", "TCP", "ICMP"] {
-                        let before = received(to.command)[version];
-                        let answered = send(from, protocol, address);
-                        thread::sleep(Duration::from_millis(50));
-                        let arrived = received(to.command)[version] > before;
-                        let expected = source == "the machine";
-                        let what = format!("{protocol} to {address}, {place}, from {source}; forwarding {forwarding}");
-                        assert_eq!((arrived, answered), (expected, expected), "{what}");
-                    }
-                }
+    with_local_resolver(folder.path(), || {
+        thread::scope(|scope| {
+            for forwarding in ["0", "1"] {
+                let place = folder.path();
+                scope.spawn(move || answers_alone_reach_commands(place, forwarding));
             }
-        }
-        for (version, to) in ["192.0.2.1", "2001:db8::1"].into_iter().enumerate() {
+        });
+    });
+}
+
+/// Sends packets on a machine whose IPv4 is forwarded or not, and whose IPv6 is.
+fn answers_alone_reach_commands(folder: &Path, forwarding: &str) {
+    let [machine, neighbour] = machine_and_neighbour();
+    machine.sh(&format!("sysctl -q net.ipv4.ip_forward={forwarding} net.ipv6.conf.all.forwarding=1"));
+    let start = |name: &str, more: &[&str]| Behind::start(&machine, folder, &format!("{name}{forwarding}"), more);
+    let (plain, nat, other) = (start("plain", &[]), start("nat", &["--nat"]), start("other", &["--nat"]));
+    [nat.command, plain.command, neighbour.process(), machine.process()].into_iter().for_each(echo);
+    let try_all = |what: &str, from: u32, to: u32, addresses: [IpAddr; 2], expected: bool| {
+        for (version, address) in addresses.into_iter().enumerate() {
             for protocol in ["UDP", "TCP", "ICMP"] {
-                let before = received(neighbour.process())[version];
-                let answered = send(nat.command, protocol, to.parse().unwrap());
-                let arrived = received(neighbour.process())[version] > before;
-                assert_eq!(
-                    (arrived, answered),
-                    (true, true),
-                    "{protocol} from a command to {to}; forwarding {forwarding}"
-                );
+                let before = received(to)[version];
+                let answered = send(from, protocol, address);
+                thread::sleep(Duration::from_millis(50));
+                let arrived = received(to)[version] > before;
+                let what = format!("{protocol} to {address}, {what}; forwarding {forwarding}");
+                assert_eq!((arrived, answered), (expected, expected), "{what}");
             }
         }
+    };
+    for (to, place) in [(&nat, "a command with --nat"), (&plain, "a command without")] {
+        for (from, source) in [(&machine, "its machine"), (&neighbour, "a neighbour")] {
+            try_all(
+                &format!("{place}, from {source}"),
+                from.process(),
+                to.command,
+                to.addresses,
+                source == "its machine",
+            );
+        }
+        try_all(&format!("{place}, from another command"), other.command, to.command, to.addresses, false);
     }
+    let outside = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
+    try_all("a neighbour, from a command", nat.command, neighbour.process(), outside, true);
+    // A command with the rights of root can send to the machine's loopback, where the name server is.
+    let routes = "ip route del local 127.0.0.0/8 dev lo table local; ip route add 127.0.0.0/8 dev paceline src $0; \
+                  sysctl -q net.ipv4.conf.all.route_localnet=1";
+    let command = nat.command.to_string();
+    let near = nat.addresses[0].to_string();
+    let entered =
+        std::process::Command::new("nsenter").args(["-t", &command, "-n", "sh", "-ec", routes, &near]).status();
+    assert!(entered.unwrap().success());
+    let loopback = "127.0.0.1".parse().unwrap();
+    assert!(send(machine.process(), "UDP", loopback) && !send(nat.command, "UDP", loopback), "forwarding {forwarding}");
 }
 
 /// Answers datagrams and accepts connections in the network of a process, for as long as the test runs.

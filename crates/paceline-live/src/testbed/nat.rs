@@ -132,8 +132,9 @@ fn lock() -> io::Result<File> {
 /// Removes the tables of links that no longer exist, and the own one.
 fn remove_stale(own: Option<&str>) -> io::Result<()> {
     for table in tables()? {
-        let index = table.trim_start_matches(TABLE).parse();
-        if own == Some(&table) || index.map_or(true, |index| if_indextoname(index).is_err()) {
+        let device = table.trim_start_matches(TABLE).parse().ok().and_then(|index| if_indextoname(index).ok());
+        // Without a device nix 0.31 returns an empty name in place of an error.
+        if own == Some(&table) || device.is_none_or(|name| name.is_empty()) {
             remove(&table)?;
         }
     }
