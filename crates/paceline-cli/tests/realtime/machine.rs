@@ -63,6 +63,9 @@ pub fn neighbours() -> [Machine; 2] {
             "ip link set {device} addrgenmode none; ip addr add 192.0.2.{host}/24 dev {device}; ip addr add 2001:db8::{host}/64 dev {device} nodad; ip link set {device} up"
         ));
     }
+    for (machine, device) in [(&machine, "out0"), (&neighbour, "in0")] {
+        machine.sh(&format!("until ip -6 route show table local dev {device} | grep -q ff00::/8; do sleep 0.01; done"));
+    }
     [machine, neighbour]
 }
 

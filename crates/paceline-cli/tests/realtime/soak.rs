@@ -13,7 +13,16 @@ use std::time::{Duration, Instant};
 const FLOWS: [&str; 7] = ["--flows", "20", "--max-rate", "100kbps", "--start-rate", "60kbps", "--json"];
 
 /// What happens in a round. With `PACELINE_SOAK_MINUTES` each round takes 30 s; without, the first two happen once.
-const ROUNDS: [&str; 4] = ["the sender is killed", "the receiver is killed", "the address changes", "an outage of 4 s"];
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    KillSender,
+    KillReceiver,
+    OtherAddress,
+    /// Of 4 s.
+    Outage,
+}
+
+const KINDS: [Kind; 4] = [Kind::KillSender, Kind::KillReceiver, Kind::OtherAddress, Kind::Outage];
 
 /// An end that hears nothing ends after 10 s; the session may have begun its last wait before.
 const SILENCE: std::ops::Range<f64> = 9.0..13.0;
@@ -70,7 +79,7 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
     let mut receiver = (String::new(), None::<Child>);
     let (mut kills, mut first) = (0, None);
     for round in 0..rounds {
-        let kind = ROUNDS[round % ROUNDS.len()];
+        let kind = KINDS[round % KINDS.len()];
         if receiver.1.is_none() {
             let name = format!("recv{round}");
             receiver = (name.clone(), Some(listen(&name, &["--bind", "192.0.2.2:9777"])));
@@ -79,8 +88,8 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
         let sessions = || fs::read_to_string(&messages).unwrap().matches("session:").count();
         let (before, ended) = (sessions(), documents(&printed).len());
         let name = format!("send{round}");
-        let mut sender = send(&name, "192.0.2.2", if round % 4 == 3 { 12 } else { 60 });
-        let what = format!("round {round}, {kind}");
+        let mut sender = send(&name, "192.0.2.2", if kind == Kind::Outage { 12 } else { 60 });
+        let what = format!("round {round}, {kind:?}");
         wait_for(&format!("{what}: a session starts"), Duration::from_secs(10), || (sessions() > before).then_some(()));
         thread::sleep(Duration::from_millis(2000 + 1700 * (round as u64 % 3)));
         let mut kill = |process: &mut Child| {
@@ -88,57 +97,40 @@ fn sessions_end_as_documented_and_leave_nothing_although_ends_are_killed() {
             process.wait().unwrap();
             kills += 1;
         };
-        let sent = |sender: &mut Child| {
-            let (status, after) =
-                wait_for(&format!("{what}: the sender ends"), Duration::from_secs(40), || sender.try_wait().unwrap());
-            let [document] = &documents(&folder.join(&name).with_extension("out"))[..] else { panic!("{what}") };
-            (status.code(), document["end"].as_str().unwrap().to_owned(), after.as_secs_f64())
-        };
-        let received = || {
-            let (end, after) = wait_for(&format!("{what}: the receiver reports"), Duration::from_secs(40), || {
-                Some(documents(&printed).get(ended)?["end"].as_str()?.to_owned())
-            });
-            (end, after.as_secs_f64())
-        };
-        let (silent_sender, silent_receiver) = match round % ROUNDS.len() {
-            0 => {
-                kill(&mut sender);
-                (None, Some(received()))
-            }
-            1 => {
-                kill(&mut receiver.1.take().unwrap());
-                (Some(sent(&mut sender)), None)
-            }
-            2 => {
+        match kind {
+            Kind::KillSender => kill(&mut sender),
+            Kind::KillReceiver => kill(&mut receiver.1.take().unwrap()),
+            Kind::OtherAddress => {
                 let [old, new] = [round / 4, round / 4 + 1].map(|n| if n % 2 == 0 { "192.0.2.1" } else { "192.0.2.3" });
                 here.sh(&format!("ip addr del {old}/24 dev in0; ip addr add {new}/24 dev in0"));
-                (Some(sent(&mut sender)), Some((received().0, f64::NAN)))
             }
-            _ => {
+            Kind::Outage => {
                 there.sh("nft 'add chain inet path cut { type filter hook input priority -1; policy drop; }'");
                 thread::sleep(Duration::from_secs(4));
                 there.sh("nft delete chain inet path cut");
-                let (status, end, _) = sent(&mut sender);
-                assert_eq!((status, &*end, &*received().0), (Some(0), "complete", "complete"), "{what}");
-                (None, None)
             }
-        };
-        let mut ends = String::new();
-        if let Some((status, end, after)) = silent_sender {
-            assert!(
-                status == Some(1) && end == "silence" && SILENCE.contains(&after),
-                "{what}: {status:?} {end} {after}"
-            );
-            ends += &format!(", the sender ended after {after:.1} s");
         }
-        if let Some((end, after)) = silent_receiver {
-            assert!(end == "silence" && (after.is_nan() || SILENCE.contains(&after)), "{what}: {end} {after}");
-            ends += &format!(", the receiver reported after {after:.1} s");
+        // The ends that live, and after which time they ended.
+        let (event, mut ends) = (Instant::now(), Vec::new());
+        let limit = Duration::from_secs(40);
+        let (wanted, within) = if kind == Kind::Outage { ("complete", 0.0..13.0) } else { ("silence", SILENCE) };
+        if kind != Kind::KillSender {
+            let (status, _) = wait_for(&format!("{what}: the sender ends"), limit, || sender.try_wait().unwrap());
+            assert_eq!(status.code(), Some(i32::from(wanted == "silence")), "{what}");
+            ends.push((documents(&folder.join(&name).with_extension("out"))[0]["end"].clone(), event.elapsed()));
+        }
+        if kind != Kind::KillReceiver {
+            let document = || documents(&printed).into_iter().nth(ended);
+            let (document, _) = wait_for(&format!("{what}: the receiver reports"), limit, document);
+            ends.push((document["end"].clone(), event.elapsed()));
+        }
+        for (end, after) in &ends {
+            assert!(end == wanted && within.contains(&after.as_secs_f64()), "{what}: {ends:?}");
         }
         let all: Vec<u32> = long.iter().flatten().chain(&receiver.1).map(Child::id).collect();
         let all: Vec<(f64, usize)> = all.into_iter().map(resources).collect();
         println!(
-            "{:.0} s, {what}{ends}; MB and files of the long ends and the receiver: {all:.1?}",
+            "{:.0} s, {what}: {ends:.1?}; MB and files of the long ends and the receiver: {all:.1?}",
             started.elapsed().as_secs_f64()
         );
         if round >= 4
