@@ -65,7 +65,7 @@ impl End {
 /// end at once; in one, links with `--nat` meet anything.
 fn draw(seed: u64) -> Vec<(&'static [&'static str], u64, End, u64)> {
     let random = &mut RandomStreams::new(seed).stream("machine-state");
-    if seed % 4 == 0 {
+    if seed.is_multiple_of(4) {
         return vec![(TOGETHER, 0, End::Normal, 0); AT_ONCE];
     }
     let spread = [0, 0, 300][random.bits() as usize % 3];

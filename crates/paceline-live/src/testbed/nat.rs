@@ -122,7 +122,8 @@ fn lock() -> io::Result<File> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_LIMIT => {
-                return Err(io::Error::other("another process has the lock of this network namespace for 10 s"));
+                let cause = "another process has locked /proc/self/ns/net for 10 s; `lslocks` shows it";
+                return Err(io::Error::other(cause));
             }
             Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
         }
