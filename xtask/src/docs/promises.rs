@@ -148,7 +148,8 @@ mod tests {
         assert_eq!(errors("'never fails' = {}\nno_promise = ['All', 'Nothing.']"), [""; 0]);
         let [first, second] = &errors("'It never fails' = {}\nno_promise = ['All']\n'gone' = {}")[..] else { panic!() };
         assert!(first.contains("`gone` 0 times") && second.starts_with("p.md:6: `nothing` needs a test"), "{second}");
-        let entries = Value::Table("no_promise = []\n'every' = { tries = '2 cases', tests = ['a.rs::b'] }".parse().unwrap());
+        let entries =
+            Value::Table("no_promise = []\n'every' = { tries = '2 cases', tests = ['a.rs::b'] }".parse().unwrap());
         assert_eq!(promises_of(&entries).collect::<Vec<_>>(), [("every", "2 cases", vec!["a.rs::b"])]);
         let own = "xtask/src/docs/promises.rs::sentences_and_tests_are_found";
         assert!(exists(own) && !exists(&own[..own.len() - 1]) && !exists("python/tests/test_run.py::test_no"));
