@@ -111,12 +111,13 @@ pub fn test(arguments: &[String]) -> Result<(), Problem> {
 
 /// Runs the checks of which CI runs a sample: long calls, random steps and fuzzing, every architecture, and all papers and suites.
 pub fn full(arguments: &[String]) -> Result<(), Problem> {
-    const LENGTHS: [(&str, &str); 5] = [
+    const LENGTHS: [(&str, &str); 6] = [
         ("PACELINE_FULL", "1"),
         ("PACELINE_CALLS", "30"),
         ("PACELINE_FUZZ_SECONDS", "600"),
         ("PACELINE_RANDOM_CALLS", "1000000"),
         ("PACELINE_STRESS_STEPS", "2000"),
+        ("PACELINE_SOAK_MINUTES", "60"),
     ];
     no_arguments(arguments)?;
     for line in ["test tests browser javascript fuzz architectures --features paceline-cli/full", "scoreboard --check"]

@@ -48,7 +48,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "full",
-        help: "the checks of which .ci/run makes a sample: long calls, random steps and fuzzing, all papers and suites (hours)",
+        help: "the checks of which .ci/run makes a sample: long calls and sessions, random steps and fuzzing, all papers and suites (hours)",
         run: check::full,
     },
     Task { name: "bench", help: "the tables of docs/explanation/benchmarks.md", run: measure::bench },
@@ -149,7 +149,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "promises",
-        help: "check that each promise of the pages has a test, docs/promises.toml, and print both",
+        help: "check that each promise of the pages has a test, docs/promises.toml, and print promise, tries and tests",
         run: docs::promises::promises,
     },
     Task {

@@ -1,7 +1,7 @@
 //! `cargo xtask promises`: sentences with words such as `never` and `every`, and the tests that hold them.
 //!
-//! `docs/promises.toml` has a table for each page: a fragment of the sentence, and its tests as `FILE::NAME`. The list `no_promise`
-//! has the fragments of instructions and definitions.
+//! `docs/promises.toml` has a table for each page: a fragment of the sentence, how many tries its tests make in a usual run, and the tests
+//! as `FILE::NAME`. The list `no_promise` has the fragments of instructions and definitions.
 
 use super::pages::files;
 use crate::steps::{Problem, no_arguments, root};
@@ -15,17 +15,17 @@ const PAGES: [&str; 3] = ["README.md", "docs/index.md", "docs/security.md"];
 const FOLDERS: [&str; 2] = ["docs/how-to", "docs/tutorials"];
 const WORDS: [&str; 6] = ["all", "always", "every", "everything", "never", "nothing"];
 
-/// Checks the promises and prints them with their tests.
+/// Checks the promises and prints them with the tries and the tests.
 pub fn promises(arguments: &[String]) -> Result<(), Problem> {
     no_arguments(arguments)?;
     let errors = find_errors()?;
     if !errors.is_empty() {
         return Err(Problem::Failed(errors.join("\n")));
     }
-    println!("| page | promise | tests |\n|---|---|---|");
+    println!("| page | promise | tries | tests |\n|---|---|---|---|");
     for (page, entries) in registry()? {
-        for (fragment, tests) in promises_of(&entries) {
-            println!("| {page} | {} | {} |", fragment.replace('|', "\\|"), tests.join(", "));
+        for (fragment, tries, tests) in promises_of(&entries) {
+            println!("| {page} | {} | {tries} | {} |", fragment.replace('|', "\\|"), tests.join(", "));
         }
     }
     Ok(())
@@ -44,11 +44,11 @@ pub fn find_errors() -> Result<Vec<String>, String> {
     for page in &pages {
         let entries = registry.get(page).unwrap_or(&empty);
         errors.extend(errors_of(page, &read(page)?, entries));
-        for (fragment, tests) in promises_of(entries) {
+        for (fragment, tries, tests) in promises_of(entries) {
             let missing = tests.iter().filter(|test| !exists(test)).map(|test| format!("no test `{test}`"));
-            let none = tests.is_empty().then(|| "names no test".to_owned());
-            errors
-                .extend(none.into_iter().chain(missing).map(|why| format!("{REGISTRY}: {page}: `{fragment}`: {why}")));
+            let none = [("tries", tries.is_empty()), ("tests", tests.is_empty())];
+            let none = none.iter().filter(|(_, is_empty)| *is_empty).map(|(key, _)| format!("`{key}` is missing"));
+            errors.extend(none.chain(missing).map(|why| format!("{REGISTRY}: {page}: `{fragment}`: {why}")));
         }
     }
     Ok(errors)
@@ -66,10 +66,13 @@ fn strings(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Returns the fragments of a page that are promises, with their tests.
-fn promises_of(entries: &Value) -> impl Iterator<Item = (&str, Vec<&str>)> {
+/// Returns the fragments of a page that are promises, with how many tries their tests make, and the tests.
+fn promises_of(entries: &Value) -> impl Iterator<Item = (&str, &str, Vec<&str>)> {
     let entries = entries.as_table().into_iter().flatten().filter(|(fragment, _)| *fragment != "no_promise");
-    entries.map(|(fragment, tests)| (fragment.as_str(), strings(tests)))
+    entries.map(|(fragment, entry)| {
+        let tries = entry.get("tries").and_then(Value::as_str).unwrap_or_default();
+        (fragment.as_str(), tries, entry.get("tests").map(strings).unwrap_or_default())
+    })
 }
 
 /// Returns the fragments that are not on the page once, and the words outside of fragments.
@@ -77,7 +80,7 @@ fn errors_of(page: &str, markdown: &str, entries: &Value) -> Vec<String> {
     let (text, lines) = prose(markdown);
     let (mut errors, mut known): (_, Vec<Range<usize>>) = (Vec::new(), Vec::new());
     let others = entries.get("no_promise").map(strings).unwrap_or_default();
-    for fragment in promises_of(entries).map(|(fragment, _)| fragment).chain(others) {
+    for fragment in promises_of(entries).map(|(fragment, ..)| fragment).chain(others) {
         known.extend(text.match_indices(fragment).map(|(at, _)| at..at + fragment.len()));
         let count = text.matches(fragment).count();
         if count != 1 {
@@ -142,9 +145,12 @@ mod tests {
     fn sentences_and_tests_are_found() {
         let page = "It never\nfails. All `every` wall.\n```\nalways\n```\nNothing.\n";
         let errors = |entries: &str| errors_of("p.md", page, &Value::Table(entries.parse().unwrap()));
-        assert_eq!(errors("'never fails' = []\nno_promise = ['All', 'Nothing.']"), [""; 0]);
-        let [first, second] = &errors("'It never fails' = []\nno_promise = ['All']\n'gone' = []")[..] else { panic!() };
+        assert_eq!(errors("'never fails' = {}\nno_promise = ['All', 'Nothing.']"), [""; 0]);
+        let [first, second] = &errors("'It never fails' = {}\nno_promise = ['All']\n'gone' = {}")[..] else { panic!() };
         assert!(first.contains("`gone` 0 times") && second.starts_with("p.md:6: `nothing` needs a test"), "{second}");
+        let entries =
+            Value::Table("no_promise = []\n'every' = { tries = '2 cases', tests = ['a.rs::b'] }".parse().unwrap());
+        assert_eq!(promises_of(&entries).collect::<Vec<_>>(), [("every", "2 cases", vec!["a.rs::b"])]);
         let own = "xtask/src/docs/promises.rs::sentences_and_tests_are_found";
         assert!(exists(own) && !exists(&own[..own.len() - 1]) && !exists("python/tests/test_run.py::test_no"));
     }

@@ -7,6 +7,9 @@ mod host_faults;
 mod hosts;
 mod hosts_path;
 mod killed;
+mod machine;
+mod machine_state;
+mod soak;
 mod track;
 mod watch;
 

@@ -304,6 +304,17 @@ fn arguments_that_are_not_utf8_are_rejected_or_passed_to_the_command() {
     }
 }
 
+/// Returns whether this machine can emulate links and has the programs that scripts of tests need.
+pub fn has_tools() -> bool {
+    let has = |program: &&str| Command::new(program).arg("-V").output().is_ok();
+    let missing = ["nft", "ip", "python3"].into_iter().find(|program| !has(program));
+    if let Some(missing) = missing {
+        assert!(!is_required(), "PACELINE_REQUIRE names `track`, but {missing} is missing");
+        eprintln!("SKIPPED: {missing} is missing");
+    }
+    missing.is_none() && track()
+}
+
 /// Returns whether the tests run as root and may become another user.
 pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
@@ -378,13 +389,7 @@ fn chromium_loads_a_page_over_the_link() {
 
 #[test]
 fn a_command_behind_masquerading_reaches_other_networks_and_leaves_nothing() {
-    let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    if !track() || !is_root() {
-        return;
-    }
-    if !(has("nft") && has("ip") && has("python3")) {
-        assert!(!is_required(), "PACELINE_REQUIRE names `track`, but nft, ip or python3 is missing");
-        eprintln!("SKIPPED: nft, ip or python3 is missing");
+    if !has_tools() || !is_root() {
         return;
     }
     // A network and mount namespace stands for the machine; another one, behind a pair of devices, for the world outside.

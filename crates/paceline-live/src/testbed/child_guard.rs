@@ -6,7 +6,7 @@
 
 use crate::testbed::command_user::CommandUser;
 use nix::errno::Errno;
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -15,8 +15,10 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Seek};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -118,14 +120,17 @@ fn try_run(arguments: &[OsString]) -> io::Result<u8> {
     status_of(Pid::from_raw(child.id() as i32))
 }
 
-/// Mounts this text over `/etc/resolv.conf` of the mount namespace. No file remains.
+/// Mounts this text over `/etc/resolv.conf` of the mount namespace. The file is in memory: no other process finds it, and none remains.
 fn replace_resolv_conf(text: &OsString) -> io::Result<()> {
+    const MEMORY: &str = "/proc";
     let place = fs::canonicalize("/etc/resolv.conf")?;
-    let file = std::env::temp_dir().join(format!("paceline-resolv-{}", std::process::id()));
+    let file = Path::new(MEMORY).join("resolv.conf");
+    mount(Some("tmpfs"), MEMORY, Some("tmpfs"), MsFlags::empty(), None::<&str>)?;
     fs::write(&file, text.as_encoded_bytes())?;
-    let mounted = mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>);
-    fs::remove_file(&file)?;
-    Ok(mounted?)
+    fs::set_permissions(&file, Permissions::from_mode(0o644))?;
+    mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+    // The mounted file keeps the file system.
+    Ok(umount2(MEMORY, MntFlags::MNT_DETACH)?)
 }
 
 /// Waits for a child, and reaps orphaned processes.

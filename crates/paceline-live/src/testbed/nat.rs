@@ -1,17 +1,22 @@
 //! Access from behind a link to the networks of this machine: masquerading by nftables, and the machine's name servers.
 //!
-//! Each link has a table of its own, `paceline_PID`, with the process id of the link. It is deleted with this value. The table of a
-//! process that was killed is deleted by the next link.
+//! Each link has a table of its own, `paceline_INDEX`, with the index of its device, which ends with its process. A network namespace does
+//! not give an index to a second device. The table is deleted with this value; that of a process that was killed is deleted by the next link
+//! that starts or ends.
 
-use nix::unistd::getpid;
-use std::fs;
+use nix::net::if_::{if_indextoname, if_nametoindex};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Prefix of the names of tables.
 const TABLE: &str = "paceline_";
+
+/// How long a link waits for others that change rules.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// The rules of a link and the settings that it changed.
 #[derive(Debug)]
@@ -30,7 +35,8 @@ impl Nat {
     /// # Errors
     /// `nft` is not installed, the process lacks the privilege, or this machine has no default route.
     pub(crate) fn open(device: &str, ipv4: Ipv4Addr, ipv6: Option<Ipv6Addr>) -> io::Result<Self> {
-        remove_stale()?;
+        let _lock = lock()?;
+        remove_stale(None)?;
         let mut changed = Vec::new();
         let outer = default_devices(&fs::read_to_string("/proc/net/route")?);
         if outer.is_empty() {
@@ -49,24 +55,32 @@ impl Nat {
             let to = |protocol: &str| {
                 format!("iifname \"{device}\" ip daddr {ipv4} {protocol} dport 53 dnat ip to {server}\n")
             };
-            format!("chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n", to("udp"), to("tcp"))
+            let others = format!("iifname \"{device}\" ip daddr 127.0.0.0/8");
+            format!(
+                "chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n\
+                 chain loopback {{\ntype filter hook input priority filter\nct status dnat accept\n{others} drop\n}}\n",
+                to("udp"),
+                to("tcp")
+            )
         });
         let ipv6 = ipv6.filter(|_| forwards_ipv6());
         let others = format!("oifname != \"{device}\" masquerade\n");
-        let table = format!("{TABLE}{}", getpid());
+        let table = format!("{TABLE}{}", if_nametoindex(device)?);
         nft(&format!(
             "table inet {table} {{\ncomment \"{}\"\nchain outward {{\ntype nat hook postrouting priority srcnat\n\
-             ip saddr {}/24 {others}{}}}\n{}}}\n",
+             ip saddr {}/24 {others}{}}}\n{INWARD}{}}}\n",
             changed.join(" "),
             ipv4,
             ipv6.map(|address| format!("ip6 saddr {address}/64 {others}")).unwrap_or_default(),
             dns.unwrap_or_default()
         ))?;
-        let nat = Self { table, resolv_conf, ipv6: ipv6.is_some() };
         for name in changed.iter().copied().chain([device]) {
-            fs::write(forwarding(name), "1")?;
+            if let Err(error) = fs::write(forwarding(name), "1") {
+                remove_stale(Some(&table))?;
+                return Err(error);
+            }
         }
-        Ok(nat)
+        Ok(Self { table, resolv_conf, ipv6: ipv6.is_some() })
     }
 
     /// Returns whether the command reaches other networks by IPv6.
@@ -83,42 +97,72 @@ impl Nat {
 
 impl Drop for Nat {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.table) {
+        // Rules that remain are worse than a race.
+        let _lock = lock();
+        if let Err(error) = remove_stale(Some(&self.table)) {
             eprintln!("the table {} of nftables could not be removed: {error}", self.table);
         }
     }
 }
 
-/// Removes the tables of links that no longer exist.
-fn remove_stale() -> io::Result<()> {
+/// The rules that let only answers pass to the commands of links, those without access to other networks included: the forwarding that a link
+/// enables would let neighbours reach them. The device `paceline` is the own end of a command in which another link runs.
+const INWARD: &str = "chain inward {\ntype filter hook forward priority filter\nct state established,related accept\n\
+                      oifname \"paceline*\" oifname != \"paceline\" drop\n}\n";
+
+/// Waits until no other link of this network namespace changes rules. The lock is that of the namespace's file, so containers that share the
+/// namespace have the same one, and none remains.
+///
+/// # Errors
+/// Another process has it for ten seconds.
+fn lock() -> io::Result<File> {
+    let (file, started) = (File::open("/proc/thread-self/ns/net")?, Instant::now());
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_LIMIT => {
+                let cause = "another process has locked /proc/self/ns/net for 10 s; `lslocks` shows it";
+                return Err(io::Error::other(cause));
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Removes the tables of links that no longer exist, and the own one.
+fn remove_stale(own: Option<&str>) -> io::Result<()> {
     for table in tables()? {
-        let process = table.trim_start_matches(TABLE);
-        if !Path::new("/proc").join(process).exists() {
+        let device = table.trim_start_matches(TABLE).parse().ok().and_then(|index| if_indextoname(index).ok());
+        // Without a device nix 0.31 returns an empty name in place of an error.
+        if own == Some(&table) || device.is_none_or(|name| name.is_empty()) {
             remove(&table)?;
         }
     }
     Ok(())
 }
 
-/// Deletes a table. With the last one, the devices stop forwarding that had not forwarded before.
+/// Deletes a table. With the last one, the devices stop forwarding that had not forwarded before; another link restores later what this one
+/// changed. A process that is killed at any point leaves either the table or nothing.
 fn remove(table: &str) -> io::Result<()> {
     let rules = nft_output(&["list", "table", "inet", table])?;
-    nft(&format!("delete table inet {table}\n"))?;
-    if tables()?.is_empty() {
-        for device in changed_devices(&rules) {
-            match fs::write(forwarding(device), "0") {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
+    let devices: Vec<&str> = changed_devices(&rules).collect();
+    let mut deletion = format!("delete table inet {table}\n");
+    match tables()?.iter().find(|other| *other != table) {
+        Some(other) if !devices.is_empty() => {
+            deletion += &format!("add chain inet {other} {table} {{ comment \"{}\"; }}\n", devices.join(" "));
+        }
+        Some(_) => {}
+        None => {
+            for device in devices {
+                match fs::write(forwarding(device), "0") {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
             }
         }
-    } else if let Some(other) = tables()?.first() {
-        // The last link restores what the first one changed.
-        let devices: Vec<&str> = changed_devices(&rules).collect();
-        if !devices.is_empty() {
-            nft(&format!("add chain inet {other} restore {{ comment \"{}\"; }}\n", devices.join(" ")))?;
-        }
     }
-    Ok(())
+    nft(&deletion)
 }
 
 /// Returns the devices in the comments of a table.
@@ -262,7 +306,7 @@ mod tests {
     #[test]
     fn comments_name_the_changed_devices() {
         let rules =
-            "table inet paceline_7 {\n\tcomment \"eth0 br-1\"\n\tchain restore {\n\t\tcomment \"wlan0\"\n\t}\n}\n";
+            "table inet paceline_7 {\n\tcomment \"eth0 br-1\"\n\tchain paceline_5 {\n\t\tcomment \"wlan0\"\n\t}\n}\n";
         assert_eq!(changed_devices(rules).collect::<Vec<_>>(), ["eth0", "br-1", "wlan0"]);
         assert_eq!(changed_devices("table inet paceline_7 {\n\tcomment \"\"\n}\n").count(), 0);
     }
