@@ -1,11 +1,15 @@
 //! The fuzz targets of this crate (`fuzz/` at the root of the repository), for a short time and on stable Rust.
 
+#[cfg(unix)]
+mod exec;
 #[cfg(target_os = "linux")]
 mod hosts;
 #[cfg(target_os = "linux")]
 mod hosts_samples;
 #[path = "../../../../../fuzz/mutations.rs"]
 mod mutations;
+#[cfg(target_os = "linux")]
+mod terms;
 mod watch;
 
 use paceline_live::watch::{AccessControl, parse_command};
@@ -26,4 +30,34 @@ fn requests_and_commands_survive_changes() {
     assert!(parse_command(command).is_ok());
     let samples = [page, socket, command.to_owned(), "\"scenario\"".to_owned(), "{\"loss\": 0.1}".to_owned()];
     mutations::check_mutations(&samples.map(String::into_bytes), 50_000, watch::check);
+}
+
+#[test]
+#[cfg(unix)]
+fn lines_of_programs_survive_changes() {
+    let answers = [
+        r#"{"target_bps":300000}"#,
+        r#"{"target_bps":400000,"stable_target_bps":350000,"pacing_bps":1000000,"burst_ns":40000000,"tick_ns":5000000}"#,
+        r#"{"target_bps":500000,"window":{"outstanding_bytes":20000},"padding_bps":100000,"ecn":"ect1","signals":{"queue":1.5}}"#,
+        r#"{"target_bps":600000,"window":{"after_highest_bytes":90000},"queue_max_ns":250000000,"timeout_ns":31000000}"#,
+        r#"{"target_bps":700000,"probes":[{"id":3,"rate_bps":2000000,"duration_ns":15000000,"packets":5}],"timeout_ns":52000000}"#,
+        r#"{"target_bps":800000,"stream_rates_bps":{"0":700000},"timeout_ns":70000000}"#,
+        r#"{"target_bps":900000}"#,
+    ];
+    let text = [exec::HELLO].iter().chain(&answers).chain(&answers).map(|line| format!("{line}\n")).collect::<String>();
+    mutations::check_mutations(&[text.into_bytes()], 3_000, exec::check);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn terms_survive_changes() {
+    let samples = [
+        r#"{"flows":[{"controller":"googcc","streams":[{"source":"encoder","max_bps":2000000}],"start_bps":300000,"min_bps":30000}],"duration_ms":10000,"seed":1,"tcp":false}"#,
+        r#"{"flows":[{"controller":"gcc-2016","config":{"start_probes":0},"streams":[{"source":"audio","max_bps":40000},{"source":"ideal","max_bps":1000000,"priority":0.5,"suspends":true}],"retransmit":false,"fec":"ulpfec","resend_budget":"rtt","start_bps":300000,"min_bps":30000,"stop_ms":9000},{"controller":"nada","streams":[{"source":"encoder","config":{"fps":30},"max_bps":900000}],"start_bps":30000,"min_bps":30000,"start_ms":100,"count":2,"back":true}],"duration_ms":10000,"seed":7,"tcp":true}"#,
+    ];
+    let samples = samples.map(|text| text.as_bytes().to_vec());
+    assert!(samples.iter().all(|sample| terms::check(sample)));
+    let mut accepted = 0;
+    mutations::check_mutations(&samples, 3_000, |bytes| accepted += usize::from(terms::check(bytes)));
+    assert!(accepted > 100, "{accepted} accepted");
 }
