@@ -4,17 +4,25 @@
 mod mutations;
 
 mod explain;
+mod redact;
 
 use crate::samples;
 use mutations::check_mutations;
 
+fn samples() -> [Vec<u8>; 5] {
+    let [internals, lines, rtcstats] =
+        [samples::internals(), samples::lines(), samples::rtcstats()].map(String::into_bytes);
+    [internals, lines, rtcstats, samples::event_log(), samples::capture()]
+}
+
 #[test]
 fn readers_survive() {
-    let samples: Vec<Vec<u8>> = vec![
-        samples::internals().into_bytes(),
-        samples::lines().into_bytes(),
-        samples::event_log(),
-        samples::capture(),
-    ];
-    check_mutations(&samples, 300, explain::check);
+    check_mutations(&samples(), 300, explain::check);
+}
+
+#[test]
+fn redacted_copies_survive() {
+    let mut copies = 0;
+    check_mutations(&samples(), 300, |bytes| copies += usize::from(redact::check(bytes)));
+    assert!(copies > 100, "{copies} copies");
 }

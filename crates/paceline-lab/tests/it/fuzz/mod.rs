@@ -2,6 +2,7 @@
 
 #[path = "../../../../../fuzz/mutations.rs"]
 mod mutations;
+mod results;
 mod scenario;
 mod sweep_folder;
 mod trace;
@@ -36,4 +37,11 @@ fn folders_of_sweeps_survive_changes() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-sweep");
     let sample = sweep_folder::create(&folder);
     check_mutations(&[sample], 1_000, |bytes| sweep_folder::check_in(&folder, bytes));
+}
+
+#[test]
+fn folders_of_results_survive_changes() {
+    let folder = results::Folder::create(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-results"));
+    assert!(folder.samples().iter().all(|sample| folder.check(sample)));
+    check_mutations(&folder.samples(), 1_000, |bytes| drop(folder.check(bytes)));
 }
