@@ -104,12 +104,12 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        help: "every fuzz target for [seconds] each, 60 by default (needs cargo-fuzz)",
+        help: "every fuzz target with a fuzzer, --minutes N in all, 10 by default (needs cargo-fuzz; --keep: adds to fuzz/corpus)",
         run: fuzz::fuzz,
     },
     Task {
         name: "deny",
-        help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny)",
+        help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny; without a network, the stored advisories)",
         run: deny::deny,
     },
     Task {

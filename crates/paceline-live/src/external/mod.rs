@@ -108,7 +108,7 @@ impl Source {
         match self {
             Self::Program(program) => {
                 let values = named_values(parameters).into_iter().collect();
-                let half = ProgramHalf::new(Arc::clone(program), *setup, values);
+                let half = ProgramHalf::<Process>::new(Arc::clone(program), *setup, values);
                 Controller::from_sender(ExternalHalf::new(Ok(half), setup))
             }
             Self::Library(library) => {

@@ -172,7 +172,8 @@ impl Objects {
                 }
                 2 => paceline_sender_rtp_number(sender, input.number(60), input.byte().into(), input.number(60) as u16),
                 3 => {
-                    let mut probe = PacelineProbe { size: input.size(size_of::<PacelineProbe>()), ..Default::default() };
+                    let mut probe =
+                        PacelineProbe { size: input.size(size_of::<PacelineProbe>()), ..Default::default() };
                     paceline_sender_poll_probe(sender, input.pointer(&mut probe))
                 }
                 4 => {
@@ -181,7 +182,8 @@ impl Objects {
                 }
                 5 => paceline_sender_poll_discarded(sender, input.pointer(&mut number)),
                 6 => {
-                    let mut event = PacelineEvent { size: input.size(size_of::<PacelineEvent>()), ..Default::default() };
+                    let mut event =
+                        PacelineEvent { size: input.size(size_of::<PacelineEvent>()), ..Default::default() };
                     paceline_sender_poll_event(sender, input.pointer(&mut event))
                 }
                 7 => {
@@ -192,7 +194,8 @@ impl Objects {
                     paceline_sender_push_frame(sender, now, packets.as_ptr(), count, input.byte(), min, max)
                 }
                 8 | 9 => {
-                    let mut packet = PacelinePacket { size: input.size(size_of::<PacelinePacket>()), ..Default::default() };
+                    let mut packet =
+                        PacelinePacket { size: input.size(size_of::<PacelinePacket>()), ..Default::default() };
                     paceline_sender_poll_packet(sender, now, input.pointer(&mut packet))
                 }
                 10 | 11 => {
@@ -211,7 +214,8 @@ impl Objects {
                 12 => {
                     // The RTCP of the receiver with changes, or bytes of the input.
                     let (mut buffer, mut length) = (vec![0; 1200], 0);
-                    let polled = paceline_receiver_poll_rtcp(self.receiver, self.now_ns, buffer.as_mut_ptr(), 1200, &mut length);
+                    let polled =
+                        paceline_receiver_poll_rtcp(self.receiver, self.now_ns, buffer.as_mut_ptr(), 1200, &mut length);
                     if polled == PACELINE_OK {
                         let at = usize::from(input.byte()) % length;
                         buffer[at] ^= if input.byte() < 128 { 0 } else { input.byte() };
@@ -224,7 +228,11 @@ impl Objects {
                     paceline_sender_rtcp(sender, now, buffer.as_ptr(), length)
                 }
                 13 => paceline_sender_rtt(sender, now, input.number(300_000_000) as i64),
-                14 => paceline_sender_loss(sender, now, [0.0, 0.1, 1.0, -1.0, 2.0, f64::NAN][usize::from(input.byte() % 6)]),
+                14 => paceline_sender_loss(
+                    sender,
+                    now,
+                    [0.0, 0.1, 1.0, -1.0, 2.0, f64::NAN][usize::from(input.byte() % 6)],
+                ),
                 15 => paceline_sender_remb(sender, now, input.number(5_000_000)),
                 16 => {
                     let (min, max) = (input.number(300_000), input.number(5_000_000));
@@ -247,7 +255,8 @@ impl Objects {
                 18 => paceline_sender_availability(sender, now, input.byte() % 2),
                 19 => paceline_sender_on_timeout(sender, now),
                 20 => {
-                    let mut decision = PacelineDecision { size: input.size(size_of::<PacelineDecision>()), ..Default::default() };
+                    let mut decision =
+                        PacelineDecision { size: input.size(size_of::<PacelineDecision>()), ..Default::default() };
                     let status = paceline_sender_decision(sender, input.pointer(&mut decision));
                     if status == PACELINE_OK && decision.size == size_of::<PacelineDecision>() {
                         let read = [paceline_sender_target(sender), paceline_sender_pacing(sender)];

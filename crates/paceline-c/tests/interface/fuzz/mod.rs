@@ -13,8 +13,9 @@ fn random_calls_survive() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
-    let samples: Vec<Vec<u8>> = (0..24).map(|controller| [controller].into_iter().chain((0..600).map(&mut byte)).collect()).collect();
+    let samples: Vec<Vec<u8>> =
+        (0..24).map(|controller| [controller].into_iter().chain((0..600).map(&mut byte)).collect()).collect();
     let mut succeeded = 0;
-    mutations::check_mutations(&samples, 1_000, |bytes| succeeded += calls::check(bytes));
+    mutations::check_mutations("c_interface", &samples, 1_000, |bytes| succeeded += calls::check(bytes));
     assert!(succeeded > 10_000, "{succeeded} calls succeeded");
 }

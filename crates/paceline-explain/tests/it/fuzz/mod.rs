@@ -17,12 +17,12 @@ fn samples() -> [Vec<u8>; 5] {
 
 #[test]
 fn readers_survive() {
-    check_mutations(&samples(), 300, explain::check);
+    check_mutations("explain", &samples(), 300, explain::check);
 }
 
 #[test]
 fn redacted_copies_survive() {
     let mut copies = 0;
-    check_mutations(&samples(), 300, |bytes| copies += usize::from(redact::check(bytes)));
+    check_mutations("redact", &samples(), 300, |bytes| copies += usize::from(redact::check(bytes)));
     assert!(copies > 100, "{copies} copies");
 }

@@ -24,7 +24,8 @@ pub fn check(bytes: &[u8]) -> bool {
     match recognise(&copy[..copy.len().min(8192)]) {
         Some(Format::Lines) => check_lines(&copy),
         Some(Format::Capture) => {
-            let pass = each_datagram(Box::new(std::io::Cursor::new(copy.clone())), &mut |datagram| check_datagram(datagram));
+            let pass =
+                each_datagram(Box::new(std::io::Cursor::new(copy.clone())), &mut |datagram| check_datagram(datagram));
             assert!(pass.is_ok_and(|pass| pass.cut.is_none()), "the copy is whole");
         }
         Some(Format::EventLog) => {}
@@ -53,7 +54,9 @@ fn copy_of(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns whether two copies are equal; numbers of statistics up to rounding.
 fn is_same(copy: &[u8], again: &[u8]) -> bool {
-    copy == again || (copy.starts_with(b"[") && copy.iter().filter(|byte| **byte == b'\n').eq(again.iter().filter(|byte| **byte == b'\n')))
+    copy == again
+        || (copy.starts_with(b"[")
+            && copy.iter().filter(|byte| **byte == b'\n').eq(again.iter().filter(|byte| **byte == b'\n')))
 }
 
 /// Checks that each text of the lines is one of rtcstats, the number of an id, or the cap of a session.

@@ -1,32 +1,19 @@
 //! Folders of results: the input replaces the database or a table of a run. What is read is as it was written, or an error says why not.
 //! A table that is listed as it is, as by a hostile writer, gives events that refer to flows and hops of the run, or an error.
 
-use crate::fixtures::{Listener, registry, scenario, simulator};
+use crate::fixtures::{Listener, load_from, registry, simulator};
 use paceline_lab::results::database::DATABASE_FILE;
 use paceline_lab::results::tables::RunTables;
 use paceline_lab::results::{About, Store, StoreError, StoredFile};
 use paceline_lab::storage::Inputs;
 use paceline_netsim::records::{EventRecord, RunHeader};
+use paceline_scenario::Catalogue;
 use paceline_units::{FlowId, Time};
 use std::cell::Cell;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-
-const SCENARIO: &str = "
-id = \"test/fuzz\"
-title = \"A second\"
-duration = \"1s\"
-
-[path]
-rtt = \"40ms\"
-capacity = \"1Mbps\"
-
-[[flow]]
-id = \"media\"
-controller = \"gcc-2016\"
-";
 
 /// A folder with one run.
 pub struct Folder {
@@ -42,7 +29,9 @@ impl Folder {
     /// Makes the folder.
     pub fn create(path: &Path) -> Self {
         let _ = fs::remove_dir_all(path);
-        let (scenario, store) = (scenario(SCENARIO, &[]), Store::create(path).unwrap());
+        let origin = Catalogue.find("mmsys16/table1").unwrap();
+        let scenario = load_from(&origin, None, &["duration=1s"], registry());
+        let store = Store::create(path).unwrap();
         let header = scenario.plan.header(registry(), "sim", 1);
         let mut run = store.run(&header, Inputs::default().manifest(&scenario, registry())).unwrap();
         let result = simulator().run(&scenario, 1, Some(&mut run)).unwrap();

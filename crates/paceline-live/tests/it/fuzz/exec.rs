@@ -12,7 +12,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// The first line of a program that answers most events and declares a signal.
-pub const HELLO: &str = r#"{"protocol":1,"events":{"sent":"now","frame":"now","rtt":"now"},"signals":[{"name":"queue"}]}"#;
+pub const HELLO: &str =
+    r#"{"protocol":1,"events":{"sent":"now","frame":"now","rtt":"now"},"signals":[{"name":"queue"}]}"#;
 
 const STREAM: StreamId = StreamId(0);
 

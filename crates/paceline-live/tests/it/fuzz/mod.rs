@@ -29,7 +29,7 @@ fn requests_and_commands_survive_changes() {
     let command = "{\"capacity_bps\": 1e6}";
     assert!(parse_command(command).is_ok());
     let samples = [page, socket, command.to_owned(), "\"scenario\"".to_owned(), "{\"loss\": 0.1}".to_owned()];
-    mutations::check_mutations(&samples.map(String::into_bytes), 50_000, watch::check);
+    mutations::check_mutations("watch", &samples.map(String::into_bytes), 50_000, watch::check);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn lines_of_programs_survive_changes() {
         r#"{"target_bps":900000}"#,
     ];
     let text = [exec::HELLO].iter().chain(&answers).chain(&answers).map(|line| format!("{line}\n")).collect::<String>();
-    mutations::check_mutations(&[text.into_bytes()], 3_000, exec::check);
+    mutations::check_mutations("exec", &[text.into_bytes()], 3_000, exec::check);
 }
 
 #[test]
@@ -58,6 +58,6 @@ fn terms_survive_changes() {
     let samples = samples.map(|text| text.as_bytes().to_vec());
     assert!(samples.iter().all(|sample| terms::check(sample)));
     let mut accepted = 0;
-    mutations::check_mutations(&samples, 3_000, |bytes| accepted += usize::from(terms::check(bytes)));
+    mutations::check_mutations("terms", &samples, 3_000, |bytes| accepted += usize::from(terms::check(bytes)));
     assert!(accepted > 100, "{accepted} accepted");
 }

@@ -22,7 +22,9 @@ pub fn check(bytes: &[u8]) -> bool {
     }
     for is_sender in [true, false] {
         let Some(plans) = terms.plans(!is_sender, true, &REGISTRY) else { continue };
-        let Ok(flows) = Flows::build(SessionId([7; 8]), &terms, is_sender, (&plans, false), &REGISTRY) else { continue };
+        let Ok(flows) = Flows::build(SessionId([7; 8]), &terms, is_sender, (&plans, false), &REGISTRY) else {
+            continue;
+        };
         let counts = [flows.sent.len(), flows.received.len()];
         assert_eq!(counts, [!is_sender, is_sender].map(|back| terms.count(back)));
         for flow in flows.sent.iter().chain(&flows.received) {
@@ -49,7 +51,10 @@ fn check_bounds(bytes: &[u8], terms: &Terms) {
             bps += times * flow.streams.iter().map(|stream| stream.max_bps as f64).sum::<f64>();
             assert!((1..=8).contains(&flow.streams.len()) && is_name(&flow.controller), "{flow:?}");
             assert!(is_config(&flow.config) && flow.streams.iter().all(|stream| is_config(&stream.config)), "{flow:?}");
-            assert!(0 < flow.min_bps && flow.min_bps <= flow.start_bps && flow.start_ms < terms.duration_ms, "{flow:?}");
+            assert!(
+                0 < flow.min_bps && flow.min_bps <= flow.start_bps && flow.start_ms < terms.duration_ms,
+                "{flow:?}"
+            );
             assert!(flow.streams.iter().all(|stream| is_name(&stream.source)), "{flow:?}");
         }
         assert!(count <= 256 && streams <= 256 && bps <= 10e9, "{terms:?}");
