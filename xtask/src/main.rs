@@ -18,6 +18,7 @@ mod javascript;
 mod licences;
 mod make_traces;
 mod measure;
+mod miri;
 mod notices;
 mod package;
 mod playground;
@@ -104,8 +105,13 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        help: "every fuzz target with a fuzzer, --minutes N in all, 10 by default (needs cargo-fuzz; --keep: adds to fuzz/corpus)",
+        help: "every fuzz target with a fuzzer, --minutes N in all, 10 by default (needs cargo-fuzz); writes fuzz/corpus",
         run: fuzz::fuzz,
+    },
+    Task {
+        name: "miri",
+        help: "tests of the crates with `unsafe` under Miri (needs the component miri of the nightly toolchain)",
+        run: miri::miri,
     },
     Task {
         name: "deny",

@@ -95,7 +95,8 @@ pub fn check(bytes: &[u8]) {
     let program = Program { words, ..PROGRAM.clone() };
     let half = ProgramHalf::<Lines>::new(Arc::new(program), setup, BTreeMap::new());
     let controller = Controller::from_sender(ExternalHalf::new(Ok(half), &setup));
-    let config = SenderConfig { per_packet: Some(true), ..SenderConfig::new(&setup) };
+    let mut config = SenderConfig::new(&setup);
+    config.per_packet = Some(true);
     let mut sender = Sender::new(&config, &mut { controller }, Signals::enabled());
     sender.add_stream(&StreamConfig::video(STREAM, Rate::ZERO, Rate::MAX));
     let mut now = Time::ZERO;
