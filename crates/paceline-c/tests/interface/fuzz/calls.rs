@@ -247,9 +247,10 @@ impl Objects {
                     let limits = input.limits();
                     let status = paceline_sender_route_change(sender, now, &limits);
                     if status == PACELINE_OK {
-                        // Members behind the size have their default.
-                        let member = |index: usize, value| if limits.size >= 8 * (index + 1) { value } else { 0 };
-                        self.limits = [member(2, limits.min_bps), member(3, limits.max_bps)];
+                        // What is behind the size is 0.
+                        let (mut read, size) = (PacelineLimits::default(), limits.size);
+                        (&raw const limits).cast::<u8>().copy_to_nonoverlapping((&raw mut read).cast(), size);
+                        self.limits = [read.min_bps, read.max_bps];
                     }
                     status
                 }
