@@ -16,6 +16,8 @@ fn random_calls_survive() {
     let samples: Vec<Vec<u8>> =
         (0..24).map(|controller| [controller].into_iter().chain((0..600).map(&mut byte)).collect()).collect();
     let mut succeeded = 0;
-    mutations::check_mutations("c_interface", &samples, if cfg!(miri) { 0 } else { 1_000 }, |bytes| succeeded += calls::check(bytes));
+    mutations::check_mutations("c_interface", &samples, if cfg!(miri) { 0 } else { 1_000 }, |bytes| {
+        succeeded += calls::check(bytes)
+    });
     assert!(succeeded > if cfg!(miri) { 500 } else { 10_000 }, "{succeeded} calls succeeded");
 }

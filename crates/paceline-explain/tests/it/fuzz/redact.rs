@@ -1,7 +1,7 @@
-//! Redacted copies: one has the format of its input, no text of it and no payload, and a copy of the copy is the same.
+//! Redacted copies: one has no text of the input and no payload, the same flows if the input can be read, and a copy of the copy is the same.
 
 use paceline_explain::readers::datagram::{Datagram, each_datagram};
-use paceline_explain::readers::{Format, recognise};
+use paceline_explain::readers::{Format, read_bytes, recognise};
 use paceline_explain::redact::redact;
 use paceline_explain::statistics::{KINDS, METRICS};
 use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
@@ -30,6 +30,10 @@ pub fn check(bytes: &[u8]) -> bool {
         }
         Some(Format::EventLog) => {}
         other => panic!("the format of a copy of {} bytes is {other:?}", copy.len()),
+    }
+    if let Ok(call) = read_bytes(bytes) {
+        let copied = read_bytes(&copy).expect("the copy can be read, as the input");
+        assert_eq!(copied.flows.len(), call.flows.len());
     }
     assert!(copy_of(&copy).is_some_and(|again| is_same(&copy, &again)), "a copy of the copy is another one");
     true
