@@ -44,8 +44,20 @@ fn lines_of_programs_survive_changes() {
         r#"{"target_bps":800000,"stream_rates_bps":{"0":700000},"timeout_ns":70000000}"#,
         r#"{"target_bps":900000}"#,
     ];
-    let text = [exec::HELLO].iter().chain(&answers).chain(&answers).map(|line| format!("{line}\n")).collect::<String>();
-    mutations::check_mutations("exec", &[text.into_bytes()], 3_000, exec::check);
+    let invalid = [
+        "",
+        "[]",
+        r#"{"target_bps":-1}"#,
+        r#"{"target_bps":1000000,"ecn":"ce"}"#,
+        r#"{"target_bps":1000000,"signals":{"other":1}}"#,
+        r#"{"target_bps":1000000,"timeout_ns":1}"#,
+    ];
+    let text = |lines: &[&str]| {
+        let lines = [exec::HELLO].iter().chain(&answers).chain(&answers).chain(lines).chain(&answers);
+        lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    };
+    let samples: Vec<_> = invalid.iter().map(|line| text(&[line])).chain([text(&[])]).collect();
+    mutations::check_mutations("exec", &samples, 3_000, exec::check);
 }
 
 #[test]
@@ -55,8 +67,20 @@ fn terms_survive_changes() {
         r#"{"flows":[{"controller":"googcc","streams":[{"source":"encoder","max_bps":2000000}],"start_bps":300000,"min_bps":30000}],"duration_ms":10000,"seed":1,"tcp":false}"#,
         r#"{"flows":[{"controller":"gcc-2016","config":{"start_probes":0},"streams":[{"source":"audio","max_bps":40000},{"source":"ideal","max_bps":1000000,"priority":0.5,"suspends":true}],"retransmit":false,"fec":"ulpfec","resend_budget":"rtt","start_bps":300000,"min_bps":30000,"stop_ms":9000},{"controller":"nada","streams":[{"source":"encoder","config":{"fps":30},"max_bps":900000}],"start_bps":30000,"min_bps":30000,"start_ms":100,"count":2,"back":true}],"duration_ms":10000,"seed":7,"tcp":true}"#,
     ];
-    let samples = samples.map(|text| text.as_bytes().to_vec());
-    assert!(samples.iter().all(|sample| terms::check(sample)));
+    // Beyond the bounds.
+    let stream = r#"{"source":"encoder","max_bps":2000000}"#;
+    let nine = [stream; 9].join(",");
+    let refused = [
+        (stream, &*nine),
+        ("10000,", "3600001,"),
+        ("2000000", "10000000001"),
+        ("30000}", "30000,\"count\":257}"),
+        ("googcc", "goog cc"),
+    ];
+    let refused = refused.map(|(from, to)| samples[0].replacen(from, to, 1).into_bytes());
+    let accepted = samples.map(|text| text.as_bytes().to_vec());
+    assert!(accepted.iter().all(|sample| terms::check(sample)) && !refused.iter().any(|sample| terms::check(sample)));
+    let samples = [&accepted[..], &refused].concat();
     let mut accepted = 0;
     mutations::check_mutations("terms", &samples, 3_000, |bytes| accepted += usize::from(terms::check(bytes)));
     assert!(accepted > 5, "{accepted} accepted");
