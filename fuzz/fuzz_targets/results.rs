@@ -5,6 +5,7 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod fixtures;
 #[path = "../../crates/paceline-lab/tests/it/fuzz/results.rs"]
+#[allow(dead_code, reason = "the test uses the rest")]
 mod target;
 
 use std::cell::OnceCell;

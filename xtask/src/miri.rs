@@ -3,7 +3,7 @@
 use crate::steps::{Problem, command, need, no_arguments, run};
 
 /// Crates, and the arguments of their tests that the interpreter can run: no processes, no shared libraries, no hours.
-const TESTS: [(&str, &str); 1] = [("paceline-c", "")];
+const TESTS: [(&str, &str); 1] = [("paceline-c", "--lib --test interface -- status fuzz limits")];
 
 /// Runs these tests under Miri. Those with random inputs have fewer of them there.
 pub fn miri(arguments: &[String]) -> Result<(), Problem> {

@@ -13,11 +13,11 @@ fn random_calls_survive() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
+    // An interpreter is slow.
+    let (length, inputs, least) = if cfg!(miri) { (60, 0, 50) } else { (600, 1_000, 10_000) };
     let samples: Vec<Vec<u8>> =
-        (0..24).map(|controller| [controller].into_iter().chain((0..600).map(&mut byte)).collect()).collect();
+        (0..24).map(|controller| [controller].into_iter().chain((0..length).map(&mut byte)).collect()).collect();
     let mut succeeded = 0;
-    mutations::check_mutations("c_interface", &samples, if cfg!(miri) { 0 } else { 1_000 }, |bytes| {
-        succeeded += calls::check(bytes)
-    });
-    assert!(succeeded > if cfg!(miri) { 500 } else { 10_000 }, "{succeeded} calls succeeded");
+    mutations::check_mutations("c_interface", &samples, inputs, |bytes| succeeded += calls::check(bytes));
+    assert!(succeeded > least, "{succeeded} calls succeeded");
 }
