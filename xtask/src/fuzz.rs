@@ -18,8 +18,8 @@ const EXECUTABLES: [(&str, &str); 5] = [
     ("paceline-c", "interface"),
 ];
 
-/// Bytes at most of the inputs of a target that a fuzzer found and that the repository keeps.
-const KEPT_BYTES: u64 = 12 << 10;
+/// Bytes at most of the inputs of a target that a fuzzer found and that the repository keeps, and of one of them.
+const KEPT_BYTES: (u64, u64) = (12 << 10, 1536);
 
 /// Runs the tests of every fuzz target, all at the same time, so that each has a share of the processors. The command builds them.
 pub fn without_fuzzer(build: Command) -> Result<(), Problem> {
@@ -61,7 +61,7 @@ fn executable(messages: &str, package: &str, name: &str) -> Option<PathBuf> {
 }
 
 /// Runs every target under `fuzz/` with a fuzzer, one after the other, and prints a table. What they find stays in `fuzz/target/corpus`,
-/// without inputs that reach nothing new; the smallest of these inputs are kept in the repository.
+/// without inputs that reach nothing new; some of these inputs are kept in the repository.
 pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
     let number =
         |text: &String| text.parse().map_err(|_| Problem::Usage(format!("`{text}` is not a number of minutes")));
@@ -115,7 +115,7 @@ fn run_target(target: &str, seconds: usize) -> Result<(String, bool), Problem> {
     Ok((format!("{target:<14} {executions:>11} {edges:>6} {inputs:>7}\n"), is_failed))
 }
 
-/// Replaces the inputs in the repository that a fuzzer found, whose names are hashes, by the smallest of these.
+/// Replaces the inputs in the repository that a fuzzer found, whose names are hashes, by the largest of these that are short: each reaches what smaller ones do not.
 fn keep(found: &Path, kept: &Path) -> Result<(), String> {
     let is_hash = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 40);
     for old in files_in(kept)?.into_iter().filter(is_hash) {
@@ -124,11 +124,12 @@ fn keep(found: &Path, kept: &Path) -> Result<(), String> {
     let size = |path: &PathBuf| fs::metadata(path).map_or(u64::MAX, |file| file.len());
     let mut inputs: Vec<(u64, PathBuf)> =
         files_in(found)?.into_iter().filter(is_hash).map(|path| (size(&path), path)).collect();
-    inputs.sort();
+    inputs.retain(|(size, _)| *size <= KEPT_BYTES.1);
+    inputs.sort_by(|a, b| b.cmp(a));
     let mut sum = 0;
     for (size, path) in inputs {
         sum += size;
-        if sum > KEPT_BYTES {
+        if sum > KEPT_BYTES.0 {
             break;
         }
         copy(&path, &kept.join(path.file_name().unwrap_or_default()))?;
