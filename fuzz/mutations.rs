@@ -1,10 +1,17 @@
 // Inputs for the fuzz targets without a fuzzer: every sample, and copies of samples with random changes. The seed is fixed, so a
 // failure repeats. The tests of several crates include this file.
 
-/// Checks every sample, then changed copies, `inputs` in all, and more until `PACELINE_FUZZ_SECONDS` have passed if that is set.
-/// The failing input is printed.
-pub fn check_mutations(samples: &[Vec<u8>], inputs: usize, mut check: impl FnMut(&[u8])) {
+/// Checks every sample of a fuzz target, then changed copies, `inputs` in all, and more until `PACELINE_FUZZ_SECONDS` have passed if that is
+/// set. The failing input is printed. If `PACELINE_FUZZ_SAMPLES` names a folder, samples are written into its folder `target`, for a fuzzer.
+pub fn check_mutations(target: &str, samples: &[Vec<u8>], inputs: usize, mut check: impl FnMut(&[u8])) {
     assert!(!samples.is_empty());
+    if let Some(folder) = std::env::var_os("PACELINE_FUZZ_SAMPLES") {
+        let folder = std::path::Path::new(&folder).join(target);
+        std::fs::create_dir_all(&folder).expect("the folder can be created");
+        for (index, sample) in samples.iter().enumerate() {
+            std::fs::write(folder.join(format!("sample-{index}")), sample).expect("the folder can be written");
+        }
+    }
     let mut random = Random(0x5EED);
     let mut input_bytes = PrintOnPanic(Vec::new());
     let seconds = std::env::var("PACELINE_FUZZ_SECONDS").map_or(0, |text| text.parse().expect("whole seconds"));

@@ -1,6 +1,9 @@
 //! The body is a module of `paceline-lab`'s tests, where it also runs without a fuzzer.
 #![no_main]
 
+#[path = "../../crates/paceline-lab/tests/it/fixtures.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod fixtures;
 #[path = "../../crates/paceline-lab/tests/it/fuzz/sweep_folder.rs"]
 mod target;
 

@@ -18,6 +18,7 @@ mod javascript;
 mod licences;
 mod make_traces;
 mod measure;
+mod miri;
 mod notices;
 mod package;
 mod playground;
@@ -104,12 +105,17 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        help: "every fuzz target for [seconds] each, 60 by default (needs cargo-fuzz)",
+        help: "every fuzz target with a fuzzer, --minutes N in all, 10 by default (needs cargo-fuzz); writes fuzz/corpus",
         run: fuzz::fuzz,
     },
     Task {
+        name: "miri",
+        help: "tests of the crates with `unsafe` under Miri (needs the component miri of the nightly toolchain)",
+        run: miri::miri,
+    },
+    Task {
         name: "deny",
-        help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny)",
+        help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny; without a network, the stored advisories)",
         run: deny::deny,
     },
     Task {

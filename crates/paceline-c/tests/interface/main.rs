@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the interface takes pointers")]
 
 mod catalogue;
+mod fuzz;
 mod harness;
 mod limits;
 mod receiver;

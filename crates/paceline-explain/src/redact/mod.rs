@@ -8,7 +8,7 @@ mod lines;
 mod packet;
 
 use crate::error::ReadError;
-use crate::readers::event_log::copy::copy as copy_log;
+use crate::readers::event_log::{self, copy::copy as copy_log};
 use crate::readers::{self, Format, begin};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -91,13 +91,18 @@ fn write(
             ),
         },
         Format::EventLog => {
-            let mut result = Ok(());
+            let (mut result, mut is_empty) = (Ok(()), true);
             copy_log(&mut input, &packet::rtp_header, &packet::rtcp, &mut |record| {
+                is_empty = false;
                 if result.is_ok() {
                     result = output.write_all(record);
                 }
             })?;
             result.map_err(write_error(to))?;
+            if is_empty {
+                let problem = "no events that are read, so nothing of it can be kept".to_owned();
+                return Err(ReadError::Empty { format: event_log::FORMAT, problem });
+            }
             "an event log with the events that are read, without any other content".to_owned()
         }
     };
@@ -148,6 +153,18 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&from).unwrap(), text());
         assert!(is_copy(&link));
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn an_event_log_of_which_nothing_stays_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to] = ["in", "out"].map(|name| folder.path().join(name));
+        // An estimate of 5 bit/s; a record of a type that is not read.
+        for (log, is_copied) in [([0x0A, 6, 8, 1, 0x32, 2, 8, 5], true), ([0x8A, 1, 5, 8, 1, 0x32, 2, 8], false)] {
+            std::fs::write(&from, log).unwrap();
+            assert_eq!((redact(&from, &to).is_ok(), to.exists()), (is_copied, is_copied), "{log:?}");
+            let _ = std::fs::remove_file(&to);
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub struct StoredFile {
 }
 
 impl StoredFile {
-    pub(crate) fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
+    pub fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, rows, checksum: files::checksum(path)? })
     }

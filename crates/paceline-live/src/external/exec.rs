@@ -10,6 +10,7 @@ use paceline::{Decision, ProbeCluster, Setup, Signals};
 use paceline_units::{DataSize, Rate, StreamId, Time, TimeDelta};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,20 @@ const EVENTS_MAX: usize = 1024;
 /// The number of characters of an invalid line that an error shows.
 const SHOWN_MAX: usize = 160;
 
+/// The lines that this process and a program exchange.
+pub trait Channel: Debug + Send + Sized + 'static {
+    /// Starts the program of a command line.
+    fn start(words: &[String]) -> Result<Self, Cause>;
+    /// Writes a line, which ends with a newline. The program must have written nothing since the line that was read last.
+    fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause>;
+    /// Returns the next line, without its newline.
+    fn read(&mut self, limit: Duration) -> Result<&[u8], Cause>;
+    /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
+    fn end(self) -> Vec<String>;
+}
+
 /// A program that runs a controller.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Program {
     /// The program and its arguments.
     pub words: Vec<String>,
@@ -35,8 +48,8 @@ pub struct Program {
 
 impl Program {
     /// Starts the program, reads its first line, and ends it.
-    pub fn introduce(words: Vec<String>) -> Result<Self, (Cause, Vec<String>)> {
-        let mut process = Process::start(&words).map_err(|cause| (cause, Vec::new()))?;
+    pub fn introduce<C: Channel>(words: Vec<String>) -> Result<Self, (Cause, Vec<String>)> {
+        let mut process = C::start(&words).map_err(|cause| (cause, Vec::new()))?;
         let hello = match read_hello(&mut process) {
             Ok(hello) => hello,
             Err(cause) => return Err((cause, process.end())),
@@ -53,7 +66,7 @@ impl Program {
     }
 }
 
-fn read_hello(process: &mut Process) -> Result<Hello, Cause> {
+fn read_hello(process: &mut impl Channel) -> Result<Hello, Cause> {
     let line = process.read(START_MAX)?;
     let hello: Hello = parsed(line, "its first line, the hello")?;
     let invalid = |problem: String| Err(Cause::Invalid { problem });
@@ -82,19 +95,19 @@ fn parsed<'a, T: serde::Deserialize<'a>>(line: &'a [u8], what: &str) -> Result<T
 
 /// A program that makes the decisions of a half.
 #[derive(Debug)]
-pub struct ProgramHalf {
+pub struct ProgramHalf<C = Process> {
     program: Arc<Program>,
     setup: Setup,
     parameters: BTreeMap<String, f64>,
     /// The program starts when the decision is first needed: many halves are built to check a scenario only.
-    process: Option<Process>,
+    process: Option<C>,
     rates: BTreeMap<StreamId, Rate>,
     /// The line that is being written, and its number of events.
     line: Vec<u8>,
     events: usize,
 }
 
-impl ProgramHalf {
+impl<C: Channel> ProgramHalf<C> {
     /// Creates a half that has not started its program.
     pub fn new(program: Arc<Program>, setup: Setup, parameters: BTreeMap<String, f64>) -> Self {
         let (process, rates, line, events) = Default::default();
@@ -155,12 +168,12 @@ fn decision(answer: &Answer<'_>) -> Decision {
         .with_queue_max(answer.queue_max_ns.map_or(TimeDelta::MAX, duration))
 }
 
-impl Backend for ProgramHalf {
+impl<C: Channel> Backend for ProgramHalf<C> {
     fn start(&mut self) -> Result<Option<Decided>, Cause> {
         if self.process.is_some() {
             return Ok(None);
         }
-        let process = self.process.insert(Process::start(&self.program.words)?);
+        let process = self.process.insert(C::start(&self.program.words)?);
         if read_hello(process)? != self.program.hello {
             let problem = "the hello differs from that of the last start; it must always be the same".to_owned();
             return Err(Cause::Invalid { problem });
@@ -214,7 +227,7 @@ impl Backend for ProgramHalf {
     }
 
     fn end(self) -> Vec<String> {
-        self.process.map_or(Vec::new(), Process::end)
+        self.process.map_or(Vec::new(), C::end)
     }
 
     fn invalid(problem: String) -> Cause {

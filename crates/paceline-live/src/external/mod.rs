@@ -7,11 +7,11 @@
 //! the lines contain simulated time alone, and how long an answer takes changes nothing.
 
 mod declared;
-mod exec;
+pub mod exec;
 mod failure;
 #[cfg(target_os = "linux")]
 mod guard;
-mod half;
+pub mod half;
 mod library;
 mod process;
 pub mod protocol;
@@ -25,6 +25,7 @@ use exec::{Program, ProgramHalf};
 use half::ExternalHalf;
 use library::{LibraryController, LibraryHalf};
 use paceline::{Config, Controller, Entry, FieldInfo, FieldVisitor, Parameters, Registry, Setup, SignalTables};
+use process::Process;
 use protocol::Hello;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub fn entry(name: &str) -> Result<Entry, ExternalError> {
                 let problem = "needs a command, as in `exec:./mine` or `exec:python3 mine.py`; quotes must be closed";
                 return Err(error(Cause::Library(problem.to_owned()), Vec::new()));
             };
-            let program = Program::introduce(words).map_err(|(cause, messages)| error(cause, messages))?;
+            let program = Program::introduce::<Process>(words).map_err(|(cause, messages)| error(cause, messages))?;
             Source::Program(Arc::new(program))
         }
     };
@@ -107,7 +108,7 @@ impl Source {
         match self {
             Self::Program(program) => {
                 let values = named_values(parameters).into_iter().collect();
-                let half = ProgramHalf::new(Arc::clone(program), *setup, values);
+                let half = ProgramHalf::<Process>::new(Arc::clone(program), *setup, values);
                 Controller::from_sender(ExternalHalf::new(Ok(half), setup))
             }
             Self::Library(library) => {

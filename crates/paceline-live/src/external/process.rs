@@ -1,5 +1,6 @@
 //! A running program: lines over its standard input and output, each with a time limit.
 
+use crate::external::exec::Channel;
 use crate::external::failure::Cause;
 #[cfg(target_os = "linux")]
 use crate::external::guard;
@@ -61,9 +62,9 @@ pub struct Process {
     reader: JoinHandle<()>,
 }
 
-impl Process {
-    /// Starts a program. Its standard error is also that of this process.
-    pub fn start(words: &[String]) -> Result<Self, Cause> {
+impl Channel for Process {
+    /// The standard error of the program is also that of this process.
+    fn start(words: &[String]) -> Result<Self, Cause> {
         let start = |error: std::io::Error| Cause::Start { program: words[0].clone(), error: error.to_string() };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -84,8 +85,7 @@ impl Process {
         Ok(Self { child, input: Some(input), output, buffer: Vec::new(), used: 0, messages, reader })
     }
 
-    /// Writes a line, which ends with a newline. The program must have written nothing since the line that was read last.
-    pub fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause> {
+    fn write(&mut self, line: &[u8], limit: Duration) -> Result<(), Cause> {
         self.read_more()?;
         if self.buffer.len() > self.used {
             return Err(Cause::Unasked);
@@ -108,8 +108,7 @@ impl Process {
         Ok(())
     }
 
-    /// Returns the next line, without its newline.
-    pub fn read(&mut self, limit: Duration) -> Result<&[u8], Cause> {
+    fn read(&mut self, limit: Duration) -> Result<&[u8], Cause> {
         self.buffer.drain(..self.used);
         self.used = 0;
         let (mut searched, mut deadline, mut looks) = (0, None, 0);
@@ -136,6 +135,18 @@ impl Process {
         }
     }
 
+    fn end(mut self) -> Vec<String> {
+        self.kill();
+        // The pipe ends with its writers.
+        let deadline = Instant::now() + MESSAGES_MAX;
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl Process {
     /// Reads what is in the pipe, without a wait.
     fn read_more(&mut self) -> Result<(), Cause> {
         let mut chunk = [0; 4096];
@@ -146,17 +157,6 @@ impl Process {
             Err(_) => return Err(self.exited()),
         }
         Ok(())
-    }
-
-    /// Ends the program and what it has started. Returns the last lines that it wrote to its standard error.
-    pub fn end(mut self) -> Vec<String> {
-        self.kill();
-        // The pipe ends with its writers.
-        let deadline = Instant::now() + MESSAGES_MAX;
-        while !self.reader.is_finished() && Instant::now() < deadline {
-            thread::sleep(LOOK);
-        }
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Ends the program and what it has started. Also after the end of the program itself: what it has started may remain.

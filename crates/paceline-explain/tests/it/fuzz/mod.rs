@@ -4,17 +4,29 @@
 mod mutations;
 
 mod explain;
+mod redact;
 
 use crate::samples;
 use mutations::check_mutations;
 
+fn samples() -> [Vec<u8>; 5] {
+    // A text in the place of a state, which no copy may have.
+    let internals = samples::internals().replace("none", "kanarie-vogel");
+    let [internals, lines, rtcstats] = [internals, samples::lines(), samples::rtcstats()].map(String::into_bytes);
+    // Its begin: a fuzzer makes few executions with long inputs.
+    let mut capture = samples::capture();
+    capture.truncate(30_000);
+    [internals, lines, rtcstats, samples::event_log(), capture]
+}
+
 #[test]
 fn readers_survive() {
-    let samples: Vec<Vec<u8>> = vec![
-        samples::internals().into_bytes(),
-        samples::lines().into_bytes(),
-        samples::event_log(),
-        samples::capture(),
-    ];
-    check_mutations(&samples, 300, explain::check);
+    check_mutations("explain", &samples(), 300, explain::check);
+}
+
+#[test]
+fn redacted_copies_survive() {
+    let mut copies = 0;
+    check_mutations("redact", &samples(), 300, |bytes| copies += usize::from(redact::check(bytes)));
+    assert!(copies > 100, "{copies} copies");
 }

@@ -2,6 +2,7 @@
 
 #[path = "../../../../../fuzz/mutations.rs"]
 mod mutations;
+mod results;
 mod scenario;
 mod sweep_folder;
 mod trace;
@@ -14,7 +15,7 @@ use std::path::Path;
 #[test]
 fn scenarios_survive_changes() {
     let shipped = Catalogue.ids().map(|id| Catalogue.find(id).unwrap().text.into_bytes());
-    check_mutations(&shipped.collect::<Vec<_>>(), 3_000, scenario::check);
+    check_mutations("scenario", &shipped.collect::<Vec<_>>(), 3_000, scenario::check);
 }
 
 #[test]
@@ -28,12 +29,19 @@ fn traces_survive_changes() {
     for text in samples {
         Trace::read(text, Direction::Downlink).unwrap_or_else(|error| panic!("{text:?}: {error}"));
     }
-    check_mutations(&samples.map(|text| text.as_bytes().to_vec()), 20_000, trace::check);
+    check_mutations("trace", &samples.map(|text| text.as_bytes().to_vec()), 20_000, trace::check);
 }
 
 #[test]
 fn folders_of_sweeps_survive_changes() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-sweep");
     let sample = sweep_folder::create(&folder);
-    check_mutations(&[sample], 1_000, |bytes| sweep_folder::check_in(&folder, bytes));
+    check_mutations("sweep_folder", &[sample], 1_000, |bytes| sweep_folder::check_in(&folder, bytes));
+}
+
+#[test]
+fn folders_of_results_survive_changes() {
+    let folder = results::Folder::create(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz-results"));
+    assert!(folder.samples().iter().all(|sample| folder.check(sample)));
+    check_mutations("results", &folder.samples(), 1_000, |bytes| _ = folder.check(bytes));
 }

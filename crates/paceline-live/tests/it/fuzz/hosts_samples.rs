@@ -46,6 +46,6 @@ fn samples() -> Vec<Vec<u8>> {
 #[test]
 fn hosts_target_survives_changed_datagrams() {
     let mut datagrams = 0;
-    mutations::check_mutations(&samples(), INPUTS, |bytes| datagrams += hosts::check(bytes));
+    mutations::check_mutations("hosts", &samples(), INPUTS, |bytes| datagrams += hosts::check(bytes));
     assert!(datagrams > INPUTS, "{datagrams} datagrams");
 }

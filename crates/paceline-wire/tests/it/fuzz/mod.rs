@@ -11,10 +11,10 @@ use crate::{properties, vectors};
 
 const INPUTS: usize = 50_000;
 
-fn fuzz(check: fn(&[u8])) {
+fn fuzz(target: &str, check: fn(&[u8])) {
     let mut vectors = vectors::all();
     vectors.extend(packets(&properties::everything()));
-    mutations::check_mutations(&vectors, INPUTS, check);
+    mutations::check_mutations(target, &vectors, INPUTS, check);
 }
 
 /// Splits a compound into its packets.
@@ -30,10 +30,10 @@ fn packets(mut compound: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn rtp_target_survives_changed_packets() {
-    fuzz(rtp::check);
+    fuzz("rtp", rtp::check);
 }
 
 #[test]
 fn rtcp_target_survives_changed_packets() {
-    fuzz(rtcp::check);
+    fuzz("rtcp", rtcp::check);
 }

@@ -1,0 +1,9 @@
+//! The body is a module of `paceline-c`'s tests, where it also runs without a fuzzer.
+#![no_main]
+
+#[path = "../../crates/paceline-c/tests/interface/fuzz/calls.rs"]
+mod target;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    target::check(bytes);
+});

@@ -1,0 +1,9 @@
+//! The body is a module of `paceline-live`'s tests, where it also runs without a fuzzer.
+#![no_main]
+
+#[path = "../../crates/paceline-live/tests/it/fuzz/terms.rs"]
+mod target;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    target::check(bytes);
+});
