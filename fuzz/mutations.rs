@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Inputs for the fuzz targets without a fuzzer: every sample, and copies of samples with random changes. The seed is fixed, so a
 // failure repeats. The tests of several crates include this file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Controllers of Paceline in JavaScript: in browsers, Node and other runtimes. Times are in ms, rates in bit/s, sizes in bytes.
 
 const KINDS = { media: 0, retransmission: 1, fec: 2, padding: 3 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Send halves of this library and GCC of rtc-interceptor with the same script: `senders gcc-tfb [packets]` (any controller),
 //! `senders theirs [packets]`, and `senders script [packets]` for the script alone.
 //! `cargo xtask callgrind` counts the instructions.

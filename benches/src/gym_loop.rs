@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A gym agent that keeps its link full, call after call.
 
 use paceline::Registry;

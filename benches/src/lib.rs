@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The work that `speed` measures.
 
 mod gym_loop;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The halves of a controller alone, with scripted packets over a varying queue.
 
 use paceline::{Arrival, Event, Feedback, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup, Signals};

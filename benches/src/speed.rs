@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures the CPU time of the simulator. `cargo xtask bench` prints the table; `cargo xtask callgrind` counts the instructions
 //! of `simulate`, `cubic`, `hundred` and `receive`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives the shared library the name by which programs find it: one for each version with an interface of its own.
 
 fn main() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets `PACELINE_COMMIT` to the commit of the checkout, or to `unknown` without one. The variable in the environment takes
 //! precedence, for builds of an archive.
 

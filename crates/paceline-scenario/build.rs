@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Includes every file under `scenarios/` in the library, by its path, so that a new scenario needs no further entry.
 
 use std::path::{Path, PathBuf};

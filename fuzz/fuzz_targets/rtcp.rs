@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The body is a module of `paceline-wire`'s tests, where it also runs without a fuzzer.
 #![no_main]
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion control for real-time media: run, compare and reproduce experiments.
 
     import paceline

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks of arguments that several functions share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Calibration: a search for the values of assumed constants that reproduce most of a paper, judged on experiments that took no part.
 
 A paper leaves constants open. Each has an assumed value and a printed range. The search changes them within their ranges and

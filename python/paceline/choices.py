@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which controller to choose for a call on your paths."""
 
 from __future__ import annotations

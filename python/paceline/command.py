@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `paceline` command of the package: `paceline …`, or `python -m paceline …`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Controllers: those of the library by name, and your own as a class.
 
 A controller is a pair of halves (`SendHalf` at the sender, `ReceiveHalf` at the receiver), the feedback between them, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sends media under a controller: everything between an encoder and a socket, for programs that use the network themselves.
 
     sender = paceline.Sender("drc", start_bps=300_000, min_bps=50_000, max_bps=5_000_000)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Engines: jobs in other processes, on Dask or on Ray. Workers return results; the process that calls writes the folder."""
 
 from __future__ import annotations

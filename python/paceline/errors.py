@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Exceptions. `str()` of an exception is a sentence that states the error and what to do about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Why the rate of a call fell, and its path as a scenario."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls whose rate an agent controls, for reinforcement learning: gymnasium environments on the simulator.
 
     import gymnasium, paceline.gym

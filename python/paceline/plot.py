@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plots with matplotlib, which is imported at the first plot."""
 
 from __future__ import annotations

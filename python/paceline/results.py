@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Stored results: folders that `out=` or `--out` wrote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs and their results: the commands `run`, `compare` and `reproduce` as functions."""
 
 from __future__ import annotations

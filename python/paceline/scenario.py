@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Scenarios as objects: loaded by id or file, changed in code, saved as TOML."""
 
 from __future__ import annotations

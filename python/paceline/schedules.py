@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Path schedules: a path whose capacity, delay and loss change in steps, with a source and perhaps a TCP flow beside the call.
 
 A schedule can be drawn by an optimiser, simplified step by step, and written as a scenario with bounds.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Adversarial search: the path schedule on which a controller misses a bound by the most, made as simple as possible.
 
 The optimiser is Optuna's TPE sampler. A schedule counts only if the causal oracle keeps the bound on it: then the path allows what the

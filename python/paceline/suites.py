@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Suites: tests with bounds under several controllers, on threads, on Dask or on Ray.
 
 The results of a suite under a controller depend only on its scenarios and the version, so every engine gives the same document.

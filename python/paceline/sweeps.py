@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sweeps: grids of settings whose jobs run on threads, on Dask or on Ray.
 
 The rows of a job depend only on the sweep and the version, so threads, Dask and Ray give the same rows. The process that calls

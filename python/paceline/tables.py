@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Columns in memory, and their conversion to pandas and polars, which are imported at the first conversion."""
 
 from __future__ import annotations

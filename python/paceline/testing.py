@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Drives the halves of a controller by hand, to test what no scenario does: new limits of the target, another route, and the
 loss of the network.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program outside the workspace that registers a controller of its own.
 
 use paceline::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Synthetic capacity of access networks whose rate varies: the log of the rate is normal and correlated from step to step, and gaps
 //! without any capacity interrupt it. The path presets in `scenarios/paths` name the statistics that they are fitted to.
 

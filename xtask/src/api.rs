@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask api`: the public interface of each crate that programs embed, in its `api.txt`. A change of the interface shows in
 //! the diff of a commit.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stage `architectures`: a run makes the same decisions on another processor and with addresses of 32 bits.
 //!
 //! `examples/trace-hashes` prints lines `name trace signals` with two hashes of a run. It runs natively, for aarch64 under qemu,

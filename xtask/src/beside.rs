@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask beside`: the same links with Chromium's own controller, with `googcc` over UDP, and with `googcc` in the
 //! simulator.
 

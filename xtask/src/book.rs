@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask book`: the documentation as a book: the pages of `docs/`, pages that are made of the program's output and of the committed
 //! verdicts, and the playground.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask c`: the header of the library for C, made from its sources, and the checks of that library: programs in C under
 //! sanitizers and under valgrind.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask callgrind`: instructions, counted by valgrind. A count is the difference between a long and a short run, so that
 //! loading the scenario, setting up and reading the metrics cancel.
 

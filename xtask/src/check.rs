@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::package::EMBEDDABLE;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask deny`, which needs a program outside the Rust toolchain.
 
 use crate::steps::{Problem, command, files_in, need, no_arguments, output, run};

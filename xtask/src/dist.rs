@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask dist`: published binaries. They are built twice: the first build counts what typical simulations execute, and
 //! the compiler arranges the second build for that.
 

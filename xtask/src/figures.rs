@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask figures`: the figures of the documentation, `docs/figures`, which the command draws from its own runs.
 
 use crate::steps::{Problem, command, create, failed, has_flag, program, root, run, run_to, target};

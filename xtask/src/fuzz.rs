@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask fuzz`, which needs cargo-fuzz, and the stage `fuzz` of `cargo xtask test`, which needs a stable toolchain only.
 
 use crate::steps::{Problem, command, copy, create, failed, files_in, need, output, program, root, run, shown};

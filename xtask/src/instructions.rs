@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask callgrind --check` and `--accept REASON`: instructions per delivered packet, compared with the committed ones of
 //! `benches/instructions.toml`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask javascript`: the package for JavaScript, and its tests under Node.
 
 use crate::steps::{Problem, command, copy, need, no_arguments, root, run, target};

@@ -1,13 +1,31 @@
-//! The parts of `deny.toml` that need no network and no cargo-deny: licences, banned crates and sources of all dependencies.
-//! It takes a second, where installing cargo-deny takes minutes. Known vulnerabilities: `cargo xtask deny`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The licence in the first line of source files, and the parts of `deny.toml` that need no network and no cargo-deny: licences, banned
+//! crates and sources of all dependencies. It takes a second, where installing cargo-deny takes minutes. Known vulnerabilities: `cargo xtask deny`.
 
-use crate::steps::{Problem, packages, read, root};
+use crate::steps::{Problem, command, output, packages, read, root};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-/// Checks every package of the lock file that some feature or system uses.
+/// The end of the first line of a source file.
+const IDENTIFIER: &str = "SPDX-License-Identifier: MIT OR Apache-2.0";
+
+/// Returns the Rust files without a licence in their first line.
+fn unlicensed() -> Result<Vec<String>, String> {
+    let (files, _) = output(command("git ls-files --cached --others --exclude-standard *.rs"))?;
+    let lacks = |file: &&str| {
+        read(&root().join(file)).is_ok_and(|text| !text.lines().take(1).any(|line| line.ends_with(IDENTIFIER)))
+    };
+    Ok(files.lines().filter(lacks).map(str::to_owned).collect())
+}
+
+/// Checks source files, and every package of the lock file that some feature or system uses.
 pub fn check(_features: &str) -> Result<(), Problem> {
+    let unlicensed = unlicensed()?;
+    if !unlicensed.is_empty() {
+        let files = unlicensed.join("\n");
+        return Err(Problem::Failed(format!("the first line must be `// {IDENTIFIER}`:\n{files}")));
+    }
     let path = root().join("deny.toml");
     let rules: Rules = toml::from_str(&read(&path)?).map_err(|error| format!("deny.toml: {error}"))?;
     let packages = packages("--locked --all-features")?;

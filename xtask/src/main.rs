@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Development tasks, run as `cargo xtask <name>`.
 
 mod access_link;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask make-traces`: synthetic capacity traces and frame sizes. They are small, free to use, and resemble real traces
 //! whose licences do not permit copies. Every byte follows from the seed below.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bench` and `cargo xtask track`: CPU time.
 
 use crate::callgrind::callgrind;

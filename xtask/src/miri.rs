@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask miri`: tests of crates with `unsafe` under the interpreter, which finds undefined behaviour.
 
 use crate::steps::{Problem, command, need, no_arguments, run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The licences of the libraries in a binary, as their authors wrote them.
 
 use crate::steps::{Problem, command, output, packages};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask test package`: the crates that programs embed, as they are published.
 //!
 //! Each is packaged, unpacked and built alone, without a C compiler. A program outside the workspace then registers a controller

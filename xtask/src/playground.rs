@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask playground`: the simulator as WebAssembly in one HTML page.
 
 use crate::steps::{Problem, check_size, command, create, no_arguments, run, target};

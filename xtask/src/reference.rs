@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference pages of the book, written from the output of the program.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask release`: the command as an archive for Linux: stripped binary, man pages, completions, licences, checksum.
 //!
 //! Times and owners in the archive are fixed, so that equal binaries make equal archives. It is unpacked and tried.

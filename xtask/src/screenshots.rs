@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask screenshots`: the images of the playground, of a report and of the watch page.
 
 use crate::playground;

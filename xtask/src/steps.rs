@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs other programs. Prints each command, and names it in errors.
 
 use serde_json::{Value, from_str};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask others` and `cargo xtask mutations`: suites with controllers that the shipped command does not have.
 
 use crate::steps::{Problem, command, run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the WebAssembly modules of `paceline-wasm`.
 
 use crate::steps::{Problem, command, output, run, target};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask wheel`: the Python package as a wheel for every Linux of the last decade (manylinux, PEP 600).
 //!
 //! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own. The source

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C types of Paceline: what programs in C pass to the controllers of the library (crate `paceline-c`), and the table of
 //! functions by which a shared library gives the laboratory a controller of its own (`lib:`, `external` of `paceline-live`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Browsers in runs and in tests.
 //!
 //! * [`chromium`]: a headless Chromium, driven over the DevTools protocol (Unix);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Controllers of congestion for real-time media. docs/how-to/c.md is the guide.
 
    Every function checks its pointers, lengths and ranges, and returns a status or a value. None unwinds, does I/O or reads a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each controller declares, as texts of C: its parameters and its signals. Made once; the texts live as long as the process.
 
 use crate::status::{Failure, PACELINE_ERROR_CONTROLLER};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that list controllers, their parameters and their signals.
 #![allow(unsafe_op_in_unsafe_fn, reason = "the contract of each function covers its whole body")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers for C and C++. `include/paceline.h` declares this interface; `cargo xtask c` writes it.
 //!
 //! A sender is a send half with its packet history, pacer and probes; a receiver is a receive half with the feedback that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One flow's receiver: that of the library, with what C reads of it.
 
 use crate::sender::controller;

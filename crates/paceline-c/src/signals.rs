@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The last value of each signal of a half.
 
 use crate::status::{Failure, PACELINE_ERROR_BUFFER};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results of functions, the text of the last error, and the border that no panic crosses.
 
 use std::cell::RefCell;

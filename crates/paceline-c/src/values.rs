@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of C as values of the library. Every range is checked here.
 
 use crate::status::{Failure, argument};

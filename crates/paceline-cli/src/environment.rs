@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine and the operating system that results are made on.
 
 use crate::commands::COMMIT;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of runs as errors of the command, with their exit codes.
 
 use crate::repeat::Repeat;

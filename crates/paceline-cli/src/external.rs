@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! External controllers by name: `exec:COMMAND`, `lib:PATH`.
 //!
 //! A name on the command line starts its program or loads its library. A name in a file does so only with `--allow-exec`,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ctrl-C: prints what was kept and how to continue, and ends the process.
 
 use std::path::Path;

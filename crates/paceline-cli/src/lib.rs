@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `paceline` command: arguments in, text or JSON out.
 //!
 //! Results go to stdout, messages and progress to stderr. Exit codes: 0: done, and every assertion passed; 1: done, and an

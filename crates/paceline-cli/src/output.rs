@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes results to stdout, with styles where a terminal shows them. A closed pipe is not an error.
 
 use crate::environment::environment;

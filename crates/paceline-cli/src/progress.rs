@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A progress bar on stderr for work that takes more than a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

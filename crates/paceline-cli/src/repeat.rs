@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command that repeats a run in which a controller failed.
 
 use crate::commands::Selection;

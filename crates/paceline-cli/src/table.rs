@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text tables with aligned columns, and values with a sensible number of digits.
 
 use crate::output;

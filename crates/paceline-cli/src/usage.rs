@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of the command line, in the form of all other errors, with hints for usual mistakes.
 
 use clap::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A result as readers see it: the same content as text for the terminal and as HTML for notebooks.
 
 use crate::output;

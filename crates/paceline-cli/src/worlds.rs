@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worlds by name. To add one: a line in `WORLDS`.
 
 use crate::errors::world_error;

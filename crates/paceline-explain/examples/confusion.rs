@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explains generated captures and prints the confusion matrix: `confusion [train|test|more|check] [list]`; `more` are captures
 //! besides the 400, for the choice of rules and thresholds; `check` are others, to see whether these hold.
 

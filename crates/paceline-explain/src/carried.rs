@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a bottleneck carried of the flow while a queue stood.
 //!
 //! A bottleneck that serves one flow carries its capacity while a queue stands, whatever is sent. If it carries now more and now

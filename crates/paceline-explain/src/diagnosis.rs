@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Model to findings: every episode with its cause, its evidence, and the causes that the input cannot exclude.
 
 use crate::causes::{self, CAUSES, Evidence, Strength};

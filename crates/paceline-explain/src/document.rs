@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Findings as one JSON document. It has no addresses, names, user agents or identities: the model has none.
 
 use crate::causes::{self, Evidence, Strength};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of a call that need an explanation: drops, plateaus and slow returns of the rate.
 
 use crate::model::{Flow, Quantity, Series, sorted};

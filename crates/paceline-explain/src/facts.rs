@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the series show around an episode. Rules compare these with their thresholds.
 
 use crate::episodes::{Episode, EpisodeKind};

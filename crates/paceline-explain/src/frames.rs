@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a slow bottleneck spreads the packets of frames.
 //!
 //! The packets of a frame leave close together. Each waits for those before it, at the rate of the bottleneck: their delays spread by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline explain`: why the rate of a call fell.
 //!
 //! ```text

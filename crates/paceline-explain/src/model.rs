@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model of a call, which every reader fills and every rule reads.
 //!
 //! A [`Call`] has flows; a [`Flow`] is one transport in one direction, with the series that its congestion controller sees and

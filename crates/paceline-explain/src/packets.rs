@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets to series: one pass over packets in order of time, with bounded memory.
 
 use crate::model::{Confidence, Flow, Origin, Quantity, Series};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of a flow as a scenario, as far as it was observed.
 //!
 //! Where a queue stood, what arrived is the capacity. Elsewhere it is only a lower bound: the path carried at least what arrived.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of browsers (W3C Identifiers for WebRTC's Statistics API) to flows: what was sent, and what was received.
 //!
 //! Counters are spread over the seconds between two samples; values of states hold until the next sample.

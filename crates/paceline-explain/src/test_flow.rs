@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows for unit tests of rules.
 
 use crate::episodes::{Episode, EpisodeKind};

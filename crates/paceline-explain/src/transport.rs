@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTP and RTCP of one transport to a flow: what a capture at the sender, at the receiver or at both ends shows, and what an event
 //! log shows.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several senders on the same links: a table of their calls, and a figure for each case with the rates of all.
 //!
 //! ```console

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the training set of delivery-rate control and prints every measure with its goal.
 //!
 //! ```text

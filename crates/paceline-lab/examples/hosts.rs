@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the hosts and the encoder of a call add: the round-trip times of a path without delay, and the rate after each
 //! step of the encoder's maximum.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs suites under GoogCC with one fault each, and prints for each fault which bounds change their verdict.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program offers: controllers, scenarios, metrics and the rest. `serde_json::to_value` turns the documents into
 //! what `list --json` prints and what `paceline.catalogue()` returns in Python.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The finished runs of suites and reproductions in a folder of results, so that an interrupted one can continue.
 //!
 //! A run is stored when it ends, so a kill loses the runs in progress alone. Its identity is the hash of the resolved scenario,

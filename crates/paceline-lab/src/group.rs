@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of one scenario as the document that comparisons and reports read.
 
 use crate::judge::{assumed, cells_of};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lab: a scenario file in, measured results out.
 //!
 //! Data flows one way, and no later stage reaches back:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loading a scenario for runs: published values are kept only where they apply.
 
 use crate::registries;

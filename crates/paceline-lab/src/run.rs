@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs: one or several of a scenario, on all threads, and their summary.
 
 use crate::judge::judge;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cache of runs in real time: a run that a folder of results already contains is not repeated.
 //!
 //! A use case stores its own findings in the run's document (`run --json` prints it) under one name, and reads a stored run back from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The identity of a run in stored results: hashes of its inputs, and the names of its quantities.
 
 use crate::metrics::{METRICS, WindowResult};

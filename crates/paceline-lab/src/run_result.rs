@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results of runs, as `run --json` prints them.
 
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};

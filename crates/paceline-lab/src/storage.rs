@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Storing a set of runs: the events and the result of each, and the group that comparisons and reports read.
 
 use crate::done_runs::is_external;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The whole result of a run in a file of its folder, so that an interrupted `run` or `compare` can continue. The document of a run
 //! has only what readers see.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A controller that decides nothing: it answers each line at once. It shows how many lines per second the pipe carries.
 
 use std::io::{BufRead, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half of `gcc-2016` as a shared library: the half of the library of controllers, behind the table of functions. Its
 //! runs have the trace hashes of `gcc-2016` itself.
 #![allow(unsafe_code, reason = "the table is an interface of C")]

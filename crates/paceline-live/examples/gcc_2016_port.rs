@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half of `gcc-2016` as an external controller: the half of the library, behind the lines of the protocol. Its runs
 //! have the trace hashes of `gcc-2016` itself.
 //!

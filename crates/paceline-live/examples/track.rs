@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures throughput and lateness of a link of real packets on this host: `cargo xtask track` prints the tables.
 //!
 //! One program sends datagrams at a given rate from one namespace, another counts them in a second namespace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that touch the world outside the program, in real time.
 //!
 //! * [`testbed`]: scenarios over network devices, kernel TCP and UDP sockets (Linux);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares queue disciplines with those of ns-3 on the same arrivals, and prints a table in Markdown.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends packets of many flows through one queue discipline on a link that is slightly too slow for them. A profiler that counts
 //! instructions shows the cost of a packet:
 //!

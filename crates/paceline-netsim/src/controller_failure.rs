@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The failure of a flow's controller.
 
 use core::error::Error;

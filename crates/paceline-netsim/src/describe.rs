@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metadata of a plan: the header of its runs, and the description for plots.
 
 use crate::flow::tcp::TcpSender;

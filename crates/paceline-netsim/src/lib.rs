@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet simulator, and the interfaces that it shares with every other world.
 //!
 //! A [`plan::Plan`] and a seed go in; events and a [`world::Outcome`] come out.

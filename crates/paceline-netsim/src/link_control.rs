@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Link changes by the user during a run in real time.
 //!
 //! A change is an event of the run. A plan to which every change was applied describes the link as it was; metrics,

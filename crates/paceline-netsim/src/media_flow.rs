@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A media flow as every world runs it: both endpoints, built from the plan, and the conversion of their events.
 
 use crate::controller_failure::ControllerFailure;

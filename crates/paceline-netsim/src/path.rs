@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A path for the packets of any program, in both directions and in virtual time: for the tests of a stack.
 //!
 //! ```

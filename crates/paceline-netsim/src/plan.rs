@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every world runs it.
 
 use crate::flow::parameter::Values;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Preview images of the ends of calls during a run in real time.
 
 use crate::flow_end::FlowEnd;

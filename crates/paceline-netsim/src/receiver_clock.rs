@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock of a receiver, as a function of the clock of the run.
 
 use paceline_units::{RemoteTime, Time, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface of a world: it runs a plan with a seed and emits events. The simulator is one world; others use
 //! real networks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs all scripts through both controllers and prints the counts of each class. `--first` prints the first divergence of
 //! each class. `--rules` switches each rule of today on alone.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a packet costs: sent, feedback on it, and its share of the ticks, in this library and in the crate `goog_cc`, with the
 //! same inputs.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The crate `goog_cc`: libwebrtc's send side of 2024-12 (da2a3d6c4d), ported line by line.
 //!
 //! The crate has no pacer, no packet history and no feedback parser. These are the flow's, as for every controller. How each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers of other libraries, each as a Paceline controller, so that suites judge them like those of this library.
 //!
 //! ```text

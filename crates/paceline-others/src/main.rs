@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs suites under the controllers of other libraries, beside controllers of this one.
 
 use clap::Parser;

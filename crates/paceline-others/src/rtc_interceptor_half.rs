@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC of the crate `rtc-interceptor`, the interceptors of webrtc-rs: a Kalman filter, an adaptive threshold, and control by loss.
 //!
 //! Its packet history and its estimator are used as they are, in the order of its `CongestionControlInterceptor`. How each input and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times in the units of the libraries.
 
 use paceline_units::{RemoteTime, Time};

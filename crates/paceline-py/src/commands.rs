@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands as functions. Documents are JSON, of the same shape as the command's `--json`.
 
 use crate::controller::Registered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A controller in Python as an entry of the registry.
 
 use crate::half::Maker;

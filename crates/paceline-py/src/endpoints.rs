@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline::Sender` and `paceline::Receiver`, for programs that send media themselves. Times are seconds, rates bit/s, sizes bytes on
 //! the network, IP and UDP headers included.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Failures as exceptions of `paceline.errors`.
 
 use crate::half::exception;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explanations of calls, and their paths as scenarios.
 
 use crate::controller::Registered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The gym: steps of many episodes at once, without the GIL, written into arrays that Python then owns.
 
 use crate::controller::Registered;

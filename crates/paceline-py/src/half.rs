@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Common code of both halves of a controller in Python: the exceptions that they raise and the signals that they emit.
 
 use crate::types;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The extension of the Python package `paceline`: the commands as functions of text and numbers.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stored results: what `--out DIR` wrote, by this package or by the command.
 
 use crate::errors::Failure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets of a run as columns in memory: those of `packets.parquet`.
 
 use numpy::{Element, PyArray1};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plot of rate and queue over time for notebooks, drawn by `paceline_lab::report`.
 
 use crate::errors::Failure;

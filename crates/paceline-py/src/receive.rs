@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
 use crate::half::{self, Instance, Maker, forward_emitted};

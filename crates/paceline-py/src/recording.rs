@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a call keeps of the events of its runs, and the runs as Python receives them.
 
 use crate::errors::Failure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of Python: a scenario by name or as text, its changes, and controllers.
 
 use crate::controller::Registered;

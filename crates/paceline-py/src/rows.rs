@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of results as columns: one row for each value of each run, as in the view `results` of `results.sqlite`.
 
 use crate::packets::{Column, array};

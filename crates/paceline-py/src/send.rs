@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A send half in Python.
 //!
 //! It has a method for each `paceline::Event` that programs need, with one call per feedback. Only methods that the class defines

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time series of a run, for each flow and hop.
 
 use paceline_netsim::records::{EventObserver, EventRecord, HalfName, RunHeader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads for runs, and how work ends early. Python delivers Ctrl-C only to its main thread, and only on request.
 
 use crate::errors::Failure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Suites: jobs in any process, and the folder that stores their runs.
 
 use crate::controller::Registered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sweeps: batches of jobs in any process, and the folder that stores their rows.
 
 use crate::controller::Registered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drives the halves of a controller by hand, so that programs can test what no scenario does: new limits, another route, no
 //! network.
 

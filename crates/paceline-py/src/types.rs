@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inputs and outputs of halves in Python: the types of `paceline::SendHalf` and `paceline::ReceiveHalf` as numbers with their
 //! units. Batches are numpy arrays.
 

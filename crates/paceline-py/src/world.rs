@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs in the worlds of the command, which end at a stop request and with the exception of a controller.
 
 use crate::errors::Failure;

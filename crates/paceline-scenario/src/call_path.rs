@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths that a user names on the command line or in Python: a preset, a recorded trace, or a scenario. Over the first two there is one
 //! video call; a scenario has its own media.
 

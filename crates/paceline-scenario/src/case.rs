@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cases: variants of one experiment in one file.
 
 use super::error::ScenarioError;

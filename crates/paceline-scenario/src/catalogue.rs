@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios that Paceline ships, and the search for the text of a name.
 
 use super::edit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capacity of cellular links, from a model: a random walk of the rate, and outages.
 //!
 //! The model is that of Sprout (Winstein, Sivaraman, Balakrishnan, NSDI 2013, section 3.1): the rate λ of packets of 1500 bytes moves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constants: values that a paper leaves open. One file per paper gives each assumed value with its reason and its
 //! plausible range.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Overrides written into a TOML text, with its comments kept: for sweeps and the Python package, which store the text.
 
 use super::error::ScenarioError;

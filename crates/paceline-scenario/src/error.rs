@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The error type of scenario files, and the search for names that resemble an unknown one.
 
 use miette::{Diagnostic, NamedSource, SourceSpan};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measurement and evaluation of the runs of a scenario: published values, bounds, windows and assumed constants.
 
 use paceline_netsim::plan::Plan;

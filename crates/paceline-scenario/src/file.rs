@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
 //! default.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values with several forms: text, a list or a table; and those of them that need no other part of this crate.
 
 use paceline_netsim::parameter::QueueLimit;

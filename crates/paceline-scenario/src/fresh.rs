@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths that no developer of a controller has looked at: calls over random paths, made from a seed.
 //!
 //! `fresh:SEED/alone` and `fresh:SEED/beside-tcp` are scenarios, and `fresh:SEED` is the suite of both. The suite `fresh` has a seed that no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenario text to [`Scenario`]: the file is parsed once, and layers are merged as values. Of two layers that set the same
 //! key the later one holds: constants, presets of the path and of sources, the file, its case, `--set`, `--controller`.
 

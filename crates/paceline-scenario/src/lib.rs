@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenario text to [`Scenario`].
 //!
 //! `tree` parses the text into values with places, `layers` merges the file with constants, a case, `--set` and

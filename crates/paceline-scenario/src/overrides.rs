@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Overrides, `--set dotted.key=value`, and how a value is put into the tree by its key. Without a value, the key is unset.
 
 use super::error::suggestion;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys that the entries of a registry declare: the parameters of queue disciplines, loss models, link servers and
 //! sources. Their types, descriptions and defaults in the schema come from the entries.
 

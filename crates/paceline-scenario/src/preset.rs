@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Presets: typical paths and media by name, each a file of the catalogue.
 //!
 //! `scenarios/paths/NAME.path.toml` is an access network, with the hop from a user to the network (`up`) and the hop back (`down`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Typed values from the tree: a serde deserializer whose errors carry the location, the expected type, and a hint.
 //!
 //! A field called `$part` of a struct is a struct that reads its keys from the same table.

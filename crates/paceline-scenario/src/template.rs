@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! New scenarios: commented files for people who write their first one.
 
 use super::preset::{path_presets, source_presets};

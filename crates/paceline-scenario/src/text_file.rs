@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading text files that a user or a scenario names. A file of a stranger must not stop the program: it must be a regular file
 //! of limited size.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locations of values: the texts that a scenario is made of, and ranges in them.
 
 use super::error::ScenarioError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A TOML document as a tree of values that know their places. Layers are merged in it; nothing is written back as text.
 
 use super::error::ScenarioError;

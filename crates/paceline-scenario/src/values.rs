@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss, the server and the capacity of a hop, each with several forms.
 
 use super::forms::{Forms, FormsVisitor, Timed, deserialize_forms, parsed};

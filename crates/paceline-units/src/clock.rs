@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The monotonic clock of the host: `std::time::Instant` to the times of this crate, and back.
 
 use crate::{RemoteTime, Time, TimeDelta};

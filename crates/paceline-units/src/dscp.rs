@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Differentiated Services codepoint of an IP header.
 
 use crate::ParseError;

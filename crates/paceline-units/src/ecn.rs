@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ECN field of an IP header.
 
 /// The ECN codepoint of a packet (RFC 3168, section 5).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ids of flows and streams.
 
 /// The id of a flow, which is one transport (5-tuple) with one controller. Flows are numbered from 0; in a simulation in the

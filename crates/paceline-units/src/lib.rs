@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The quantities of congestion control as types: times of two clocks, rates, data sizes, fractions and ids. With the
 //! feature `random`, also named random streams. The feature `std`, which is on by default, adds `Clock`, which converts
 //! between these times and `std::time::Instant`; without it, the crate needs only `core` and `alloc`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parses and writes quantities as text: a number and its unit.
 
 use alloc::borrow::ToOwned;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates, data sizes and fractions, and their arithmetic with time.
 //!
 //! Sums and products saturate at the maximum. `a - b` requires `a >= b`: in debug builds a negative difference panics,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random streams by name. Each random component of a run draws from a stream of its own, which is derived from the seed of
 //! the run and the path of the component. Adding or removing a component therefore changes no draw of another.
 

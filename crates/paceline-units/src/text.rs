@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serde and JSON Schema: a quantity is a string with its unit, a codepoint its name.
 
 use crate::{DataSize, Dscp, Fraction, Rate, Time, TimeDelta};

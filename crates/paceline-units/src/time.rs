@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Readings of two clocks, and the spans between them. Arithmetic saturates, except in `since`.
 
 use crate::parse::{self, ParseError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page in a real browser, opened from disk: it draws, a changed control redraws it, and its trace hashes are those of native
 //! runs. `cargo xtask playground` writes the page.
 

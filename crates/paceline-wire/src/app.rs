@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Application-defined packets (APP; RFC 3550, section 6.7): a subtype, a name of four characters, and 32-bit words of data.
 //! This crate reads the name `NADA` with subtype 0. It returns the data of other names unchanged.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Big-endian integers at fixed offsets, and iterators over records of one size.
 
 #[inline]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion control feedback (RFC 8888). A report has a block for each SSRC, about consecutive packets. Each packet
 //! is either not received, or received with its ECN field and its arrival time offset (ATO) before the report
 //! timestamp.

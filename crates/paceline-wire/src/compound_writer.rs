@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The writer of RTCP compounds, and the packet types. The file of each packet type adds a method to the writer.
 
 use crate::WriteError;

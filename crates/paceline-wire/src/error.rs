@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of reading and writing. Each kind has a name and an index, so that endpoints can count them.
 
 macro_rules! wire_errors {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests for a key frame: picture loss indication (RFC 4585, section 6.3.1) and full intra request (RFC 5104,
 //! section 4.3.1). The first is sent after loss, the second for new participants.
 

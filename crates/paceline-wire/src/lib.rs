@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads and writes RTP headers and RTCP compounds.
 //!
 //! This crate contains formats and no algorithms. It reads no clock and allocates nothing while it reads or writes. It

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generic NACK (RFC 4585, section 6.2.1). Each 32-bit entry has a lost packet and a mask of the 16 packets after it.
 
 use crate::bytes::{be16, put};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NTP timestamps, and the round-trip time from sender and receiver reports (RFC 3550, sections 4 and 6.4.1).
 //!
 //! A timestamp has 32.32 fixed-point seconds. Reports echo its middle 32 bits: 16.16 fixed point, units of 1/65536 s, modulo

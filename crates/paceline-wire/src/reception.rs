@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reception statistics of one source for a report block: extended sequence number, losses, jitter.
 //!
 //! RFC 3550, appendices A.1 (sequence numbers, without probation, because signalling announces the sources), A.3 (losses)

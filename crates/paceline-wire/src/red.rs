@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Redundant coding, RED (RFC 2198, section 3): one payload that contains several blocks, each with its payload type.
 //!
 //! Video uses one block, which contains a media payload or a FEC packet. This crate writes that form. It also reads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receiver estimated maximum bitrate, REMB (draft-alvestrand-rmcat-remb-03): a rate `mantissa * 2^exponent` in bit/s with 18
 //! bits of mantissa, and the SSRCs whose total it limits.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sender and receiver reports and their blocks (RFC 3550, sections 6.4.1 and 6.4.2).
 
 use crate::bytes::{be32, put, records};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTCP compounds and their packets. Each packet is parsed into a variant of [`Rtcp`] that borrows the bytes.
 //!
 //! RFC 3550, section 6 (common header, compounds, SR, RR, SDES, BYE, APP); RFC 4585, section 6.1 (feedback); RFC 5506

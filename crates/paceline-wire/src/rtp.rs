@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The RTP header with the two extension elements for congestion control: abs-send-time and the transport-wide sequence
 //! number, with the names and formats of Chromium.
 //!

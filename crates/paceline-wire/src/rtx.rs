@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Retransmission payloads (RFC 4588, section 4): the original sequence number, then the original payload.
 
 use crate::WireError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Source descriptions, SDES (RFC 3550, section 6.5). Only the canonical name is read.
 
 use crate::bytes::put;

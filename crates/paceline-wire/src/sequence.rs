@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Unwrapping of 16-bit sequence numbers.
 
 /// The first sequence number of a stream is unwrapped into the second cycle, so that packets that were reordered before

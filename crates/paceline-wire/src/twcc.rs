@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): a status for each packet of the transport
 //! from a base sequence number on, and a time delta for each packet that arrived.
 //!

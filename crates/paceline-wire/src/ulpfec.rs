@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forward error correction by parity, ULPFEC (RFC 5109). A FEC packet is the exclusive or of the media packets in its mask,
 //! so that any one of them can be recovered from the others.
 //!

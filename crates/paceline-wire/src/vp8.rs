@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The VP8 payload descriptor (RFC 7741, section 4.2), and the key frame bit of the payload header.
 //!
 //! The writer uses one form: extended, with a 15-bit picture id only. In the first packet of a frame it adds the first octet

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extended reports, XR (RFC 3611). Two blocks measure the round-trip time for an endpoint that sends no media: receiver
 //! reference time (section 4.4) and delay since the last receiver report (DLRR, section 4.5).
 

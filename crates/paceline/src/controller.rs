@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface between a controller and the flow that it controls.
 //!
 //! The send half decides the rate. The receive half, if there is one, measures packet arrivals and writes feedback

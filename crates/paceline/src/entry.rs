@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
 use crate::setters::setters;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events that a send half handles.
 
 use crate::setters::setters;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Start-time fair queueing (Goyal, Vin, Cheng, 1996) of the packets of several streams that share one pacing rate.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reflection of parameters: the name, unit, range, description and source of every number that can be set. The `--set`
 //! option, the reference pages, sensitivity runs and sweeps are built on it.
 //!

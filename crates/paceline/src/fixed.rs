@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fixed`: a constant rate without congestion control, as a reference for the other controllers.
 
 use crate::{Config, Controller, Decision, Entry, Event, SendHalf, Setup, Signals, params};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flow state exchange of coupled congestion control (RFC 8699): the flows of a sender that share a bottleneck share one
 //! rate, by priority.
 //!

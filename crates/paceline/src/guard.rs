@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guard around every registered send half: it lowers the rate when feedback stops, whatever the controller does
 //! (RFC 8836, requirement 10: missing feedback is a sign of over-use).
 //!

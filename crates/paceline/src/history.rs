@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The history of sent packets. It joins feedback with packets and counts the bytes in flight.
 
 use crate::{PacketKind, PacketReport, ProbeId, SentPacket};

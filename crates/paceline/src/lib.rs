@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 #![doc = include_str!("../library.md")]
 //!
 //! # Crate features

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages from a receive half to its send half.
 
 use paceline_units::{Rate, TimeDelta};

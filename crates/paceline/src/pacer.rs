@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pacer: spreads the packets of a frame over time, by priority, in a bounded queue.
 //!
 //! A packet may leave when the transmission time of the previous one at the pacing rate has passed. The time is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets, as they are sent, reported and received.
 
 use crate::ProbeId;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The declaration of parameters.
 
 /// Declares a struct of parameters, each once: its field with type and doc comment, its name, unit, default, range and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss protection: which part of the target is used for repair, and which part is left for the encoder.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
 use crate::{ConfigError, Controller, Entry, Preset, Setup, drc, fixed, gcc, googcc, nada, scream};

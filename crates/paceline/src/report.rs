@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a [`Receiver`](crate::Receiver) reports to a [`Sender`](crate::Sender), as values. A program that uses RTP needs none of
 //! this; others send these values in a format of their own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
 use crate::{AppMessage, Message, NadaMode, NadaReport};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chainable setters of public fields, for structs that programs create with `new`.
 
 /// Declares `with_*` methods. Each sets the field of this name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The internal variables that a controller exposes. Each is declared once, as a variant of an enum, and emitted by that
 //! name. Outside a controller it is its index in the table of the declared signals.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inputs that the unit tests share.
 
 use crate::{Arrival, Event, MediaKind, PacketKind, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use paceline::{PacketHead, Registry, Setup};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A sender and a receiver over a link of 2 Mbit/s with 1 % loss, in virtual time: `cargo run -p embed -- googcc`.
 
 mod call;

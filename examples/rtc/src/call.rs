@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A call between two ends of `rtc` over a link of `paceline-netsim`, in virtual time.
 
 use crate::controller::{OVERHEAD, SharedController};

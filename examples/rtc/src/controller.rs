@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A controller as `rtc` uses it: what has left and what came back go in, rates come out.
 //!
 //! `rtc` takes its estimator by value and keeps it. Clones of a [`SharedController`] are the same controller: one is the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the estimator of `rtc` does not see: packets as they leave, and receiver reports. An interceptor next to the wire
 //! reads both, and passes changes of the pacing rate on at once, not only with feedback.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers of this library in the WebRTC stack `rtc`, on a link in virtual time: `cargo run --release -p embed-rtc`.
 //!
 //! Both ends are peer connections with ICE, DTLS and SRTP. `rtc` numbers and paces the packets and reads the feedback; the

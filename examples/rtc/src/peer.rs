@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One end of the call: a peer connection of `rtc`, driven by datagrams and times.
 
 use crate::controller::SharedController;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs an example controller and a registered one on the same scenario: `cargo run --release -p toy-controller`.
 
 mod toy;

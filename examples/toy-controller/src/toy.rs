@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A complete example controller. It keeps the queuing delay, as seen in transport-wide feedback, below 30 ms.
 //!
 //! The queuing delay is the one-way delay minus its minimum so far. The clocks of sender and receiver need not agree, because

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prints two hashes of `mmsys16/table1` and of one busy run per registered controller, as lines `name trace signals`.
 //! `cargo xtask test architectures` builds this program for other architectures and compares the lines.
 

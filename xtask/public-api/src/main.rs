@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists the public interface in a JSON file of rustdoc: one item a line, and the derived traits of a type on one line. What an
 //! implementation of a trait of the crate itself contains follows from the trait, and is not listed.
 

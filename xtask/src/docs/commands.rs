@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that the commands in the pages exist.
 
 use super::pages::Page;

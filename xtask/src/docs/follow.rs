@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the commands of a page.
 //!
 //! All `sh` blocks of a page are one script, so that `cd` and `export` affect later blocks. The script runs in an empty folder

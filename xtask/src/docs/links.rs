@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks links, and that the table of contents lists every page.
 
 use super::pages::{Page, files};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, each promise has a test, and the output
 //! of ```` ```sh ```` blocks is the text after them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pages: every Markdown file at the root and in the book, with links, headings and blocks.
 
 use crate::steps::{files_in, read, root};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask promises`: sentences with words such as `never` and `every`, and the tests that hold them.
 //!
 //! `docs/promises.toml` has a table for each page: a fragment of the sentence, how many tries its tests make in a usual run, and the tests

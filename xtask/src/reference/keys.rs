@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of all keys of scenario files, from the JSON schema.
 //!
 //! Each table of the schema is a section, in the order of the keys that refer to it. The description of an optional key must

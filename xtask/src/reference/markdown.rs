@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Markdown tables and links.
 
 use serde_json::Value;

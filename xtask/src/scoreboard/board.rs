@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The leaderboard of the committed tables: `paceline report` writes it from a document that has what is in them.
 
 use super::suites::{OTHERS, Row, USUAL_USE};

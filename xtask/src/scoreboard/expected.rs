@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expected verdicts: `scenarios/NAME.expected.toml`, from the table of the suite. With these files `paceline suite NAME` ends with exit
 //! code 1 if a verdict of the usual controllers changes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask scoreboard`: verdicts and trace hashes of every paper and every suite. They are committed as tables below
 //! `scoreboard/`, with a line for each cell or test, so that the diff of a change shows its effect on them.
 //!

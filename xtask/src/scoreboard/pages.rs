@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of the documentation that is made of the committed tables of papers: their verdicts.
 
 use super::{PAPERS, papers, tables};

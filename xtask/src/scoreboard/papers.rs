@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of `cargo xtask scoreboard` on papers: a line for each cell, a published value or a bound of a claim, and the table of
 //! conclusions on the page of each paper.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of `cargo xtask scoreboard` on suites: a line for each test under each controller.
 
 use super::{SUITES, board, expected, judged, keep, results, tables, with_case};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One endpoint of a call with any other WebRTC implementation. Session descriptions are read and written as JSON strings,
 //! one per line (stdin, stdout). Statistics are printed every second (stderr).
 //!

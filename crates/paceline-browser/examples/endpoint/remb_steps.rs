@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A receive half that sends REMB with configured rates, independent of the path.
 
 use paceline::{Arrival, Config, Controller, Entry, Message, Parameters, ReceiveHalf, Setup, Signals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Chromium processes of a run: one per side and set of field trials, each in the network namespace of its side.
 
 use crate::chromium::{Browser, Error, Page, Scratch};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which endpoints of a call are Chromium and which are local, derived from the flow's controller.
 
 use paceline::{

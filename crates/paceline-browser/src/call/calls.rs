@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of a run: setup, signalling, polling of statistics and rendered frames, and hang-up.
 
 use crate::call::browsers::{Browsers, CallPage};

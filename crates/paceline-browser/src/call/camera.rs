@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A synthetic camera: a person talks in front of a bookshelf. A picture depends only on its number.
 //!
 //! The head turns and nods, the eyes blink, the mouth opens at the rate of syllables, and the shoulders follow. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classifies the packets of calls by port and payload type, and measures the frames that cross the link.
 //!
 //! SRTP does not encrypt the RTP header. The payload type separates media from retransmissions; the timestamp identifies

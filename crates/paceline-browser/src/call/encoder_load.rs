@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Detects runs that a busy machine disturbed: CPU-limited encoders and late frame events.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Local endpoints of calls. One loop serves the endpoints of a side. The threads of the calls exchange session descriptions
 //! with them over channels.
 

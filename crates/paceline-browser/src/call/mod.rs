@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls with a real browser: the world `browser`.
 //!
 //! Each media flow is a WebRTC call over the testbed's link. The controller of the flow determines the endpoints

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines of session descriptions (SDP) that the world reads or changes.
 
 use std::net::Ipv4Addr;

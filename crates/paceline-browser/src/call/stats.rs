@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts Chromium's statistics (`getStats`), sampled once a second, to events. Targets, round-trip times and loss become
 //! the events that every world emits. All other values become signals of the half that Chromium implements.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The browser process.
 
 use crate::chromium::error::Error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A headless Chromium, driven over the DevTools protocol.
 //!
 //! [`Browser::start`] starts a browser with its files in a [`Scratch`] folder, and [`Browser::open`] opens a page. A [`Page`]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page of a browser.
 
 use crate::chromium::error::Error;

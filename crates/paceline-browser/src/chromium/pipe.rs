@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The DevTools protocol over two pipes: JSON, each message ended by a zero byte.
 //!
 //! One thread writes and one reads, so long messages cannot cause a deadlock. When Chromium ends, the pipe closes and all

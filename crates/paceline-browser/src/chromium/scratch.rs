@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A temporary folder that is removed together with its processes on drop and when this process is killed.
 //!
 //! A shell in another process group creates the folder and reads a pipe from this process. When the pipe closes, for whatever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls between two local endpoints over the loopback device, in real time and without a browser. The tests do not depend
 //! on the speed of the machine.
 

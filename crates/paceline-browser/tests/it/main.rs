@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls in real time, and control of the browser.
 #![cfg(unix)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters of controllers, and the lists of them and of signals.
 
 use crate::harness::*;

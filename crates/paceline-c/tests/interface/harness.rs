@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Senders and receivers of the tests: the functions of the interface without their pointers.
 
 use paceline_abi::{PACELINE_NO_PROBE, PacelineDecision, PacelineLimits, PacelineProbe};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RFC 8888 feedback, which controllers with ECN get.
 
 use crate::harness::*;

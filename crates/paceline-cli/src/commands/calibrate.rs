@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline calibrate`: the search for assumed constants, which the Python package contains.
 
 use super::options::{Names, papers};

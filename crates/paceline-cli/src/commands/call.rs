@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline call`: a run with real browsers. `--watch` serves a live page that also controls the link.
 
 use super::report::finish_folder;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline compare`.
 
 use super::options::seeds_text;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `--out` of `recv` stores: the events of the flows that it sends, and the result of the session.
 
 use crate::environment::environment;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `send` and `recv` share.
 
 use miette::{IntoDiagnostic, Result, miette};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline link`: emulates a link for any program.
 
 use super::release::Release;

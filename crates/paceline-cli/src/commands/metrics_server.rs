@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metrics of a session in the text format of Prometheus (exposition format 0.0.4), over HTTP on the loopback.
 
 use miette::{IntoDiagnostic, Result, miette};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One file for each command, and what several of them share.
 
 pub mod calibrate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline new`: a commented scenario from options or questions.
 
 use super::check_controllers;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that several commands share. Each means the same in all of them.
 
 use super::check_controllers;

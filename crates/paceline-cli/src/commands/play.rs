@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline play`: a scenario in the playground, one HTML page that simulates in the browser.
 
 use super::{check_controllers, reject_external};

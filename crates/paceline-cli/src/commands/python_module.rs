@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands that a module of the Python package contains.
 
 use miette::{IntoDiagnostic, Result, miette};

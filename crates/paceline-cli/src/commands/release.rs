@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How exactly packets are released: `--timing` of `link` and `send`.
 
 use clap::ValueEnum;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline search`: the search for paths on which a controller fails, which the Python package contains.
 
 use super::python_module;

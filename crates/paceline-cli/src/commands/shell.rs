@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline completions` and `paceline man`: files for shells and for `man`, from the definition of the command line.
 
 use crate::output;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--out DIR` and `--pcap FILE`: runs whose events or packets are written to disk, with their results.
 
 use super::options::ControllerOptions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline trace`: a capacity trace of a model of a cellular link.
 
 use crate::output;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replaces the commands that this build does not include.
 
 /// Declares modules of commands that need a feature.

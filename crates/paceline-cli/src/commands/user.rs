@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Users that options name.
 
 use miette::{IntoDiagnostic, Result, miette};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline choose`: one answer for several paths, on a page; hints for wrong input.
 
 use super::{document, folder, paceline, rejects, stderr, stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands `list`, `run`, `compare`, `report` and `schema`, and errors of all commands.
 
 use super::{contains_all, document, folder, keys, rejects, stderr, stdout, stored};

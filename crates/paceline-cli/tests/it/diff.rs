@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline diff`, and the groups of runs that `--out` stores.
 
 use super::{contains_all, document, one_line, paceline, rejects, stdout, stored};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline explain`: causes on stdout, broken inputs with their formats on stderr.
 
 use super::{document, folder, paceline, rejects, stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! External controllers on the command line and in scenario files.
 #![cfg(unix)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The k-th operation on a file of the results fails, for k from the first to the last: the disk is full, or does not work, or a
 //! signal interrupts the operation.
 //!

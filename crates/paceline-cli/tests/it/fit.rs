@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline fit`: a scenario on stdout that `run` accepts, messages on stderr.
 
 use super::{document, folder, paceline, rejects, stderr, stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Input of strangers and of other programs: standard input, files that are no scenarios, control characters, and several
 //! processes that write to one folder.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command in the simulator: documents on stdout, messages on stderr, exit codes.
 
 mod choose;

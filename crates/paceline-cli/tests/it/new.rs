@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline new`.
 
 use super::{contains_all, document, folder, paceline, rejects, stdout};

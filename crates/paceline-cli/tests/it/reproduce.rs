@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline reproduce`, and cases in `paceline run`.
 
 use super::{contains_all, document, keys, one_line, paceline, rejects, stderr, stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many processes in one folder of results: started, killed, finished, with scenarios that change meanwhile. Afterwards every stored
 //! row is that of a fresh run of its own parameters.
 //!

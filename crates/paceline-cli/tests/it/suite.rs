@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline suite`: a suite of the user in a folder of its own.
 
 use super::{contains_all, document, folder, keys, one_line, paceline, read_json, rejects, stderr, stdout};

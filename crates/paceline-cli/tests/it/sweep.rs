@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline sweep`.
 
 use super::{command, contains_all, document, paceline, rejects, stderr, stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the command under `ptrace`, counts its operations on files of a folder, and makes one of them fail.
 
 use nix::errno::Errno;

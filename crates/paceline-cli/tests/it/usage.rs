@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the command meets people: the width of its output, hints for usual mistakes, version, completions and man pages.
 
 use super::{contains_all, document, folder, one_line, paceline, rejects, stderr, stdout, stored};

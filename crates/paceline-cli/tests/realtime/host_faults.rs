@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults of the own host during a session: the verdict names them, and never contradicts the table.
 
 use super::hosts::folder;

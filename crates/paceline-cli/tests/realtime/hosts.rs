@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `send` and `recv` over the loopback.
 
 use super::{paceline, stderr};

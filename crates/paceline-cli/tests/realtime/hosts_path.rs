@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `send` and `recv` over emulated links, which know what they did with each packet.
 
 use super::hosts::{Background, folder, json, receiver, send, signal};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results of a run in real time whose process was killed.
 
 use super::{common, paceline, stderr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network namespaces that stand for machines, and what commands leave on them.
 
 use nix::sched::{CloneFlags, setns};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine after links, calls and receivers that start and end in random orders: as before. And the packets that reach a command behind
 //! a link.
 

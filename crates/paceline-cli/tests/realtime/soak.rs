@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sessions between two machines, one after the other, over a path with losses: SIGKILL of either end, another address, an outage. A further
 //! session lasts for the whole time.
 

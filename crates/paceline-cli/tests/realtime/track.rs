@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Emulated links and runs in real time, and their cleanup.
 
 use super::hosts::{Background, signal};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline call --watch` without a browser: its output, access to its page, its end, and its results. The page itself is
 //! tested in `paceline-live/tests/browser.rs`.
 

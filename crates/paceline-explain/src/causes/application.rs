@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The application or the encoder sends less than it may.
 
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue overflowed.
 
 use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};

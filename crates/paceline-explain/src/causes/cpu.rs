@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor of the sender is too slow for the encoder.
 
 use super::{Cause, Evidence, Strength, ms};

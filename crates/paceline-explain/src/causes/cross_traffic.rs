@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other traffic fills the queue: what is carried of the flow varies although the queue stands.
 
 use super::{Cause, Evidence, Strength, ms, percent, queue_threshold};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path holds packets for some tens of milliseconds again and again, as Wi-Fi does.
 
 use super::{Cause, Evidence, Strength, ms};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media arrives, and the reports about it do not, or late.
 
 use super::{Cause, Evidence, Strength, ms};

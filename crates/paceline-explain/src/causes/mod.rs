@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The causes: one file each, and a line in [`CAUSES`].
 //!
 //! A cause examines an episode and returns its evidence, or nothing. The order of [`CAUSES`] decides between causes with evidence

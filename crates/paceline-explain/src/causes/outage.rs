@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network carries nothing for a while.
 
 use super::{Cause, Evidence, Strength, ms};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! More was sent than the bottleneck carries: its queue grew, and drained after the drop.
 
 use super::{Cause, Evidence, MUCH, Strength, ms, queue_threshold, rate};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A policer drops what exceeds a rate, without a queue.
 
 use super::{Cause, Evidence, LOSS, LOST_MIN, QUEUE, Strength, percent, rate};

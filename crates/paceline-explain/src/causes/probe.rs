@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path is free again, and no probe finds out.
 
 use super::{Cause, Evidence, LOSS, Strength, queue_threshold, rate};

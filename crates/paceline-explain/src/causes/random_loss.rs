@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets are lost without a queue.
 
 use super::{Cause, Evidence, MUCH, QUEUE, Strength, percent, queue_threshold};

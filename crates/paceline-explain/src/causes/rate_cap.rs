@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The session or the receiver allows no more.
 
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};

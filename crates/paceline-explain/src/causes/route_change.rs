@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets take another way.
 
 use super::{Cause, Evidence, Strength, ms, rate, rate_cap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The round-trip time is so long that the sender backs off, although reports arrive.
 
 use super::{Cause, Evidence, Strength, ms};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The capacity of a path, from packets that waited behind another one.
 //!
 //! In a first-in, first-out queue a packet that reached the server before the packet ahead of it had left follows that packet at once. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures of a run that both worlds have, to compare a session with a run on its fitted path.
 
 use super::observation::{Observation, Packet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of an input as a scenario: of a folder that `--out` wrote from its packets, of a capture, a dump or statistics of a call
 //! from the series of its fastest flow.
 

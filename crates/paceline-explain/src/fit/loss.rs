@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random loss of a path, apart from the losses of a full queue.
 //!
 //! A lost packet has no delay. Each packet, lost or not, therefore counts as one that met the queue of the packets beside it. If

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline fit`: the path of a run as a scenario, from what its ends know.
 //!
 //! ```text

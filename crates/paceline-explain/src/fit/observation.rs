@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the ends of a run know of its path: packets at both ends, and round-trip times.
 
 use paceline_netsim::records::{EventObserver, EventRecord, PacketClass, RunDescription, RunHeader};

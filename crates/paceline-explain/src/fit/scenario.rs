@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A fitted path as a scenario file, with what is known and how well in its comments.
 
 use super::PathFit;

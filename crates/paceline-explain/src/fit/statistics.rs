@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles of a few numbers.
 
 /// Returns a quantile by the nearest rank; 0 if there are no values. Sorts the values.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pcapng and pcap captures with RTP, in clear or as SRTP, at the sender, at the receiver or with both in one file.
 //!
 //! Two passes: the first finds the streams, where each is seen first and last, and the ids of header extensions; the second fills

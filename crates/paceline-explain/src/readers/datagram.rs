@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! pcapng and pcap files to datagrams: of UDP, and messages of TCP streams.
 
 use super::layers::{Packet, Unpacked, unpack};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The headers around a datagram or a segment of TCP: of IP, and of links, tunnels and relays. Each kind is one function and one line of a table.
 //!
 //! Tunnels in UDP are recognised by their content, because their ports vary. The first byte of RTP (128 to 191, RFC 7983) fits none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of getStats as JSON in the shapes in which people store them, and dumps of rtcstats.
 //!
 //! A report is an object by id, a list of objects or of `[id, object]`, or stands inside other objects and lists, with a time beside it.

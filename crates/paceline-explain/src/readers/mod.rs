@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One file for each format, and the recognition of the format.
 
 pub mod capture;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Folders that `--out` wrote. Only what endpoints know is read: packets at both ends, reports, targets and frames. Hops,
 //! capacities and the scenario are not read, so that an explanation of a simulated call is worth as much as one of a real call.
 

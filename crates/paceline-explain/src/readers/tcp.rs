@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media in TCP streams: segments to messages.
 //!
 //! The framing of a stream is recognised by its content, because ports vary and a capture may begin in the middle of a stream. After a

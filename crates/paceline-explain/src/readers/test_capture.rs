@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures of the classic format for unit tests.
 
 /// The numbers of UDP and TCP.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures with other addresses, and of packets only the headers of RTP and RTCP. What only looks like RTP, such as a DNS query
 //! whose id begins so, is left out: a first pass finds the flows and their routes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics as lines of rtcstats. Each value is of a list: numbers by their names, and states of the W3C specification. Ids are replaced
 //! by numbers; everything else is left out.
 //!

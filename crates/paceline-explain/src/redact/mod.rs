@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A copy of an input that can be shared.
 //!
 //! Of statistics it has the samples that are read, as lines of rtcstats with other ids: no text of the input. Captures are rewritten

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTP and RTCP written anew from what is read of them, so that nothing else of the input is in the copy.
 
 use paceline_wire::{CompoundWriter, ExtensionIds, Rtcp, RtpHeader, WriteError, parse_compound};

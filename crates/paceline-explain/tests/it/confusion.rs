@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small part of the validation: the whole is `cargo run --release -p paceline-explain --example confusion test`.
 
 use crate::generator::score::{Scored, right, score_all};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fits of simulated paths whose parameters are known.
 
 use paceline::Registry;

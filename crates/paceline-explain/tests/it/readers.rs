@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every format becomes the same model, and broken inputs become errors with a place and a hint.
 
 use crate::generator::formats::Made;

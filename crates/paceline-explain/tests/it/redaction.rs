@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Redacted copies have none of the secrets that are planted into an input, and the same findings.
 
 use crate::samples;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small inputs of each format, written by hand after the formats of Chromium 156, except for the capture, which is a simulated
 //! call's.
 

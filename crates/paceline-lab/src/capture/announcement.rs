@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Session announcements, from which Wireshark recognises RTP ports: a session description (SDP, RFC 8866) of each media flow at
 //! each tap, in an announcement (SAP, RFC 2974) at time zero on a separate interface. No endpoint sends them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serialisation of packets: IPv4, then UDP or TCP.
 
 use super::taps::Route;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run as a pcapng file, for Wireshark, tshark and tcpdump: `run --pcap FILE` writes it.
 //!
 //! The file has one interface for all senders, one for all receivers, and one for each end of every hop. Media packets

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records that are not written yet. The record of a packet that enters a hop waits until the outcome at that hop is known.
 //! Later records wait behind it, so that the file is in order of time.
 

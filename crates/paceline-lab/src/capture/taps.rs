@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The taps of a capture: interfaces, and the addresses of packets at each.
 //!
 //! Each tap uses separate addresses, as if the network translated them. Wireshark identifies conversations by address

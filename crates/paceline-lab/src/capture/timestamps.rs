@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP timestamps (RFC 7323). The simulated TCP counts the size of the option; a capture adds the values that a kernel
 //! sends: a clock in milliseconds, and the echo according to section 4.3.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of a controller for a call on several paths: the comparison on each, and one ranking over all. On one path it is the ranking
 //! of `compare`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times in which a path carries nothing.
 
 use paceline_netsim::plan::Plan;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of one scenario under several controllers, side by side. `serde_json::to_value` turns the documents into what
 //! `compare --json` and `run --controller A,B --json` print.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ranking of a comparison: controllers in order of their mean score.
 
 use super::scores::Scored;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a ranking needs of the runs under each controller: the score, its losses, and what other flows keep.
 
 use crate::metrics::find;

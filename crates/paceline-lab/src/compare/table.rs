@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of a comparison: the ranking, and quantities by controllers with which differences are significant.
 
 use super::{gaps, ranking, scores, verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What follows from a ranking, in a few sentences: a pick only where one controller is alone in the tie group of the first place.
 
 use super::ranking::{mean, paired};

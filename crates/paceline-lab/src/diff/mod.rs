@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The difference of two results: of two versions of the program, or of two configurations.
 //!
 //! ```text

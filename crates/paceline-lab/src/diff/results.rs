@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
 use crate::results::{

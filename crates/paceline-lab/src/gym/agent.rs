@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The agent as a controller: a send half whose target is set from outside, and which records what a sender observes.
 //!
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many environments side by side, on threads. The results of each depend neither on the others nor on the threads.
 
 use super::agent::FEATURES;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run, in steps.
 
 use super::agent::{self, ActionSpace, AgentState, FEATURES};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The truth of a step: the fate of the packets of the controlled flow, and the rate that the path could carry. No
 //! sender sees it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The gym: runs that an agent controls step by step, for reinforcement learning.
 //!
 //! An [`Episode`] is one run of the simulator in steps of equal length. In each step the agent sets the rate of its flow.

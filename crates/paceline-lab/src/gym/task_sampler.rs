@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Task distributions: scenarios, and numbers in them that each episode draws anew. A seed determines an episode.
 
 use super::agent::ActionSpace;

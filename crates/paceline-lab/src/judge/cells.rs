@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a cell with a verdict for every published value and bound, from the values of runs.
 
 use super::experiment::Experiment;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An experiment: every case of a scenario as written, with the null sender, and with changes that should reproduce its
 //! values.
 

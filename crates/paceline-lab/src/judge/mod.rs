@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the verdict on each published value and each bound from the values of the runs.
 //!
 //! `experiment.rs` has the cases of a scenario, `values.rs` the measured values of their runs, and `cells.rs` makes a cell with a

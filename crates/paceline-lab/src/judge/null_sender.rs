@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The null sender: the same scenario with media at 85 % of the capacity in force and no congestion control. A published value
 //! that it reproduces, too, is no evidence for a controller.
 

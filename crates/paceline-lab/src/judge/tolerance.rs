@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tolerance of published values: one rule for every metric, not one per experiment.
 
 use crate::metrics::MetricSpec;

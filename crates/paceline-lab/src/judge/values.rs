@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The values that the judge needs of the runs of an experiment.
 
 use super::Experiment;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
 use super::accumulators::{

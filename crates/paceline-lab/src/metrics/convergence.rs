@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rise and convergence: when a flow first receives its fair share, and from when on it keeps it. The fair share is an equal
 //! part of the slowest hop of its route among the flows that cross the hop at that time, or the maximum of its sources where
 //! that is less.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delays: queuing as the scenario measures it, one way, and round trips.
 
 use super::{Distribution, MetricSpec, WindowResult};

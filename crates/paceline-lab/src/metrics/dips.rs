@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dips: falls of the receive rate of a flow that its path does not explain. The thresholds are those of this project.
 
 use super::{MetricSpec, RunData, accumulators::whole_seconds, convergence::fair_bits};

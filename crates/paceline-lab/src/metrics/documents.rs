@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results of a run as documents: what `run --json` prints, and what metrics take their values from.
 
 use super::Distribution;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fairness metrics.
 
 use super::run_data::is_intermittent;

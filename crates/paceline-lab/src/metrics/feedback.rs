@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The overhead of feedback (RFC 8867, section 4.1, metric 1D).
 
 use super::MetricSpec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Video metrics: frame delay and freezes.
 
 use super::{MetricSpec, StreamResult, WindowResult};

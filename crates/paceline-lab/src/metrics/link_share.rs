@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a flow receives of what its sources and its route allow, second by second.
 
 use super::{MetricSpec, RunData, accumulators::seconds_between};

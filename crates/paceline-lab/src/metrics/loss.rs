@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Losses and marks, counted where they happen.
 
 use super::{FlowResult, MetricSpec};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The definition of a metric.
 
 use super::{StreamResult, WindowResult, documents::FlowResult};

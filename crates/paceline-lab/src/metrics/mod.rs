@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From events to numbers. A [`Collector`] receives the events of a run and returns a [`WindowResult`] for each window that
 //! the scenario requests; a metric takes its value from there.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The objective of mmsys16, equations 20 and 21: `U^2(x) - 0.15 U^1(y)` with `U^2(x) = -1/x` and `U^1(y) = ln y`, that is
 //! alpha 2, beta 1, delta 0.15. The paper gives no units; these are ours.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Oscillations of the sending rate (RFC 8868, section 3, metric 9). The RFC counts changes between a high and a low watermark and
 //! gives rates as an example. Here the watermarks are relative, so that they fit every path.
 

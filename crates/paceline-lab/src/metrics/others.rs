@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What flows beside those under test keep of their fair share: the harm that a controller does to others.
 
 use super::run_data::is_intermittent;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often over-use detectors enter over-use, from the signal that a controller declares for its state. Signals are
 //! expensive, so they are requested only where the scenario uses the metric.
 

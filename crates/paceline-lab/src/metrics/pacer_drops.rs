@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The number of frames that the sender dropped because the queue of its pacer was full.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};
@@ -55,7 +56,8 @@ mod tests {
 
     #[test]
     fn the_guide_shows_this_file() {
-        let (example, _) = include_str!("pacer_drops.rs").split_once("\n#[cfg(test)]").unwrap();
+        let (_, after_licence) = include_str!("pacer_drops.rs").split_once('\n').unwrap();
+        let (example, _) = after_licence.split_once("\n#[cfg(test)]").unwrap();
         assert!(
             include_str!("../../../../docs/how-to/metric.md").contains(example),
             "docs/how-to/metric.md is out of date"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of what a flow sends is forward error correction, and how much is retransmissions.
 
 use super::MetricSpec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Estimates of quality, as mean opinion scores (MOS) from 1 to 5, by published models.
 //!
 //! * *Video*: coding quality by ITU-T P.1203.1, mode 0, from rate, resolution and frame rate; the impact of freezes by

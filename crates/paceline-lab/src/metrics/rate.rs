@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates: what arrives, what is useful, what the controller wants, and how steady it is.
 
 use super::{FlowResult, MetricSpec, RunData};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many REMB messages (draft-alvestrand-rmcat-remb) receivers send.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};

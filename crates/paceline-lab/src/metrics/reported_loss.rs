@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss as receiver reports state it.
 
 use super::{Accumulator, MetricSpec, accumulators::contains};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the results of a window from what was accumulated in it.
 
 use super::accumulators::{FlowTotals, Freezes, HopTotals, Needs, ScoreSums, StreamTotals, TargetSum};

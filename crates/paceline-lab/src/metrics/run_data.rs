@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The data of a run that metrics of whole seconds read.
 
 use super::accumulators::RateBins;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The score of a call, from 0 to 100, by what its viewers see. `docs/explanation/score.md` has the formulas.
 
 use super::accumulators::Score;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Utilisation: bytes over what the bottleneck, or the slowest hop of a flow's route, could carry.
 
 use super::MetricSpec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Formats cells of a reproduction for the terminal and the pages.
 
 use crate::report::check_text::ValueText;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes checked values for the terminal, Markdown and HTML: the value with its interval, what is allowed, and the judgement.
 
 use crate::results::{Assertion, BoundResult, Cell, Judgement, SuiteBound, ValidationCheck, ValueFormat};

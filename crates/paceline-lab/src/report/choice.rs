@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of a choice: the verdict, one picture, a table for each path, what the choice does not say, and the command that repeats it.
 //! It has no script, loads nothing, and prints on one sheet of A4.
 

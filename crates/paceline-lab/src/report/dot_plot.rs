@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws points as a row for each controller and a column for each family or path, with intervals.
 
 use crate::report::escaped;

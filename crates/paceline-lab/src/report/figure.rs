@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures independent of the output format (HTML or SVG).
 //!
 //! A [`Figure`] is a stack of [`Panel`]s over one kind of x axis. Each [`Series`] of a panel belongs to a [`Subject`], a flow

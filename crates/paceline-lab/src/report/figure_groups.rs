@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Selects the panels of each SVG figure: fixed groups for every scenario, and the figures of papers whose runs are stored.
 
 use crate::report::figure::{Figure, Panel, Series, SeriesKind, Subject};

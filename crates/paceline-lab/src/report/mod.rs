@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts stored results to figures, and figures to HTML pages and SVG files.
 //!
 //! ```text

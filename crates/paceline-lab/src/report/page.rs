@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report page: one HTML file with tables, figures as compact columns, and the scripts that draw them. It loads nothing.
 
 mod columns;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts events to figures. Each file builds one kind of panel from the events of one run.
 //!
 //! A new panel needs a file here and an entry in `PANELS`.

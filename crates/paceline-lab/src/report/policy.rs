@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Content security policies: a page runs and applies only what this program wrote into it.
 
 use base64::Engine;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the ranking of a comparison for the terminal and the pages.
 
 use crate::report::check_text::summary_text;

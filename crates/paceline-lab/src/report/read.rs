@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a folder of results written by `--out DIR`: its runs and their events.
 //!
 //! Tables are read by row group. Memory use does not grow with the length of a run.

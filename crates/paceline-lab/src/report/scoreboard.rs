@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scoreboard page: one HTML file with a square per cell and a table per experiment. It contains only data of
 //! `scoreboard.json`, has no script and loads nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as SVG files for papers and web pages: one column wide, on white.
 //!
 //! Panels are stacked and share the time axis. Parts with different titles are placed side by side with equal scales. A flow

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes sweep results as SVG files: contour maps over two numeric keys, lines over one numeric key with a colour per
 //! controller, and bars for constants that are varied one at a time.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page of labels on a timeline: plots of everything, and below each label the plots that support it. It loads nothing.
 
 use crate::report::error::ReportError;

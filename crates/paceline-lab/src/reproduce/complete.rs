@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes the missing runs of a reproduction in real time.
 
 use super::{FinishedRun, PendingRun, RealtimeReproduction};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads the conclusions of a paper: `conclusions.toml` beside its experiments, with the cells that are evidence of each.
 
 use crate::judge::Experiment;

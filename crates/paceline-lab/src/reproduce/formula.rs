@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of a paper that follow from one of its formulas, without a run. `NAME.formula.toml` names the formula and lists the
 //! published values, which are compared at their printed precision.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reproduction: every published value and every bound of an experiment, with the measured value and a verdict.
 //!
 //! ```text

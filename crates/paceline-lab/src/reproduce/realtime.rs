@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reproduction in a world in real time. Every run is stored when it ends, so that hours of runs can be interrupted and
 //! resumed. Cells without runs have the verdict `not run`.
 //!

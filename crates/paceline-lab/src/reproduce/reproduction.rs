@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunContext, RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of a reproduction: one list, longest first, so that all cores are busy until the end.
 
 use crate::done_runs::DoneRuns;

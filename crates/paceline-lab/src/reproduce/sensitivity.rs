@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sensitivity: how many verdicts depend on assumed constants. Each constant is set to both ends of its range, one at a time,
 //! on the same seeds.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
 use super::reproduction::reproduce_with_runs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of verdicts on given values and on short simulations.
 
 use super::reproduction::more_seeds;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether two worlds put controllers in the same order.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results of suites beside earlier ones of the same controllers: what became worse, and what better, by more than chance.
 
 use crate::results::Verdict;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The documents of a reproduction: cells, experiments, counts.
 
 use crate::results::{Conclusion, Judgement, StoreError, Verdict, files};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks: what is required of a measured value, and the verdict on it. Every command, page and document gives verdicts by
 //! [`Check::judge`], in the words of [`Judgement`]'s text.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
 use crate::results::{Judgement, RowKind, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The conclusions of a paper, judged by the cells that are their evidence.
 //!
 //! ```text

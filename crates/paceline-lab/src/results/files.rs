@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic files: temporary folders, flushing to the disk, renaming.
 //!
 //! ```text

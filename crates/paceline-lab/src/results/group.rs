@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A group: the summary of several runs of one scenario, which comparisons and reports read instead of rows.
 
 use crate::results::{Assumed, Cell, EachWindow, Judgement};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The matrix of verdict counts: a row for each experiment, by paper.
 
 use crate::results::{ExperimentReport, VerdictSummary, count_verdicts};

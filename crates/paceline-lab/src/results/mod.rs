@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results: the documents that commands print, and the folders that `--out DIR` writes.
 //!
 //! ```text

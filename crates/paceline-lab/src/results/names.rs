@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of the folders of runs.
 
 use paceline_netsim::records::{RunHeader, SIMULATOR};

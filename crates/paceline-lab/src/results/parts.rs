@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of a run in real time. Such a run takes minutes, and its process may be killed. Its events are therefore closed in
 //! parts of 10 s with tables of their own, from which the next start assembles a cut run:
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scores of the possible: what a controller earns of the points that a path allows.
 //!
 //! The scale of a test has two ends. 0 is the mean score under a constant rate without feedback, which any sender reaches; 100 is that

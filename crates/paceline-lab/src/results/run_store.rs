@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writing the events of one run.
 
 use crate::results::StoreError;

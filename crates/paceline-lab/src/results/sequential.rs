@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The group-sequential rule: how many seeds a check takes.
 //!
 //! The check is judged after 3, 5, 8, 12, 20 and 40 seeds. At each of these looks its interval is wider than that of 95 %, so that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a folder of results keeps of a run besides its values: inputs, names and files.
 
 use crate::results::{StoreError, files};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The document of suites: the verdict on each bound of each test under each controller.
 
 use crate::results::agreement::Agreement;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result of a sweep, as `sweep --json` prints it.
 
 use crate::results::Verdict;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of folders of results. The fixtures are here.
 
 mod damaged_tables;

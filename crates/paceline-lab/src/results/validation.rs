@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Differences between two worlds on one scenario, as `validate --json` prints them.
 
 use crate::results::check::{Judgement, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
 
 use crate::results::Looks;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of suites, made here or in other processes.
 
 use super::file::Suite;

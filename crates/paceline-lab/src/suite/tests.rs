@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
 
 use super::*;

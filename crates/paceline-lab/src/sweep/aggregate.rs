@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Aggregates rows, in the order of jobs, to the values of each point and the result of the sweep.
 
 use super::axis::number;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads an axis of a sweep: its keys and their values. The values are computed when they are needed, so memory does not grow
 //! with the number of values.
 

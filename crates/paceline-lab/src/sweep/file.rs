@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The format of a sweep file, `NAME.sweep.toml`.
 
 use paceline_netsim::records::Label;

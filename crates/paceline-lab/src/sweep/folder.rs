@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of a sweep. It is valid after a kill at any time.
 //!
 //! ```text

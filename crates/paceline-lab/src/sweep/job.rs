@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A job, its address, and its result.
 
 use super::Sweep;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads a sweep from the text of its file.
 
 use super::file::{MeasureTable, SweepFile};

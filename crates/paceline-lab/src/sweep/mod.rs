@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sweeps: measures at each point of a grid, a list or a sample of values.
 //!
 //! ```text

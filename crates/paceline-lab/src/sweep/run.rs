@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs jobs in batches, on local threads or in any process that calls [`Sweep::batch`].
 
 use super::aggregate::Aggregator;

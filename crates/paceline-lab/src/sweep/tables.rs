@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Parquet tables of a sweep's folder.
 
 use super::axis::{label, names, number};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compared values: fields of a run's document.
 
 use crate::results::validation::{OF_FLOW, OF_HOP, OF_RUN};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Validation: differences between two worlds on one scenario, over the same seeds in each, seed by seed.
 //!
 //! ```text

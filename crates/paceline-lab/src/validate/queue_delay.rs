@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The distribution of queuing delay at a hop, and the distance of two distributions.
 
 use paceline_netsim::records::{EventObserver, EventRecord};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verdict: are two worlds close enough that results of one are valid in the other?
 
 use super::fields::{P95, UTILIZATION};

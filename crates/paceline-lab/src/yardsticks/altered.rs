@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GoogCC with an alteration: a change of its numbers, of what it receives, or of what it decides.
 
 use core::fmt::Debug;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-constant`: a constant rate, without feedback.
 //!
 //! The rate is 1 Mbit/s, the reference capacity of the variable path of RFC 8867, section 5.1. On that path it fills the link half of

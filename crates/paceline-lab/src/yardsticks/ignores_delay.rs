@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-ignores-delay`: GoogCC whose over-use detector sees no trend, so that losses alone lower the rate.
 
 use super::altered::{Altered, NoAlteration};

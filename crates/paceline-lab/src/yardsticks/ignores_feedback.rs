@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-ignores-feedback`: the rate grows by 8 % each second up to the maximum, whatever feedback arrives, and whether any
 //! arrives. The guard against missing feedback is absent.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-ignores-loss`: GoogCC whose reports contain no lost packets, so that delay alone lowers the rate.
 
 use super::altered::{Alteration, Altered};

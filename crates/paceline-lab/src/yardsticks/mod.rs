@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Yardsticks: controllers with exactly one fault each, and senders that know the path. They show what a suite can find. A bound
 //! that every faulty controller keeps finds no fault, and a bound that an oracle breaks may ask for too much.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-never-increases`: GoogCC whose target falls as it should and never rises, not even above the start rate. Probes, which
 //! serve to increase the rate, are not sent.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `faulty-oscillates`: GoogCC whose target swings between a low and a high share of its estimate.
 //!
 //! The shares are 0.5 and 1.25 of the estimate, 2 s each. In the low half the flow leaves half of its rate unused. In the high half

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A world in real time for tests: the simulator, with a longer queuing delay at the first hop and a load of the host.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Application-limited phases of `googcc`: the estimate while the sources send little, and after they resume.
 
 use crate::fixtures::{observe, scenario, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of bad input: the line, the underlined text, the message, and the hint.
 
 use crate::fixtures::{check_errors, registry};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cases of an experiment and assumed constants: which layer holds, and the errors of wrong ones.
 
 use crate::fixtures::{check_errors, registry};

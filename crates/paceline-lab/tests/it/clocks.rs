@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers do not depend on the absolute time of the receiver's clock: a call has the same result with a clock that is
 //! an hour or years off, or past a wrap of a timestamp in reports.
 

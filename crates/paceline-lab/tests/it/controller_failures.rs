@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers that fail during a run.
 
 use crate::failing_halves::{FailingReceiver, FailingSender};

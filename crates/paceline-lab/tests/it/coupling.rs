@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Coupled flows (RFC 8699): their rates have the ratio of their priorities, and their sum is about that of one flow.
 
 use crate::fixtures::{self, within};

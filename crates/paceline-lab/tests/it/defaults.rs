@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defaults: writing the default that the schema describes changes nothing.
 
 use crate::fixtures::registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The dependency directions between crates, checked with `cargo metadata`.
 
 use serde_json::Value;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same scenario and seed give the same bits, with any observers, threads and compiler settings.
 
 use crate::fixtures::{Listener, load_from, registry, simulator};

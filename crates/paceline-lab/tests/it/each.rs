@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds in each window: values computed by hand from a constant rate.
 
 use crate::fixtures;

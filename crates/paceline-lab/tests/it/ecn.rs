@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Per-packet feedback by RFC 8888 and ECN, from the queue that marks to the send half that receives the feedback.
 
 use crate::fixtures::{self, Listener, load_from, metric, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of `examples/embed`, which has a link of its own, beside the simulator on the same path.
 
 #[path = "../../../../examples/embed/src/call.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Halves that fail during a run, for simulations and for runs in real time.
 
 use paceline::{Arrival, Decision, Event, Failure, Message, ReceiveHalf, SendHalf, Signals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys that change what a sender learns: a cap from outside, the interval of feedback, lost reports.
 
 use crate::fixtures::{observe, scenario, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests of whole runs share.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order of flows in a scenario file changes no result: flows that start at the same time do so in the order of their ids.
 
 use crate::fixtures::{metric, observe, scenario};

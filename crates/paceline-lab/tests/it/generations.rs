@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two weaknesses of GCC of 2013 that fhmn13 found, and GCC of 2016 in the same experiments: against TCP, and two flows
 //! against each other.
 //!

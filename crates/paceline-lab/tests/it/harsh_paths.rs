@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers on paths that the papers do not have: fast links, an outage, and TCP in a long queue.
 
 use crate::fixtures::{self, within};

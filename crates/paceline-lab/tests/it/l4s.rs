@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ECN from end to end: L4S flows on queues that mark early, paths that clear the field, and TCP with ECN.
 
 use crate::fixtures::{self, metric, registry, simulator, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integration tests of the lab, in one binary.
 
 mod altered_simulator;

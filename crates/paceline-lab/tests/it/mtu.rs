@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet size of media flows and the MTU of hops, in whole runs.
 
 use crate::fixtures::{load_from, observe, registry, run, scenario};

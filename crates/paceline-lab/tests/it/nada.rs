@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NADA of RFC 8698 over whole paths: computed at the receiver and at the sender, and under marks.
 
 use crate::fixtures::{self, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts that the ends of a flow learn during a run, from the keys of a scenario: limits, route changes, availability.
 
 use crate::fixtures::{observe, scenario, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media over TCP in the simulator: packets come late, never lost.
 
 use crate::fixtures::{metric, observe, run, scenario};

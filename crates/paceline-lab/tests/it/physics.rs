@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator against arithmetic, with bounds on both sides.
 
 use crate::fixtures::{load_from, metric, observe, registry, run, scenario, within};

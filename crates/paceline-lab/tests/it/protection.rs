@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss protection on a whole path: its share of the target, and that the metrics add up.
 
 use crate::fixtures::{metric, scenario, within};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Invariants of packets in random scenarios, from the events of their runs: hops, queues, losses, jitter, MTUs, shared media
 //! and TCP mixes are drawn.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metrics of RFC 8868 over whole runs: values computed by hand from constant rates.
 
 use crate::fixtures;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The score of ten runs, computed a second time from their frames: the picture that a viewer sees in the middle of each millisecond, by the
 //! formulas of `docs/explanation/score.md`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several streams in one flow: their priorities divide the rate between their minima and maxima, and the waiting time.
 
 use crate::fixtures::{self, within};

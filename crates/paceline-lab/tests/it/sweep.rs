@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
 use crate::fixtures::{registry, simulator};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP flows in the simulator: two-sided checks against arithmetic.
 
 use crate::fixtures::{metric, observe, run, scenario, within};

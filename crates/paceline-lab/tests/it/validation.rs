@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Validation of the simulator against itself, and against worlds that differ from it in one respect.
 
 use crate::altered_simulator::AlteredSimulator;

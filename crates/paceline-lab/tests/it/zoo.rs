@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The suite `zoo` judges: each of its tests is failed by a faulty controller and passed by one that is in use.
 //!
 //! One run of each case decides here, without its interval, so that the test is fast. `paceline suite zoo` makes ten.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an external controller declares, in the form of the registry.
 
 use crate::external::protocol::{FeedbackFormat, Hello, ParameterDeclaration, SignalDeclaration};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A send half in another process. It sends a line for each event that the program wants at once, with all events since the
 //! last line, and waits for the answer.
 

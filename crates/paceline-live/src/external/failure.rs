@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The failure of a controller outside the program.
 
 use paceline::Failure;

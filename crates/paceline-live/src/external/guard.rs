@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process between this one and a program, which ends everything that the program has started (Linux).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half of an external controller.
 
 use crate::external::failure::{self, Cause};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers outside the program: `exec:COMMAND` is a process that speaks JSON lines ([`protocol`]), `lib:PATH` a shared
 //! library with a table of functions ([`paceline_abi::PacelineControllerV1`]).
 //!

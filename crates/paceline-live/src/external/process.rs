@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A running program: lines over its standard input and output, each with a time limit.
 
 use crate::external::exec::Channel;

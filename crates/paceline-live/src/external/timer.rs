@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The timer of an external controller, with the rule for times in the past.
 //!
 //! In real time a controller is called late, so the next of its regular times may have passed already. Such a time is due at

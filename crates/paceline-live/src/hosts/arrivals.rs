@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports of arrivals: for every RTP packet its stream, sequence number, arrival time and ECN field, and for every rendered frame its
 //! time, whatever the controller's own feedback is. The receiver sends them ten times per second, each twice, so that single losses do no
 //! harm.

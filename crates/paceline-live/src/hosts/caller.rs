@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender's side of the handshake, without I/O.
 
 use crate::hosts::message::{self, Message, Refusal, SessionId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The diagnosis of a session: the first rule that applies, with its evidence.
 
 use crate::hosts::drift::Drift;

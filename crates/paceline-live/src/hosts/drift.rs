@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The drift between the clocks of two hosts, from the smallest one-way delays.
 //!
 //! Of all lines below which no delay lies, the one whose distances to the delays have the smallest sum has the drift as its slope: the edge of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One end of a session that runs: its flows, and the way to the other end.
 
 use crate::hosts::flow_number::Ssrcs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The number of a flow in its session, which both ends read from the SSRCs of its packets.
 //!
 //! The SSRCs are hashes of the identifier of the session, which its sender draws at random, so that somebody who does not see the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened to this host during a session: interruptions of the process, refused packets, changes of route and clock.
 //!
 //! The path is not the cause of any of them, so that the [diagnosis](crate::hosts::diagnosis) looks at them first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's side of the handshake, without I/O.
 //!
 //! A hello gets a token, a keyed hash of address and time, in a shorter datagram, and leaves no state. A session starts only when the

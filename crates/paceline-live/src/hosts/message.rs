@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control messages: datagrams beside RTP and RTCP on the same port.
 //!
 //! Each starts with four bytes that no RTP or RTCP packet starts with (the first byte is 80; RFC 7983, section 7, gives 128 to 191 to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media flows between two hosts: the endpoints of the simulator over UDP, with RTP and RTCP of all flows on one port.
 //!
 //! A session starts with a handshake that proves the sender's address ([`listener::Listener`], [`caller::Caller`]). The receiver then

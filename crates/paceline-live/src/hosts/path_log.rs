@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a sender learns of the path: it joins the packets that it sent with the reported arrivals.
 //!
 //! The clocks of the two hosts are not synchronised. The packet with the smallest difference between arrival and sending is taken as one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows that an end receives, without socket and clock.
 
 use crate::hosts::arrivals::{Arrival, Recorder, RenderedFrame};

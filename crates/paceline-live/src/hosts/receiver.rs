@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver, over a UDP socket in real time: one session after the other.
 
 use crate::hosts::endpoint::{Endpoint, Link, SILENCE, is_silent};

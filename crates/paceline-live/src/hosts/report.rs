@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results of a session at either end, as `--json` prints them.
 
 use crate::hosts::diagnosis::{Diagnosis, Evidence, diagnose};

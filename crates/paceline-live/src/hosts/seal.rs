@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Authentication and encryption of a session by a secret that both ends know.
 //!
 //! Every datagram after the token is sealed with ChaCha20-Poly1305 (RFC 8439): a first byte that neither messages, RTP nor RTCP start with,

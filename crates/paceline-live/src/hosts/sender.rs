@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender of a session, over a UDP socket in real time.
 
 use crate::hosts::caller::{Caller, Status};

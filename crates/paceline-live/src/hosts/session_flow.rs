@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows of a session, as both ends build them.
 
 use crate::hosts::flow_number::Ssrcs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows of a plan as the terms of a session, and the plans from which both ends build the flows of terms.
 //!
 //! The real path, hosts and clocks take the place of those of the plan. Anything else that a session cannot have is an error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles of the times of a session.
 
 use hdrhistogram::Histogram;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the goodbye of a receiver carries beside its totals.
 
 use crate::hosts::message::{SUMMARY_MAX, Totals};

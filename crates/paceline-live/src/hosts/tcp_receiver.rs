@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving end of the TCP flow beside the media: a thread that discards what arrives and counts it.
 //!
 //! Its port is open from the start of a session to the first connection that proves that it is the session's, and no longer than the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending end of the TCP flow beside the media: a thread that writes as fast as the kernel's TCP lets it.
 
 use crate::hosts::message::SessionId;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The terms of a session: what both ends must know to build the endpoints of its flows.
 
 use crate::hosts::message::TERMS_MAX;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sessions for tests.
 
 use crate::hosts::flow_number::Ssrcs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The next timer of each flow. To ask every flow at each wake-up would take most of the time of a session with many flows.
 
 use paceline_units::Time;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tokens that prove an address: a keyed hash of address, session and time. A receiver keeps no state for a token that it gave.
 
 use crate::hosts::message::SessionId;

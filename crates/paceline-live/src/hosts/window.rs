@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counters of which each counts once: of sealed datagrams, and of reports of arrivals.
 
 /// Number of counters by which one may be overtaken and still be accepted: some hundred milliseconds of sealed packets of 1200 bytes at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two hosts as a world: this host sends the media flows of a plan to a receiver, over the real path between them.
 
 use crate::hosts::message::SessionId;

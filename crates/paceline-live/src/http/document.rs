@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server of one document.
 
 use crate::http::{HttpError, Request, Server, respond};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! HTTP/1.1 on the loopback, for programs and browsers of this host.
 //!
 //! Every page in a browser of this host can reach a port of the loopback. A request must therefore have the name of the loopback as its

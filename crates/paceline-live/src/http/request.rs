@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parses requests and checks their host and origin.
 
 use crate::http::HttpError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections: one thread each, and a bounded number whose request is not complete.
 
 use crate::http::request::{ReadUntil, read_head};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ensures that a command behind the link, and all its child processes, end with the link.
 //!
 //! The link starts its own program twice more as guards: the outer guard ends with the link, the inner guard with the outer.

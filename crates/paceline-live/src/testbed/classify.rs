@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classification of packets by flow, from the port, and by class, from the content.
 
 use crate::testbed::five_tuple::FiveTupleHash;

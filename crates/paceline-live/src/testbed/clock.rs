@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The monotonic clock as the clock of a run.
 
 use nix::time::{ClockId, clock_gettime};

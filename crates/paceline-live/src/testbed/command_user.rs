@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The user as whom the command behind a link runs, or this process itself: a program gets no more rights than it needs.
 
 use nix::errno::Errno;

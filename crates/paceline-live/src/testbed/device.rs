@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The TUN device at one end of a link.
 
 use crate::testbed::error::Unavailable;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Merges the events of several threads in order of time.
 
 use paceline_netsim::records::{EventObserver, EventRecord};

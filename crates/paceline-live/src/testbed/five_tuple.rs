@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hash of the five-tuple of IP packets: protocol, both addresses, both ports. Queue disciplines classify packets by it.
 
 use paceline_units::{FlowId, RandomStreams};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processor use of the host during a run.
 
 use nix::sys::resource::{UsageWho, getrusage};

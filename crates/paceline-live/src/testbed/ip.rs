@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parsing of IP packets, and rewriting of their ECN field.
 
 use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lateness of packets and timers in real time.
 
 use hdrhistogram::Histogram;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link of real packets: it reads packets at one port and sends them at the other when the network model delivers
 //! them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link without endpoints, for `paceline link`: a command behind a network device, or a relay between sockets.
 
 use crate::testbed::child_guard;

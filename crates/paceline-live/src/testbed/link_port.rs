@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface between a link and the network at one of its ends.
 
 use paceline_units::{DataSize, Ecn};

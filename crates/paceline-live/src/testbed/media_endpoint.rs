@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints of media flows over UDP sockets: the objects of the simulator, driven by the monotonic clock.
 
 use crate::testbed::classify::port_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The testbed: scenarios over network devices, kernel TCP and UDP sockets, in real time.
 //!
 //! [`testbed_network::TestbedNetwork`] creates two network namespaces and runs a plan between them: [`link::Link`] carries

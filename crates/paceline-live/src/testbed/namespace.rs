@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Anonymous network namespaces: the kernel removes one when the last process leaves it and the last handle is closed, so
 //! none remains after a process ends.
 

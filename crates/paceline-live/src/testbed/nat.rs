@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Access from behind a link to the networks of this machine: masquerading by nftables, and the machine's name servers.
 //!
 //! Each link has a table of its own, `paceline_INDEX`, with the index of its device, which ends with its process. A network namespace does

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Link ports over UDP sockets, which need no privilege: datagrams of a client at the near socket go to a target, and
 //! those of the target go back to the client.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A UDP socket of an endpoint, with the kernel's receive timestamp and the ECN field of each datagram.
 
 use crate::testbed::clock::Monotonic;

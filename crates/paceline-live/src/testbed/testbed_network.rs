@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The testbed of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP
 //! flows at both sides. It merges all events in order of time. A world provides the media endpoints: [`MediaEndpoints`].
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of a testbed run that its threads share.
 
 use crate::testbed::clock::Monotonic;

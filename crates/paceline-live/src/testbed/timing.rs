@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real-time scheduling of a thread, and waiting for a time or a packet.
 
 use nix::errno::Errno;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The testbed as a world: hops of the plan become a link of real packets between two network namespaces. Media
 //! flows use UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Aggregates events for the page: one point per 100 ms, kept for six minutes.
 //!
 //! Events arrive unordered. A point is closed when the newest event is [`GRACE`] past its end. Later events of that

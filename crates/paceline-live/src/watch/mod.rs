@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The watch page: shows a real-time run in a browser and changes its link by hand.
 //!
 //! ```text

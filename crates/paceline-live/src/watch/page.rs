@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page: one document without external resources, and its content security policy.
 
 // The plotting library, the common script and the common style are shared with the report page.

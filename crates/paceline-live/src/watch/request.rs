@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks access to the page: a request must contain the secret token of the printed address, and a web socket the page's own origin,
 //! because the same-origin policy does not cover web sockets.
 

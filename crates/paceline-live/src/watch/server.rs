@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The HTTP server on loopback: one page and its web sockets. One thread accepts connections, and each connection has its own
 //! thread. The server never delays the run: a slow page misses points, and a blocked socket is closed.
 

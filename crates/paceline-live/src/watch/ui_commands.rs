@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands of a page and their ranges.
 
 use paceline_netsim::records::LinkUpdate;

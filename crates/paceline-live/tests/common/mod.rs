@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared helpers of the tests on the testbed.
 
 /// Returns whether the testbed is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared libraries as controllers, in simulated runs.
 
 use super::runs::{ROOT, check_port, example, refusal as error, run_for};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers outside the program, and the fuzz targets.
 
 #[cfg(unix)]

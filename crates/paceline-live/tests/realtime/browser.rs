@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page in a real browser with a run on the testbed: its plots follow the run, and its sliders control the link.
 
 use paceline::Registry;

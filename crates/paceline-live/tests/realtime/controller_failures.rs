@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A controller that fails ends a run in real time.
 
 use crate::failing_halves::{FailingReceiver, FailingSender};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The testbed in real time. A test binary of its own, so that no simulation runs at the same time.
 #![cfg(target_os = "linux")]
 

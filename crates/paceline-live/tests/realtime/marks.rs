@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ECN on the testbed, with real packets and the kernel's TCP: ECT(1) out, marks back, and a path that clears the field.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated network reproduces every decision of a link of real packets from its arrivals.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A UDP datagram whose media payload is only counted.
 
 pub(crate) use paceline::IP_UDP_HEADERS;

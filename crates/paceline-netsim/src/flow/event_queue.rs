@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outgoing event queue that every endpoint shares.
 
 use paceline::Signals;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ULPFEC decoder (RFC 5109): media packets and FEC packets in, recovered media packets out.
 //!
 //! A packet is recovered once all others under one mask are present, whether received, retransmitted or recovered

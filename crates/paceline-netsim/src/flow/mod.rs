@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sans-IO endpoints of flows: a media sender and a media receiver that exchange encoded RTP and RTCP, models of TCP
 //! for cross traffic ([`tcp`]), and models of encoders ([`source`]).
 //!

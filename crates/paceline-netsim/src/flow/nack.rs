@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's list of lost packets. Each is requested at once and then repeatedly, up to a limit.
 
 use paceline_units::{RemoteTime, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters that the entries of a registry declare: sources, queue disciplines, link servers, loss models. Scenario keys,
 //! their checks, the JSON schema and the reference pages are derived from them.
 

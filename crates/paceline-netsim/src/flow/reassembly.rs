@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reassembly: turns packets into complete frames, in the order in which a decoder needs them.
 //!
 //! A frame is complete when every packet from its start to its marker is present. It is rendered once all frames before

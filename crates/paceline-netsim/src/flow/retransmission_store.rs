@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender's store of packets for retransmission.
 
 use paceline_units::{Time, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interval between RTCP reports (RFC 3550, section 6.3 and appendix A.7) in a session of two members.
 
 use paceline_units::{DataSize, RandomStream, Rate, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of a stream that both endpoints know before the first packet (on a real call, from SDP).
 
 pub use paceline::MediaKind;

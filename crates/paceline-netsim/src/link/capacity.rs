@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The capacity of a link: a rate that changes at given times, or recorded delivery opportunities.
 //!
 //! A capacity is known for all times when it is built, so a departure time is computed once, at the start of service.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jitter: a random addition to the propagation delay of each packet.
 
 use paceline_units::{RandomStream, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random loss on the wire.
 //!
 //! To add a model: a variant of [`LossModel`], its entry in [`LOSS_MODELS`], and its draws in `is_lost`.

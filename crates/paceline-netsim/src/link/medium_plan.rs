@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of a hop in a medium that several links share.
 
 use crate::parameter::Values;

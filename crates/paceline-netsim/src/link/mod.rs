@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One hop of a path, without a clock: capacity, queue, propagation delay, jitter and loss.
 //!
 //! A [`Link`] handles [`Descriptor`]s; the driver keeps the bytes. Every drop and every departure time follows

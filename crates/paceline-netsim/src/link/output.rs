@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What becomes of a packet that enters a link.
 
 use super::queue::Descriptor;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a change of the rate does to a token bucket and its queue.
 //!
 //! Linux fills the bucket of a `tbf` whenever its parameters change (`tbf_change` in `sch_tbf.c` sets `tokens` to

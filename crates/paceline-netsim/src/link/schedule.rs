@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A value that changes at given times.
 
 use paceline_units::Time;

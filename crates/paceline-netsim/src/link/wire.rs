@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The outputs of a link that are not due yet.
 
 use super::output::Output;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A model of the host of an endpoint: the delay that its scheduler adds to departing and arriving packets.
 //!
 //! Each packet is delayed by an exponentially distributed time with mean `jitter`; the order is kept. From time to time

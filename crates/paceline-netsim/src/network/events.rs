@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The event queue: two tournament trees, one over the hops and one over the other components.
 //!
 //! A wake-up is one 128-bit key: due time, sequence number, component to wake. Wake-ups with equal times keep the order of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network between the endpoints of all flows: access lines, hops, packets in transit, and the event queue.
 //!
 //! Hops, and the ends, access lines and inboxes of flows, are numbered components; each has at most one pending event.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet slab: storage with reusable slots for all packets in transit.
 //!
 //! Metadata is stored apart from content: hops and events read only metadata, and thousands of packets may wait in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The routes of all flows, one after the other in one list.
 
 /// A hop of a route.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace hash: a 64-bit hash over the decisions of a run.
 //!
 //! It covers due time, component, kind, packet, size and ECN field of every decision of links and endpoints, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metadata of a run that its events do not carry. Reports read [`RunDescription`] from the stored results.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What results were made with and on. Nothing in it changes what a simulation computes.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The load of the host during a run in real time, and how late it made packets and timers. The simulator has neither.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serde helpers for infinite numbers, which JSON cannot represent: they are written as null.
 
 use serde::{Deserialize, Deserializer, Serializer};

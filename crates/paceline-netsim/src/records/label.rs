@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The label of a case of an experiment.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Description of metrics: id, unit, and how values are printed. The computation lives elsewhere.
 
 use serde::{Deserialize, Serialize};

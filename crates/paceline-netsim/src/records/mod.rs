@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The types of a run's records, which the simulator, stored results and reports share.
 //!
 //! * [`EventRecord`] is one event of a run; an [`EventObserver`] receives all of them. Metrics, files and plots are made

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver of a run's events.
 
 use crate::records::event::EventRecord;

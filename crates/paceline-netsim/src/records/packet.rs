@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets as events name them.
 
 use paceline_units::{DataSize, FlowId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Means over runs, with confidence intervals.
 
 use crate::records::json::{finite_or_null, or_infinite};

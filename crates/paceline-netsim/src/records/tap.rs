@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packet taps: a packet with its content at one point of the network, for captures.
 
 use crate::flow::Datagram;

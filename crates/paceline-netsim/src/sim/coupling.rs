@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Coupled flows (RFC 8699): each group has a flow state exchange, which gets every new rate of its senders and hands back the
 //! shares.
 

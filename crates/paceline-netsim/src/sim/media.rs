@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The endpoints of a media flow in the simulator.
 
 use super::over_tcp::OverTcp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator: the world in virtual time.
 //!
 //! Time advances from event to event of the [`Network`]. An endpoint that is due handles its timeout; the packets that it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What carries a media flow over TCP: one connection each way, as through a TURN server over TCP or with ICE over TCP.
 //!
 //! Packets come late, never lost: one whose segment is lost delays all after it. Each packet is a segment of its own, as without

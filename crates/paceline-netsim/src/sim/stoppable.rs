@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator with runs that can be stopped.
 
 use super::Simulation;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The endpoints of a TCP flow in the simulator.
 
 use super::{FlowEndpoints, Handled};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which config is compared with which oracle, and the known differences that a comparison excludes.
 
 use crate::conformance::oracle::Vintage;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The comparison: one script through both controllers.
 
 use crate::conformance::case::Case;

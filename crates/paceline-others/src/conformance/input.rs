@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What both controllers are given, and what they return.
 
 /// The lowest target, bit/s.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GoogCC against the crate `goog_cc`, a port of libwebrtc's send side of 2024-12: the same inputs go through both, and each
 //! decision is compared.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The oracle: the crate `goog_cc`.
 
 use crate::conformance::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, ProbeTag, START_BPS, Sent};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripts: what the path and the sources do over time, drawn from a seed.
 
 use paceline_units::{RandomStream, RandomStreams};

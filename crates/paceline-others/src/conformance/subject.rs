@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subject: the controller of this library.
 
 use crate::conformance::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A simple path with a sender and a receiver: it turns the conditions of a script into inputs.
 
 use crate::conformance::input::{Cluster, Input, MAX_BPS, Output, Packet, ProbeTag, Sent};

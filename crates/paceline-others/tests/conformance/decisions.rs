@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decisions of both, script by script.
 
 use paceline_others::conformance::{Case, Class, Oracle, Script, Subject, Tally, compare, compare_pair, trials};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The controllers of other libraries: each works in a simulated call, and its inputs and outputs are translated as stated.
 
 use paceline::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The known deviations of the oracle from libwebrtc that concern it, by the names of the list. Each is shown to exist, so
 //! that a comparison may exclude it.
 //!

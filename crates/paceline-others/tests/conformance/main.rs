@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers of other libraries, and GoogCC against the crate `goog_cc`.
 
 mod decisions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers changed by 2 %: the comparison notices.
 
 use goog_cc::transport::StreamsConfig;

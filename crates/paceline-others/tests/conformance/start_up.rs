@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long each controller takes to use a link, alone in the same world.
 
 use goog_cc::transport::StreamsConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts that the ends of a media flow learn during a run: limits of the target, routes, and whether there is a network.
 
 use super::{Checked, MIN_RATE, Resolver};

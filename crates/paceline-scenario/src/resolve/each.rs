@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds in each of several windows: `each`, `share`, and their references.
 
 use super::expect::Scope;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published values and bounds: those of this case, their quantities, and the references of ratios.
 
 use super::{Checked, Resolver};

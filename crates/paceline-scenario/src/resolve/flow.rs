@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows: times, routes and kind; media flows with their controller.
 
 use super::changes::Limits;

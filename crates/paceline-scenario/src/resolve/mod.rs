@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the typed file to the scenario: fills in every default, and checks what depends on several keys.
 
 mod changes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packet sizes and the MTU of the hops that packets cross.
 
 use super::{Checked, Resolver};

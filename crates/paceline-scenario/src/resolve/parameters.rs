@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entries of registries that tables choose, and the values of their parameters.
 
 use super::{Checked, Resolver};

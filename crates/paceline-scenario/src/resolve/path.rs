@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
 use super::parameters::Chosen;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams and their sources.
 
 use super::{Checked, FILES, Resolver, get};

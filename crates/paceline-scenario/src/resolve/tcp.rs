@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP flows: congestion control, profile, workload.
 
 use super::{Checked, Resolver, names};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The JSON of the AlphaRTC challenge and the OpenNetLab gym: for each direction a pattern of entries with a
 //! duration in milliseconds and a capacity in kbit/s, both of which may have a fraction:
 //!

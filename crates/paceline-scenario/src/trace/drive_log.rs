@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two logs of downloads on the move, with the same six columns: the wall clock, a clock in milliseconds,
 //! latitude, longitude, bytes since the previous line, milliseconds since the previous line.
 //!

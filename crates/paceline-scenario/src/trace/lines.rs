@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines of a trace and the numbers in them, with errors that name the line.
 
 use super::{FASTEST, LONGEST, TraceError};

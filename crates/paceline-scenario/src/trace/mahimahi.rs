@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mahimahi (`.up`, `.down`, `.trace`): one whole number of milliseconds a line, never decreasing, the last above
 //! zero. Each line is an opportunity to deliver one maximal packet in that millisecond; what is not used is lost.
 //!

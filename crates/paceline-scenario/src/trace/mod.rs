@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading recorded capacity: the text of a trace file in, a [`Trace`] out.
 //!
 //! A trace is the capacity of a link over time, in one of two shapes: a rate that holds until the next one, or instants

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drive logs of G-NetTrack as CSV with named columns, of which the Irish 4G and 5G traces consist (Raca et al., MMSys 2018 and 2020):
 //! `Timestamp` such as `2020.01.01_10.00.59`, of ISO 8601, or in seconds or milliseconds, `DL_bitrate` and `UL_bitrate` in kbit/s, `State`.
 //!

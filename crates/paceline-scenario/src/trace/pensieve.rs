@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces of Pensieve (Mao et al., "Neural adaptive video streaming with Pensieve", SIGCOMM 2017), in which the FCC, 3G and Oboe traces of
 //! many corpora are stored: a time in seconds and a rate in Mbit/s, separated by white space.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Steps of time and rate as comma-separated values, Paceline's own format:
 //!
 //! ```csv

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss and round-trip time of a trace are those of the path, unless the scenario has its own.
 
 use paceline::Registry;

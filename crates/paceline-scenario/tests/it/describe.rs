@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The description of a plan, from which plots are made.
 
 use paceline::Registry;

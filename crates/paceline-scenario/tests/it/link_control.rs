@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Updates of a link during a run, applied to plans of scenarios.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the page: `playground-page MODULE.wasm PAGE.html`.
 
 use std::process::ExitCode;

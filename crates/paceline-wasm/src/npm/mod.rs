@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controllers for JavaScript. `js/paceline.mjs` wraps this interface.
 //!
 //! Every argument and result is a number: times in ms, rates in bit/s, sizes in bytes. A sender has a handle, which is never used

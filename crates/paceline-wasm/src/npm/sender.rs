@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One flow's sender: that of the library, with numbers as JavaScript has them.
 
 use paceline::{

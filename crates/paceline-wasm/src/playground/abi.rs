@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface of the WebAssembly module: one buffer for the request and one for the answer. No address is dereferenced here;
 //! the caller writes and reads the linear memory.
 #![allow(unsafe_code, reason = "exported names must not be mangled")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controls of the page: their positions for a text, and the text after a change. The text is the only state.
 
 use crate::playground::request::{Problem, Text};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The playground: scenario text in, series and metrics out, for one HTML page that simulates in the browser.
 //!
 //! The page and the engine exchange bytes: a request is JSON, and an answer is the length of its JSON (4 bytes, little endian),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page: one HTML document with the engine inside it. It loads nothing.
 
 use base64::Engine;

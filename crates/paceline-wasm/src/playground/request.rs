@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of the page and their answers.
 
 use crate::playground::controls::{self, Change, Controls};

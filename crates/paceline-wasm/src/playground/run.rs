@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run: its series, metrics and trace hash.
 
 use crate::playground::request::{Problem, Text};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The series that the page draws: a fixed number of rows for any duration.
 
 use paceline::Registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the page offers at the start: controllers, queues, scenarios.
 
 use crate::playground::request::Problem;

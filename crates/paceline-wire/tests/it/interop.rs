@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison with other implementations: `rtc-rtcp` (a port of pion) as writer and reader, `rtcp-types` as reader.
 
 use crate::{only, written};

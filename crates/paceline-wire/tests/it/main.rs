@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes of the wire: vectors of other implementations, properties of every packet, and fuzz targets.
 
 mod fuzz;

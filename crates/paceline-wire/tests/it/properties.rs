@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties of every packet: what is written is read back, buffers and fields keep their limits, and no bytes from
 //! the network cause more than an error.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test vectors: made by hand, or captured from Chromium 156. Their decoded fields are those of two or three other
 //! implementations. This crate reads the same fields, and writes the same bytes.
 

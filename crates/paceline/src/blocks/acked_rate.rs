@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The acknowledged rate: the rate at which packets arrive, as the sender measures it from feedback. Samples of 150 ms
 //! have less weight, the more they deviate from the estimate (libwebrtc's `BitrateEstimator`).
 //!

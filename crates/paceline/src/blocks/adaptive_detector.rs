@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The over-use detector with an adaptive threshold, by which every generation since 2015 evaluates the gradient of a
 //! group.
 

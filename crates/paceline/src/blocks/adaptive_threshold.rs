@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The adaptive threshold `gamma`: a low-pass filter of `|m|` with different gains for increase and decrease.
 //!
 //! ```text

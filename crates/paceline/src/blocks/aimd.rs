@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate control of libwebrtc since 2015 (`AimdRateControl`): additive increase near the rate at which over-use was last
 //! detected, multiplicative increase elsewhere, multiplicative decrease.
 //!

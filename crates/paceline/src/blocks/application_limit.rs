@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a flow is limited by its application: it sends less than its target allows because its sources produce less.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Grouping by departure: packets that were sent within some milliseconds after the first packet of a group belong to
 //! it, and so does a burst that a link releases after a pause (libwebrtc's `InterArrival`; draft-ietf-rmcat-gcc-02,
 //! section 5.2).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delay detector: trendline, over-use detector and adaptive threshold (libwebrtc's `TrendlineEstimator`).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether ECN works on a path, and the codepoint to send. Routers may clear the field (bleaching), change it, or drop
 //! packets that have it.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds what a controller without a window sends into a path that has stopped: libwebrtc's congestion window push-back
 //! as an option of other controllers, which lowers the target itself.
 //!

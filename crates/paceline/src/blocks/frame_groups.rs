@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frame grouping: packets with the same RTP timestamp form a group. Consecutive groups give the measured one-way delay
 //! gradient
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The step between two groups of packets.
 
 use paceline_units::TimeDelta;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The incoming rate `R`: the bytes that arrived within a sliding window, such as 500 ms (mmsys16, eq. 3), in buckets
 //! of a hundredth of the window.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arrival-time filter of GCC 2016: a scalar Kalman filter whose one state is the one-way delay gradient `m`.
 //!
 //! State: `m(i+1) = m(i) + w`, output: `d_m(i) = m(i) + n` (mmsys16, eq. 10). The noise variance is estimated from the

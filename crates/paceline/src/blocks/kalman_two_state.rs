@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arrival-time filter before 2016: a Kalman filter on two states, inverse capacity and delay gradient.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The link capacity estimate: average and deviation of the incoming rate at past decreases. Near it a rate controller
 //! grows additively, far from it multiplicatively (draft-ietf-rmcat-gcc-02, section 5.5; libwebrtc's
 //! `LinkCapacityEstimator`).

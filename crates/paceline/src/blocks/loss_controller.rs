@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss-based controller: the rate decreases with heavy loss, stays with moderate loss and grows without loss.
 //!
 //! ```text

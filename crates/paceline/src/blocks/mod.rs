@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks that several controllers share, one file each, with the names that the papers use.
 
 mod acked_rate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The over-use detector: compares the gradient with the threshold, and signals over-use if it lasts.
 //!
 //! The compared value is `T = min(n, 60)·m`, where n is the number of deltas (libwebrtc's scaling; the paper compares

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's part of libwebrtc's start-up probe until 2016: it finds clusters of packets with equal intervals among
 //! the first packets, and takes their rate as its estimate.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Decides when to probe and at which rate (libwebrtc's `ProbeController`).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate that a probe cluster has shown (libwebrtc's `ProbeBitrateEstimator`).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queuing delay: the one-way delay minus the base delay, which is the minimum of the last minutes (RFC 8298,
 //! section 4.1.2, and RFC 8698, section 5.1.1, after LEDBAT: RFC 6817, section 2.4.2) or of the whole call (med16,
 //! section II-A).

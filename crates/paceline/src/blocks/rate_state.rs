@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state `sigma` of the rate controllers.
 
 use super::Usage;

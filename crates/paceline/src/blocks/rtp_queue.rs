@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The RTP queue: the encoded bytes of all streams that are not sent yet (RFC 8298, section 4.1, `rtp_queue_size`).
 //!
 //! The queue is that of the flow's pacer. The flow reports the queue size of a stream before each of its frames, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss-based controller of libwebrtc from 2013 to 2018 (`SendSideBandwidthEstimation`). It grows from the lowest
 //! rate of the last second: a rate that was constant increases immediately, and then once per second.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The start-up probe of libwebrtc until 2016: two short clusters of packets at the start of a call, which the receiver
 //! measures ([`ProbeClusters`](super::ProbeClusters)).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The TCP throughput equation: the rate of a TCP flow on a path with a given loss rate and round-trip time.
 //!
 //! ```text

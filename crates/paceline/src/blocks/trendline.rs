@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trendline: the delay gradient is the slope of a line through the last smoothed delays.
 //!
 //! ```text

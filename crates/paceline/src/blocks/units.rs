@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arithmetic of libwebrtc's units (`rtc_base/units/unit_base.h`, `api/units/data_rate.h`): integers of a microsecond, a
 //! bit per second and a byte. Its rounding decides some comparisons, so the blocks repeat it.
 

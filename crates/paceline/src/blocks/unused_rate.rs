@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate that was allocated to a stream and that its source did not use.
 //!
 //! ```text

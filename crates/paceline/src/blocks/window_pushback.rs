@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion window push-back (libwebrtc's `CongestionWindowPushbackController`): a window in bytes, and the share of
 //! the estimate that the encoder may use while more is in flight.
 //!

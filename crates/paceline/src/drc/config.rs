@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of delivery-rate control.
 
 use crate::params::config;

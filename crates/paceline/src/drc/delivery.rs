@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delivery rate: what the link gives to the flow while it is busy, and what arrives.
 //!
 //! A packet that waited in the queue arrives as soon as the link could carry it, so the time since the packet before is what the link needed.

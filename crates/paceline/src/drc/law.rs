@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The equations of the rate, numbered as in `docs/algorithms/drc.md`.
 
 use super::DrcConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss that the flow itself causes, found by experiment.
 //!
 //! A cumulative sum (Page, Biometrika 1954) watches for a loss above that of the path. S grows with each loss, falls with each arrival, and is

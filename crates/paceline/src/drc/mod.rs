@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `drc`, delivery-rate control: the rate follows what the link delivers while a queue exceeds its reference, and grows while none does.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queue of others: what the flow cannot drain, found by experiment.
 //!
 //! A flow that is alone drains its queue in a few times T, and gets what the link delivers all the while. If the queue is still there after

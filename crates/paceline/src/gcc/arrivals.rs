@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first stage of every receiver: packets become groups, and their sizes the incoming rate `R`.
 
 use super::STREAM_TIMEOUT;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decrease factor `alpha`: a constant of each region, or the "dynamic alpha" of uottawa15 (chapter 4), which
 //! decreases the rate less, the closer the gradient is to the threshold.
 //!

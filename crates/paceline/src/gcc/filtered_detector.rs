@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two-state filter and the over-use detector with an adaptive threshold, of 2015 to 2018.
 
 use super::Region;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC of early 2013, as described in "Experimental Investigation of the Google Congestion Control for Real-Time Flows"
 //! (FhMN 2013): a static threshold by region at the receiver, REMBs only while the rate falls, and a sender that grows
 //! until one arrives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC as in libwebrtc's receiver of March 2015: the baseline of uottawa15, with a threshold and a decrease factor by
 //! region. The thesis replaces the decrease factor by its dynamic alpha.
 //!

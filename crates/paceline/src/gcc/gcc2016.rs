@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC of 2016, as printed in "Analysis and Design of the Google Congestion Control for Web Real-time Communication"
 //! (MMSys 2016): delay-based control at the receiver, loss-based control at the sender, REMB between them.
 //!

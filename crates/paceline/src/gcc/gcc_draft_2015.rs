@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC as in the draft of June 2015, draft-alvestrand-rmcat-congestion-03 (repository `ldecicco/gcc-rmcat`, commit
 //! a8699c2), which mmsys16 cites for its technical details.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC as described and simulated in med16, at the end of 2015: the receiver measures, the sender estimates.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC as in libwebrtc's receiver until the sender took over: the estimator from abs-send-time, of 2018. Chromium
 //! behaved like this when mmsys16 was measured, give or take two years; rmcat-ns3 calls it REMB-GCC.
 //!

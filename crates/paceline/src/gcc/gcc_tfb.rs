@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GCC with transport-wide feedback, which runs entirely at the sender: libwebrtc of 2018, called TFB-GCC in rmcat-ns3.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Google Congestion Control, one file for each generation.
 //!
 //! Each generation assembles [`blocks`](crate::blocks) and the parts of this folder. The generations that estimate the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The remote rate controller of mmsys16 and of the drafts: a three-state machine over the detector's signal (mmsys16,
 //! figure 4), and the rate law of each state.
 //!

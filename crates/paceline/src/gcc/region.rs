@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The regions of GCC until 2015: how far the rate is from the rate at which over-use was last detected.
 
 /// The distance of the rate from the last congestion.

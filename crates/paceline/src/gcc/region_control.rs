@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The remote rate controller with regions, of libwebrtc until 2015: it remembers the rate at which over-use was last
 //! detected and takes smaller steps near it.
 //!

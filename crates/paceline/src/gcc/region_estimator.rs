@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The estimator of receivers until 2015: two-state Kalman filter, over-use detector with a threshold by region, and
 //! region control.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! REMB scheduling: when the receiver sends its rate to the sender.
 //!
 //! mmsys16, section 3.3: once a second, and immediately if the rate fell by more than 3 %. The paper compares with

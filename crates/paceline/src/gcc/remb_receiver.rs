@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receive half of the generations that send REMBs from packet arrivals:
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half of the generations until 2016: a loss-based rate `A_s`, bounded by the REMBs `A_r` of the receiver.
 //!
 //! ```text

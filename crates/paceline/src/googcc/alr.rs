@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The application-limited region (libwebrtc's `AlrDetector`): the flow sends less than its estimate allows because its
 //! sources produce less.
 //!

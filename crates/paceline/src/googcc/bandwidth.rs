@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The combination of all limits into one target (libwebrtc's `SendSideBandwidthEstimation`): the delay-based rate, the
 //! loss-based rate, the back-off without feedback, and the last REMB.
 //!

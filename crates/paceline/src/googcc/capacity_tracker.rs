@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stable target of libwebrtc before 2025-08 (`LinkCapacityTracker`): it follows a decrease of the delay-based rate at once
 //! and grows with a time constant of 10 s.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of the controller, as a whole.
 
 use super::alr::AlrConfig;

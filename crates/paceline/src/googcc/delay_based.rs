@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delay-based estimate (libwebrtc's `DelayBasedBwe`): groups, delay detector and rate control, and the rule that combines
 //! them once per feedback message.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss-based estimate before [`LossV2`](super::LossV2) (libwebrtc's `LossBasedBandwidthEstimation`, deleted in 2025-06): it
 //! expects less loss the higher the rate is.
 //!

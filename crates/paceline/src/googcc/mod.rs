@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GoogCC: the congestion control at the sender of libwebrtc, as of 2026-08 (f3ae3eb62e), one file for each block.
 //!
 //! ```text

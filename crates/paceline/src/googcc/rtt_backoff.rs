@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The back-off while feedback is missing (libwebrtc's `RttBasedBackoff`): the round-trip time, counted on while packets
 //! leave without feedback, exceeds a limit.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The acknowledged rate over a window of packets (libwebrtc's `RobustThroughputEstimator`): the lower one of the rates at
 //! which the packets were sent and received.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate adaptation of a NADA sender: accelerated ramp-up while the path has spare capacity, otherwise gradual
 //! update.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The average loss interval `loss_int` of RFC 5348, section 5.4, in packets, and the expiry of the last loss.
 //!
 //! A loss event is a gap in the sequence. RFC 5348 merges the losses within a round-trip time, but the receiver does

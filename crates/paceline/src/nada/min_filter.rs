@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delay filter of RFC 8698: the minimum of the last samples.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NADA, one file for each generation. Both consist of the parts in this folder and of [`blocks`](crate::blocks):
 //! `receiver` (an observer of arrivals and a report timer) and `sender` (rate update and rate shaping).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NADA as described in med16, after the drafts of 2015.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The observation of arrivals in RFC 8698 (sections 4.2 and 5.1), at the receiver or, from per-packet feedback, at the
 //! sender (section 6.4).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receive half of both generations: it observes arrivals and sends a report at a fixed interval from the first packet
 //! on, until no packet has arrived for a while.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NADA of RFC 8698. Arrivals are observed at the receiver (`nada`) or at the sender (`nada-sender`).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
 use super::observer::OBSERVED;

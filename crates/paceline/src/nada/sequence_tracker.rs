@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The position of a packet in the sequence of its stream: after a number of missing packets, or late.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate-shaping buffer between encoder and network: packets in it lower the encoder's rate and raise the pacing
 //! rate.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shares over a sliding window: of missing and of marked packets in the packets that were sent.
 
 use paceline_units::{RemoteTime, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The composite congestion signal: delay, loss and marks, expressed as a delay.
 
 use crate::params;

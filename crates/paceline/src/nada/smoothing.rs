@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delay filter of 2015: the median of the last five samples, then exponential smoothing.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Non-linear warping: above a threshold, larger queuing delays count less, so that a flow at a queue that other flows
 //! keep full reacts to losses instead.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arrivals that the receiver has not reported yet, for reports as values.
 //!
 //! Reports are contiguous: each begins where the one before ended, so that every packet up to the highest received number is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver of a flow: the receive half of the controller, if it has one, and the reports that its send half needs.
 
 mod arrival_log;

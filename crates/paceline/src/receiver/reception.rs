@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report blocks of a receiver of RTP: losses and jitter of each SSRC, and the time since its last sender report
 //! (RFC 3550, section 6.4.1).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver of a flow of RTP packets: reports as RTCP.
 
 use super::feedback::FeedbackBuilder;

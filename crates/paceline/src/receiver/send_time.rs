@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Unwraps the abs-send-time header extension to the sender's clock.
 
 use paceline_units::{RemoteTime, Time, TimeDelta};

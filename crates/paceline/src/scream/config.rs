@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of SCReAM: those of the RFC, and those of the authors' code.
 
 use super::media_rate::MediaRateConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The maximum of the bytes in flight over the last seconds, which shows how much of the window was used (RFC 8298,
 //! section 4.1.2.2, `max_bytes_in_flight`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The media rate control: the target rate of the encoders (RFC 8298, section 4.1.3).
 //!
 //! ```text

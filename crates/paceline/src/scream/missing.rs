@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss detection (RFC 8298, section 4.1.2.4): a packet is lost if it is missing for longer than the reordering window.
 //!
 //! A packet below the highest acknowledged one that a report does not acknowledge is marked. If a later report

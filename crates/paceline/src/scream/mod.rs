@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`]. Version 2 is in [`v2`],
 //! and as libwebrtc has it in [`libwebrtc`].
 

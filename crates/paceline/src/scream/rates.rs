@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rates that are measured before each update of the target rate (RFC 8298, section 4.1.3): sent, acknowledged and
 //! encoded.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What both versions of SCReAM do besides their laws: a window that stays closed opens, and losses are counted once per
 //! round-trip time.
 

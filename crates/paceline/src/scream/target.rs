@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target of the queuing delay, which rises when other flows fill the queue (RFC 8298, section 4.1.2.3).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trend of the queuing delay: an early sign of congestion, before the target is reached (RFC 8298, section 4.1.2,
 //! `update_variables`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SCReAM of RFC 8298: a congestion window that follows the queuing delay, and a media rate that follows the throughput
 //! of the window.
 //!

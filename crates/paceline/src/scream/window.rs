@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion window: the bound on bytes in flight (RFC 8298, sections 4.1.2.1, 4.1.2.2, 4.1.2.5 to 4.1.2.7).
 //!
 //! ```text

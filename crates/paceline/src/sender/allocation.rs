@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides a flow's rate among its streams: each gets its minimum, then the rest is shared by priority, up to each
 //! stream's maximum.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns the times of the program into times that never decrease.
 
 use paceline_units::{Time, TimeDelta};

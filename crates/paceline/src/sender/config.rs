@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The configuration of a [`Sender`](super::Sender), and what programs pass to it.
 
 use crate::{Bounds, MediaKind, PacketKind, ProbeId, Setup};

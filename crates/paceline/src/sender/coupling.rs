@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Coupled congestion control (RFC 8699): a new rate of the controller waits for the flow's share of the rate of its group.
 
 use super::Sender;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Joins per-packet feedback with the history of sent packets: transport-wide feedback, RFC 8888 reports, and reports that were
 //! read elsewhere.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Predicts how long the next frame of a stream would wait in the pacer.
 //!
 //! ```text

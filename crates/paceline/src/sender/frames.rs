@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames into the pacer: which are accepted, and which are dropped because they would be too late.
 
 use super::outbox::Queued;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half and its signals.
 
 use crate::{Event, Failure, ProbeCluster, SendHalf, Signals};

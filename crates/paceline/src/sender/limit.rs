@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When the detection of the application limit runs: with the frames, at most each 100 ms.
 
 use super::{ApplicationLimit, Sender};

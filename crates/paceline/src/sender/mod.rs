@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender of a flow: everything between an encoder, a socket and the send half of a controller.
 //!
 //! ```text

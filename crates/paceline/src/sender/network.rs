@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the network, of the limits and of the streams during a call.
 
 use super::prober::Prober;

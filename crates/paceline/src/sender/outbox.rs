@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What decides which packet leaves next, and when: the pacer, the probes, padding, and the bound on bytes in flight.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Padding: fills the part of the target rate that media leaves free, so that the flow's mean rate is the target.
 //!
 //! A virtual clock advances by the transmission time of each packet sent, media or not. When it lags behind the real

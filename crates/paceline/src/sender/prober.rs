@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe clusters: packets at a rate of their own, ahead of the pacing rate.
 //!
 //! A packet of a cluster is due when the bytes before it have left at the cluster's rate. It is media from the pacer; if

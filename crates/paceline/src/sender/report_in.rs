@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports of the receiver: on packets, on the loss and the round-trip time, and messages of the receive half.
 //!
 //! Each is validated before it changes any state: packets must have been sent and be unreported, and a [`Reception`] and the

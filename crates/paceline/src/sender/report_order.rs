@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order in which the receiver wrote its reports.
 
 use core::cmp::Ordering;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Incoming RTCP: reports, per-packet feedback, messages of the receive half, key frame requests.
 //!
 //! Each packet is validated before it changes any state: it must name a stream of this flow and packets that were sent,

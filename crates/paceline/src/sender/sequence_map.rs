@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maps RTP sequence numbers of one SSRC to packets of the flow. RFC 8888 reports name packets by SSRC, the history
 //! numbers them over the whole flow.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The streams of a sender, and how they share the target: minima first, then the rest by priority, up to the maxima.
 
 use super::StreamConfig;

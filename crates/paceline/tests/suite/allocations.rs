@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! In steady state a controller does not allocate, and its state is small.
 
 use paceline::{

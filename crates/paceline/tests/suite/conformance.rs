@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every registered controller and any input. The registry is the list of tests.
 
 use paceline::{

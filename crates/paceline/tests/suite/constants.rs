@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The default values of the controllers against the numbers printed in papers, RFCs and code. The vectors test
 //! equations; only this file tests the values that they use by default.
 

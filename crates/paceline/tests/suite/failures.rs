@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Halves that fail: the sender and the receiver report it, and do not call them any more.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};

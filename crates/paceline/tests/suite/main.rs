@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the public interface: properties that hold for every registered controller, and published numbers.
 
 mod allocations;

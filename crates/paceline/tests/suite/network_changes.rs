@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every registered controller handles new limits, a change of the route, and a network that is unavailable.
 
 use crate::conformance::{Harness, built, setups, step};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every registered controller lowers its rate when the queue grows, and does not when the queue is empty.
 
 use paceline::{

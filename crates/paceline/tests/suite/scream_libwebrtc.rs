@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `scream-libwebrtc` beside libwebrtc's code: the same packets and reports, decision by decision.
 //!
 //! `vectors/scream-libwebrtc.json` contains decisions of libwebrtc's `ScreamNetworkController` (f3ae3eb62e) in calls over random

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `scream-v2-cpp` in closed loop beside the authors' C++: the same script of capacities, the same link, the same marks.
 //!
 //! `vectors/scream-v2-cpp.json` contains the scripts and the mean target of each second that EricssonResearch/scream@c8f84c3

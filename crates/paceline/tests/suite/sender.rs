@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender and the receiver of every registered controller: limits, pauses, misuse, random calls.
 
 use paceline::{

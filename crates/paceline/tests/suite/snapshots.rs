@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every registered controller can be copied with its state.
 
 use crate::conformance::{Harness, built, setups, step};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks against worked examples: `vectors/algorithms.json` contains inputs and the results of the printed
 //! equations, computed independently of this code.
 

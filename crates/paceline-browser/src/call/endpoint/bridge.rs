@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An interceptor that moves packets between the WebRTC library and the local media endpoint.
 //!
 //! `rtc` provides ICE, DTLS, SRTP and SDP. Its RTP and RTCP functions (reports, NACK, feedback, pacing) are not used, because

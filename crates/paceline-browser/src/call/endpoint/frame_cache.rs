@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Caches recently encoded frames, from which packets and retransmissions take their payload.
 
 use paceline_netsim::flow::FramePiece;

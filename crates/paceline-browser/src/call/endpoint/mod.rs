@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A local endpoint of a call: the simulator's media sender or receiver behind a WebRTC session, over a UDP socket.
 //!
 //! ```text

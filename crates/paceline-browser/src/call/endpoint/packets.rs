@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts packets between the media endpoint's bytes and the WebRTC library's types.
 
 use super::frame_cache::FrameCache;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cap of a middlebox, `remb` in a scenario, at a local receiver: it lowers the REMB that the receiver sends.
 //!
 //! In the simulator the middlebox sends REMBs of its own. SRTCP is authenticated, so in a call only an end can write one.

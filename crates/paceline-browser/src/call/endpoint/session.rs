@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The local side of the WebRTC session: the library, driven by datagrams and timeouts.
 
 use super::bridge::Bridge;

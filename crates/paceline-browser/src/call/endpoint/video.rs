@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real video: camera pictures, encoded as VP8 by libvpx during the call.
 //!
 //! The encoder is GStreamer's `vp8enc`, because other crates cannot change libvpx's rate at run time without `unsafe` code

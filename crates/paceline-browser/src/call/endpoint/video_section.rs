@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the video section of session descriptions.
 
 use super::error::EndpointError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls with a real browser, twenty seconds each: events, statistics, and the removal of all processes and files.
 
 use super::remb_steps;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Browser control, error reporting, and cleanup after normal and forced ends.
 
 use paceline_browser::chromium::{Browser, Error, Scratch, required};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests with Chromium.
 
 #[cfg(target_os = "linux")]

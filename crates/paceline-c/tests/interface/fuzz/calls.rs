@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of the C interface with plausible, extreme and null arguments: each returns a status of the header, none reports a defect of the
 //! library, an error has a text and changes no target, and the target stays within the limits that are in force.
 

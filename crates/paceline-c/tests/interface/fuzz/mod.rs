@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The body of the fuzz target `c_interface`, and a test that runs it without a fuzzer.
 
 #[path = "../../../../../fuzz/mutations.rs"]

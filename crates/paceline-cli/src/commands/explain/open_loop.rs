@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target of another controller that receives the reports of the recorded packets: an open loop.
 //!
 //! Packets are spread evenly over each interval of the model, their delays from the lowest to the highest of the interval, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page: series, labels on the timeline, evidence one click away.
 
 use super::text::{disconnected, rate, what, when};

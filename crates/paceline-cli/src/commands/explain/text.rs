@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One screen: what happened, when, why, what to try.
 
 use super::what_if::{self, WhatIf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What another controller would have done on the observed path: closed-loop runs in the simulator.
 
 use super::open_loop;

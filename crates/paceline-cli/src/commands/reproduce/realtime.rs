@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 

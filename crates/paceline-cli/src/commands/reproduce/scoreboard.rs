@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scoreboard of `reproduce --out DIR`: JSON for `paceline diff`, a Markdown table for review, and an HTML page. It does
 //! not depend on time, machine or path.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bounds of a scenario that a sender can measure.
 
 use paceline_live::hosts::session_plan::sent_flows;

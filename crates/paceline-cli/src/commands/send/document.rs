@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result of `paceline send`: as JSON, and as text.
 
 use super::bounds::{Unmeasured, describe_unmeasured};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The freezes of the video of a session, without streams that may pause.
 
 use paceline::MediaKind;

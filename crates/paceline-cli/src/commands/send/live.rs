@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line that a terminal shows during a session.
 
 use paceline_live::hosts::sender::Progress;

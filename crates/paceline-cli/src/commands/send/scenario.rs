@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenario of a session: that of `--scenario`, or one made from the other options.
 
 use super::bounds::{Known, Unmeasured};

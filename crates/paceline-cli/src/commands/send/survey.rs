@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline send --compare`: controllers in turns over the same path.
 //!
 //! Each round has one turn of every controller, in random order, so that slow changes of the path affect all alike. Differences are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of earlier results, which a run is compared with.
 
 use miette::{IntoDiagnostic, Result, miette};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What continuous integration reads, and the comparison with a baseline.
 
 use crate::output;

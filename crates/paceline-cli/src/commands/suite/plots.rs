@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline suite --plots`: the events and the report of a run of each test that fails.
 
 use super::super::stored::{Destination, make_runs};

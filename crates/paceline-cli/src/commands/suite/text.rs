@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The matrix of a suite as text.
 
 use crate::output;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small captures of the classic format, written by hand.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes an event log anew, one record for each event that is read, so that nothing else of the input is in the copy.
 
 use super::fields::Message;

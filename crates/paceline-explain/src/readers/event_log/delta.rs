@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The delta encoding of version 2: the values of one field in consecutive events.
 //!
 //! A string of bits, the most significant first: 2 bits of type; 6 bits of delta width less 1; in type 1 also 1 bit "signed", 1 bit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of libwebrtc's `rtc_event_log2.proto` and `rtc_event_log.proto` as fields by number: few fields of each are read.
 
 use super::BadRecord;

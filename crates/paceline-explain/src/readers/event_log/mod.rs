@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTC event logs of libwebrtc, version 2 and the deprecated version 1, also mixed.
 //!
 //! A log is a sequence of records without a length or a checksum: a protobuf tag, a length, a body. Records of version 2 hold many

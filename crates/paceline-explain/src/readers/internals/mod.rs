@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dumps of chrome://webrtc-internals, of current and of older versions of Chromium, as text or gzip.
 //!
 //! The document is read as a stream: of all series only those of known metrics are kept, and a connection is finished before the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When the samples of a dump were taken.
 
 use crate::statistics::number;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same packets of RTP in each encapsulation, and damaged headers.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names that rtcstats-js 2 abbreviates to numbers (`rtcstats-shared/compression.js`). Numbers are never assigned anew.
 
 use std::ops::RangeInclusive;

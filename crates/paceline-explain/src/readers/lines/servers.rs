@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of media servers and native libraries under the names of the standard: mediasoup, whose reports have no ids, counters without a direction and
 //! milliseconds; media events of Janus; objects of Flutter, Android and iOS, whose metrics are one level deeper; and names with `_` or `-`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same reports in each shape, abbreviated, of servers, and damaged.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text with JSON to its values: one on each line, on several lines, without separation, or as elements of one long array. Of values
 //! that are cut, the parts that are whole are used.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of each framing, in segments that are cut, lost, repeated and out of order.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fuzz target `explain`: any input gives a call or an error, and every call an explanation.
 
 use paceline_explain::document::explain;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bodies of the fuzz targets, and tests that run them without a fuzzer.
 
 #[path = "../../../../../fuzz/mutations.rs"]

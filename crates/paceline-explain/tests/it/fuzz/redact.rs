@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Redacted copies: one has no text of the input and no payload, the same flows if the input can be read, and a copy of the copy is the same.
 
 use paceline_explain::readers::datagram::{Datagram, each_datagram};

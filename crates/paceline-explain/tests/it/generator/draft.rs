@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scenario that causes act on.
 
 use super::DURATION_S;

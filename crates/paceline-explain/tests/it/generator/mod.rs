@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures with known causes, from the simulator. Everything follows from the number of a capture and its seed.
 //!
 //! A capture is a call of 45 s on a path that carries more than the call needs. In a window after 15 s to 20 s one cause, or two at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs, explanations and the confusion matrix.
 
 use super::formats::Made;

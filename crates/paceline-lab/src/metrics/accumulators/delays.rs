@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Distributions of delays: bounded memory, three significant digits, mergeable.
 
 use super::histogram::Histogram;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Freezes: gaps between rendered frames of more than `max(3 x mean, mean + 150 ms)`, with the mean of the last 30 gaps
 //! (W3C webrtc-stats, `freezeCount`). In addition, a gap of 1 s or more always counts, because the mean adapts to a video of
 //! few frames; the gap that is open at the end counts; and a stream that renders nothing is frozen all the time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram of microseconds whose buckets grow with the value: a value below 2048 has a bucket of its own, and a larger one
 //! shares it with values that differ by less than 0.1 %. Quantiles equal those of HdrHistogram with three significant digits.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The adaptive jitter buffer of a receiver: it holds a complete frame until its playout time, so that frames follow each other evenly
 //! (`docs/explanation/score.md`, "The jitter buffer").
 //!

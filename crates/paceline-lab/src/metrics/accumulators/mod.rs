@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accumulators that several metrics read. Each is fed with events and knows nothing of metrics.
 
 mod delays;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is gathered only for the metrics that read it, because it costs much of the time of a run.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A playout buffer of constant length. It shows what a receiver would discard that plays each frame at a fixed time after its
 //! capture, as one without time stretching must.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates of one flow in bins of 200 ms, the interval of RFC 8868, section 3, and of 1 s: what was sent, what arrived, and what the
 //! target requested.
 

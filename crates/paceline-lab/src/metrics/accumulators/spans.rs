@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The spans between the borders of all windows, each with its sums. An event is added to one span; the sums of a window
 //! are those of its spans.
 

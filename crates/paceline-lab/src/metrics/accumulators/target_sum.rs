@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target of a flow over time.
 
 use paceline_scenario::Window;

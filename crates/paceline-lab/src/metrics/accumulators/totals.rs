@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sums of a span of time: of each hop, of each flow and of each of its streams. Sums of adjacent spans can be merged.
 
 use super::{Delays, Needs};

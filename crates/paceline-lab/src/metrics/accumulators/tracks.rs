@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Windows by time: an event finds those that it concerns without a look at all of them.
 
 use paceline_scenario::Window;

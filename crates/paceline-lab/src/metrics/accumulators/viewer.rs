@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The score of a stream: how old and how good the picture is that a viewer sees, at each moment (`docs/explanation/score.md`).
 //!
 //! ```text

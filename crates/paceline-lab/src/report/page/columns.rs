@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Encodes columns of numbers for the page: concatenated, compressed with zlib, as base64.
 //!
 //! Times are stored as multiples of a fraction of a second: zigzag varints of their differences. Values are stored as 32-bit

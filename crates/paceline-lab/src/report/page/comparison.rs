@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a page of a comparison opens with: the verdict, the ranking, and quantities by controllers.
 
 use crate::report::check_text::summary_text;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Down-samples the series of a page, so that the page of a long run stays small.
 //!
 //! Time is divided into intervals of equal length. Of each interval, the first, the smallest, the largest and the last value

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text of the page: one section per scenario.
 
 use super::comparison::ComparisonView;

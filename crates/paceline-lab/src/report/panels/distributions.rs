@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cumulative distributions of delays.
 
 use super::series_map::element;

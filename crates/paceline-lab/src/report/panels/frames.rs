@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frame delay and freezes.
 
 use super::series_map::{SeriesMap, element};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delay gradient and threshold of delay-based controllers.
 
 use super::series_map::{BySignal, SeriesMap};

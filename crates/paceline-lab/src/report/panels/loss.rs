@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Losses: dropped bytes, and the loss in receiver reports.
 
 use super::series_map::{Bins, SeriesMap, hold};

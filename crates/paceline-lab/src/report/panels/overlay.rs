@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One line for each group of equal runs, such as the runs of a controller: means over seeds with intervals, and the
 //! distributions of frame delay.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queuing delay of each packet and as seen in RTCP round-trip times; and these round-trip times.
 
 use super::series_map::SeriesMap;

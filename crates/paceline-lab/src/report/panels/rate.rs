@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Received rate, target and capacity.
 
 use super::series_map::{Bins, SeriesMap, hold, step};

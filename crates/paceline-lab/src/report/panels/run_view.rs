@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows of a run that are plotted, with their names and descriptions.
 
 use super::FLOWS_SHOWN;

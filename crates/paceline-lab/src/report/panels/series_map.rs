@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Series created on the first event that belongs to them.
 
 use crate::report::figure::Series;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of controllers and TCP: states in one panel, and all others but gradients in one panel per unit.
 
 use super::gradient::{GRADIENTS, THRESHOLDS};

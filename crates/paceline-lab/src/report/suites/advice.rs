@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which controller to choose for which paths: sentences that follow from the rankings of suites.
 
 use crate::results::{RankedRow, Rankings, RowKind, SuiteReport, SuitesReport};

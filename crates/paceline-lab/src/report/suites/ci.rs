@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results of suites for continuous integration: a report in the format of JUnit, a table for a pull request, and a badge.
 
 use super::{Board, BoardRow};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The leaderboard as Markdown, with its pictures.
 
 use super::{Board, BoardRow, advice, pareto, plot, scores};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of suites: which controller to choose, scores of the possible by family of paths, utilisation against delay, and the bounds
 //! that do not hold under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Utilisation against queuing delay: a point for each controller, and the front of those that no other one exceeds in both.
 
 use crate::results::{RowKind, SuitesReport};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws utilisation against queuing delay as an SVG element.
 
 use super::pareto::Point;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws the scores of the possible: a row for each controller, a column for each family, from the constant rate at 0 to the oracle at 100.
 
 use super::{Board, Points};

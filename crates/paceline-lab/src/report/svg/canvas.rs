@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The drawing surface: lines, dots, bars and text.
 
 use super::layout::LegendEntry;

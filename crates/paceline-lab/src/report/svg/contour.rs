@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contour maps of a value over two parameters. The region at or above each level is one filled shape over the level below
 //! (marching squares; D. Salomon, The Computer Graphics Manual, section 20.3).
 

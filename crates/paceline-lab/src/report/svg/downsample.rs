@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reduces series to the points that a drawing can show: the first, smallest, largest and last of each column.
 
 use super::style::Point;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The layout of a figure: legends, panels and axis ranges.
 
 use super::style::{MM, Point, SeriesStyles, Style, WIDTH, text_width};

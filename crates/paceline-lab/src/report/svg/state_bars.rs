@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws states as bars, one row per state, and other bands as shades over the whole panel.
 
 use super::canvas::{Canvas, SHADE};

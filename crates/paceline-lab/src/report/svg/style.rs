@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How series look: colours, dashes and marks, and the units of a drawing.
 
 use crate::report::figure::{Figure, Panel, Role, Series, SeriesKind};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tornado diagrams: the effect of each constant on a measure, sorted by size. A constant has one bar for its low value and
 //! one for its high value, each with the 95 % interval of the difference paired by seed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summaries, comparisons and validations of several runs.
 
 use super::{Database, checksum};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Experiments, and the finished jobs of a sweep.
 
 use super::{Database, MeasuredRun, checksum};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `results.sqlite`: the runs, values, jobs and documents of a folder of results.
 //!
 //! Every change is a transaction, so several threads, processes and containers may write to one folder, and a kill or a full

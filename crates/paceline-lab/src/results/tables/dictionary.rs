@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Columns of names: a page with the dictionary, and pages with an index for each row.
 //!
 //! The writer of the library looks up the text of each row, and its reader copies it. Here, the names are known before the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Joins Parquet files by copying their encoded row groups.
 
 use super::parquet_writer::write_error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Parquet tables of a run: one schema, a writer and a reader.
 
 mod dictionary;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads one Parquet file: typed columns, one row group at a time.
 
 use super::dictionary::{MOST_NAMES, Names, PageError};

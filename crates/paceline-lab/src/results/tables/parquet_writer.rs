@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes one Parquet file by rows, with buffers of one row group.
 
 use super::dictionary::Dictionary;

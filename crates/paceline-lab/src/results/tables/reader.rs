@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the tables of a run as the events that they were written from.
 
 use super::parquet_reader::{RowGroup, TableReader};

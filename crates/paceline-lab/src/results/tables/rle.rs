@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hybrid of run-length and bit-packed encoding of the [Parquet
 //! format](https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE).
 //!

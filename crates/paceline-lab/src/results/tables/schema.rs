@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names, types and values of the columns. Writer, reader and documentation use this declaration.
 
 use paceline_netsim::records::{DropReason, PacketClass};

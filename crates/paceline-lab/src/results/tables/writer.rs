@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the events of a run to its four tables.
 
 use super::join::join;

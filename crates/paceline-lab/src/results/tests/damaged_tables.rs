@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Damaged tables, and tables of other programs: errors, and never a panic or much memory.
 
 use super::tables::one_of_each;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender half of an oracle: it knows the capacity of its path, and measures what it has in the queue.
 //!
 //! The scenario tells it two rates as the limits of the target: its share of the path as the highest, and the part that it may use as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Oracles: senders that know the path. They show what is possible on it, so they bound what a test may demand.
 //!
 //! * `ideal` knows the capacity of its path in advance.

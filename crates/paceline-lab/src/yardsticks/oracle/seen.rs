@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an oracle knows of a rate over time: its mean over a short time ahead, or over one that ended a round trip ago.
 
 use super::{Oracle, Steps, push, rate_at};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fair share of a media flow over time: max-min fairness over all flows of the path.
 //!
 //! A packet sent at t meets hop h at t + d_h, after the delays of the access line and of the hops before it. So the share of a flow

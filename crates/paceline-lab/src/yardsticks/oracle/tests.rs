@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Oracles on paths whose results are computed by hand.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures, read with other libraries and with tshark.
 
 mod read;

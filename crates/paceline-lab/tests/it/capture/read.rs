@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pcapng file as a list of packets.
 
 use paceline_netsim::world::EPOCH;

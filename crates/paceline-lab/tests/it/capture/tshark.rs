@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dissection of captures by tshark with default settings. Without tshark these tests are skipped, unless the
 //! environment variable `PACELINE_REQUIRE` contains `tshark`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery-rate control in closed loop: which goals of its training set it reaches, and which it does not.
 
 mod paths;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The generated paths on which the numbers of delivery-rate control were chosen, with the goal of each measure, and the paths of
 //! what a viewer and the others on the path see of it.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fuzz targets of files that strangers write (`fuzz/` at the root of the repository), for a short time and on stable Rust.
 
 #[path = "../../../../../fuzz/mutations.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Folders of results: the input replaces the database or a table of a run. What is read is as it was written, or an error says why not.
 //! A table that is listed as it is, as by a hostile writer, gives events that refer to flows and hops of the run, or an error.
 

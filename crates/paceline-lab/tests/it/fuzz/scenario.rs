@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenario text: it is a scenario, or an error that can be printed. A scenario that loads runs for a moment.
 
 use crate::fixtures::registry;

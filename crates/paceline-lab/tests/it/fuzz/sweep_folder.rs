@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Folders of sweeps: the input replaces the database of a complete sweep. The folder is read, or an error says why not.
 
 use crate::fixtures::{registry, simulator};

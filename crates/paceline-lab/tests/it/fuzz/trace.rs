@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trace formats: a trace that is read has a finite mean rate and a description.
 
 use paceline_scenario::trace::{Direction, Trace};

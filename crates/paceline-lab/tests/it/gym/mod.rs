@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in
 //! other environments, with random paths, queues and actions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GoogCC with one plausible fault each, in the way of mutation tests: a suite must find each of them.
 //!
 //! Unlike the [yardsticks](paceline_lab::yardsticks), which fail at large, each of these breaks one mechanism. They exist in tests

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GoogCC with one fault each, under the tests of the suites: each fault makes the bounds fail that name the broken behaviour.
 
 mod faults;

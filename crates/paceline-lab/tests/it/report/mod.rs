@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports of stored runs: reading folders, pages in a browser, SVG files, vendored code.
 
 mod browser;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading folders: errors name the damaged file.
 
 use crate::report::results::store;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Folders of results, written as by the command.
 
 use crate::fixtures::{registry, simulator};

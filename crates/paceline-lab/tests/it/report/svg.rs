@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SVG figures are well-formed, keep lines within their panels, and are reproducible.
 
 use crate::fixtures::{registry, simulator};

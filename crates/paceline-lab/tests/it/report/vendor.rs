@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vendored code is unmodified, and its licence is listed.
 
 use sha2::{Digest, Sha256};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts the types of the library of controllers to those of C.
 
 use paceline::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A send half in a shared library: `lib:PATH`. Its functions are called in this process, with the events that a program gets
 //! by `exec:`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of functions of a shared library, behind safe methods.
 //!
 //! Loading a library runs its code in this process. It may do anything: the user permits it by name. What can be checked is

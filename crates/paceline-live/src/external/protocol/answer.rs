@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answers of a program.
 
 use super::input::Ecn;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts the types of the library to those of the protocol.
 
 use super::{Ecn, Event, EventKind, Kind, Packet, ReceiverMessage, RoundTrip, Sent, Setup, Stream};

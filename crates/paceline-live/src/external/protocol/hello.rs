@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first line of a program: what it needs and what it declares.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines that the laboratory and a program exchange, as types. `paceline schema controller` prints their JSON schema.
 //!
 //! ```text

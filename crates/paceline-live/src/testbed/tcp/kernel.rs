@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel settings of a namespace, so that a run depends on the version of the kernel and not on the host's
 //! configuration; available congestion controls.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP flows of the testbed, over the TCP of the kernel: a sending and a receiving program, each in a thread in the
 //! namespace of its end.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two TCP socket options that `nix` does not define. Its macros check size and type of the values.
 
 use nix::sys::socket::{GetSockOpt, SetSockOpt};

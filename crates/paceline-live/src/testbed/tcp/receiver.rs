@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving program: accepts one connection after the other and reads its data.
 
 use super::TcpProgram;

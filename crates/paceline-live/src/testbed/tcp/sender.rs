@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending program: one connection for each period and each transfer of the workload.
 
 use super::options::Info;

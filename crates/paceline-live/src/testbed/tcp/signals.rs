@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The signals of the simulated sender, from the state of the kernel's socket.
 
 use super::options::Info;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the programs with the kernel: over the loopback interface of a namespace, and over an observed wire between two
 //! namespaces. Without privilege these tests are skipped, unless `PACELINE_REQUIRE` contains `track`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines of a program that runs a controller (`exec:`): a line that is no valid answer ends the controller and changes no target.
 
 use paceline::{Controller, NewFrame, Outgoing, PacketKind, Sender, SenderConfig, Setup, Signals, StreamConfig};

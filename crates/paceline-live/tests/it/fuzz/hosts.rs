@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both ends of a session with datagrams of a hostile peer. An input is a list of steps: time passes and what the ends send is delivered,
 //! or one of them gets forged bytes.
 

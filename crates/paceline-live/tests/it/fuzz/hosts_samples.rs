@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A session with every kind of step, and random changes of it.
 
 use super::{hosts, mutations};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fuzz targets of this crate (`fuzz/` at the root of the repository), for a short time and on stable Rust.
 
 #[cfg(unix)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Terms of a session: they are refused, or within the bounds of `docs/security.md`, and then both ends build their flows or refuse them.
 
 use paceline::Registry;

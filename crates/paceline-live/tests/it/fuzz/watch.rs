@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests and commands of the watch page: a request without the token gets nothing, and a command stays within its range.
 
 use paceline_live::watch::{AccessControl, parse_command};

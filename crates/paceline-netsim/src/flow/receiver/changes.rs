@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the network, the limits and the streams during a call.
 
 use super::MediaReceiver;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving endpoint, on its own clock: passes arrivals to the receive half, reassembles frames, and sends
 //! reports, feedback and requests.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outgoing RTCP: receiver reports with the messages of the receive half, NACK, key frame requests, per-packet
 //! feedback.
 

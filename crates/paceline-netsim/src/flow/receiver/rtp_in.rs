@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Incoming RTP: statistics and feedback, the receive half, FEC recovery, reassembly of frames.
 
 use super::{MediaReceiver, ReceiverEvent};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's state of one stream.
 
 use crate::flow::fec_decoder::FecDecoder;

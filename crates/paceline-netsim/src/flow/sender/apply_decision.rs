@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Applies the decision of the core: what repair needs of the target, and the targets of the sources.
 
 use super::MediaSender;

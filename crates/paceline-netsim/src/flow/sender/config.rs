@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The configuration and the outputs of a [`MediaSender`](super::MediaSender).
 
 use crate::flow::rtcp_timer::RtcpTiming;

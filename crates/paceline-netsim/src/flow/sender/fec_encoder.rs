@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ULPFEC encoder (RFC 5109): decides how many FEC packets a frame gets, which media packets each protects, and writes
 //! them.
 //!

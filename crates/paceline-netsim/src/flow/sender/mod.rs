@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending endpoint: sources, packetization, retransmissions, forward error correction and sender reports around the
 //! [`Sender`] of the library, which has the pacer, the history, the checks of reports and the controller.
 //!

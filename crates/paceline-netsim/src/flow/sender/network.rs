@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the network and of the limits during a call.
 
 use super::MediaSender;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packetization: cuts the frames of the sources into packets and queues them in the pacer.
 
 use super::fec_encoder::{FEC_HEADERS, PacketizedFrame};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of the target that repairs losses: retransmissions and forward error correction.
 
 use super::QueuedPacket;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Incoming RTCP: requests are handled here, reports and messages by the core.
 
 use super::{MediaSender, QueuedKind, QueuedPacket};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When sender reports are due, and which streams the report that is being written has left.
 
 use crate::flow::rtcp_timer::RtcpTimer;

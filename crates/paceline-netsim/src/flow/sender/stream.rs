@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sender's state of one stream.
 
 use super::StreamConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams that begin, end or change during a call.
 
 use super::stream::SenderStream;

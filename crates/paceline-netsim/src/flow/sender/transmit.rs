@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transmission: writes the packets of the pacer, padding and sender reports as bytes.
 
 use super::fec_encoder::write_payload_head;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constant-bitrate speech: frames of one size every 20 ms, independent of the target.
 //!
 //! RFC 8867 adds one such stream of 20 kbps to each video stream. Talk spurts are not modelled: the stream is always

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The time-damped reaction of an encoder to its target (RFC 8593, section 5.1): after a reaction at time t, the
 //! encoder does not react again before t + tau_v.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The statistical model of a live video encoder (RFC 8593, section 5).
 //!
 //! It models three properties of real encoders that an ideal source lacks:

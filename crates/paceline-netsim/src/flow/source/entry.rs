@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a source declares: its parameters and how to configure it; and the parameters that video sources share.
 
 use super::error::check;

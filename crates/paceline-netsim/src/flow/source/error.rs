@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The error of an invalid source configuration: the field, its value, and the allowed values.
 
 use core::fmt::Display;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace-driven model of a live video encoder (RFC 8593, section 6): recorded frame sizes, replayed at a constant
 //! frame rate.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ideal encoder: a constant frame rate, every frame of exactly target / frame rate, and a new target from the next
 //! frame on.
 //!

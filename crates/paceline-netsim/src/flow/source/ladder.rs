@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bitrate ladders of recorded frame sizes, one recording of the same content per bitrate (RFC 8593, section 6.1), and
 //! the text format of the public recordings.
 //!

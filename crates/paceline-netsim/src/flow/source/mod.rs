@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources: encoder models that produce frames at about the target rate.
 //!
 //! A source does not depend on packets, RTP or networks. It gets a target rate and returns frames when they are due.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sources by name. To add one: a file in this folder that declares a [`SourceEntry`], and a line in [`SOURCES`].
 
 use super::entry::SourceEntry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frame times and frame sizes that are rounded without an accumulated error. The n-th time is computed from n, because
 //! 1/30 s is not a whole number of nanoseconds. The rounding error of each size is carried to the next one, so that the
 //! sum of all frames stays within half a byte of the exact sum.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery rate estimation (Cheng and Cardwell, draft-cheng-iccrg-delivery-rate-estimation; in Linux
 //! `net/ipv4/tcp_rate.c`).
 //!

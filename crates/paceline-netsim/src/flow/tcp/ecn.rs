@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explicit congestion notification in TCP: which packets are ECN-capable, what the receiver echoes, and when the sender reacts.
 //!
 //! ```text

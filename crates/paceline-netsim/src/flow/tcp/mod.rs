@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP models for cross traffic: a sender with NewReno, CUBIC, DCTCP, Prague or BBR congestion control and SACK-based loss
 //! recovery, and a receiver.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Profiles: the behaviour of sender and receiver where the RFCs leave a choice or the Linux kernel deviates from them.
 
 use paceline_units::TimeDelta;

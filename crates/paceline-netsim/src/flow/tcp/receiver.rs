@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving endpoint: reorders data and acknowledges it (RFC 5681, section 4.2; RFC 2018).
 
 use super::TcpConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion window during loss recovery, and while it falls after a mark.
 
 use super::profile::WindowReduction;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round-trip time estimate and retransmission timeout (RFC 6298, and the variant of the Linux kernel).
 
 use super::profile::RtoRule;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP segments. They are typed structs, and are encoded as bytes only in capture files.
 
 use paceline_units::DataSize;

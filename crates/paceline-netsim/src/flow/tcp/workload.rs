@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads: the data that the application of a sender sends, and its times.
 
 use paceline_units::{DataSize, RandomStream, Time, TimeDelta, round_to_u64};

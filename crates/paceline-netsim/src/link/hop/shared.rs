@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The server of a link on a shared medium, which grants turns ([`Medium`](crate::link::Medium)).
 
 use super::Link;

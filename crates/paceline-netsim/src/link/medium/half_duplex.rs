@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A medium on which links take turns: one of them transmits at a time, as the two directions of a half-duplex radio do.
 //!
 //! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`](crate::link::Batch) and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media that several links share: the links transmit one after the other, in an order that the medium decides.
 //!
 //! A link with packets requests the medium. The medium decides from arrival times, capacities and seed alone when the link

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Four classes of packets by DSCP, as those of Wi-Fi (RFC 8325, section 4.3, figure 1), each with a FIFO queue.
 
 use super::fifo::Fifo;

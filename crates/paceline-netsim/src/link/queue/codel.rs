@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CoDel (RFC 8289): drops at departure once packets have waited longer than `target` for at least `interval`, then at
 //! intervals that shrink with the square root of the number of drops.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that every discipline must pass, inside a link: those of the registry, and disciplines for tests that hold packets,
 //! drop several at departure, and draw random numbers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the
 //! threshold is marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
 

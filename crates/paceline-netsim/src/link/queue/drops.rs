@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets that a discipline drops, in order, each with its reason.
 
 use super::Descriptor;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deficit round robin by DSCP (Shreedhar and Varghese 1995): each of four classes sends up to its quantum in a round, in
 //! proportion to its weight.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DualPI2 (RFC 9332, appendix A): one queue for L4S packets, ECT(1) and CE, that is kept very short by marks, and one for all
 //! others, under a PI controller. The controller's probability is coupled to the marks, so that flows of both kinds get about
 //! equal rates, and a weighted scheduler serves the classic queue in any case.

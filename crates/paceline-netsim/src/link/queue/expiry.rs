@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue for packets that are worthless after a while: at departure it drops those that have waited too long, and a full
 //! queue drops its oldest packet in favour of the arriving one.
 
@@ -65,7 +66,8 @@ impl Discipline for Expiry {
 mod tests {
     #[test]
     fn the_guide_shows_this_file() {
-        let (example, _) = include_str!("expiry.rs").split_once("\n#[cfg(test)]").unwrap();
+        let (_, after_licence) = include_str!("expiry.rs").split_once('\n').unwrap();
+        let (example, _) = after_licence.split_once("\n#[cfg(test)]").unwrap();
         assert!(
             include_str!("../../../../../docs/how-to/queue.md").contains(example),
             "docs/how-to/queue.md is out of date"

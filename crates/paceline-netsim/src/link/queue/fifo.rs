@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting packets in order of arrival, with their bytes.
 
 use super::{Descriptor, QueuedPacket};

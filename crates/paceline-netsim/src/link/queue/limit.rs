@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The limit of a queue: in bytes, in packets, or in the time that the link needs to drain it.
 
 use super::LinkRate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queue disciplines: which packets wait, which are dropped, which is served next.
 //!
 //! To add one: a file here with a [`QueueEntry`], and a line in [`DISCIPLINES`].

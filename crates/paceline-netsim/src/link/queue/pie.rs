@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! PIE (RFC 8033): drops arriving packets with a probability that a controller updates every 15 ms, so that the queue delay
 //! approaches a target.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Policers: they let packets pass up to a rate and a burst, and drop the rest at once, without delay. The meters are those of
 //! RFC 2697 and RFC 2698, in colour-blind mode; behind them is a FIFO queue.
 

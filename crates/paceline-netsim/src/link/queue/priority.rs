@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Strict priority by DSCP: voice before video, best effort and background. A lower class is served only while every higher one
 //! is empty.
 

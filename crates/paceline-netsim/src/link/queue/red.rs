@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RED, random early detection (RFC 2309, section 3; Floyd and Jacobson 1993): drops or marks arriving packets with a
 //! probability that grows with the averaged length of the queue.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queue disciplines by name. To add one: a file in this folder that declares a [`QueueEntry`], and a line in
 //! [`DISCIPLINES`].
 

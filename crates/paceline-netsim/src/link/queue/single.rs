@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One FIFO queue with a limit, whose packets an algorithm marks and drops.
 
 use super::fifo::Fifo;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The single-rate three-colour policer (RFC 2697). With an excess burst of zero it is the plain policer of an operator.
 //! The default rate is between those to which operators police video (Flach et al. 2016).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One queue that marks every ECN-capable packet that has waited longer than a threshold, as a switch does for DCTCP (RFC
 //! 8257). It shows L4S congestion controls without the isolation of DualPI2.
 

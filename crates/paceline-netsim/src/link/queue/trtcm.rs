@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two-rate three-colour policer (RFC 2698). The default of the committed rate is between those to which operators police
 //! video (Flach et al. 2016), that of the peak rate is twice as high.
 

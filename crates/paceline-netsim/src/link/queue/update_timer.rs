@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The due times of a periodic update, such as of a drop probability.
 
 use paceline_units::{Time, TimeDelta};

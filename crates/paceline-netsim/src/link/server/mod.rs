@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Link servers: how a link transmits the packets that its queue releases.
 //!
 //! To add one: a [`ServerEntry`], in a file here if it is long, and a line in [`SERVERS`]. A server describes its service

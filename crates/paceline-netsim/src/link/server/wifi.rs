@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue of a station on a Wi-Fi channel.
 
 use super::{CapacityNeed, ServerEntry, ServerError, Service};

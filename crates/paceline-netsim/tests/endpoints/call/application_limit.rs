@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the send half learns about the sources: frames, unused rate, and whether the application limits the flow.
 
 use crate::call::harness::{CallConfig, FPS, Log, RecordingHalf, TestCall, stream, video_source};

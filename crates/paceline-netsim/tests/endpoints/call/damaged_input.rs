@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Damaged and random input: no panic, no endless loop, and every malformed packet is counted.
 
 use crate::call::harness::{CallConfig, controller};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery of frames: rates, delays, repair of losses, and the pacer limit.
 
 use crate::call::harness::{CallConfig, FPS, Fate, TestCall, drop_if, fixed, random_loss, video_source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forward error correction in a call: lost packets are recovered, and the encoder rate is reduced by the FEC rate.
 
 use crate::call::harness::{CallConfig, Fate, TestCall, drop_if, fixed, random_loss};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A test call of two endpoints in virtual time, over a path with a delay, a rate, and impairments of single packets.
 //! It drives the endpoints and records everything that happens.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test calls between a media sender and a media receiver.
 
 mod application_limit;

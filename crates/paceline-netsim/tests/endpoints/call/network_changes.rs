@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits, route, availability and streams that change during a call.
 
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, controller, pass, stream, video};

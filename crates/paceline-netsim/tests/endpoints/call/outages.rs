@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recovery after outages, silence and clock jumps.
 
 use crate::call::harness::{CallConfig, FPS, RenderedFrame, TestCall, controller, fixed, outage, video_source};

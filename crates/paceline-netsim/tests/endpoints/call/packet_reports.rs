@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reports that the send half gets on each sent packet, for both kinds of per-packet feedback.
 
 use crate::call::harness::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet size: how many packets a frame takes, and that no kind of packet exceeds it.
 
 use crate::call::harness::{CallConfig, TestCall, controller, fixed, random_loss, stream, video_source};

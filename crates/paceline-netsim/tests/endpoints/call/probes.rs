@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe clusters: what leaves, at which rate, and how it is reported.
 
 use crate::call::harness::{CallConfig, Log, RecordingHalf, TestCall, controller, pass, video_source};

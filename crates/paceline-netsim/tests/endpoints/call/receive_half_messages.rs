@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of the receive half to the send half, through encoded packets.
 
 use crate::call::harness::{CallConfig, Fate, Impairment, Log, RecordingHalf, TestCall, video};

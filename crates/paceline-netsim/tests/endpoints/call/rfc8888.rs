@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RFC 8888 feedback through both endpoints: the reports that the send half gets on each sent packet. They are the same
 //! as with transport-wide feedback, except for coarser times and ECN.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every registered controller with duplicated, replayed, forged, late or lost feedback, through encoded packets.
 //! The controllers come from the registry, without those that do not adapt (`fixed`).
 

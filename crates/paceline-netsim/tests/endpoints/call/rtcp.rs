@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sender and receiver reports, header fields, and injected RTCP.
 
 use crate::call::harness::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several streams in one flow.
 
 use crate::call::harness::{CallConfig, TestCall, fixed, stream, video, video_source};

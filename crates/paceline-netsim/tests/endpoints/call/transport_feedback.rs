@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transport-wide feedback through both endpoints: the reports that the send half gets on each sent packet.
 
 use crate::call::harness::{Fate, drop_if, pass};

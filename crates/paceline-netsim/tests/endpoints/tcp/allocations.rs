@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Neither endpoint of a TCP flow allocates memory in steady state, even with losses.
 
 // An allocator needs unsafe code; this one counts and forwards to the system allocator.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks with loss, duplication and reordering: all data is delivered once and in order.
 
 use crate::tcp::harness::{MS, Net, Path, delay};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! BBR over a bottleneck: its throughput and queues, and its known properties.
 
 use crate::tcp::harness::{Bottleneck, Flow, Link, MS, Net, Path, S, config, delay};

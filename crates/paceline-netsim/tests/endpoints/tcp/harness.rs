@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A test network: TCP flows over paths given by functions, and a bottleneck link.
 
 use paceline::Signals;

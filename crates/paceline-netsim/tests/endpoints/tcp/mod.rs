@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP senders and receivers over a small test network.
 
 mod allocations;

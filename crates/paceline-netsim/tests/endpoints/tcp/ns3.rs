@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison with results of ns-3 3.37. `docs/explanation/tcp.md` explains the differences.
 
 use crate::tcp::harness::{Bottleneck, Net, config};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A single sender: handshake, retransmission timer, recovery and workloads.
 
 use crate::tcp::harness::{AT, Bottleneck, MS, Net, Path, config, delay};

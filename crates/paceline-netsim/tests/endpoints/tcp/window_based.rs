@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NewReno and CUBIC over a bottleneck: windows, shares and queues.
 
 use crate::tcp::harness::{Bottleneck, MS, Net, S, config};

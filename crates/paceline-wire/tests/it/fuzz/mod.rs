@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fuzz targets (`fuzz/` at the root of the repository) for a short time, on stable Rust: every test vector, and packets
 //! made from the vectors by random changes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTCP compounds: reads everything, writes again what this crate can write, and compares.
 
 use paceline_wire::{CompoundWriter, Rtcp, WriteError, XrBlock, parse_compound};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTP headers, padding, RTX, RED, ULPFEC and VP8 descriptors: what was read is written and read again, and a packet that
 //! FEC recovers is valid.
 

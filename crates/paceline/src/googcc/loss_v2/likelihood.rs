@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The candidates and their likelihood: the objective, and a Newton step on the loss that the path has at any rate.
 
 use super::observations::Observation;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss-based estimate (libwebrtc's `LossBasedBweV2`): a maximum-likelihood estimate of the bandwidth and of the loss that
 //! the path has at any rate.
 //!

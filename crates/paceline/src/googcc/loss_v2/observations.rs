@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Observations: the packets of at least 250 ms each, and the loss ratio over all of them.
 
 use super::LossV2;

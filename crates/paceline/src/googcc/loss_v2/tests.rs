@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::config::LossV2Config;
 use super::*;
 use crate::testing::kbps;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half: the order in which its inputs reach the blocks (libwebrtc's `GoogCcNetworkController`).
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The internal variables that the send half shows.
 
 use super::GoogCc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Feedback of the format that both ends support.
 
 use super::congestion::CongestionFeedbackBuilder;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion control feedback (RFC 8888): records per SSRC which packets arrived, when, and with which ECN mark.
 //!
 //! Each report covers, for each SSRC, everything since the beginning of the previous report. Every packet is thus in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of a format for per-packet feedback.
 
 use crate::FeedbackRequirement;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Per-packet feedback of the receiver: transport-wide feedback or RFC 8888 reports.
 
 #[cfg(feature = "rtp")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interval between per-packet reports: the interval that the controller requires, or longer where reports would
 //! take more than 5 % of the rate that they report on, up to the longest interval (libwebrtc's `RemoteEstimatorProxy`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions): records which packets arrived, and when,
 //! until they are reported.
 //!

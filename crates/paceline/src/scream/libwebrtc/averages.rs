@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The averages of reports: the fraction of marked packets, the received rate, the round-trip time and the hold time.
 
 use super::config::ScreamLibwebrtcConfig;

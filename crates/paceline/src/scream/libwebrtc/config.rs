@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of libwebrtc's SCReAM version 2: the defaults of the field trial `WebRTC-Bwe-ScreamV2`
 //! (`scream_v2_parameters.cc`), with its keys as sources.
 

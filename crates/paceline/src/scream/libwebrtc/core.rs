@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order in which a report reaches the parts (`ScreamV2::OnTransportPacketsFeedback`).
 
 use super::averages::{L4sAlpha, ReceivedRate, VirtualRtt};

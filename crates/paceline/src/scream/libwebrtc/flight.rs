@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes in flight: what was sent after the highest packet that a report mentions (`InFlightBytesTracker`), and the largest of
 //! these in the last two round-trip times.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loss level: round-trip times with a loss raise it by a third, those without one lower it by a half (`loss_estimator.cc`).
 //! Packets that arrive after all clear it, so there is no reordering window.
 

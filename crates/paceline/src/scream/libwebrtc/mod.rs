@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SCReAM version 2 as libwebrtc has it (f3ae3eb62e, 2026-08; `modules/congestion_controller/scream`): the averages of reports in
 //! `averages.rs`, and one part in each other file.
 //!

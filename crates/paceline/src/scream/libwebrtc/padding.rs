@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Padding that probes for a higher rate than the media use: for 3 s, then not for 3 s, and not within a second of a fall of the
 //! window (`MaybeCreatePacerConfig`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Push-back on the encoder: frames are dropped while the send window or the pacer is full (`CalculateCwndReduceRatio`,
 //! `VideoStreamEncoder::UpdateTargetBitrate`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queuing delay and its averages (`delay_based_congestion_control.cc`): one that detects a queue, and two that show a link
 //! near its capacity, the least delay of reports and the difference of their delays.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one report means (`ParseScreamFeedback`): counts, sizes, delays, the round-trip time and the hold time.
 
 use crate::blocks::units::floor_sent;

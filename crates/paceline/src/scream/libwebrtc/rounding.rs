@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arithmetic of libwebrtc's units: whole bytes, microseconds and bit/s. Products with a factor are rounded half away from
 //! zero (`rtc_base/units/unit_base.h`), quotients of a size are truncated (`api/units/data_rate.h`).
 

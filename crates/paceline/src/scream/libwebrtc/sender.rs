@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SCReAM with its input and output (`ScreamNetworkController`): reports and packets in, a decision out.
 
 use super::super::v2::shares::Shares;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of the controller and of the ECN codepoint: SCReAM, GoogCC until the first CE mark and then SCReAM, or GoogCC with
 //! ECT(1) until the first CE mark (`GoogCcScreamNetworkController`).
 

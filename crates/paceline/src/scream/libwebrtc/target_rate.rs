@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target: the reference window over the time from a packet to its report (`UpdateTargetRate`). A queue that never drains
 //! halves it for a while; if the queue stays, its delay is that of the path.
 

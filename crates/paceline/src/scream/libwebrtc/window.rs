@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference window (`UpdateRefWindow`): one reaction to loss, marks or delay, then growth, then the inflection point.
 //!
 //! It grows by a segment for each round-trip time, and after a while without reaction by 2 % more. Growth is slower with a short

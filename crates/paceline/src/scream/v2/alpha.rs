@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fraction of marked packets, averaged with a fast rise and a slow fall (draft, section "Receiving ECN-CE for L4S").
 
 use crate::params;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of SCReAM version 2: those of the draft and of the authors' code.
 
 use super::super::missing::ReorderingConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The averaged queuing delay, its variation, and the virtual marks (draft, section "Detecting Increased Queue Delay").
 
 use crate::params;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clock drift and standing queues (draft, section "Clock drift issues and remedies"): the least delay of each period, averaged.
 //! When it is too high, the base delay is measured again while the target is halved.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `max_bytes_in_flight`: the greatest number of bytes in flight of this period and of the one before.
 
 use paceline_units::{DataSize, Time, TimeDelta};

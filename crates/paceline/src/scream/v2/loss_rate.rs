@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The average loss rate, by which losses of the link layer are distinguished from those of congestion (draft, section
 //! "Link layer losses and rate policers"; optional there).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The frames of a stream that wait in the pacer: how long the oldest has waited, and how many bytes there are.
 //!
 //! The flow reports each frame that it queues and each packet that leaves. When it discards frames, those are the newest

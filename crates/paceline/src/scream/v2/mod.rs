@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2-01): a reference window that follows marks, losses and the queuing
 //! delay, and a target rate that follows the window.
 //!

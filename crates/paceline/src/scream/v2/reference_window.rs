@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference window (draft, section "Reference Window Update").
 //!
 //! ```text

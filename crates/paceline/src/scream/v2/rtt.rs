@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The smoothed round-trip time.
 
 use paceline_units::{Time, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half: measurement of feedback, and the order in which the parts are updated.
 
 use super::super::missing::MissingPackets;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate of each stream (draft, section "Media Rate Control": "distributed according to relative priorities"; the rule is
 //! that of the authors' C++): by priority, and what a stream cannot use goes to the others.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target rate (draft, section "Media Rate Control").
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A browser with one page and without network access, which records errors.
 
 use paceline_browser::chromium::{Browser as Chromium, Page, Scratch};

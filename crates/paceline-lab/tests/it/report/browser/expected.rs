@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the expected series from the tables, without code of the crate.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports in a browser: pages open without network access and without errors, every plot has content, and the plotted values
 //! equal the tables.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A link of real packets between two namespaces. Its classifier logs segments, and drops some.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC (RFC 8312): after a loss the window follows a cubic function of time. It approaches the window of the last
 //! loss, stays near it, and then grows faster and faster. Windows are in segments, times in seconds.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DCTCP (RFC 8257): the window falls in proportion to the share of marked bytes.
 //!
 //! ```text

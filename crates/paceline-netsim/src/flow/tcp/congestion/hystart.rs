@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! HyStart: ends slow start before the queue overflows (Ha and Rhee, 2011; as in Linux, `net/ipv4/tcp_cubic.c`).
 //!
 //! Slow start ends when, within a round trip, a train of closely spaced ACKs is longer than half the minimum round-trip

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion control algorithms. NewReno and CUBIC grow the window with acknowledged data and reduce it on a loss. DCTCP and
 //! Prague also reduce it in proportion to the share of marked data. BBR measures the path and derives a pacing rate and a window
 //! from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The window of NewReno (RFC 5681). The sender does the recovery, according to RFC 6675 instead of RFC 6582, because
 //! all connections use selective acknowledgments.
 

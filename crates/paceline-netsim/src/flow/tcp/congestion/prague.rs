@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP Prague: a scalable control for L4S (draft-briscoe-iccrg-prague-congestion-control; `net/ipv4/tcp_prague.c` of
 //! L4STeam/linux).
 //!

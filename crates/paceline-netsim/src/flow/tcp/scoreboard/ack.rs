@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The effect of an ACK on the scoreboard: the acknowledged segments, and those that are thereby found lost.
 
 use super::{AMBIGUOUS, DUP_THRESH, Entry, FORGOTTEN, LOST, RETRANSMITTED, SACKED, Scoreboard};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scoreboard of RFC 6675, section 3: which segments in flight are acknowledged, lost or retransmitted.
 //!
 //! All segments are full except the last of a transfer, so a segment's number is its offset divided by the segment

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss recovery on the scoreboard: the segment to retransmit next (`NextSeg` of RFC 6675), and timeouts.
 
 use super::{AMBIGUOUS, DUP_THRESH, FORGOTTEN, LOST, RETRANSMITTED, SACKED, Scoreboard};

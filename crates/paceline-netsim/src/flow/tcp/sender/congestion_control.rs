@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The congestion window and the events that change it.
 //!
 //! Owns the window, the congestion control algorithm, which sets the threshold, and the reaction to ECN marks. A window of data

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of a sender: completed transfers, and signals, each of which is emitted when its value changes.
 //!
 //! Owns the queue of events, and the values of the signals as last emitted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The handshake of each connection: SYN, SYN-ACK, and the ACK that completes it.
 //!
 //! Owns the state and the number of the connection, and the transmissions of its SYN.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss recovery: which segments are lost, and which segment is sent next (RFC 6675, RFC 6937).
 //!
 //! Owns the scoreboard, the phase of the recovery, and the count of duplicate ACKs. The sender passes in the congestion window

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending endpoint: consecutive connections, transmission, and the handling of ACKs and timers.
 //!
 //! [`TcpSender`] consists of parts that own their state, and passes values between them. A part may read another one, but only

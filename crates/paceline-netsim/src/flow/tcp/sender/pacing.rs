@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pacing for congestion control that paces: delivery rates, and the times at which segments may be sent.
 //!
 //! Owns the delivery rate estimator, the pacer, and the time at which a segment that waits is released.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The retransmission timer (RFC 6298).
 //!
 //! Owns the round-trip time estimate, the time at which the timer expires, and the count of its expiries.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transfers of the workload: when the next connection begins, how much it sends, and when new data stops.
 //!
 //! Owns the workload, its random numbers, and the begin and size of the current transfer.

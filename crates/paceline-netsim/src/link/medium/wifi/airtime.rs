@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The airtime of 802.11 frames.
 
 use paceline_units::{DataSize, Rate, TimeDelta};

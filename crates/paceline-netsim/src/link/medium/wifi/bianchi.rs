@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The saturation throughput of the distributed coordination function by Bianchi (2000): "Performance Analysis of the IEEE
 //! 802.11 Distributed Coordination Function", IEEE JSAC 18 (3).
 

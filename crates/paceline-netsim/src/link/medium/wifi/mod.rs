@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A Wi-Fi channel: stations contend for it by the distributed coordination function of IEEE 802.11 (10.3 and, with other
 //! parameters for each station, 10.23.2).
 //!

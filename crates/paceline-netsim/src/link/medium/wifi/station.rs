@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A station: the backoff with which it contends for the medium, and the hops whose packets it sends.
 
 use super::airtime::{FrameSize, Phy};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Saturated channels beside the formula of Bianchi, fairness, errors, and independence of polling.
 
 use super::super::{Medium, build_media};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The block-acknowledgement window of a sender to one receiver: packets that were transmitted and not yet delivered.
 
 use super::airtime::FrameSize;

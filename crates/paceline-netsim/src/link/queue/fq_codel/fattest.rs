@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of many queues has the most bytes: a tournament tree, in which a change costs the logarithm of their number.
 
 /// The sizes of queues, by number. Of equal ones the lowest number is first.

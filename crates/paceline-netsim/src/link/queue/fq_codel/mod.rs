@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! FQ-CoDel (RFC 8290): a queue for each flow, served in turn by deficit round robin, each under CoDel. A flow whose queue
 //! was empty goes before those with a backlog.
 //!

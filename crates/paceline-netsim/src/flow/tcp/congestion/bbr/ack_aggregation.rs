@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ACK aggregation: measures how much data aggregated ACKs acknowledge beyond the bandwidth, so that the window does
 //! not run out between them (`bbr_update_ack_aggregation`).
 

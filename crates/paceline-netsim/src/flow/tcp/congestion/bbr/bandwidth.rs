@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bottleneck bandwidth: the maximum delivery rate of the last ten round trips, the round trips by delivered data,
 //! and the full pipe, which ends STARTUP: the bandwidth no longer grows.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! PROBE_BW: a cycle of eight phases. One probes for more bandwidth, one drains the resulting queue, six cruise.
 
 use paceline_units::{DataSize, RandomStream, Time, TimeDelta};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! BBR, version 1 (Cardwell et al., "BBR: Congestion-Based Congestion Control", 2016; as in Linux,
 //! `net/ipv4/tcp_bbr.c`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The window during recovery: in the first round trip only as much is sent as is delivered, and after the recovery the
 //! previous window is restored (`bbr_set_cwnd_to_recover_or_restore`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The round-trip time without queues, and PROBE_RTT, which drains the queue to measure it.
 
 use paceline_units::{Time, TimeDelta};

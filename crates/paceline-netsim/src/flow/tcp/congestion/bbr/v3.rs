@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! BBR, version 3 (draft-ietf-ccwg-bbr-06; Linux, branch v3 of google/bbr).
 //!
 //! As version 1, it paces at the bandwidth that it measures. It differs in what bounds the bytes in flight:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bounds of the bytes in flight and of the bandwidth: `hi` from probes, `lo` from losses between them.
 
 use paceline_units::{DataSize, Rate};

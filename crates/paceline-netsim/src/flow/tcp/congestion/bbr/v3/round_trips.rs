@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The minimum round-trip time of ten seconds, and that of five, which PROBE_RTT measures anew (BBRUpdateMinRTT).
 
 use paceline_units::{Time, TimeDelta};

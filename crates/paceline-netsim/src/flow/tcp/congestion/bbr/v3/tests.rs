@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The test cases of the draft's appendix A, over a path of one queue. Each packet is acknowledged.
 
 use super::*;
