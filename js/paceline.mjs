@@ -147,7 +147,8 @@ class Sender {
   }
 
   /** Handles per-packet feedback: a list of { number, arrivalMs }, with the receiver's clock, or null for a lost packet, and `ecn`, if it is
-   * known: "not-ect", "ect0", "ect1" or "ce". */
+   * known: "not-ect", "ect0", "ect1" or "ce". Pass a whole report: packets below its lowest number that no report has named are no longer in
+   * flight. */
   handleFeedback(nowMs, packets) {
     const reports = list(packets, "the packets of feedback", (packet) => {
       check(packet, "a packet of feedback", ["number", "arrivalMs"], ["ecn"]);

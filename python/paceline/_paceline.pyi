@@ -564,7 +564,7 @@ class FlowSender:
     def handle_report(self, now_s: float, report: Report) -> None:
         """Handles a report of the receiver."""
     def handle_reports(self, now_s: float, packets: list[_Arrival]) -> None:
-        """Handles reports on packets of another receiver."""
+        """Handles a report on packets of another receiver. Packets below its lowest number that no report has named are no longer in flight."""
     def handle_rtt(self, now_s: float, rtt_s: float) -> None:
         """Handles a round-trip time that the program measured."""
     def handle_loss(self, now_s: float, fraction_lost: float) -> None:

@@ -68,8 +68,8 @@ pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
         |text: &String| text.parse().map_err(|_| Problem::Usage(format!("`{text}` is not a number of minutes")));
     let minutes: usize = match arguments {
         [] => 10,
-        [option, minutes] if option == "--minutes" => number(minutes)?,
-        _ => return Err(Problem::Usage("takes --minutes N or nothing".into())),
+        [option, minutes] if option == "--minutes" && minutes != "0" => number(minutes)?,
+        _ => return Err(Problem::Usage("takes --minutes N, from 1, or nothing".into())),
     };
     let advice = "Get it with `rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`.";
     need("cargo +nightly fuzz --version", advice)?;

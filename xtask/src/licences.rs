@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The licence in the first line of source files, and the parts of `deny.toml` that need no network and no cargo-deny: licences, banned
+//! The licence in the first line of Rust files, and the parts of `deny.toml` that need no network and no cargo-deny: licences, banned
 //! crates and sources of all dependencies. It takes a second, where installing cargo-deny takes minutes. Known vulnerabilities: `cargo xtask deny`.
 
-use crate::steps::{Problem, command, output, packages, read, root};
+use crate::docs::pages::files;
+use crate::steps::{Problem, packages, read, root};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use spdx::{Expression, LicenseReq, ParseMode};
@@ -10,16 +11,23 @@ use spdx::{Expression, LicenseReq, ParseMode};
 /// The end of the first line of a source file.
 const IDENTIFIER: &str = "SPDX-License-Identifier: MIT OR Apache-2.0";
 
+/// The folders of Rust files.
+const FOLDERS: [&str; 5] = ["benches", "crates", "examples", "fuzz/fuzz_targets", "xtask"];
+
 /// Returns the Rust files without a licence in their first line.
 fn unlicensed() -> Result<Vec<String>, String> {
-    let (files, _) = output(command("git ls-files --cached --others --exclude-standard *.rs"))?;
-    let lacks = |file: &&str| {
-        read(&root().join(file)).is_ok_and(|text| !text.lines().take(1).any(|line| line.ends_with(IDENTIFIER)))
-    };
-    Ok(files.lines().filter(lacks).map(str::to_owned).collect())
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        for path in files(&root().join(folder), "rs", true)? {
+            if !read(&path)?.lines().next().is_some_and(|line| line.ends_with(IDENTIFIER)) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    Ok(found)
 }
 
-/// Checks source files, and every package of the lock file that some feature or system uses.
+/// Checks Rust files, and every package of the lock file that some feature or system uses.
 pub fn check(_features: &str) -> Result<(), Problem> {
     let unlicensed = unlicensed()?;
     if !unlicensed.is_empty() {

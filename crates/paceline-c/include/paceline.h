@@ -807,7 +807,8 @@ PacelineStatus paceline_sender_poll_packet(struct PacelineSender *sender,
                                            int64_t now_ns,
                                            struct PacelinePacket *packet);
 
-// Handles per-packet feedback of any format, one entry for each packet. Unknown and repeated packets are ignored. Returns
+// Handles per-packet feedback of any format, one entry for each packet. Unknown packets, and those that have arrived before, are ignored.
+// Pass a whole report, of all streams: packets below its lowest number that no report has named are no longer in flight. Returns
 // `PACELINE_ERROR_CONTROLLER` if the controller uses none (`paceline_controller_needs`).
 //
 // Pointers:

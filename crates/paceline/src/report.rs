@@ -9,8 +9,8 @@ use paceline_units::{Ecn, RemoteTime, Time, TimeDelta};
 /// A report of the receiver. To read one from a format of your own, begin with `Report::default()` and set the fields. A program may
 /// leave out the ECN fields (`None`), and the messages if the controller has no receive half ([`Needs`](crate::Needs)). It covers the
 /// packets since the last report, at most a few hundred at 10 Mbit/s, so that it can exceed a datagram only at high rates: then send it
-/// in parts with the same number and time, one of which has `reception` and `messages`. Reports may be lost: each begins where the one before it ended, and names lost packets, too,
-/// so that the sender finds out.
+/// in parts with the same number and time, one of which has `reception` and `messages`. Reports may be lost: each begins where the one
+/// before it ended, and names lost packets, too, so that the sender finds out.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {

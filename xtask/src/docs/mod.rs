@@ -13,7 +13,7 @@
 mod commands;
 mod follow;
 mod links;
-mod pages;
+pub mod pages;
 pub mod promises;
 
 use crate::steps::{Problem, command, has_flag, run, target};

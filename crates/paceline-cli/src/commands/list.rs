@@ -112,16 +112,22 @@ fn path_table(entries: &[Entry]) -> String {
         let Details::Preset { hop, .. } = details else { continue };
         let queue: Option<toml::Table> = hop.get("queue").and_then(|queue| format!("queue = {queue}").parse().ok());
         let queue = queue.as_ref().and_then(|keys| keys["queue"].get("discipline").or(keys["queue"].get("limit")));
-        let delay = hop.get("delay").map(|delay| delay.trim_matches('"'));
         table.row(vec![
             format!("  {name}"),
             mean_rate(name).map_or_else(String::new, |rate| MetricKind::Rate.show(rate)),
-            delay.unwrap_or_default().to_owned(),
+            hop.get("delay").map_or_else(String::new, |delay| range_of_delays(delay)),
             queue.and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
             summary.clone(),
         ]);
     }
     table.render()
+}
+
+/// Returns a delay as written, or the range of a schedule.
+fn range_of_delays(written: &str) -> String {
+    let times = written.split('"').filter_map(|text| text.strip_suffix(" ms")?.parse::<f64>().ok());
+    let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), ms| (least.min(ms), most.max(ms)));
+    if least < most { format!("{least} to {most} ms") } else { written.trim_matches('"').to_owned() }
 }
 
 /// Describes an entry that is no controller.

@@ -294,7 +294,7 @@ mod tests {
         let list = |text: &str| text.parse().map(|SeedList(seeds)| seeds);
         assert_eq!((list("1..3"), list("4,2,9")), (Ok(vec![1, 2, 3]), Ok(vec![4, 2, 9])));
         assert_eq!(list("7..7"), Ok(vec![7]));
-        for (text, message) in [("10", "--repeats 10"), ("3..1", "smaller seed first"), ("1,1", "once"), ("x", "1..10")]
+        for (text, message) in [("10", "write 1..10"), ("3..1", "smaller seed first"), ("1,1", "once"), ("x", "1..10")]
         {
             assert!(list(text).unwrap_err().contains(message), "{text}");
         }

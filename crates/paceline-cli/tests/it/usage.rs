@@ -147,7 +147,7 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "empty.toml"], &["empty.toml is empty"]),
         (&["list", "metrics", "jian"], &["no `jian` among the metrics", "did you mean `jain`?"]),
         (&["list", "queues", "codle"], &["no `codle` among the queues", "codel"]),
-        (&["run", "own.toml", "--seeds", "10"], &["--repeats 10 makes 10 runs", "--seed 10 makes one run"]),
+        (&["run", "own.toml", "--seeds", "10"], &["one number is no range", "write 1..10, or --seed 10 for one run"]),
         (
             &["run", "own.toml", "--seeds", "1..3", "--seed", "2"],
             &["--seed <N>", "cannot be used with", "--seeds <A..B>"],
@@ -346,7 +346,10 @@ fn help_has_each_command_in_one_of_four_groups() {
     let output = paceline(&folder, &["list", "paths"]);
     let paths = stdout(&output, 0);
     assert!(paths.lines().all(|line| line.chars().count() <= 80), "{paths}");
-    contains_all(&one_line(paths), &["paths rate delay queue", "adsl-up 1 Mbit/s", "10 ms fq-codel Wi-Fi at home"]);
+    contains_all(
+        &one_line(paths),
+        &["paths rate delay queue", "adsl-up 1.000 Mbit/s 20 ms", "17 to 30 ms 150 ms", "10 ms fq-codel Wi-Fi"],
+    );
 }
 
 #[test]

@@ -20,14 +20,13 @@ struct Fault {
 }
 
 /// The facts about the host that are counted. An interruption of the process may have other causes: those have limits.
-const FACTS: [&str; 7] = [
+const FACTS: [&str; 6] = [
     "/refused/too_large",
     "/refused/unreachable",
     "/refused/forbidden",
     "/refused/buffers_full",
     "/refused/other",
     "/address_changes",
-    "/clock_steps",
 ];
 /// The process did not run for two seconds.
 const STALLS: &str = "/stalled_s";
@@ -65,7 +64,8 @@ const FAULTS: &[Fault] = &[
         before: "ip link set near mtu 1280",
         begin: "true",
         end: "true",
-        verdicts: &["steady", "delay-limited"],
+        // On a busy machine the sender may be late.
+        verdicts: &["steady", "delay-limited", "sender-too-slow"],
         why: "",
         facts: &[],
     },
@@ -86,7 +86,7 @@ const FAULTS: &[Fault] = &[
         begin: "(for turn in $(seq 25); do kill -STOP $sender; sleep 0.07; kill -CONT $sender; sleep 0.01; done) &",
         end: "true",
         verdicts: &["sender-too-slow"],
-        why: "1 % of timers fired",
+        why: "",
         facts: &[],
     },
     Fault {
@@ -200,7 +200,18 @@ fn verdicts_name_faults_of_the_own_host() {
     if !has_namespaces() {
         return;
     }
+    let _quiet = super::machine::quiet();
+    let traffic_control =
+        "ip link add name na type veth peer name nb; tc qdisc add dev na root tbf rate 1mbit burst 1600 limit 10mb";
+    let shapes = Command::new("unshare")
+        .args(["-n", "sh", "-ec", traffic_control])
+        .status()
+        .is_ok_and(|status| status.success());
     for Fault { name, before, begin, end, verdicts, why, facts } in FAULTS {
+        if begin.starts_with("tc ") && !shapes {
+            eprintln!("SKIPPED: {name}, because this kernel has no token bucket, or there is no tc");
+            continue;
+        }
         let folder = folder("host-faults");
         fs::create_dir_all(&folder).unwrap();
         let mut machine = Command::new("timeout");

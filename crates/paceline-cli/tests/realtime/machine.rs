@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network namespaces that stand for machines, and what commands leave on them.
 
+use super::track::{has_tools, is_root};
 use nix::sched::{CloneFlags, setns};
 use paceline_live::testbed::namespace::Namespace;
 use std::fs::{self, File};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Variable of the environment that marks all processes of a test.
 const MARK: &str = "PACELINE_TEST_MARK";
+
+/// Tests whose load or whose programs disturb others have it for reading, those that measure the verdict on a host for writing.
+static LOAD: RwLock<()> = RwLock::new(());
+
+/// Returns a lock of a test that loads the machine.
+pub fn loading() -> RwLockReadGuard<'static, ()> {
+    LOAD.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a lock of a test that needs a machine without such load.
+pub fn quiet() -> RwLockWriteGuard<'static, ()> {
+    LOAD.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns whether this machine can stand for several with IPv6.
+pub fn is_available() -> bool {
+    let has_ipv6 = Path::new("/proc/net/if_inet6").exists();
+    if !has_ipv6 {
+        eprintln!("SKIPPED: this kernel has no IPv6");
+    }
+    has_ipv6 && has_tools() && is_root()
+}
 
 /// A network namespace with IPv4 and IPv6, which a sleeping process keeps.
 pub struct Machine(Child);
@@ -65,7 +89,9 @@ pub fn neighbours() -> [Machine; 2] {
         ));
     }
     for (machine, device) in [(&machine, "out0"), (&neighbour, "in0")] {
-        machine.sh(&format!("until ip -6 route show table local dev {device} | grep -q ff00::/8; do sleep 0.01; done"));
+        let shows = format!("ip -6 route show table local dev {device}");
+        let is_ready = || machine.sh(&shows).contains("ff00::/8").then_some(());
+        wait_for("a device is ready", Duration::from_secs(10), is_ready);
     }
     [machine, neighbour]
 }
@@ -111,7 +137,7 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut value: impl FnMut() -> Optio
 pub fn state(machine: &Machine, folder: &Path) -> Vec<String> {
     const SHOW: &str = "for show in 'ip -br link' 'ip -br addr' 'ip route show table all' 'ip -6 route show table all' 'ip rule' \
                         'ip -6 rule' 'ip netns' 'nft list ruleset' 'cat /proc/thread-self/mountinfo'; do $show | sed \"s|^|$show: |\"; done; \
-                        grep -r '' /proc/sys/net 2> /dev/null | grep -v nf_conntrack_count || true";
+                        grep -r '' /proc/sys/net 2> /dev/null | grep -v conntrack || true";
     let mut lines: Vec<String> = machine.sh(SHOW).lines().map(str::to_owned).collect();
     lines.extend(processes(folder, None).into_iter().map(|(_, arguments)| format!("process: {arguments}")));
     let files = fs::read_dir(folder.join("tmp")).into_iter().flatten();

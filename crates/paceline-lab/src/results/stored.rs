@@ -88,6 +88,10 @@ pub struct StoredFile {
 }
 
 impl StoredFile {
+    /// Describes a file with this number of rows.
+    ///
+    /// # Errors
+    /// It cannot be read.
     pub fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, rows, checksum: files::checksum(path)? })

@@ -8,10 +8,12 @@
 //! the lines contain simulated time alone, and how long an answer takes changes nothing.
 
 mod declared;
+#[doc(hidden)] // for fuzz targets
 pub mod exec;
 mod failure;
 #[cfg(target_os = "linux")]
 mod guard;
+#[doc(hidden)] // for fuzz targets
 pub mod half;
 mod library;
 mod process;

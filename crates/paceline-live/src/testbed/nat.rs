@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Access from behind a link to the networks of this machine: masquerading by nftables, and the machine's name servers.
 //!
-//! Each link has a table of its own, `paceline_INDEX`, with the index of its device, which ends with its process. A network namespace does
-//! not give an index to a second device. The table is deleted with this value; that of a process that was killed is deleted by the next link
+//! Each link has a table of its own, `paceline_INDEX`, with the index of its device, which ends with its process. A network namespace rarely
+//! gives an index to a second device. The table is deleted with this value; that of a process that was killed is deleted by the next link
 //! that starts or ends.
 
 use nix::net::if_::{if_indextoname, if_nametoindex};
@@ -56,20 +56,18 @@ impl Nat {
             let to = |protocol: &str| {
                 format!("iifname \"{device}\" ip daddr {ipv4} {protocol} dport 53 dnat ip to {server}\n")
             };
-            let others = format!("iifname \"{device}\" ip daddr 127.0.0.0/8");
-            format!(
-                "chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n\
-                 chain loopback {{\ntype filter hook input priority filter\nct status dnat accept\n{others} drop\n}}\n",
-                to("udp"),
-                to("tcp")
-            )
+            format!("chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n", to("udp"), to("tcp"))
         });
+        let loopback = format!(
+            "chain loopback {{\ntype filter hook input priority filter\nct status dnat accept\n\
+             iifname \"{device}\" ip daddr 127.0.0.0/8 drop\n}}\n"
+        );
         let ipv6 = ipv6.filter(|_| forwards_ipv6());
         let others = format!("oifname != \"{device}\" masquerade\n");
         let table = format!("{TABLE}{}", if_nametoindex(device)?);
         nft(&format!(
             "table inet {table} {{\ncomment \"{}\"\nchain outward {{\ntype nat hook postrouting priority srcnat\n\
-             ip saddr {}/24 {others}{}}}\n{INWARD}{}}}\n",
+             ip saddr {}/24 {others}{}}}\n{INWARD}{loopback}{}}}\n",
             changed.join(" "),
             ipv4,
             ipv6.map(|address| format!("ip6 saddr {address}/64 {others}")).unwrap_or_default(),
@@ -98,10 +96,10 @@ impl Nat {
 
 impl Drop for Nat {
     fn drop(&mut self) {
-        // Rules that remain are worse than a race.
+        // Without the lock the rules are removed, too: they must not remain.
         let _lock = lock();
         if let Err(error) = remove_stale(Some(&self.table)) {
-            eprintln!("the table {} of nftables could not be removed: {error}", self.table);
+            eprintln!("a table of nftables could not be removed: {error}");
         }
     }
 }
@@ -131,21 +129,30 @@ fn lock() -> io::Result<File> {
     }
 }
 
-/// Removes the tables of links that no longer exist, and the own one.
+/// Removes the own table, and then those of links that no longer exist.
 fn remove_stale(own: Option<&str>) -> io::Result<()> {
+    own.map_or(Ok(()), remove)?;
     for table in tables()? {
         let device = table.trim_start_matches(TABLE).parse().ok().and_then(|index| if_indextoname(index).ok());
         // Without a device nix 0.31 returns an empty name in place of an error.
-        if own == Some(&table) || device.is_none_or(|name| name.is_empty()) {
+        if device.is_none_or(|name| name.is_empty()) {
             remove(&table)?;
         }
     }
     Ok(())
 }
 
+/// Deletes a table. The `nft` of a killed link may delete it meanwhile.
+fn remove(table: &str) -> io::Result<()> {
+    match delete(table) {
+        Err(_) if !tables()?.iter().any(|other| other == table) => Ok(()),
+        deleted => deleted.map_err(|error| io::Error::other(format!("{table}: {error}"))),
+    }
+}
+
 /// Deletes a table. With the last one, the devices stop forwarding that had not forwarded before; another link restores later what this one
 /// changed. A process that is killed at any point leaves either the table or nothing.
-fn remove(table: &str) -> io::Result<()> {
+fn delete(table: &str) -> io::Result<()> {
     let rules = nft_output(&["list", "table", "inet", table])?;
     let devices: Vec<&str> = changed_devices(&rules).collect();
     let mut deletion = format!("delete table inet {table}\n");

@@ -42,8 +42,8 @@ impl LossCount {
 }
 
 impl<T> Sender<T> {
-    /// Handles a report of a [`Receiver`](crate::Receiver), or one that a program fills for a receiver of its own. Packets before it that
-    /// no report has named are no longer in flight.
+    /// Handles a report of a [`Receiver`](crate::Receiver), or one that a program fills for a receiver of its own. Packets below its last
+    /// numbers without a gap that no report has named are no longer in flight.
     pub fn handle_report(&mut self, now: Time, report: &Report) {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
@@ -58,7 +58,9 @@ impl<T> Sender<T> {
             self.reader.measure_rtt(now, report.written);
             is_proof = self.deliver_reports(now);
         }
-        if self.loss.last.is_none_or(|(number, ..)| report.number > number) {
+        // One part of a report in several has these.
+        let has_news = report.reception.is_some() || !report.messages.is_empty();
+        if has_news && self.loss.last.is_none_or(|(number, ..)| report.number > number) {
             let (_, end, arrived) = self.loss.last.unwrap_or_default();
             self.loss.last = Some((report.number, end, arrived));
             is_proof |= report.reception.is_some_and(|reception| self.handle_reception(now, &reception));
@@ -89,9 +91,9 @@ impl<T> Sender<T> {
 
     /// Handles reports on packets in a format of the program: number, arrival on the receiver's clock or `None` for a loss, ECN
     /// field if it is known. Packets that were never sent, or reported as arrived before, are ignored; one that was reported lost may arrive
-    /// after all. Packets below the lowest number of a call that no report has named are no longer in flight, because the report on them
-    /// was lost or comes late: the controller learns nothing of them until it comes. Name each packet in two reports if many are lost. Pass
-    /// round-trip times and losses by [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss);
+    /// after all. Pass a whole report, of all streams, in one call: packets below its lowest number that no report has named are no longer
+    /// in flight, because the report on them was lost or comes late, and the controller learns nothing of them until it comes. Name each
+    /// packet in two reports if many reports are lost. Pass round-trip times and losses by [`handle_rtt`](Self::handle_rtt) and [`handle_loss`](Self::handle_loss);
     /// [`handle_report`](Self::handle_report) does all three.
     pub fn handle_reports(
         &mut self,
@@ -101,10 +103,13 @@ impl<T> Sender<T> {
         let now = self.advance(now);
         self.run_half_timeout(now, FORGOTTEN);
         if let Some(history) = &mut self.history {
-            let mut lowest = u64::MAX;
-            let packets = packets.into_iter().inspect(|(number, ..)| lowest = lowest.min(*number));
+            let (mut lowest, mut highest) = (u64::MAX, 0);
+            let packets = packets.into_iter().inspect(|(number, ..)| {
+                (lowest, highest) = (lowest.min(*number), highest.max(*number));
+            });
             self.reader.handle_reports(history, packets);
-            if lowest < self.sent {
+            // Not if the report names packets that were never sent.
+            if lowest <= highest && highest < self.sent {
                 history.abandon_below(lowest);
             }
             self.deliver_reports(now);

@@ -2,8 +2,8 @@
 //! The sender and the receiver of every registered controller: limits, pauses, misuse, random calls.
 
 use paceline::{
-    Bounds, Entry, Message, MessageKind, NewFrame, Outgoing, PacketArrival, PacketHead, PacketKind, Receiver, Registry,
-    Release, Report, Sender, SenderEvent, Setup, StreamConfig,
+    Bounds, Entry, Message, MessageKind, NewFrame, Outgoing, PacketArrival, PacketHead, PacketKind, Receiver,
+    Reception, Registry, Release, Report, Sender, SenderEvent, Setup, StreamConfig,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
@@ -443,6 +443,36 @@ fn forged_reports_change_nothing_at_the_sender() {
 }
 
 /// The packets of a lost report are not in flight for ever: one lost report of ten costs no controller more than a third of its rate.
+/// The part with the statistics may come first or last.
+#[test]
+fn a_report_in_parts_counts_in_any_order() {
+    let entry = Registry::standard();
+    let entry = entry.get("googcc").unwrap();
+    for reversed in [false, true] {
+        let mut sender = entry.build(&SETUP, &[]).unwrap().endpoints::<u64>(&SETUP).0;
+        sender.set_paces(false);
+        let at = Time::from_millis;
+        for ms in 0..4 {
+            sender.handle_sent(at(ms), &Outgoing::new(DataSize::from_bytes(1200), StreamId(0), PacketKind::Media));
+        }
+        let mut parts = [[0, 1], [2, 3]].map(|numbers| {
+            let mut part = Report::default();
+            part.packets = numbers.map(|n| PacketArrival::new(n, Some(RemoteTime::from_millis(n as i64)))).into();
+            part
+        });
+        parts[1].reception = Some(Reception::new(4, 4, at(3), TimeDelta::ZERO));
+        if reversed {
+            parts.reverse();
+        }
+        for (ms, part) in parts.iter().enumerate() {
+            sender.handle_report(at(53 + ms as i64), part);
+        }
+        assert_eq!(sender.packets_reported(), (4, 0));
+        let rtt = sender.rtt().expect("the report has statistics").last;
+        assert!((TimeDelta::from_millis(50)..=TimeDelta::from_millis(51)).contains(&rtt), "{rtt:?}");
+    }
+}
+
 #[test]
 fn lost_reports_do_not_shut_the_window() {
     let needs_reports = |entry: &Entry| entry.build(&SETUP, &[]).unwrap().needs().feedback;

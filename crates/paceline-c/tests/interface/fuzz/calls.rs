@@ -28,7 +28,7 @@ const EXTREMES: [u64; 16] = [
     u64::MAX,
 ];
 
-/// An input, which is read from its begin.
+/// An input, which is read from its beginning.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {

@@ -14,7 +14,7 @@ fn samples() -> [Vec<u8>; 5] {
     // A text in the place of a state, which no copy may have.
     let internals = samples::internals().replace("none", "kanarie-vogel");
     let [internals, lines, rtcstats] = [internals, samples::lines(), samples::rtcstats()].map(String::into_bytes);
-    // Its begin: a fuzzer makes few executions with long inputs.
+    // Its beginning: a fuzzer makes few executions with long inputs.
     let mut capture = samples::capture();
     capture.truncate(30_000);
     [internals, lines, rtcstats, samples::event_log(), capture]

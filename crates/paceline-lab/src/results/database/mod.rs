@@ -26,6 +26,9 @@ use std::time::Duration;
 
 pub const DATABASE_FILE: &str = "results.sqlite";
 
+/// What `reproduce` writes besides, also without the database: `scoreboard.json`, `.md` and `.html`.
+const SCOREBOARD: &str = "scoreboard.";
+
 const SCHEMA: &str = include_str!("schema.sql");
 /// The version of the schema that this program writes, and the latest that it reads. A later version of the program adds a
 /// step for each earlier version to `migrate`.
@@ -49,7 +52,8 @@ impl Database {
     /// fails.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         files::create_folder(dir)?;
-        if !Self::exists(dir) && !files::names(dir)?.iter().all(|name| name.starts_with(DATABASE_FILE)) {
+        let is_result = |name: &String| name.starts_with(DATABASE_FILE) || name.starts_with(SCOREBOARD);
+        if !Self::exists(dir) && !files::names(dir)?.iter().all(is_result) {
             return Err(StoreError::NotAResult { path: dir.to_path_buf() });
         }
         let path = dir.join(DATABASE_FILE);
