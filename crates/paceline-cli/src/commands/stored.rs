@@ -105,8 +105,18 @@ impl StoredRuns {
         interrupt::announce(self.out.as_deref(), Continues::Resume);
         let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
         let made = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
-            let each = controllers.iter().zip(&scenarios);
-            each.map(|(name, s)| make_runs(destination, selection, name.as_deref(), runner, s, &seeds)).collect()
+            let mut made: Vec<MadeRuns<Report>> = Vec::new();
+            for (name, scenario) in controllers.iter().zip(&scenarios) {
+                let make = |to| make_runs(to, selection, name.as_deref(), runner, scenario, &seeds);
+                made.push(match make(destination) {
+                    // What earlier controllers did is printed nevertheless.
+                    Err(problem) if !made.is_empty() => {
+                        MadeRuns { unstored: Some(problem), ..make(Destination::default())? }
+                    }
+                    of_controller => of_controller?,
+                });
+            }
+            Ok(made)
         })?;
         let (results, problems): (Vec<_>, Vec<_>) = made.into_iter().map(|made| (made.result, made.unstored)).unzip();
         let unstored = problems.into_iter().flatten().next();

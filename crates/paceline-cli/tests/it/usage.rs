@@ -348,7 +348,7 @@ fn help_has_each_command_in_one_of_four_groups() {
     assert!(paths.lines().all(|line| line.chars().count() <= 80), "{paths}");
     contains_all(
         &one_line(paths),
-        &["paths rate delay queue", "adsl-up 1.000 Mbit/s 20 ms", "17 to 30 ms 150 ms", "10 ms fq-codel Wi-Fi"],
+        &["paths rate delay queue", "adsl-up 1.000 Mbit/s 20 ms", "17 to 30 ms 150 ms", "10 ms fq-codel wifi"],
     );
 }
 
