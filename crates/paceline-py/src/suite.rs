@@ -175,7 +175,7 @@ impl SuiteRuns {
         let report = py.detach(|| runs.report(WORLD));
         if let Some((folder, _)) = out {
             let write = py.detach(|| paceline_cli::write_suites(folder, &report));
-            write.map_err(|error| Failure::World(WorldError::broken_by(&error)))?;
+            write.map_err(|error| Failure::World(WorldError::broken_by(&*error)))?;
         }
         let mut rows = Rows::new(&["suite", "controller"]);
         runs.measured(WORLD).for_each(|(suite, subject, run)| rows.add(&[&suite.id, &subject.name], &run));
