@@ -30,35 +30,33 @@ enum Place {
     Path(usize),
     /// The same of a call that opens a file, and of its flags: it counts only if it may create it.
     Created(usize, usize),
-    /// The same as `Descriptor` of a call that locks: its command is the second argument.
-    Locked,
+    /// The same as `Descriptor` of a call that locks if its second argument is one of these. No signal interrupts it, because it does
+    /// not wait.
+    Locked(&'static [u64]),
 }
 
 /// The operations: system calls of x86-64.
 const OPERATIONS: &[(u64, Place)] = &[
-    (1, Place::Descriptor),      // write
-    (18, Place::Descriptor),     // pwrite64
-    (20, Place::Descriptor),     // writev
-    (72, Place::Locked),         // fcntl
-    (73, Place::Descriptor),     // flock
-    (74, Place::Descriptor),     // fsync
-    (75, Place::Descriptor),     // fdatasync
-    (77, Place::Descriptor),     // ftruncate
-    (285, Place::Descriptor),    // fallocate
-    (296, Place::Descriptor),    // pwritev
-    (82, Place::Path(0)),        // rename
-    (83, Place::Path(0)),        // mkdir
-    (258, Place::Path(1)),       // mkdirat
-    (264, Place::Path(1)),       // renameat
-    (316, Place::Path(1)),       // renameat2
-    (2, Place::Created(0, 1)),   // open
-    (257, Place::Created(1, 2)), // openat
+    (1, Place::Descriptor),        // write
+    (18, Place::Descriptor),       // pwrite64
+    (20, Place::Descriptor),       // writev
+    (72, Place::Locked(&[6, 37])), // fcntl: F_SETLK, F_OFD_SETLK
+    (73, Place::Locked(&[5, 6])),  // flock: LOCK_NB with LOCK_SH, LOCK_EX
+    (74, Place::Descriptor),       // fsync
+    (75, Place::Descriptor),       // fdatasync
+    (77, Place::Descriptor),       // ftruncate
+    (285, Place::Descriptor),      // fallocate
+    (296, Place::Descriptor),      // pwritev
+    (82, Place::Path(0)),          // rename
+    (83, Place::Path(0)),          // mkdir
+    (258, Place::Path(1)),         // mkdirat
+    (264, Place::Path(1)),         // renameat
+    (316, Place::Path(1)),         // renameat2
+    (2, Place::Created(0, 1)),     // open
+    (257, Place::Created(1, 2)),   // openat
 ];
 
 const CREATE: u64 = 0o100;
-
-/// The commands of `fcntl` that lock: `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`.
-const LOCKS: [u64; 4] = [6, 7, 37, 38];
 
 /// Runs the command in `dir`. If `fails` has a number, this operation on files of `out` fails with the error.
 pub fn run(dir: &Path, arguments: &[&str], out: &Path, fails: Option<(usize, Errno)>) -> Ended {
@@ -131,7 +129,10 @@ impl Tracer {
         let is_counted = place
             .and_then(|place| file(pid, place, arguments))
             .is_some_and(|file| self.dir.join(file).starts_with(&self.out));
-        let fails = self.fails.filter(|(number, _)| is_counted && *number == self.count).map(|(_, error)| error);
+        let is_lock = matches!(place, Some(Place::Locked(_)));
+        let is_failing =
+            |(number, error): &(usize, Errno)| *number == self.count && !(is_lock && *error == Errno::EINTR);
+        let fails = self.fails.filter(|fails| is_counted && is_failing(fails)).map(|(_, error)| error);
         self.count += usize::from(is_counted);
         if fails.is_some() {
             // No system call has this number.
@@ -145,8 +146,8 @@ impl Tracer {
 /// Returns the file of a system call; `None` if it opens one without creating it, or locks none.
 fn file(pid: Pid, place: Place, arguments: [u64; 3]) -> Option<PathBuf> {
     let path = match place {
-        Place::Locked if !LOCKS.contains(&arguments[1]) => return None,
-        Place::Descriptor | Place::Locked => {
+        Place::Locked(commands) if !commands.contains(&arguments[1]) => return None,
+        Place::Descriptor | Place::Locked(_) => {
             return fs::read_link(format!("/proc/{pid}/fd/{}", arguments[0] as i32)).ok();
         }
         Place::Path(path) => path,
