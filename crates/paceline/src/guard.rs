@@ -230,11 +230,10 @@ impl SendHalf for Guard {
     }
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        let due = self.half.poll_timeout();
-        if self.decrease_due == Time::MAX {
-            return due;
+        match self.half.poll_timeout() {
+            Some(due) => Some(due.min(self.decrease_due)),
+            None => Some(self.decrease_due).filter(|due| *due != Time::MAX),
         }
-        Some(due.map_or(self.decrease_due, |due| due.min(self.decrease_due)))
     }
     /// While the guard limits the rate, no probe is sent.
     #[inline]

@@ -26,7 +26,8 @@ impl SteadyClock {
     #[inline]
     pub fn advance(&mut self, now: Time) -> (Time, Option<TimeDelta>) {
         let time = now + self.shift;
-        if time >= self.last && time - self.last <= FORWARD_MAX {
+        // A step back is a large number without sign.
+        if (time.as_nanos().wrapping_sub(self.last.as_nanos()) as u64) <= FORWARD_MAX.as_nanos() as u64 {
             self.last = time;
             return (time, None);
         }
