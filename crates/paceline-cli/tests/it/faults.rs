@@ -59,8 +59,14 @@ const ERRORS: [(Errno, &str); 3] = [
     (Errno::EINTR, "Interrupted system call"),
 ];
 /// What SQLite says of them.
-const OF_SQLITE: [&str; 5] =
-    ["disk I/O error", "disk is full", "locking protocol", "unable to open database file", "readonly database"];
+const OF_SQLITE: [&str; 6] = [
+    "disk I/O error",
+    "disk is full",
+    "locking protocol",
+    "database is locked",
+    "unable to open database file",
+    "readonly database",
+];
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
