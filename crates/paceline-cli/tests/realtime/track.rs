@@ -2,6 +2,7 @@
 //! Emulated links and runs in real time, and their cleanup.
 
 use super::hosts::{Background, signal};
+use super::machine::wait_for;
 use super::{paceline, stderr};
 use serde_json::Value;
 use std::fs;
@@ -30,11 +31,7 @@ pub fn is_required() -> bool {
 
 /// Waits until `condition` is true, up to 20 s.
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < Duration::from_secs(20), "timeout: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for(what, Duration::from_secs(20), || condition().then_some(()));
 }
 
 /// Sends `bytes` bytes to the first client at an address, and returns the port.
