@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The halves of a controller alone, with scripted packets over a varying queue.
 
-use paceline::{Arrival, Event, Feedback, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup, Signals};
+use paceline::{Arrival, Event, Feedback, Guard, PacketReport, ReceiveHalf, Registry, SentPacket, Setup, Signals};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 use std::hint::black_box;
 
@@ -47,7 +47,7 @@ impl Scripted {
 
 /// The halves of a controller with the script.
 pub struct SendLoop {
-    half: Box<dyn SendHalf>,
+    half: Guard,
     decides_on_sent: bool,
     /// The receive half, whose messages go to the send half at once.
     receive: Option<Box<dyn ReceiveHalf>>,

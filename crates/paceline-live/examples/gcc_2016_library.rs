@@ -5,12 +5,12 @@
 #![allow(clippy::missing_safety_doc, reason = "paceline.h has the contract")]
 
 use paceline::Gcc2016Config;
-use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Event, Guard, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_abi::*;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use std::ffi::c_void;
 
-type Half = Box<dyn SendHalf>;
+type Half = Guard;
 
 const TABLE: PacelineControllerV1 = PacelineControllerV1 {
     summary: c"gcc-2016 in a library".as_ptr(),

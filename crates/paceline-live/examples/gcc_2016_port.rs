@@ -5,7 +5,7 @@
 //! It parses the lines on its own, without the types of this crate.
 
 use paceline::Gcc2016Config;
-use paceline::{Bounds, Config, Event, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
+use paceline::{Bounds, Config, Event, Guard, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -49,7 +49,7 @@ fn main() {
     let mut out = std::io::stdout().lock();
     // The laboratory has the guard around it, so the half has none of its own.
     writeln!(out, "{}", json!({"protocol": 1, "summary": "gcc-2016 behind a pipe", "receive_of": "gcc-2016"})).unwrap();
-    let mut half: Option<Box<dyn SendHalf>> = None;
+    let mut half: Option<Guard> = None;
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line.expect("the input is text")).expect("a line is JSON");
         if message["type"] == "start" {

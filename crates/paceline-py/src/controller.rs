@@ -5,8 +5,8 @@ use crate::half::Maker;
 use crate::receive::PythonReceiveHalf;
 use crate::send::PythonSendHalf;
 use paceline::{
-    Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, Parameters, ReceiveHalf,
-    Registry, SendHalf, Setup, SignalShape, SignalSpec,
+    Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, Guard, Parameters, ReceiveHalf,
+    Registry, Setup, SignalShape, SignalSpec,
 };
 use paceline_units::{Ecn, TimeDelta};
 use pyo3::exceptions::PyValueError;
@@ -151,7 +151,7 @@ impl Config for PythonConfig {
         if let Some(class) = &self.send {
             let half = PythonSendHalf::new(self.maker(class), setup, ecn, self.signals.0);
             let half = half.unwrap_or_else(|error| PythonSendHalf::failed(Decision::new(setup.start), error));
-            controller.send = Some(Box::new(half) as Box<dyn SendHalf>);
+            controller.send = Some(Guard::off(Box::new(half)));
         }
         if let Some(class) = &self.receive {
             let half = PythonReceiveHalf::new(self.maker(class), setup, self.batch, self.signals.1);

@@ -6,7 +6,7 @@ use crate::controller::Registered;
 use crate::half::exception;
 use crate::request::{check_controller, registry};
 use crate::types::Decision;
-use paceline::{Bounds, Controller, Event, Failure, ReceiveHalf, SendHalf, Setup, Signals};
+use paceline::{Bounds, Controller, Event, Failure, Guard, ReceiveHalf, SendHalf, Setup, Signals};
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,7 +59,7 @@ fn locked<T>(half: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The send half of a controller.
 #[pyclass(frozen, module = "paceline.testing")]
-pub struct Sender(Mutex<Box<dyn SendHalf>>);
+pub struct Sender(Mutex<Guard>);
 
 #[pymethods]
 impl Sender {

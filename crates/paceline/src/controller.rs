@@ -6,7 +6,7 @@
 //! handles the [events](Event) that it uses and ignores the others.
 
 use crate::setters::setters;
-use crate::{Arrival, Bounds, Decision, Event, Failure, Message, MessageKind, ProbeCluster, Setup, Signals};
+use crate::{Arrival, Bounds, Decision, Event, Failure, Guard, Message, MessageKind, ProbeCluster, Setup, Signals};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -15,8 +15,8 @@ use paceline_units::{Rate, RemoteTime, StreamId, Time, TimeDelta};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Controller {
-    /// The half at the sender. Without one the flow sends at the rate of its sources.
-    pub send: Option<Box<dyn SendHalf>>,
+    /// The half at the sender, under its guard. Without one the flow sends at the rate of its sources.
+    pub send: Option<Guard>,
     /// The half at the receiver.
     pub receive: Option<Box<dyn ReceiveHalf>>,
     /// The per-packet feedback that the send half needs in addition to the messages of the receive half; `None` if it
@@ -25,13 +25,13 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Returns a controller with these halves, without per-packet feedback.
+    /// Returns a controller with these halves, without guard and per-packet feedback.
     pub fn new(send: Option<Box<dyn SendHalf>>, receive: Option<Box<dyn ReceiveHalf>>) -> Self {
-        Self { send, receive, feedback: None }
+        Self { send: send.map(Guard::off), receive, feedback: None }
     }
-    /// Returns a controller with a send half alone, without per-packet feedback.
+    /// Returns a controller with a send half alone, without guard and per-packet feedback.
     pub fn from_sender(send: impl SendHalf + 'static) -> Self {
-        Self { send: Some(Box::new(send)), receive: None, feedback: None }
+        Self::new(Some(Box::new(send)), None)
     }
     /// Returns a controller whose send half needs reports on packets, at these intervals.
     pub(crate) fn from_reports(
@@ -48,10 +48,9 @@ impl Controller {
         Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }
     }
     setters! { with_feedback(feedback: Option<FeedbackRequirement>) }
-    /// Puts the send half under the [`Guard`](crate::Guard), which lowers the rate when feedback stops, but not below `min`.
+    /// Puts the send half under the [`Guard`], which lowers the rate when feedback stops, but not below `min`.
     pub fn guarded(self, min: Rate) -> Self {
-        let guarded = |half| -> Box<dyn SendHalf> { Box::new(crate::Guard::new(half, min)) };
-        Self { send: self.send.map(guarded), ..self }
+        Self { send: self.send.map(|guard| Guard::new(guard.into_half(), min)), ..self }
     }
 }
 

@@ -24,6 +24,7 @@
 
 use crate::{Bounds, Decision, Event, Failure, PacketKind, ProbeCluster, SendHalf, Signals};
 use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -54,10 +55,12 @@ impl Limit {
     }
 }
 
-/// A send half under the guard.
+/// A send half under the guard, or one that needs none.
 #[derive(Clone, Debug)]
 pub struct Guard {
     half: Box<dyn SendHalf>,
+    /// Whether the rate falls without feedback.
+    is_on: bool,
     min: Rate,
     /// The time at which the next decrease is due; [`Time::MAX`] if no media was sent since the last feedback.
     decrease_due: Time,
@@ -73,15 +76,26 @@ pub struct Guard {
 impl Guard {
     /// Puts a half under the guard, which never lowers the target below `min`.
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
+        Self { is_on: true, min, ..Self::off(half) }
+    }
+
+    /// Returns a half whose rate the guard does not change.
+    pub fn off(half: Box<dyn SendHalf>) -> Self {
         Self {
             half,
-            min,
+            is_on: false,
+            min: Rate::ZERO,
             decrease_due: Time::MAX,
             sent: false,
             limit: Limit::Off,
             changed: Time::ZERO,
             available: true,
         }
+    }
+
+    /// Returns the half without the guard.
+    pub fn into_half(self) -> Box<dyn SendHalf> {
+        self.half
     }
 
     fn start_timer(&mut self, now: Time) {
@@ -148,7 +162,9 @@ impl Guard {
     /// Handles the first media packet since the last feedback.
     #[inline(never)]
     fn handle_first(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
-        self.start_timer(now);
+        if self.is_on {
+            self.start_timer(now);
+        }
         self.half.handle_event(now, event, signals);
     }
 
@@ -197,13 +213,13 @@ impl Guard {
                 self.available = true;
             }
             // A repeated event must not restart the timer.
-            Event::Availability(available) if available == self.available => {}
+            Event::Availability(available) if self.is_on && available == self.available => {}
             Event::Availability(available) => {
                 self.half.handle_event(now, event, signals);
                 (self.available, self.decrease_due, self.sent) = (available, Time::MAX, false);
             }
             Event::Timeout => {
-                if self.half.poll_timeout().is_some_and(|due| due <= now) {
+                if !self.is_on || self.half.poll_timeout().is_some_and(|due| due <= now) {
                     self.half.handle_event(now, event, signals);
                 }
                 self.decrease_if_due(now);
@@ -213,7 +229,23 @@ impl Guard {
     }
 }
 
+/// A guard is used as any half, also without the trait in scope.
+impl Deref for Guard {
+    type Target = dyn SendHalf;
+
+    fn deref(&self) -> &Self::Target {
+        self
+    }
+}
+
+impl DerefMut for Guard {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self
+    }
+}
+
 impl SendHalf for Guard {
+    #[inline]
     fn handle_event(&mut self, now: Time, event: &Event<'_>, signals: &mut Signals) {
         // The event of each packet. Without the other paths this is a short function.
         let &Event::Sent(packet) = event else { return self.handle_other(now, event, signals) };
@@ -225,6 +257,7 @@ impl SendHalf for Guard {
         }
         self.half.handle_event(now, event, signals);
     }
+    #[inline]
     fn decides_on_sent(&self) -> bool {
         self.half.decides_on_sent()
     }
@@ -251,6 +284,7 @@ impl SendHalf for Guard {
     fn calculated_rate(&self) -> Option<Rate> {
         self.half.calculated_rate()
     }
+    #[inline]
     fn poll_failure(&mut self) -> Option<Failure> {
         self.half.poll_failure()
     }
@@ -323,6 +357,14 @@ mod tests {
         let before = guard.decision().target;
         assert_eq!(report(&mut guard, 1000), before.as_bps());
         assert_eq!(report(&mut guard, 2000), 2 * before.as_bps());
+    }
+
+    #[test]
+    fn half_without_the_guard_keeps_its_rate() {
+        let mut guard = Guard::off(guard().into_half());
+        assert_eq!(send(&mut guard, 0, 10_000), []);
+        assert_eq!(guard.poll_timeout(), Some(at(10_000)), "the half's own");
+        assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(400)));
     }
 
     /// 1000 kbit/s are halved after 3 s and then each second, to the minimum.
@@ -399,7 +441,7 @@ mod tests {
     fn share_of_coupled_flows_stays_below_the_cap() {
         let setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(4000));
         let nada = crate::Config::halves(&crate::NadaConfig::default(), &setup).send.unwrap();
-        let mut guard = Guard::new(nada, Rate::from_kbps(50));
+        let mut guard = Guard::new(nada.into_half(), Rate::from_kbps(50));
         assert_eq!(send(&mut guard, 0, 3100), [(3000, 500_000)]);
         guard.on(3100, Event::CoupledRate(Rate::from_kbps(2000)));
         assert_eq!(guard.calculated_rate(), Some(Rate::from_kbps(2000)));

@@ -4,7 +4,7 @@
 use core::fmt::Debug;
 use paceline::GoogCcConfig;
 use paceline::{
-    Config, Controller, Decision, Event, Failure, FieldVisitor, Parameters, ProbeCluster, SendHalf, Setup,
+    Config, Controller, Decision, Event, Failure, FieldVisitor, Guard, Parameters, ProbeCluster, SendHalf, Setup,
     SignalTables, Signals,
 };
 use paceline_units::{Rate, StreamId, Time};
@@ -85,7 +85,8 @@ impl<A: Alteration> Config for Altered<A> {
     fn halves(&self, setup: &Setup) -> Controller {
         let Controller { send, receive, feedback, .. } = self.config.halves(setup);
         let alteration = self.alteration.started(setup);
-        let altered = |half| -> Box<dyn SendHalf> { Box::new(AlteredHalf { half, alteration }) };
+        let altered =
+            |half: Guard| -> Box<dyn SendHalf> { Box::new(AlteredHalf { half: half.into_half(), alteration }) };
         Controller::new(send.map(altered), receive).with_feedback(feedback)
     }
 }

@@ -2,7 +2,7 @@
 //! The controllers of other libraries: each works in a simulated call, and its inputs and outputs are translated as stated.
 
 use paceline::{
-    Bounds, Decision, Event, Feedback, Message, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf,
+    Bounds, Decision, Event, Feedback, Guard, Message, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf,
     SentPacket, Setup, Signals,
 };
 use paceline_lab::results::RowKind;
@@ -15,7 +15,7 @@ use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 
 const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(4000));
 
-fn half(name: &str) -> Box<dyn SendHalf> {
+fn half(name: &str) -> Guard {
     add(Registry::standard()).get(name).unwrap().build(&SETUP, &[]).unwrap().send.unwrap()
 }
 

@@ -344,11 +344,12 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Guard;
     use crate::testing::{Drive, SETUP, arrival, report, rtt};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
-    fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
+    fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Guard, Box<dyn ReceiveHalf>) {
         let mut config = GccMed16Config::default();
         changes(&mut config);
         let pair = config.halves(&SETUP);

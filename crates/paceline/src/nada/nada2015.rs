@@ -221,14 +221,14 @@ impl Observe for Observer2015 {
 mod tests {
     use super::*;
     use crate::testing::{self, Drive, arrival};
-    use crate::{Event, Message, ReceiveHalf, SendHalf, StreamState};
+    use crate::{Event, Guard, Message, ReceiveHalf, SendHalf, StreamState};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
     use paceline_units::{DataSize, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(2500));
 
-    fn pair(config: &Nada2015Config) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
+    fn pair(config: &Nada2015Config) -> (Guard, Box<dyn ReceiveHalf>) {
         let pair = config.halves(&SETUP);
         (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
     }

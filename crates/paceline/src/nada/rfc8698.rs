@@ -191,14 +191,13 @@ impl Observe for Observer {
 mod tests {
     use super::*;
     use crate::testing::{Drive, arrival, rtt};
-    use crate::{Event, Feedback, Message, PacketReport, SendHalf, StreamState};
-    use alloc::boxed::Box;
+    use crate::{Event, Feedback, Guard, Message, PacketReport, SendHalf, StreamState};
     use alloc::vec::Vec;
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
     const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(150), Rate::from_kbps(1500));
 
-    fn sender(config: &impl Config) -> Box<dyn SendHalf> {
+    fn sender(config: &impl Config) -> Guard {
         config.halves(&SETUP).send.expect("a send half")
     }
 

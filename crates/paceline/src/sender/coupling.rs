@@ -2,7 +2,7 @@
 //! Coupled congestion control (RFC 8699): a new rate of the controller waits for the flow's share of the rate of its group.
 
 use super::Sender;
-use crate::Event;
+use crate::{Event, SendHalf};
 use paceline_units::{Rate, Time};
 
 impl<T> Sender<T> {

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The send half and its signals.
 
-use crate::{Event, Failure, ProbeCluster, SendHalf, Signals};
-use alloc::boxed::Box;
+use crate::{Event, Failure, Guard, ProbeCluster, SendHalf, Signals};
 use paceline_units::{Time, TimeDelta};
 
 #[derive(Clone, Debug)]
 pub(super) struct Half {
     /// `None` without a send half, and after its failure.
-    half: Option<Box<dyn SendHalf>>,
+    half: Option<Guard>,
     pub signals: Signals,
 }
 
 impl Half {
-    pub fn new(half: Option<Box<dyn SendHalf>>, signals: Signals) -> Self {
+    pub fn new(half: Option<Guard>, signals: Signals) -> Self {
         Self { half, signals }
     }
 
     #[inline]
-    pub fn get(&self) -> Option<&dyn SendHalf> {
-        self.half.as_deref()
+    pub fn get(&self) -> Option<&Guard> {
+        self.half.as_ref()
     }
 
     /// Returns the time at which the half gets [`Event::Timeout`]; [`Time::MAX`] for never.

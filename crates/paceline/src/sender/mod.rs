@@ -39,8 +39,8 @@ mod streams;
 use crate::blocks::{ApplicationLimit, EcnValidation, ProbeEstimator};
 use crate::guard::FEEDBACK_TIMEOUT;
 use crate::{
-    Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SentPacket,
-    Signals,
+    Controller, Decision, Event, Failure, Flight, History, PacketKind, ProbeCluster, ProbeId, RoundTrip, SendHalf,
+    SentPacket, Signals,
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

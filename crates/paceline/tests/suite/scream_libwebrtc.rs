@@ -6,8 +6,8 @@
 //! difference would also change what follows.
 
 use paceline::{
-    Bounds, Config, Event, Feedback, Message, PacketReport, RoundTrip, ScreamLibwebrtcConfig, SendHalf, SentPacket,
-    Setup, Signals, StreamState, Window,
+    Bounds, Config, Event, Feedback, Guard, Message, PacketReport, RoundTrip, ScreamLibwebrtcConfig, SendHalf,
+    SentPacket, Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use serde_json::Value;
@@ -77,7 +77,7 @@ struct Decisions {
 
 /// A source, a pacer, a link with a queue, and a receiver, in steps of 1 ms.
 struct Call {
-    half: Box<dyn SendHalf>,
+    half: Guard,
     signals: Signals,
     numbers: Numbers,
     bounds: Bounds,

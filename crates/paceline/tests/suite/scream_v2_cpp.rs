@@ -10,8 +10,8 @@
 //! 512 packets later, and its target swings between 0.2 and 6 Mbit/s.
 
 use paceline::{
-    Decision, Event, Feedback, PacketKind, PacketReport, QueuedFrame, Registry, SendHalf, SentPacket, Setup, Signals,
-    StreamState, Window,
+    Decision, Event, Feedback, Guard, PacketKind, PacketReport, QueuedFrame, Registry, SendHalf, SentPacket, Setup,
+    Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use serde_json::Value;
@@ -45,7 +45,7 @@ struct Script {
 /// A source that makes its target, in frames each 20 ms, a pacer, and a link with a mark and a limit in time.
 struct Loop {
     script: Script,
-    half: Box<dyn SendHalf>,
+    half: Guard,
     signals: Signals,
     now: Time,
     next_frame: Time,
