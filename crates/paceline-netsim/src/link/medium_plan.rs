@@ -44,6 +44,8 @@ pub enum MediumKind {
     HalfDuplex,
     /// They contend by IEEE 802.11.
     Wifi,
+    /// One direction of a mobile cell, which no other hop shares.
+    Cell,
 }
 
 impl MediumKind {
@@ -52,6 +54,7 @@ impl MediumKind {
         match self {
             Self::HalfDuplex => "half-duplex",
             Self::Wifi => "wifi",
+            Self::Cell => "cell",
         }
     }
 }
@@ -59,7 +62,7 @@ impl MediumKind {
 /// The part of one hop in a shared medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumPlan {
-    /// The name of the medium; hops with equal names share it.
+    /// The name of the medium; hops with equal names share it. Empty if no other hop can share it.
     pub name: String,
     /// How they share it.
     pub kind: MediumKind,

@@ -253,7 +253,7 @@ impl Resolver<'_> {
         };
         let error = ("`oracle_rate` must be above zero", "leave it out for a path without an oracle");
         let oracle_rate = self.valid(&file.measure.oracle_rate, |rate| !rate.is_zero(), error)?;
-        if oracle_rate.is_some() && hops[bottleneck].server.service.medium.is_none() {
+        if oracle_rate.is_some() && hops[bottleneck].server.service.shared_medium().is_none() {
             self.notes.push("oracle_rate has no effect: the bottleneck shares no medium".to_owned());
         }
         let include_if =
@@ -298,7 +298,7 @@ impl Resolver<'_> {
 }
 
 fn medium_of(hop: &HopPlan) -> Option<&str> {
-    hop.server.service.medium.as_ref().map(|medium| medium.name.as_str())
+    hop.server.service.shared_medium().map(|medium| medium.name.as_str())
 }
 
 /// Returns the hop with the least capacity over the run among those that forward flows cross; without a forward flow, among

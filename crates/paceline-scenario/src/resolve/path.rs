@@ -106,7 +106,7 @@ impl Resolver<'_> {
             let help = "give the hop a `capacity` like \"1 Mbps\", or leave `server` out";
             return self.fail(&entry.implied_by.and_then(given).unwrap_or(at), message, help);
         }
-        if let Some(medium) = &service.medium {
+        if let Some(medium) = service.shared_medium() {
             self.join_medium(medium, id, |key| given(key).unwrap_or(at))?;
         }
         Ok(ServerPlan { entry, service })

@@ -123,7 +123,7 @@ impl Oracle {
 }
 
 pub(crate) fn shares_a_medium(plan: &Plan) -> bool {
-    plan.hops[plan.bottleneck].server.service.medium.is_some()
+    plan.hops[plan.bottleneck].server.service.shared_medium().is_some()
 }
 
 /// Returns the queue that an oracle leaves: a third of the age up to which a picture is as good as a fresh one.

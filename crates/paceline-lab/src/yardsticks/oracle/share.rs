@@ -68,7 +68,7 @@ fn capacity(hop: &HopPlan, end: Time, delay: TimeDelta) -> Option<Steps> {
         _ => f64::INFINITY,
     };
     let steps = match &hop.capacity {
-        Some(_) if hop.server.service.medium.is_some() => return None,
+        Some(_) if hop.server.service.shared_medium().is_some() => return None,
         Some(capacity) => capacity.steps(end + delay, BIN),
         None if policed.is_finite() => vec![(Time::ZERO, Rate::from_bps(u64::MAX))],
         None => return None,

@@ -7,15 +7,19 @@
 //!
 //! To add one: a [`MediumKind`], a file here, and a link server that names it, which declares its scenario keys.
 
+mod cell;
 mod half_duplex;
 mod wifi;
 
 use super::hop::Link;
 use super::medium_plan::{MediumKind, MediumPlan};
 use crate::parameter::Values;
+use cell::Cell;
 use half_duplex::HalfDuplex;
 use paceline_units::{RandomStreams, Time};
 use wifi::Wifi;
+
+pub(super) use cell::{PATTERN, is_pattern};
 
 /// A medium that links share. It knows its links by their indices in a slice, which the driver passes to each call.
 pub trait Medium: Send {
@@ -48,31 +52,29 @@ struct Member<'a> {
 /// Returns the media that hops share, and the index of the medium of each hop. A hop is given by its name, and by its part in
 /// a medium.
 pub fn build_media<'a>(
-    hops: impl Iterator<Item = (&'a str, Option<&'a MediumPlan>)> + Clone,
+    hops: impl Iterator<Item = (&'a str, Option<&'a MediumPlan>)>,
     streams: &RandomStreams,
 ) -> (Vec<Box<dyn Medium>>, Vec<Option<u16>>) {
-    let mut names: Vec<&str> = Vec::new();
+    let mut media: Vec<(&MediumPlan, Vec<Member<'_>>)> = Vec::new();
     let mut medium_of = Vec::new();
-    for (_, plan) in hops.clone() {
+    for (hop, (id, plan)) in hops.enumerate() {
         let index = plan.map(|plan| {
-            names.iter().position(|other| *other == plan.name).unwrap_or_else(|| {
-                names.push(&plan.name);
-                names.len() - 1
-            })
+            let is_shared = |of: &MediumPlan| of.name == plan.name && !plan.name.is_empty();
+            let index = media.iter().position(|(of, _)| is_shared(of)).unwrap_or(media.len());
+            if index == media.len() {
+                media.push((plan, Vec::new()));
+            }
+            media[index].1.push(Member { hop, id, values: &plan.values });
+            index as u16
         });
-        medium_of.push(index.map(|index| index as u16));
+        medium_of.push(index);
     }
-    let build = |name: &&str| {
-        let of_name = |(hop, (id, plan)): (usize, (&'a str, Option<&'a MediumPlan>))| {
-            let plan = plan.filter(|plan| plan.name == **name)?;
-            Some((plan.kind, Member { hop, id, values: &plan.values }))
-        };
-        let (kinds, members): (Vec<_>, Vec<_>) = hops.clone().enumerate().filter_map(of_name).unzip();
-        let medium: Box<dyn Medium> = match kinds[0] {
+    let build = |(plan, members): &(&MediumPlan, Vec<Member<'_>>)| -> Box<dyn Medium> {
+        match plan.kind {
             MediumKind::HalfDuplex => Box::new(HalfDuplex::new(members.iter().map(|member| member.hop).collect())),
-            MediumKind::Wifi => Box::new(Wifi::new(&members, streams, &format!("medium/{name}"))),
-        };
-        medium
+            MediumKind::Wifi => Box::new(Wifi::new(members, streams, &format!("medium/{}", plan.name))),
+            MediumKind::Cell => Box::new(Cell::new(&members[0], streams, &format!("cell/{}", members[0].id))),
+        }
     };
-    (names.iter().map(build).collect(), medium_of)
+    (media.iter().map(build).collect(), medium_of)
 }

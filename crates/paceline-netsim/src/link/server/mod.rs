@@ -4,6 +4,7 @@
 //! To add one: a [`ServerEntry`], in a file here if it is long, and a line in [`SERVERS`]. A server describes its service
 //! ([`Service`]); [`Link`](super::Link) computes the times.
 
+mod cell;
 mod wifi;
 
 use super::MTU;
@@ -13,7 +14,7 @@ use crate::parameter::{Parameter, ParameterKind, Values, registry_entry};
 use paceline_units::DataSize;
 
 /// Every server; the first is the default.
-pub static SERVERS: &[ServerEntry] = &[LINE, TOKEN_BUCKET, SHARED, wifi::ENTRY];
+pub static SERVERS: &[ServerEntry] = &[LINE, TOKEN_BUCKET, SHARED, wifi::ENTRY, cell::ENTRY];
 
 /// A server: its name, its parameters, and how to create its service.
 pub struct ServerEntry {
@@ -65,8 +66,15 @@ pub struct Service {
     pub rate_step: RateStep,
     /// What it transmits in one turn on a shared medium; `None` for a server of its own.
     pub batch: Option<Batch>,
-    /// The medium that it shares with other hops, if it has a batch.
+    /// The medium on which it transmits, if it has a batch.
     pub medium: Option<MediumPlan>,
+}
+
+impl Service {
+    /// Returns the medium, if other hops may share it.
+    pub fn shared_medium(&self) -> Option<&MediumPlan> {
+        self.medium.as_ref().filter(|medium| !medium.name.is_empty())
+    }
 }
 
 /// A value of a parameter is not valid.
