@@ -5,6 +5,15 @@
 #[path = "../../crates/paceline-explain/tests/it/fuzz/redact.rs"]
 mod target;
 
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = std::env::temp_dir().join(format!("paceline-fuzz-redact-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
+    folder
+});
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    target::check(bytes);
+    target::check_in(&FOLDER, bytes);
 });

@@ -9,19 +9,11 @@ use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
 use serde_json::Value;
 use std::fs;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::path::Path;
 
-/// Files of this process.
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = std::env::temp_dir().join(format!("paceline-fuzz-redact-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
-    folder
-});
-
-/// Checks one input. Returns whether it is copied.
-pub fn check(bytes: &[u8]) -> bool {
-    let Some(copy) = copy_of(bytes) else { return false };
+/// Checks one input, with files in `folder`. Returns whether it is copied.
+pub fn check_in(folder: &Path, bytes: &[u8]) -> bool {
+    let Some(copy) = copy_of(folder, bytes) else { return false };
     match recognise(&copy[..copy.len().min(8192)]) {
         Some(Format::Lines) => check_lines(&copy),
         Some(Format::Capture) => {
@@ -36,13 +28,13 @@ pub fn check(bytes: &[u8]) -> bool {
         let copied = read_bytes(&copy).expect("the copy can be read, as the input");
         assert_eq!(copied.flows.len(), call.flows.len());
     }
-    assert!(copy_of(&copy).is_some_and(|again| is_same(&copy, &again)), "a copy of the copy is another one");
+    assert!(copy_of(folder, &copy).is_some_and(|again| is_same(&copy, &again)), "a copy of the copy is another one");
     true
 }
 
 /// Returns the copy, if there is one.
-fn copy_of(bytes: &[u8]) -> Option<Vec<u8>> {
-    let [from, to] = ["in", "out"].map(|name| FOLDER.join(name));
+fn copy_of(folder: &Path, bytes: &[u8]) -> Option<Vec<u8>> {
+    let [from, to] = ["in", "out"].map(|name| folder.join(name));
     fs::write(&from, bytes).expect("the folder can be written");
     let _ = fs::remove_file(&to);
     match redact(&from, &to) {
