@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the calls of quinn mean to a [`Sender`]: packets that leave, and reports on packets.
+//!
+//! ```text
+//! on_sent ───▶ Bursts ──▶ Sender::handle_sent
+//! on_ack, on_congestion_event ──▶ Bursts ──▶ report ──▶ Sender::handle_report, each interval
+//! Decision ──▶ window: 1.25 · target · (srtt + 25 ms), at most that of the controller
+//!          └─▶ Encoder
+//! ```
+//!
+//! A report is passed on with the next packet or ACK, not within an ACK: losses and marks follow the packets of the same ACK.
+
+use crate::bursts::Bursts;
+use crate::config::INITIAL_RTT;
+use crate::{Encoder, Target};
+use paceline::{
+    Controller, IP_UDP_HEADERS, Outgoing, PacketArrival, PacketKind, Report, Sender, SenderConfig, Setup, Signals,
+    StreamState, Window,
+};
+use paceline_units::{Clock, DataSize, Ecn, Fraction, RemoteTime, StreamId, Time, TimeDelta};
+use std::time::{Duration, Instant};
+
+/// quinn refills its pacer at this multiple of the window per round-trip time.
+const PACING: f64 = 1.25;
+/// The time for which a receiver may hold an ACK (RFC 9000, section 18.2, `max_ack_delay`). quinn's round-trip time excludes it.
+const ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
+/// The interval of reports, if the controller has no requirement.
+const INTERVAL: TimeDelta = TimeDelta::from_millis(25);
+/// The largest initial window (RFC 9002, section 7.2).
+const INITIAL_WINDOW_MAX: u64 = 14_720;
+/// Packets up to this size, header and tag included, have room for little more than an ACK. quinn reports ACKs of most of them never,
+/// and does not say of which.
+const ACK_PACKET_MAX: u64 = 64;
+/// Losses and the round-trip time are passed on at this interval, as RTCP does, and if they cover this many packets.
+const LOSS_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const LOSS_PACKETS_MIN: u64 = 20;
+/// The only stream.
+const STREAM: StreamId = StreamId(0);
+
+/// The state of the controller of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    clock: Clock,
+    sender: Sender<()>,
+    encoder: Encoder,
+    bursts: Bursts,
+    /// The packets that were acknowledged or lost since the last report.
+    report: Report,
+    is_unordered: bool,
+    interval: TimeDelta,
+    reported: Time,
+    /// The time of the last ACK, and the newest packet that was acknowledged.
+    acked: Time,
+    newest: Time,
+    /// quinn's smoothed round-trip time, before the last ACK.
+    srtt: TimeDelta,
+    has_rtt: bool,
+    mtu: u16,
+    window: u64,
+    /// Packets that arrived and that were lost since `losses_since`.
+    arrived: u64,
+    lost: u64,
+    losses_since: Time,
+}
+
+impl State {
+    pub fn new(mut controller: Controller, setup: &Setup, encoder: Encoder, now: Instant, mtu: u16) -> Self {
+        let interval = controller.feedback.map_or(INTERVAL, |feedback| feedback.interval);
+        let mut config = SenderConfig::new(setup);
+        // Also for controllers that need none, so that bytes in flight are known.
+        config.per_packet = Some(true);
+        let mut sender = Sender::new(&config, &mut controller, Signals::disabled());
+        sender.set_paces(false);
+        let mut state = Self {
+            clock: Clock::new(now),
+            sender,
+            encoder,
+            bursts: Bursts::default(),
+            report: Report::default(),
+            is_unordered: false,
+            interval,
+            reported: Time::ZERO - interval,
+            acked: Time::ZERO,
+            newest: Time::ZERO,
+            srtt: INITIAL_RTT,
+            has_rtt: false,
+            mtu,
+            window: 0,
+            arrived: 0,
+            lost: 0,
+            losses_since: Time::ZERO,
+        };
+        state.update(Time::ZERO);
+        state
+    }
+
+    #[inline]
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Handles the packets of one or more datagrams. Most of the times they have one size.
+    pub fn handle_sent(&mut self, now: Instant, bytes: u64, number: u64) {
+        let now = self.clock.time(now);
+        self.advance(now);
+        if bytes <= ACK_PACKET_MAX {
+            self.bursts.skip(number);
+            return;
+        }
+        let count = self.bursts.handle_sent(now, self.sender.packets_sent(), bytes, number, self.mtu);
+        let size = bytes / count;
+        for n in 0..count {
+            let payload = if n == 0 { bytes - size * (count - 1) } else { size };
+            let size = DataSize::from_bytes(payload) + IP_UDP_HEADERS;
+            self.sender.handle_sent(now, &Outgoing::new(size, STREAM, PacketKind::Media));
+        }
+    }
+
+    /// Handles the ACK of a packet. Its arrival on the clock of the receiver is unknown: the time of the ACK stands for it.
+    pub fn handle_ack(&mut self, now: Instant, sent: Instant, bytes: u64, srtt: Duration) {
+        let (now, sent) = (self.clock.time(now), self.clock.time(sent));
+        if now != self.acked {
+            self.advance(now);
+            (self.acked, self.srtt, self.has_rtt) = (now, srtt.into(), true);
+        }
+        self.newest = self.newest.max(sent);
+        let arrival = Some(remote(now));
+        for number in self.bursts.handle_ack(sent, bytes) {
+            self.report.packets.push(PacketArrival::new(number, arrival));
+            self.arrived += 1;
+        }
+    }
+
+    /// Handles a mark of the packets in the last ACK. How many have one is unknown, so the newest one gets it.
+    pub fn handle_ecn_mark(&mut self) {
+        if let Some(newest) = self.report.packets.iter_mut().rev().find(|packet| packet.arrival.is_some()) {
+            newest.ecn = Some(Ecn::Ce);
+        }
+    }
+
+    /// Handles lost packets. After persistent congestion the window is the least one until the next report (RFC 9002, section 7.6.2).
+    pub fn handle_loss(&mut self, now: Instant, sent: Instant, bytes: u64, is_persistent: bool) {
+        let (now, sent) = (self.clock.time(now), self.clock.time(sent));
+        let (report, lost) = (&mut self.report.packets, &mut self.lost);
+        self.bursts.handle_loss(sent, bytes, |range| {
+            *lost += range.end - range.start;
+            report.extend(range.map(|number| PacketArrival::new(number, None)));
+        });
+        self.is_unordered = true;
+        // A loss that a timer finds belongs to no ACK.
+        if now != self.acked {
+            self.advance(now);
+        }
+        if is_persistent {
+            self.window = self.window_min();
+        }
+    }
+
+    pub fn handle_mtu(&mut self, mtu: u16) {
+        self.mtu = mtu;
+        self.update_window();
+    }
+
+    /// Passes on what is due.
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        let is_report_due = !self.report.packets.is_empty() && now - self.reported >= self.interval;
+        if is_report_due || self.sender.poll_timeout().is_some_and(|due| due <= now) {
+            self.pass(now, is_report_due);
+        }
+    }
+
+    #[cold]
+    fn pass(&mut self, now: Time, is_report_due: bool) {
+        self.sender.handle_timeout(now);
+        if is_report_due {
+            // Detects the application limit. What waits in quinn is unknown.
+            self.sender.handle_stream(now, &StreamState::new(STREAM, DataSize::ZERO));
+            self.pass_report(now);
+            self.pass_losses(now);
+        }
+        self.update(now);
+    }
+
+    fn pass_report(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_unordered) {
+            self.report.packets.sort_unstable_by_key(|packet| packet.number);
+        }
+        self.report.number += 1;
+        // The receiver has held no report, on the clock of arrivals.
+        self.report.written = remote(now);
+        self.sender.handle_report(now, &self.report);
+        self.report.packets.clear();
+        self.reported = now;
+        // quinn declares a packet lost 9/8 of a round-trip time after a newer one was acknowledged.
+        let patience = self.srtt * 10 + TimeDelta::from_secs(1);
+        self.bursts.forget_before(self.newest.min(now - patience));
+    }
+
+    fn pass_losses(&mut self, now: Time) {
+        let packets = self.arrived + self.lost;
+        if now - self.losses_since < LOSS_INTERVAL || packets < LOSS_PACKETS_MIN {
+            return;
+        }
+        if let Some(fraction) = Fraction::new(self.lost as f64 / packets as f64) {
+            self.sender.handle_loss(now, fraction);
+        }
+        self.sender.handle_rtt(now, self.srtt);
+        (self.arrived, self.lost, self.losses_since) = (0, 0, now);
+    }
+
+    /// Follows the decision.
+    fn update(&mut self, now: Time) {
+        while self.sender.poll_event().is_some() {}
+        while self.sender.poll_probe().is_some() {}
+        self.update_window();
+        let decision = self.sender.decision();
+        self.encoder.publish(Target {
+            rate: decision.target,
+            stable_rate: decision.stable_target,
+            pacing: decision.pacing,
+            application_limited: self.sender.is_application_limited(),
+            rtt: self.srtt,
+            updated: self.clock.instant(now),
+        });
+    }
+
+    /// Room for two packets: quinn sends nothing if the packet would fill the window (RFC 9002, section 7.2: the least window).
+    fn window_min(&self) -> u64 {
+        2 * u64::from(self.mtu) + 1
+    }
+
+    fn update_window(&mut self) {
+        let decision = self.sender.decision();
+        let by_rate = decision.target.scale(PACING) * (self.srtt + ACK_DELAY);
+        let flight = self.sender.flight();
+        let limit = match decision.window {
+            None => by_rate,
+            Some(Window::Outstanding(window)) => window,
+            // quinn counts what is before the highest acknowledged packet as well.
+            Some(Window::AfterHighest(window)) => window + flight.outstanding.saturating_sub(flight.after_highest),
+        };
+        // quinn counts without IP and UDP headers.
+        let mtu = u64::from(self.mtu);
+        let bytes = limit.min(by_rate).as_bytes().min(u64::MAX / (mtu + 1)) * mtu / (mtu + IP_UDP_HEADERS.as_bytes());
+        let most = if self.has_rtt { u64::MAX } else { INITIAL_WINDOW_MAX };
+        self.window = bytes.min(most).max(self.window_min());
+    }
+}
+
+/// Returns the time of arrival that stands for this one.
+#[inline]
+fn remote(now: Time) -> RemoteTime {
+    RemoteTime::from_nanos(now.as_nanos())
+}
