@@ -46,8 +46,8 @@ impl congestion::Controller for PacelineController {
         self.update(|state| state.handle_sent(now, bytes, last_packet_number));
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &RttEstimator) {
-        self.update(|state| state.handle_ack(now, sent, bytes, rtt.get()));
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.update(|state| state.handle_ack(now, sent, bytes, !app_limited, rtt.get()));
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {

@@ -4,9 +4,13 @@
 //! ```text
 //! on_sent ───▶ Bursts ──▶ Sender::handle_sent
 //! on_ack, on_congestion_event ──▶ Bursts ──▶ report ──▶ Sender::handle_report, each interval
-//! Decision ──▶ window: 1.25 · target · (srtt + 25 ms), at most that of the controller
+//! Decision ──▶ window: target · (srtt + slack), at most that of the controller
 //!          └─▶ Encoder
 //! ```
+//!
+//! quinn has one window for the bytes in flight and for its pacer, whose rate is 1.25 times the window per round-trip time. The slack is
+//! large, so that frames and delayed ACKs fit in. A source that always has data would use all of it and send more than the target: the slack
+//! falls while more than the target is sent, and rises while less is sent although the window is full.
 //!
 //! A report is passed on with the next packet or ACK, not within an ACK: losses and marks follow the packets of the same ACK.
 
@@ -17,11 +21,17 @@ use paceline::{
     Controller, IP_UDP_HEADERS, Outgoing, PacketArrival, PacketKind, Report, Sender, SenderConfig, Setup, Signals,
     StreamState, Window,
 };
-use paceline_units::{Clock, DataSize, Ecn, Fraction, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{Clock, DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::time::{Duration, Instant};
 
-/// quinn refills its pacer at this multiple of the window per round-trip time.
-const PACING: f64 = 1.25;
+/// The share of the round-trip time by which the window may exceed the target, and the largest share by which it may fall below it.
+const SLACK_MAX: f64 = 0.25;
+const SLACK_MIN: f64 = 0.2;
+/// The change of the slack for each time of twice the target. Smaller than the shortest round-trip time over [`RATE_TIME`], so that it
+/// does not swing.
+const SLACK_GAIN: f64 = 0.1;
+/// The memory of the rate of what is sent.
+const RATE_TIME: TimeDelta = TimeDelta::from_millis(200);
 /// The time for which a receiver may hold an ACK (RFC 9000, section 18.2, `max_ack_delay`). quinn's round-trip time excludes it.
 const ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 /// The interval of reports, if the controller has no requirement.
@@ -57,6 +67,13 @@ pub(crate) struct State {
     has_rtt: bool,
     mtu: u16,
     window: u64,
+    /// What the window allows in addition to the round-trip time at the target; less if it is negative.
+    slack: TimeDelta,
+    /// The bytes that were sent since the last report, and their rate over the target, smoothed.
+    sent: DataSize,
+    usage: f64,
+    /// Whether the window or the pacer has held packets back since the last report.
+    is_blocked: bool,
     /// Packets that arrived and that were lost since `losses_since`.
     arrived: u64,
     lost: u64,
@@ -86,6 +103,10 @@ impl State {
             has_rtt: false,
             mtu,
             window: 0,
+            slack: slack_max(INITIAL_RTT),
+            sent: DataSize::ZERO,
+            usage: 0.0,
+            is_blocked: false,
             arrived: 0,
             lost: 0,
             losses_since: Time::ZERO,
@@ -112,17 +133,19 @@ impl State {
         for n in 0..count {
             let payload = if n == 0 { bytes - size * (count - 1) } else { size };
             let size = DataSize::from_bytes(payload) + IP_UDP_HEADERS;
+            self.sent += size;
             self.sender.handle_sent(now, &Outgoing::new(size, STREAM, PacketKind::Media));
         }
     }
 
     /// Handles the ACK of a packet. Its arrival on the clock of the receiver is unknown: the time of the ACK stands for it.
-    pub fn handle_ack(&mut self, now: Instant, sent: Instant, bytes: u64, srtt: Duration) {
+    pub fn handle_ack(&mut self, now: Instant, sent: Instant, bytes: u64, is_blocked: bool, srtt: Duration) {
         let (now, sent) = (self.clock.time(now), self.clock.time(sent));
         if now != self.acked {
             self.advance(now);
             (self.acked, self.srtt, self.has_rtt) = (now, srtt.into(), true);
         }
+        self.is_blocked |= is_blocked;
         self.newest = self.newest.max(sent);
         let arrival = Some(remote(now));
         for number in self.bursts.handle_ack(sent, bytes) {
@@ -186,6 +209,7 @@ impl State {
         if std::mem::take(&mut self.is_unordered) {
             self.report.packets.sort_unstable_by_key(|packet| packet.number);
         }
+        self.update_slack(now - self.reported);
         self.report.number += 1;
         // The receiver has held no report, on the clock of arrivals.
         self.report.written = remote(now);
@@ -230,9 +254,23 @@ impl State {
         2 * u64::from(self.mtu) + 1
     }
 
+    /// Compares what was sent in the last `span` with the target.
+    fn update_slack(&mut self, span: TimeDelta) {
+        let target = self.sender.target();
+        let rate = Rate::from_size_and_time(std::mem::take(&mut self.sent), span);
+        let weight = (span.as_secs_f64() / RATE_TIME.as_secs_f64()).min(1.0);
+        self.usage += (rate.as_bps_f64() / target.as_bps_f64().max(1.0) - self.usage) * weight;
+        let excess = self.usage - 1.0;
+        if excess > 0.0 || self.is_blocked {
+            self.slack -= span.min(RATE_TIME).scale(SLACK_GAIN * excess.min(1.0));
+        }
+        self.is_blocked = false;
+        self.slack = self.slack.clamp(self.srtt.scale(-SLACK_MIN), slack_max(self.srtt));
+    }
+
     fn update_window(&mut self) {
         let decision = self.sender.decision();
-        let by_rate = decision.target.scale(PACING) * (self.srtt + ACK_DELAY);
+        let by_rate = decision.target * (self.srtt + self.slack);
         let flight = self.sender.flight();
         let limit = match decision.window {
             None => by_rate,
@@ -246,6 +284,11 @@ impl State {
         let most = if self.has_rtt { u64::MAX } else { INITIAL_WINDOW_MAX };
         self.window = bytes.min(most).max(self.window_min());
     }
+}
+
+/// Returns the largest slack: the delay of ACKs, and a share of it and of the round-trip time.
+fn slack_max(srtt: TimeDelta) -> TimeDelta {
+    ACK_DELAY + (srtt + ACK_DELAY).scale(SLACK_MAX)
 }
 
 /// Returns the time of arrival that stands for this one.
