@@ -122,12 +122,12 @@ impl Bursts {
         self.remove_settled();
     }
 
-    /// Forgets packets that were sent before `limit`: quinn would have reported them.
-    pub fn forget_before(&mut self, limit: Time) {
-        while self.bursts.front().is_some_and(|front| front.sent < limit) {
-            self.bursts.pop_front();
-        }
+    /// Forgets the packets of the oldest burst if it was sent before `limit`, and returns them.
+    pub fn forget_before(&mut self, limit: Time) -> Option<Range<u64>> {
+        let oldest = *self.bursts.front().filter(|oldest| oldest.sent < limit)?;
+        self.bursts.pop_front();
         self.remove_settled();
+        Some(oldest.next..oldest.end)
     }
 
     #[inline]
@@ -206,7 +206,7 @@ mod tests {
         bursts.handle_loss(MS(2), 2400, |range| lost.push(range));
         assert_eq!(lost, [2..3, 1..2]);
         assert_eq!(bursts.bursts.front().map(|front| front.sent), Some(MS(0)));
-        bursts.forget_before(MS(1));
+        assert_eq!((bursts.forget_before(MS(1)), bursts.forget_before(MS(1))), (Some(0..1), None));
         assert!(bursts.bursts.is_empty());
     }
 }

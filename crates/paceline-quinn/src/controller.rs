@@ -33,6 +33,12 @@ impl PacelineController {
         self.encoder.clone()
     }
 
+    /// Returns the number of packets that arrived, and of those that were lost, as the controller knows them. Packets of at most 64 bytes
+    /// do not count.
+    pub fn packets_reported(&self) -> (u64, u64) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).packets_reported()
+    }
+
     #[inline]
     fn update(&mut self, change: impl FnOnce(&mut State)) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -48,6 +54,10 @@ impl congestion::Controller for PacelineController {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         self.update(|state| state.handle_ack(now, sent, bytes, !app_limited, rtt.get()));
+    }
+
+    fn on_end_acks(&mut self, _now: Instant, in_flight: u64, _app_limited: bool, _largest_acked: Option<u64>) {
+        self.update(|state| state.handle_ack_end(in_flight));
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {

@@ -41,6 +41,9 @@ const INITIAL_WINDOW_MAX: u64 = 14_720;
 /// Packets up to this size, header and tag included, have room for little more than an ACK. quinn reports ACKs of most of them never,
 /// and does not say of which.
 const ACK_PACKET_MAX: u64 = 64;
+/// Packets are counted from the first number on that is not below this. Those of the handshake have numbers of their own, and quinn
+/// discards some of them without a report.
+const HANDSHAKE_PACKETS: u64 = 10;
 /// Losses and the round-trip time are passed on at this interval, as RTCP does, and if they cover this many packets.
 const LOSS_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const LOSS_PACKETS_MIN: u64 = 20;
@@ -54,6 +57,8 @@ pub(crate) struct State {
     sender: Sender<()>,
     encoder: Encoder,
     bursts: Bursts,
+    /// Whether the handshake is over, as far as packet numbers show.
+    is_counting: bool,
     /// The packets that were acknowledged or lost since the last report.
     report: Report,
     is_unordered: bool,
@@ -93,6 +98,7 @@ impl State {
             sender,
             encoder,
             bursts: Bursts::default(),
+            is_counting: false,
             report: Report::default(),
             is_unordered: false,
             interval,
@@ -111,7 +117,7 @@ impl State {
             lost: 0,
             losses_since: Time::ZERO,
         };
-        state.update(Time::ZERO);
+        state.update();
         state
     }
 
@@ -120,11 +126,16 @@ impl State {
         self.window
     }
 
+    pub fn packets_reported(&self) -> (u64, u64) {
+        self.sender.packets_reported()
+    }
+
     /// Handles the packets of one or more datagrams. Most of the times they have one size.
     pub fn handle_sent(&mut self, now: Instant, bytes: u64, number: u64) {
         let now = self.clock.time(now);
         self.advance(now);
-        if bytes <= ACK_PACKET_MAX {
+        self.is_counting |= number >= HANDSHAKE_PACKETS;
+        if bytes <= ACK_PACKET_MAX || !self.is_counting {
             self.bursts.skip(number);
             return;
         }
@@ -151,6 +162,21 @@ impl State {
         for number in self.bursts.handle_ack(sent, bytes) {
             self.report.packets.push(PacketArrival::new(number, arrival));
             self.arrived += 1;
+        }
+    }
+
+    /// Handles the end of the packets of an ACK. If nothing is in flight, the packets without a report have only ACKs: no report on them will
+    /// come.
+    #[inline]
+    pub fn handle_ack_end(&mut self, in_flight: u64) {
+        if in_flight == 0 {
+            self.forget(Time::MAX);
+        }
+    }
+
+    fn forget(&mut self, limit: Time) {
+        while let Some(packets) = self.bursts.forget_before(limit) {
+            packets.for_each(|number| self.sender.handle_arrival_without_time(number));
         }
     }
 
@@ -195,30 +221,31 @@ impl State {
 
     #[cold]
     fn pass(&mut self, now: Time, is_report_due: bool) {
-        self.sender.handle_timeout(now);
         if is_report_due {
-            // Detects the application limit. What waits in quinn is unknown.
-            self.sender.handle_stream(now, &StreamState::new(STREAM, DataSize::ZERO));
-            self.pass_report(now);
-            self.pass_losses(now);
+            self.update_slack(now - self.reported);
+            self.reported = now;
+            // The report came with the last ACK, perhaps long ago. The timeout may be one of waiting for it.
+            self.pass_report(self.acked);
         }
-        self.update(now);
+        self.sender.handle_timeout(now);
+        // Detects the application limit. What waits in quinn is unknown.
+        self.sender.handle_stream(now, &StreamState::new(STREAM, DataSize::ZERO));
+        self.update();
     }
 
     fn pass_report(&mut self, now: Time) {
         if std::mem::take(&mut self.is_unordered) {
             self.report.packets.sort_unstable_by_key(|packet| packet.number);
         }
-        self.update_slack(now - self.reported);
         self.report.number += 1;
         // The receiver has held no report, on the clock of arrivals.
         self.report.written = remote(now);
         self.sender.handle_report(now, &self.report);
         self.report.packets.clear();
-        self.reported = now;
+        self.pass_losses(now);
         // quinn declares a packet lost 9/8 of a round-trip time after a newer one was acknowledged.
         let patience = self.srtt * 10 + TimeDelta::from_secs(1);
-        self.bursts.forget_before(self.newest.min(now - patience));
+        self.forget(self.newest.min(now - patience));
     }
 
     fn pass_losses(&mut self, now: Time) {
@@ -234,7 +261,7 @@ impl State {
     }
 
     /// Follows the decision.
-    fn update(&mut self, now: Time) {
+    fn update(&mut self) {
         while self.sender.poll_event().is_some() {}
         while self.sender.poll_probe().is_some() {}
         self.update_window();
@@ -245,7 +272,7 @@ impl State {
             pacing: decision.pacing,
             application_limited: self.sender.is_application_limited(),
             rtt: self.srtt,
-            updated: self.clock.instant(now),
+            updated: self.clock.instant(self.acked),
         });
     }
 

@@ -2,9 +2,9 @@
 //! Two QUIC endpoints of `quinn-proto` over a simulated path, in virtual time. The client sends; the tests and the examples share this.
 
 use bytes::{Bytes, BytesMut};
-use paceline_netsim::link::{Capacity, LinkChange};
+use paceline_netsim::link::{Capacity, LinkChange, LossModel, Schedule};
 use paceline_netsim::path::{Direction, Path, PathBuilder};
-use paceline_quinn::units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_quinn::units::{DataSize, Ecn, Fraction, Rate, Time, TimeDelta};
 use paceline_quinn::{Encoder, Target};
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -41,6 +41,7 @@ pub enum Source {
 }
 
 /// What was seen in one second.
+#[allow(dead_code, reason = "the examples print it")]
 #[derive(Clone, Copy, Debug)]
 pub struct Second {
     /// The rate that the encoder was told last.
@@ -57,7 +58,7 @@ pub struct Second {
 pub struct World {
     pub path: Path<(Bytes, Option<EcnCodepoint>)>,
     ends: [End; 2],
-    source: Source,
+    pub source: Source,
     next_frame: Time,
     now: Time,
     base: Instant,
@@ -74,8 +75,6 @@ struct End {
     is_connected: bool,
     outgoing: Option<StreamId>,
     incoming: Option<StreamId>,
-    /// The bytes that arrived in datagrams and streams.
-    received: u64,
 }
 
 fn address(last: u8) -> SocketAddr {
@@ -141,7 +140,6 @@ impl World {
             is_connected: false,
             outgoing: None,
             incoming: None,
-            received: 0,
         };
         let mut sender = end(endpoint(None, 1), 1);
         let connection = sender.endpoint.connect(base, client, address(2), "localhost").expect("a connection");
@@ -173,13 +171,15 @@ impl World {
         &mut self.ends[0].connection.as_mut().expect("the client is connected").1
     }
 
-    pub fn changes(&mut self, capacity: Rate) {
+    pub fn change_capacity(&mut self, capacity: Rate) {
         self.path.change(self.now, Direction::Forward, LinkChange::Capacity(Some(Capacity::constant(capacity))));
     }
 
-    /// The bytes that the server received.
-    pub fn received(&self) -> u64 {
-        self.ends[1].received
+    /// Sets the share of packets that the forward direction loses.
+    pub fn change_loss(&mut self, share: f64) {
+        let share = Fraction::new(share).expect("a share");
+        let loss = LinkChange::Loss(Schedule::constant(LossModel::Bernoulli(share)));
+        self.path.change(self.now, Direction::Forward, loss);
     }
 
     /// Runs until this time.
@@ -318,18 +318,14 @@ impl End {
                 _ => {}
             }
         }
-        while let Some(data) = connection.datagrams().recv() {
-            self.received += data.len() as u64;
-        }
+        while connection.datagrams().recv().is_some() {}
         if self.incoming.is_none() {
             self.incoming = connection.streams().accept(Dir::Uni);
         }
         if let Some(id) = self.incoming
             && let Ok(mut chunks) = connection.recv_stream(id).read(true)
         {
-            while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-                self.received += chunk.bytes.len() as u64;
-            }
+            while let Ok(Some(_)) = chunks.next(usize::MAX) {}
             let _ = chunks.finalize();
         }
     }
