@@ -176,6 +176,7 @@ impl World {
     }
 
     /// Sets the share of packets that the forward direction loses.
+    #[allow(dead_code)]
     pub fn change_loss(&mut self, share: f64) {
         let share = Fraction::new(share).expect("a share");
         let loss = LinkChange::Loss(Schedule::constant(LossModel::Bernoulli(share)));
