@@ -3,6 +3,7 @@
 //!
 //! The calls that quinn makes in a call of 60 s are recorded, and replayed with each controller in turn.
 
+#[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/link/world.rs"]
 mod world;
 
@@ -94,7 +95,9 @@ fn replay(calls: &[Call], controller: &mut dyn Controller) {
             }
             Call::Ack(now, sent, bytes, limited, ref rtt) => controller.on_ack(now, sent, bytes, limited, rtt),
             Call::EndAcks(now, in_flight, limited, largest) => controller.on_end_acks(now, in_flight, limited, largest),
-            Call::Congestion(now, sent, persistent, lost) => controller.on_congestion_event(now, sent, persistent, lost),
+            Call::Congestion(now, sent, persistent, lost) => {
+                controller.on_congestion_event(now, sent, persistent, lost)
+            }
             Call::Mtu(mtu) => controller.on_mtu_update(mtu),
         }
     }
@@ -116,8 +119,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let calls = std::mem::take(&mut *calls.lock().expect("no panic"));
     let packets = calls.iter().filter(|call| matches!(call, Call::Ack(..))).count();
     let names = ["drc", "scream-v2", "nada-sender", "gcc-tfb", "googcc"];
-    let mut factories: Vec<(&str, Arc<dyn ControllerFactory>)> =
-        vec![("quinn's CUBIC", Arc::new(CubicConfig::default())), ("quinn's NewReno", Arc::new(NewRenoConfig::default()))];
+    let mut factories: Vec<(&str, Arc<dyn ControllerFactory>)> = vec![
+        ("quinn's CUBIC", Arc::new(CubicConfig::default())),
+        ("quinn's NewReno", Arc::new(NewRenoConfig::default())),
+    ];
     for name in names {
         factories.push((name, config(name)?));
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an encoder is told over time, and what the link had: `cargo run --release -p paceline-quinn --example encoder_rate`.
+//! The rate for an encoder over time, and what the link had: `cargo run --release -p paceline-quinn --example encoder_rate`.
 //!
 //! Under quinn's CUBIC the encoder follows window / round-trip time, as programs for Media over QUIC do (moq-dev/moq, issue 2847). Under
 //! a controller of Paceline it follows the target. Arguments name other controllers.
 
+#[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/link/world.rs"]
 mod world;
 
@@ -57,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print!("             ");
     names.iter().for_each(|name| print!("  | {name:<27}"));
     print!("\n   time  link");
-    names.iter().for_each(|_| print!("  | told   used  queue        "));
+    names.iter().for_each(|_| print!("  | rate   used  queue        "));
     println!("   Mbit/s; ms, 95th percentile");
     for second in (ROW - 1..END as usize).step_by(ROW) {
         let step = STEPS.iter().rev().find(|step| step.0 as usize <= second).unwrap_or(&STEPS[0]);
@@ -68,7 +69,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         for seconds in &calls {
             let Second { target, used, queue, limited } = seconds[second];
             let [target, used] = [target, used].map(|rate| rate.as_bps_f64() / 1e6);
-            print!("  | {target:4.1}  {used:5.1}  {:5.0}  {}", queue.as_millis_f64(), if limited { "limited" } else { "       " });
+            print!(
+                "  | {target:4.1}  {used:5.1}  {:5.0}  {}",
+                queue.as_millis_f64(),
+                if limited { "limited" } else { "       " }
+            );
         }
         println!();
     }

@@ -22,7 +22,9 @@ pub enum ConfigError {
     #[error(transparent)]
     Controller(#[from] paceline::ConfigError),
     /// The controller measures at the receiver, and QUIC carries no messages for it.
-    #[error("`{0}` needs a receive half; in QUIC use one that needs reports on packets, such as drc, scream-v2 or googcc")]
+    #[error(
+        "`{0}` needs a receive half; in QUIC use one that needs reports on packets, such as drc, scream-v2 or googcc"
+    )]
     NeedsReceiver(String),
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! quinn's state machine under controllers of Paceline and under its own, over a simulated path.
 
+#[allow(dead_code, reason = "the examples use the rest")]
 mod world;
 
 use paceline_netsim::link::queue::QueueLimit;
@@ -82,7 +83,7 @@ fn gradient_controllers_rise_without_probes() {
     }
 }
 
-/// An encoder of 1 Mbit/s on 5 Mbit/s: the target stays near what the path has proved, and the program is told why.
+/// An encoder of 1 Mbit/s on 5 Mbit/s: the target stays near what the path has proved, and the handle reports the limit.
 #[test]
 fn application_limit_is_reported() {
     for name in ["drc", "scream-v2", "googcc"] {
@@ -105,7 +106,10 @@ fn reports_name_the_packets_that_quinn_loses() {
         let mut world = run(link().loss(0.03), "drc", source, 20);
         let (arrived, lost) = controller(&mut world).packets_reported();
         let path = world.client().stats().path;
-        println!("{source:?}: {arrived} arrived, {lost} lost; quinn: {} lost of {}", path.lost_packets, path.sent_packets);
+        println!(
+            "{source:?}: {arrived} arrived, {lost} lost; quinn: {} lost of {}",
+            path.lost_packets, path.sent_packets
+        );
         let tenth = path.lost_packets / 10;
         assert!(lost.abs_diff(path.lost_packets) <= tenth && path.lost_packets > 100);
         assert!((arrived + lost).abs_diff(path.sent_packets) <= path.sent_packets / 50);

@@ -41,10 +41,9 @@ pub enum Source {
 }
 
 /// What was seen in one second.
-#[allow(dead_code, reason = "the examples print it")]
 #[derive(Clone, Copy, Debug)]
 pub struct Second {
-    /// The rate that the encoder was told last.
+    /// The rate of the last frame.
     pub target: Rate,
     /// The rate at which packets left the link.
     pub used: Rate,
@@ -176,7 +175,6 @@ impl World {
     }
 
     /// Sets the share of packets that the forward direction loses.
-    #[allow(dead_code)]
     pub fn change_loss(&mut self, share: f64) {
         let share = Fraction::new(share).expect("a share");
         let loss = LinkChange::Loss(Schedule::constant(LossModel::Bernoulli(share)));
