@@ -7,6 +7,7 @@ use paceline::{Controller, Setup};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -17,6 +18,8 @@ pub struct PacelineController {
     state: Mutex<State>,
     /// The window of the state.
     window: u64,
+    /// Whether quinn has read the window since the last packet. It does so before each packet but those with ACKs alone and loss probes.
+    is_window_read: AtomicBool,
     initial_window: u64,
     encoder: Encoder,
 }
@@ -25,7 +28,13 @@ impl PacelineController {
     pub(crate) fn new(controller: Controller, setup: &Setup, encoder: Encoder, now: Instant, mtu: u16) -> Self {
         let state = State::new(controller, setup, encoder.clone(), now, mtu);
         let window = state.window();
-        Self { state: Mutex::new(state), window, initial_window: window, encoder }
+        Self {
+            state: Mutex::new(state),
+            window,
+            is_window_read: AtomicBool::new(false),
+            initial_window: window,
+            encoder,
+        }
     }
 
     /// Returns the handle with the rates for the encoder.
@@ -33,8 +42,8 @@ impl PacelineController {
         self.encoder.clone()
     }
 
-    /// Returns the number of packets that arrived, and of those that were lost, as the controller knows them. Packets of at most 64 bytes
-    /// do not count.
+    /// Returns the number of packets that arrived, and of those that were lost, as the controller knows them. Packets of at most
+    /// 64 bytes do not count.
     pub fn packets_reported(&self) -> (u64, u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).packets_reported()
     }
@@ -49,7 +58,8 @@ impl PacelineController {
 
 impl congestion::Controller for PacelineController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.update(|state| state.handle_sent(now, bytes, last_packet_number));
+        let has_data = std::mem::take(self.is_window_read.get_mut());
+        self.update(|state| state.handle_sent(now, bytes, last_packet_number, has_data));
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
@@ -72,6 +82,7 @@ impl congestion::Controller for PacelineController {
     }
 
     fn window(&self) -> u64 {
+        self.is_window_read.store(true, Ordering::Relaxed);
         self.window
     }
 
@@ -87,7 +98,13 @@ impl congestion::Controller for PacelineController {
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (window, initial_window, encoder) = (self.window, self.initial_window, self.encoder.clone());
-        Box::new(Self { state: Mutex::new(state), window, initial_window, encoder })
+        Box::new(Self {
+            state: Mutex::new(state),
+            window,
+            is_window_read: AtomicBool::new(false),
+            initial_window,
+            encoder,
+        })
     }
 
     fn initial_window(&self) -> u64 {

@@ -38,9 +38,11 @@ const ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 const INTERVAL: TimeDelta = TimeDelta::from_millis(25);
 /// The largest initial window (RFC 9002, section 7.2).
 const INITIAL_WINDOW_MAX: u64 = 14_720;
-/// Packets up to this size, header and tag included, have room for little more than an ACK. quinn reports ACKs of most of them never,
-/// and does not say of which.
-const ACK_PACKET_MAX: u64 = 64;
+/// Packets with ACKs alone get no ACK, and quinn does not say which ones they are. Packets of at most this size, header and tag included, have
+/// room for little more than an ACK.
+const ACK_PACKET_MIN: u64 = 64;
+/// An ACK of many ranges is longer. quinn reads no window before such a packet, nor before a loss probe, which is longer in most cases.
+const ACK_PACKET_MAX: u64 = 300;
 /// Packets are counted from the first number on that is not below this. Those of the handshake have numbers of their own, and quinn
 /// discards some of them without a report.
 const HANDSHAKE_PACKETS: u64 = 10;
@@ -130,12 +132,13 @@ impl State {
         self.sender.packets_reported()
     }
 
-    /// Handles the packets of one or more datagrams. Most of the times they have one size.
-    pub fn handle_sent(&mut self, now: Instant, bytes: u64, number: u64) {
+    /// Handles the packets of one or more datagrams. Mostly they have one size. `has_data`: quinn has read the window.
+    pub fn handle_sent(&mut self, now: Instant, bytes: u64, number: u64, has_data: bool) {
         let now = self.clock.time(now);
         self.advance(now);
         self.is_counting |= number >= HANDSHAKE_PACKETS;
-        if bytes <= ACK_PACKET_MAX || !self.is_counting {
+        let ack_max = if has_data { ACK_PACKET_MIN } else { ACK_PACKET_MAX };
+        if bytes <= ack_max || !self.is_counting {
             self.bursts.skip(number);
             return;
         }

@@ -140,7 +140,7 @@ fn outage_lowers_the_target() {
 /// An end that receives sends ACKs, which get none. That is no congestion.
 #[test]
 fn acks_without_data_do_not_change_the_target() {
-    let mut world = run(link(), "drc", Source::Download, 10);
+    let mut world = run(link().reverse_capacity(LINK), "drc", Source::Download, 10);
     let target = world.target().unwrap();
     assert_eq!((target.rate, world.client().stats().path.lost_packets), (setup().start, 0));
     assert!(world.client().stats().path.sent_packets > 500);
@@ -149,11 +149,11 @@ fn acks_without_data_do_not_change_the_target() {
 /// A queue that marks ECT(0) and drops nothing: it is a third of that in a FIFO queue, where the same controller holds 33 ms.
 #[test]
 fn marks_reach_the_controller() {
-    let judge = |name| {
+    let judge = |name, source| {
         let mut path = link().queue("codel");
         let queue = &mut path.hops[0].queue;
         queue.values = Values::new(queue.discipline.parameters, &[("ecn", Value::Flag(true))]);
-        let mut world = run(path, name, Source::Bulk, 20);
+        let mut world = run(path, name, source, 20);
         let path = world.client().stats().path;
         let (used, queue) = {
             let stats = world.path.stats(Direction::Forward);
@@ -162,9 +162,9 @@ fn marks_reach_the_controller() {
         println!("{name}: {used} {queue:?}, {} marks, {} lost", path.congestion_events, path.lost_packets);
         (used.as_bps_f64() / LINK.as_bps_f64(), queue, path.congestion_events, path.lost_packets)
     };
-    let (used, queue, marks, lost) = judge("scream-v2");
+    let (used, queue, marks, lost) = judge("scream-v2", Source::Bulk);
     assert!(used > 0.85 && queue < MS(20) && marks > 3 && lost == 0);
-    let (_, queue, marks, _) = judge("fixed");
+    let (_, queue, marks, _) = judge("fixed", Source::Encoder);
     assert!(queue > MS(100) && marks > 100, "it ignores marks: {queue:?}");
 }
 
