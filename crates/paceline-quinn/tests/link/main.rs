@@ -83,6 +83,29 @@ fn gradient_controllers_rise_without_probes() {
     }
 }
 
+/// Short and long round-trip times, a slow link, and a call with audio alone, whose packets get delayed ACKs.
+#[test]
+fn paths_of_other_rates_and_times_are_used() {
+    for (kbps, rtt, source) in [
+        (8000, 5, Source::Encoder),
+        (2000, 300, Source::Encoder),
+        (2000, 300, Source::Bulk),
+        (400, 50, Source::Encoder),
+        (400, 50, Source::Limited(KBPS(64))),
+    ] {
+        for name in ["drc", "scream-v2"] {
+            let path = Path::builder().capacity(KBPS(kbps)).rtt(MS(rtt)).queue_limit(QueueLimit::DrainTime(MS(500)));
+            let mut world = run(path, name, source, 30);
+            let stats = world.path.stats(Direction::Forward);
+            let (from, to) = (S(15), S(30) - MS(rtt / 2));
+            let (used, queue) = (stats.rate(from, to).as_bps_f64() / 1e3, stats.queue_delay(from, to, 95));
+            let target = world.target().unwrap();
+            let lost = world.client().stats().path.lost_packets;
+            println!("{name} {kbps} {rtt} {source:?}: {used:.0} kbit/s, {queue:?}, {lost} lost, {} {}", target.rate, target.application_limited);
+        }
+    }
+}
+
 /// An encoder of 1 Mbit/s on 5 Mbit/s: the target stays near what the path has proved, and the handle reports the limit.
 #[test]
 fn application_limit_is_reported() {
