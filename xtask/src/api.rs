@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask api`: the public interface of each crate that programs embed, in its `api.txt`. A change of the interface shows in
+//! `cargo xtask api`: the public interface of each published crate, in its `api.txt`. A change of the interface shows in
 //! the diff of a commit.
 //!
 //! rustdoc writes JSON, which the program `xtask/public-api` lists. The format of the JSON depends on the version of Rust, so a
-//! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on three small crates.
+//! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on four small crates.
 
 use crate::check::installed_rust_version;
-use crate::package::{EMBEDDABLE, GUIDE, guide};
+use crate::package::{GUIDE, PUBLISHED, guide};
 use crate::steps::{Problem, command, has_flag, output, root, run, target, write};
 use std::fs;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ fn listings() -> Result<Vec<(PathBuf, String)>, Problem> {
     let (json, listing) = (target().join("api"), target().join("public-api"));
     run(command("cargo build --quiet --locked --manifest-path xtask/public-api/Cargo.toml --target-dir").arg(&listing))?;
     let mut listings = Vec::new();
-    for name in EMBEDDABLE {
+    for name in PUBLISHED {
         // Without the feature `unstable-internals`, which promises nothing.
         let features = if name == "paceline" { "--features=rtp" } else { "--all-features" };
         let line = format!("rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib {features}");

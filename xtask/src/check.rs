@@ -224,7 +224,9 @@ pub fn check_targets(all: bool) -> Result<(), Problem> {
 
 /// Checks the embeddable crates, then the command, with the `rust-version` that each manifest states.
 fn msrv(_: &str) -> Result<(), Problem> {
-    for (crates, features) in [(&EMBEDDABLE[..], "--all-features"), (&["paceline-cli"], "--features testbed")] {
+    for (crates, features) in
+        [(&EMBEDDABLE[..], "--all-features"), (&["paceline-quinn"], ""), (&["paceline-cli"], "--features testbed")]
+    {
         let version = installed_rust_version(crates[0])?;
         let mut check = command(&format!("rustup run {version} cargo check --quiet --locked {features} --target-dir"));
         run(check.arg(target().join("msrv")).args(crates.iter().flat_map(|name| ["--package", name])))?;

@@ -11,6 +11,9 @@ use std::process::Command;
 /// The crates that programs embed. They need no C compiler and no other crate of the workspace.
 pub const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"];
 
+/// The crates that are published: those, and the one for a stack that programs use. None needs a C compiler.
+pub const PUBLISHED: [&str; 4] = ["paceline-units", "paceline", "paceline-wire", "paceline-quinn"];
+
 /// The version of every crate of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -23,7 +26,7 @@ pub fn check(_: &str) -> Result<(), Problem> {
     no_dependency_compiles_c()?;
     let mut package = command("cargo package --quiet --locked --allow-dirty");
     // Without `--no-verify`, Cargo builds each package alone.
-    run(without_c(package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name]))))?;
+    run(without_c(package.args(PUBLISHED.iter().flat_map(|name| ["--package", name]))))?;
     consumer()
 }
 
@@ -62,7 +65,7 @@ const C_TOOLS: [&str; 4] = ["bindgen", "cc", "cmake", "pkg-config"];
 
 /// A build script may find a compiler by itself, so the names of the dependencies are checked, too.
 fn no_dependency_compiles_c() -> Result<(), Problem> {
-    for name in EMBEDDABLE {
+    for name in PUBLISHED {
         let line = "cargo tree --locked --edges normal,build --prefix none --format {p} --package";
         let (tree, _) = output(command(&format!("{line} {name}")))?;
         let names = tree.lines().filter_map(|line| line.split(' ').next());
@@ -75,7 +78,7 @@ fn no_dependency_compiles_c() -> Result<(), Problem> {
 }
 
 fn copies_are_current() -> Result<(), Problem> {
-    for (name, original) in EMBEDDABLE.iter().flat_map(|name| COPIES.map(|original| (name, original))) {
+    for (name, original) in PUBLISHED.iter().flat_map(|name| COPIES.map(|original| (name, original))) {
         let copy = format!("crates/{name}/{original}");
         if read(&root().join(&copy))? != read(&root().join(original))? {
             return Err(Problem::Failed(format!("{copy} differs from {original}: copy the file")));

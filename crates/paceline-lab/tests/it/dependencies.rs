@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // The RTP formats, with the feature `rtp`.
     ("paceline", &["paceline-wire", "paceline-units"]),
     ("paceline-wire", &["paceline-units"]),
+    ("paceline-quinn", &["paceline", "paceline-units"]),
     ("paceline-netsim", &["paceline-wire", "paceline", "paceline-units"]),
     ("paceline-scenario", &["paceline-netsim", "paceline", "paceline-units"]),
     ("paceline-lab", &["paceline-scenario", "paceline-netsim", "paceline-wire", "paceline", "paceline-units"]),
