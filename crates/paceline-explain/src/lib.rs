@@ -26,6 +26,7 @@ pub mod path;
 pub mod readers;
 pub mod redact;
 pub mod statistics;
+pub mod summary;
 #[cfg(test)]
 mod test_flow;
 pub mod transport;

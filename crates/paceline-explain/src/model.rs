@@ -27,6 +27,8 @@ pub struct Flow {
     pub name: String,
     /// Whether the end that made the input sent it.
     pub is_sent: bool,
+    /// Video if the input names a video stream of it, else audio if it names one; `None` if it names neither.
+    pub media: Option<Media>,
     /// First and last time of the flow.
     pub span: (Time, Time),
     /// The mean time between two samples of statistics; zero for packets.
@@ -34,6 +36,16 @@ pub struct Flow {
     pub series: BTreeMap<Quantity, Series>,
     /// Single events, in order of time.
     pub marks: Vec<Mark>,
+}
+
+/// What a flow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Media {
+    /// Sound alone.
+    Audio,
+    /// Pictures, perhaps with sound.
+    Video,
 }
 
 /// What a series measures. Rates count whole IP packets where the input has packets, and RTP payload in statistics.

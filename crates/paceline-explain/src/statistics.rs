@@ -3,7 +3,7 @@
 //!
 //! Counters are spread over the seconds between two samples; values of states hold until the next sample.
 
-use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Origin, Quantity, Series};
+use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Media, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -152,6 +152,7 @@ struct Direction {
     round_trip: Vec<(f64, f64)>,
     encode: BTreeMap<Quantity, (Vec<f64>, Vec<f64>)>,
     marks: Vec<(f64, MarkKind)>,
+    media: Option<Media>,
     seen: bool,
 }
 
@@ -216,9 +217,10 @@ impl Statistics {
                     self.sent.sources.insert(id.to_owned(), source.to_owned());
                 }
                 outbound(&mut self.sent, id, &step, reason.as_deref(), object.reason.as_deref());
+                self.sent.carries(text("kind"), step.delta("bytesSent"));
                 object.reason = reason.or(object.reason.take());
             }
-            "inbound-rtp" => inbound(&mut self.received, &step),
+            "inbound-rtp" => inbound(&mut self.received, &step, text("kind")),
             "remote-inbound-rtp" => {
                 if first || !(is_repeated(&before, &numbers) || is_silent(&before, &numbers)) || !object.reported {
                     remote(&mut self.sent, id, &step);
@@ -310,6 +312,16 @@ impl Step<'_> {
 }
 
 impl Direction {
+    /// Notes that a stream of this kind carried bytes.
+    fn carries(&mut self, kind: Option<&str>, bytes: Option<f64>) {
+        let media = match kind.filter(|_| bytes.is_some_and(|bytes| bytes > 0.0)) {
+            Some("video") => Some(Media::Video),
+            Some("audio") => Some(Media::Audio),
+            _ => None,
+        };
+        self.media = self.media.max(media);
+    }
+
     fn count(&mut self, quantity: Quantity, from: f64, to: f64, amount: f64) {
         if to <= from {
             return;
@@ -347,7 +359,8 @@ impl Direction {
             return None;
         }
         let time = |at: f64| Time::ZERO + TimeDelta::from_secs_f64(at);
-        let mut flow = Flow { name, is_sent, span: (Time::ZERO, time(span_s)), ..Flow::default() };
+        let span = (Time::ZERO, time(span_s));
+        let mut flow = Flow { name, is_sent, media: self.media, span, ..Flow::default() };
         let whole = (span_s / BIN_S) as usize;
         // Without an entry nothing was counted.
         if let Some(feedback) = self.counters.get_mut(&Quantity::Feedback) {
@@ -527,8 +540,9 @@ fn remote(sent: &mut Direction, id: &str, step: &Step<'_>) {
     }
 }
 
-fn inbound(received: &mut Direction, step: &Step<'_>) {
+fn inbound(received: &mut Direction, step: &Step<'_>, kind: Option<&str>) {
     let (at, from) = (step.at, step.from);
+    received.carries(kind, step.delta("bytesReceived"));
     if let Some(bytes) = step.delta("bytesReceived") {
         received.seen = true;
         received.count(Quantity::ReceivedRate, from, at, bytes + step.delta("headerBytesReceived").unwrap_or(0.0));

@@ -26,9 +26,13 @@ fn explains_a_run_and_its_capture_alike() {
     // One screen: no line is longer than 80 columns.
     let output = paceline(&folder, &["explain", "results", "--what-if", "googcc", "--page", "page.html"]);
     let text = stdout(&output, 0);
+    let verdict = run["inputs"][0]["verdict"].as_str().unwrap();
+    let begins = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(verdict.starts_with("Media of `") && begins.starts_with(verdict), "{verdict}: {text}");
     assert!(text.contains("application") && text.contains("To try:") && text.contains("closed loop"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.contains(&format!("<p class=\"verdict\">{}", verdict.split('`').next().unwrap())), "{verdict}");
     assert!(page.contains("application limit") && !page.contains("http-equiv=\"refresh\""));
 
     // A redacted capture has the same explanation, and none of the addresses.

@@ -30,7 +30,7 @@ use serde::Serialize;
 pub struct Cause {
     /// Name in JSON, such as `own-queue`.
     pub id: &'static str,
-    /// Name for people.
+    /// Name for people, a colon, and what happened in a clause.
     pub title: &'static str,
     /// What to try.
     pub advice: &'static str,
@@ -99,7 +99,7 @@ const PAUSED: f64 = 0.15;
 const MUCH: f64 = 0.1;
 
 /// Formats a rate.
-fn rate(bps: f64) -> String {
+pub(crate) fn rate(bps: f64) -> String {
     if bps >= 1e6 { format!("{:.2} Mbit/s", bps / 1e6) } else { format!("{:.0} kbit/s", bps / 1e3) }
 }
 
@@ -120,6 +120,15 @@ fn queue_threshold(delays: &crate::facts::Delays) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn titles_have_a_clause_and_name_no_technology_that_inputs_do_not_show() {
+        for cause in super::CAUSES {
+            let clause = cause.title.split_once(": ").map_or("", |(_, clause)| clause);
+            assert!(clause.contains(' ') && !clause.ends_with('.'), "{}", cause.title);
+            assert!(!cause.title.contains("Wi-Fi"), "{}", cause.title);
+        }
+    }
+
     #[test]
     fn long_times_are_in_seconds() {
         assert_eq!(

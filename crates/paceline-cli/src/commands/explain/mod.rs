@@ -70,11 +70,6 @@ impl Explained {
         Ok(Self { call, explanation, what_if: runs.into_iter().flatten().collect() })
     }
 
-    /// Returns the largest fall and its cause in one sentence.
-    pub fn verdict(&self) -> String {
-        anstream::adapter::strip_str(&text::verdict(&self.explanation)).to_string()
-    }
-
     /// Describes the explanation under the name of its input.
     pub fn view(&self, name: &str) -> View {
         text::describe(name, &self.call, &self.explanation, &self.what_if)
