@@ -3,6 +3,7 @@
 
 use crate::causes::{self, Evidence, Strength, UNKNOWN};
 use crate::diagnosis::{Finding, of_flow};
+use crate::ecn::{self, Ecn};
 use crate::episodes::EpisodeKind;
 use crate::model::{Call, Confidence, Flow, MarkKind, Media, Origin, Quantity};
 use crate::summary::{self, CauseSummary, of_findings, unknowable};
@@ -48,6 +49,8 @@ pub struct FlowExplanation {
     pub poor_s: usize,
     /// The causes, first those that cost most poor seconds.
     pub causes: Vec<CauseSummary>,
+    /// What the ECN fields of packets show; `null` if ECN is not used.
+    pub ecn: Option<Ecn>,
     /// The series that the input has.
     pub series: Vec<SeriesSummary>,
     /// What happened, in order of time.
@@ -142,6 +145,7 @@ fn of(flow: &Flow) -> FlowExplanation {
         disconnected_s: flow.disconnections().into_iter().map(|(from, to)| (seconds(from), seconds(to))).collect(),
         poor_s,
         causes,
+        ecn: ecn::of_flow(flow),
         series: flow
             .series
             .iter()

@@ -15,6 +15,7 @@ mod carried;
 pub mod causes;
 pub mod diagnosis;
 pub mod document;
+pub mod ecn;
 pub mod episodes;
 pub mod error;
 pub mod facts;

@@ -92,6 +92,16 @@ pub enum Quantity {
     EncodeTime,
     /// Answers of the other end to checks of the path (STUN), in the interval from the point to the next.
     PathAnswers,
+    /// Packets that were sent ECN-capable (ECT, RFC 3168; in statistics ECT(1) of RFC 9331), in the interval from the point to the next.
+    EctSent,
+    /// Packets that arrived ECN-capable, without a mark of congestion.
+    EctArrived,
+    /// Packets that arrived with a mark of congestion (CE).
+    CeArrived,
+    /// Packets that were sent ECN-capable and arrived as not capable: a hop cleared the field.
+    EctCleared,
+    /// Packets that reports first called lost, and later received.
+    Recovered,
 }
 
 /// From what a series was computed.
@@ -361,6 +371,11 @@ impl Quantity {
             Self::SourceFrameRate => ("frames of the source", "1/s", 1.0),
             Self::EncodeTime => ("time to encode a frame", "ms", 1e3),
             Self::PathAnswers => ("answers to checks of the path", "answers", 1.0),
+            Self::EctSent => ("packets sent with ECT", "packets", 1.0),
+            Self::EctArrived => ("packets arrived with ECT", "packets", 1.0),
+            Self::CeArrived => ("packets arrived with CE", "packets", 1.0),
+            Self::EctCleared => ("packets whose ECT was cleared", "packets", 1.0),
+            Self::Recovered => ("packets reported lost, then received", "packets", 1.0),
         }
     }
 }

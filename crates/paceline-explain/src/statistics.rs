@@ -61,7 +61,13 @@ pub const METRICS: &[&str] = &[
     "nominated",
     "packetsLost",
     "packetsReceived",
+    "packetsReceivedWithCe",
+    "packetsReceivedWithEct1",
+    "packetsReportedAsLost",
+    "packetsReportedAsLostButRecovered",
     "packetsSent",
+    "packetsSentWithEct1",
+    "packetsWithBleachedEct1Marking",
     "qualityLimitationReason",
     "responsesReceived",
     "retransmittedPacketsSent",
@@ -222,6 +228,8 @@ impl Statistics {
             }
             "inbound-rtp" => inbound(&mut self.received, &step, text("kind")),
             "remote-inbound-rtp" => {
+                // These counts come with other reports than the rest.
+                ecn(&mut self.sent, &step);
                 if first || !(is_repeated(&before, &numbers) || is_silent(&before, &numbers)) || !object.reported {
                     remote(&mut self.sent, id, &step);
                     object.reported = true;
@@ -498,6 +506,7 @@ fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str
             sent.ratio(Quantity::PacerDelay, from, at, (delay, packets));
         }
     }
+    ecn(sent, step);
     if let Some(packets) = step.delta("retransmittedPacketsSent") {
         sent.count(Quantity::Repairs, from, at, packets);
     }
@@ -535,8 +544,29 @@ fn remote(sent: &mut Direction, id: &str, step: &Step<'_>) {
     if let Some(jitter) = step.now.get("jitter") {
         sent.state(Quantity::Jitter, id, step.at, *jitter);
     }
-    if let Some(lost) = step.signed("packetsLost") {
+    // Receiver reports count losses; without them, those of congestion feedback (RFC 8888).
+    let lost = step.signed("packetsLost").or_else(|| {
+        Some(step.delta("packetsReportedAsLost")? - step.delta("packetsReportedAsLostButRecovered").unwrap_or(0.0))
+    });
+    if let Some(lost) = lost {
         sent.count(Quantity::PacketsLost, step.from, step.at, lost.max(0.0));
+    }
+}
+
+/// Counts packets by their ECN fields, as the W3C names them.
+const ECN: [(&str, Quantity); 5] = [
+    ("packetsSentWithEct1", Quantity::EctSent),
+    ("packetsReceivedWithEct1", Quantity::EctArrived),
+    ("packetsReceivedWithCe", Quantity::CeArrived),
+    ("packetsWithBleachedEct1Marking", Quantity::EctCleared),
+    ("packetsReportedAsLostButRecovered", Quantity::Recovered),
+];
+
+fn ecn(direction: &mut Direction, step: &Step<'_>) {
+    for (name, quantity) in ECN {
+        if let Some(packets) = step.delta(name) {
+            direction.count(quantity, step.from, step.at, packets);
+        }
     }
 }
 
@@ -552,6 +582,7 @@ fn inbound(received: &mut Direction, step: &Step<'_>, kind: Option<&str>) {
         received.count(Quantity::PacketsSent, from, at, packets + lost);
         received.count(Quantity::PacketsLost, from, at, lost);
     }
+    ecn(received, step);
     if let Some(frozen) = step.delta("totalFreezesDuration").filter(|frozen| *frozen > 0.0) {
         received.marks.push((at, MarkKind::Freeze(TimeDelta::from_secs_f64(frozen.min(86400.0)))));
     }

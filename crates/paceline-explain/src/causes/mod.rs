@@ -7,6 +7,7 @@
 //! Assumed values were chosen on generated captures (`tests/it/generator`), without the test half.
 
 mod application;
+mod congestion_marks;
 mod congestive_loss;
 mod cpu;
 mod cross_traffic;
@@ -70,6 +71,7 @@ pub const CAUSES: &[&Cause] = &[
     &cpu::CAUSE,
     &application::CAUSE,
     &rate_cap::CAUSE,
+    &congestion_marks::CAUSE,
     &policer::CAUSE,
     &delay_bursts::CAUSE,
     &cross_traffic::CAUSE,
@@ -109,7 +111,7 @@ fn ms(seconds: f64) -> String {
 }
 
 /// Formats a share.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

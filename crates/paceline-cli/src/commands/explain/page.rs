@@ -39,6 +39,7 @@ const PANELS: &[(&str, &str, &str, &[Quantity])] = &[
         ],
     ),
     ("packets", "Packets", "packets", &[Quantity::PacketsSent, Quantity::PacketsLost, Quantity::Repairs]),
+    ("ecn", "ECN", "packets", &[Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared]),
     ("reports", "Reports", "reports", &[Quantity::Feedback, Quantity::FeedbackSent]),
     ("frames", "Frames", "1/s", &[Quantity::FrameRate, Quantity::SourceFrameRate]),
 ];
@@ -58,6 +59,7 @@ pub(super) fn add(timeline: &mut Timeline, call: &Call, explanation: &Explanatio
         if explained.freezes > 0 {
             facts.push(("freezes".to_owned(), format!("{}, {:.1} s", explained.freezes, explained.frozen_s)));
         }
+        facts.extend(explained.ecn.as_ref().map(|ecn| ("ECN".to_owned(), ecn.text.clone())));
         facts.extend(disconnected(explained).map(|times| ("connection".to_owned(), times)));
         let mut overview = figure(&id, flow, flow.span, None);
         overview.panels.insert(0, causes(flow, &explained.findings));

@@ -147,6 +147,9 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
         drawing.row(vec![String::new(), marks.into_iter().collect::<String>().trim_end().to_owned()]);
         view.drawing(drawing);
     }
+    if let Some(ecn) = &explained.ecn {
+        view.line("", format!("ECN: {}.", ecn.text));
+    }
     if explained.findings.is_empty() {
         view.line("", NOTHING);
         return;
