@@ -8,10 +8,11 @@ use crate::episodes::EpisodeKind;
 use crate::model::{Call, Confidence, Flow, MarkKind, Media, Origin, Quantity};
 use crate::summary::{self, CauseSummary, of_findings, unknowable};
 use paceline_units::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The explanation of one input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Explanation {
     /// The answer in one sentence.
     pub verdict: String,
@@ -22,7 +23,7 @@ pub struct Explanation {
     pub flows: Vec<FlowExplanation>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FlowExplanation {
     /// Name of the flow.
     pub flow: String,
@@ -58,7 +59,7 @@ pub struct FlowExplanation {
 }
 
 /// A series of the input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SeriesSummary {
     /// What it measures.
     pub quantity: Quantity,
@@ -70,7 +71,7 @@ pub struct SeriesSummary {
     pub points: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FindingDocument {
     /// What happened.
     pub kind: EpisodeKind,
@@ -96,14 +97,14 @@ pub struct FindingDocument {
 }
 
 /// Another cause with evidence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct OtherCause {
     /// Its id.
     pub cause: &'static str,
     pub evidence: EvidenceDocument,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct EvidenceDocument {
     /// How strong it is.
     pub strength: Strength,

@@ -4,6 +4,7 @@
 use crate::causes::percent;
 use crate::model::{Flow, Quantity};
 use paceline_units::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Assumed: fewer packets show nothing of a path.
@@ -16,7 +17,7 @@ const DROPPED: f64 = 0.9;
 const LATE: f64 = 0.5;
 
 /// What the path does with ECN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnFinding {
     /// A bottleneck marked packets.
@@ -34,7 +35,7 @@ pub enum EcnFinding {
 }
 
 /// Packets by their ECN fields, and what they show. `None`: not in the input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Ecn {
     /// Packets that were sent ECN-capable.
     pub sent: Option<f64>,

@@ -6,6 +6,7 @@
 //! each packet, a page of statistics has one round-trip time per second.
 
 use paceline_units::{Time, TimeDelta};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ pub struct Flow {
 }
 
 /// What a flow carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Media {
     /// Sound alone.
@@ -49,7 +50,7 @@ pub enum Media {
 }
 
 /// What a series measures. Rates count whole IP packets where the input has packets, and RTP payload in statistics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// The target of the controller, bit/s.
@@ -105,7 +106,7 @@ pub enum Quantity {
 }
 
 /// From what a series was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// Packets that were seen at both ends.
@@ -123,7 +124,7 @@ pub enum Origin {
 }
 
 /// How far a series can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// Measured, with a long interval or an unknown clock.

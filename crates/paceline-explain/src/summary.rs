@@ -8,6 +8,7 @@ use crate::episodes::{EpisodeKind, RETURNED};
 use crate::facts::REACTION;
 use crate::model::{Flow, MarkKind, Media, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A second is poor if its rate is below this share of the rate before a fall. Assumed: a quarter less shows in a picture.
@@ -20,7 +21,7 @@ const NOTABLE: f64 = 0.2;
 const OF_SENDER: [&str; 2] = ["cpu", "application"];
 
 /// What has one cause: falls, plateaus or slow returns.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CauseSummary {
     /// The id of the cause, or `unknown`.
     pub cause: &'static str,

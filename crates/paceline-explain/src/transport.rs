@@ -396,4 +396,24 @@ mod tests {
         assert_eq!(lost(5, 10), Some(50.0));
         assert_eq!((lost(0, 5), lost(10, 20)), (Some(0.0), Some(0.0)));
     }
+
+    #[test]
+    fn at_both_ends_the_ecn_field_of_each_packet_is_compared() {
+        let sums = |sent: Ecn, arrived: Ecn| {
+            let mut transport = Transport::new(Ends::Both);
+            for index in 0..100u16 {
+                let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
+                let at = Time::from_secs_f64(0.05 * f64::from(index));
+                transport.rtp_sent(at, &header, 1000, sent);
+                transport.rtp_arrived(at + TimeDelta::from_millis(20), &header, 1000, arrived);
+            }
+            let flow = transport.finish("call".to_owned());
+            [Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared]
+                .map(|quantity| flow.get(quantity).map(|series| series.sum(Time::ZERO, Time::MAX) > 90.0))
+        };
+        assert_eq!(sums(Ecn::Ect1, Ecn::Ect1), [Some(true), Some(false), Some(false)]);
+        assert_eq!(sums(Ecn::Ect1, Ecn::Ce), [Some(false), Some(true), Some(false)]);
+        assert_eq!(sums(Ecn::Ect1, Ecn::NotEct), [Some(false), Some(false), Some(true)]);
+        assert_eq!(sums(Ecn::NotEct, Ecn::NotEct), [None; 3], "ECN is not used");
+    }
 }

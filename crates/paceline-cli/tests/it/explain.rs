@@ -2,6 +2,7 @@
 //! `paceline explain`: causes on stdout, broken inputs with their formats on stderr.
 
 use super::{document, folder, paceline, rejects, stdout};
+use serde_json::Value;
 use std::fs;
 
 /// A muted camera: the sent rate falls at 20 s although the target allows more.
@@ -59,4 +60,72 @@ fn rejects_unknown_and_broken_inputs() {
     rejects(&explain("cut.json"), &["webrtc-internals: line 1, column"]);
     rejects(&explain("none.pcapng"), &["none.pcapng", "No such file"]);
     rejects(&paceline(&folder, &["explain", "text.txt", "--what-if", "gogcc"]), &["no controller `gogcc`", "googcc"]);
+}
+
+/// Returns where a document differs from a schema: members that it does not name, that are missing, or of another type.
+fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return misfits(root, &root["$defs"][name.rsplit('/').next().unwrap()], value, at);
+    }
+    if let Some(any) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+        let all: Vec<Vec<String>> = any.iter().map(|schema| misfits(root, schema, value, at)).collect();
+        return if all.iter().any(Vec::is_empty) { Vec::new() } else { all.concat() };
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let types = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
+    let mut found = Vec::new();
+    if !types.iter().any(|wanted| wanted == kind || (kind == "number" && wanted == "integer"))
+        && schema["const"] != *value
+    {
+        found.push(format!("{at}: {kind}, not {types:?}"));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        let items = if schema["items"].is_object() { &schema["items"] } else { &schema["prefixItems"][index] };
+        found.extend(misfits(root, items, item, &format!("{at}[{index}]")));
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        match schema["properties"].get(name) {
+            Some(schema) => found.extend(misfits(root, schema, member, &format!("{at}.{name}"))),
+            None => found.push(format!("{at}.{name} is not in the schema")),
+        }
+    }
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    found.extend(required.filter(|name| value.get(name).is_none()).map(|name| format!("{at}.{name} is missing")));
+    found
+}
+
+#[test]
+fn documents_fit_the_published_schema() {
+    let folder = folder("explain_schema", &[]);
+    stdout(&paceline(&folder, &[MUTED, &["--seed", "1", "--out", "results"]].concat()), 0);
+    let schema = document(&paceline(&folder, &["schema", "explain"]), 0);
+    let mut explained = document(&paceline(&folder, &["explain", "results", "--what-if", "googcc", "--json"]), 0);
+    assert_eq!(misfits(&schema, &schema, &explained, ""), [""; 0]);
+    assert_eq!(explained["version"], 1);
+    explained["inputs"][0]["verdict"] = Value::Null;
+    explained["inputs"][0]["extra"] = Value::Null;
+    explained.as_object_mut().unwrap().remove("version");
+    assert_eq!(misfits(&schema, &schema, &explained, "").len(), 3);
+}
+
+/// A program that reads documents relies on their members.
+#[test]
+fn the_schema_of_this_version_is_the_published_one() {
+    let folder = folder("explain_published_schema", &[]);
+    let schema = document(&paceline(&folder, &["schema", "explain"]), 0);
+    let published: Value = serde_json::from_str(include_str!("explanation.schema.json")).unwrap();
+    let help = "`paceline schema explain > crates/paceline-cli/tests/it/explanation.schema.json` writes it; VERSION \
+                rises if a member went away or has another meaning";
+    assert!(schema == published, "{help}");
+    // What programs need, whatever else is in it.
+    for member in ["verdict", "format", "notes", "flows"] {
+        assert!(schema["$defs"]["Explained"]["properties"].get(member).is_some(), "{member}");
+    }
 }

@@ -25,6 +25,7 @@ mod rtt_backoff;
 use crate::facts::{Facts, LOSS, LOST_MIN};
 use crate::model::Quantity;
 use paceline_units::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A cause of a drop or a plateau.
@@ -40,7 +41,7 @@ pub struct Cause {
 }
 
 /// How strong evidence is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
     /// Another cause would look alike.

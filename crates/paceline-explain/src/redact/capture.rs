@@ -151,12 +151,13 @@ mod tests {
     }
 
     fn v4(rtp: &[u8]) -> Vec<u8> {
-        let header = [&[0x45, 0][..], &words(&[28 + rtp.len() as u16, 0, 0]), &[64, 17, 0, 0]].concat();
+        // With the ECN field of L4S.
+        let header = [&[0x45, 1][..], &words(&[28 + rtp.len() as u16, 0, 0]), &[64, 17, 0, 0]].concat();
         [&header[..], &[192, 168, 1, 118, 198, 51, 100, 7], &udp((5000, 6000), rtp)].concat()
     }
 
     fn v6(rtp: &[u8]) -> Vec<u8> {
-        let header = [&[0x60, 0, 0, 0][..], &words(&[8 + rtp.len() as u16]), &[17, 64]].concat();
+        let header = [&[0x60, 0x10, 0, 0][..], &words(&[8 + rtp.len() as u16]), &[17, 64]].concat();
         [&header[..], &[0xFD; 16], &[0xFC; 16], &udp((5000, 6000), rtp)].concat()
     }
 

@@ -15,6 +15,8 @@ use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
 use paceline_explain::{ReadError, readers, redact};
 use paceline_lab::report::{ReportError, timeline};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,19 +41,37 @@ pub struct Arguments {
     /// Writes a copy of the input with only what explanations need, without addresses and identities, and does nothing else.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["page", "what_if", "json"])]
     redact: Option<PathBuf>,
-    /// Prints one JSON document.
+    /// Prints one JSON document, whose schema is `paceline schema explain`.
     #[arg(long)]
     json: bool,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
+/// The version of the document: higher if a member went away or has another meaning.
+const VERSION: u32 = 1;
+
+/// What `paceline explain --json` prints. Members may be added within a version.
+#[derive(JsonSchema, Serialize)]
 pub struct Document<'a> {
+    version: u32,
     inputs: &'a [Explained],
 }
 
+impl<'a> Document<'a> {
+    fn of(inputs: &'a [Explained]) -> Self {
+        Self { version: VERSION, inputs }
+    }
+}
+
+/// Returns the JSON schema of the document.
+pub fn schema() -> serde_json::Value {
+    let mut schema =
+        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Document<'static>>();
+    schema.insert("title".to_owned(), "Explanations of `paceline explain --json`".into());
+    schema.to_value()
+}
+
 /// An explained input. Its path is not in the document: names of files name people.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Explained {
     #[serde(skip)]
     call: Call,
@@ -77,7 +97,7 @@ impl Explained {
 
     /// Returns what `--json` prints of one input.
     pub fn document(&self) -> Document<'_> {
-        Document { inputs: std::slice::from_ref(self) }
+        Document::of(std::slice::from_ref(self))
     }
 }
 
@@ -102,7 +122,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the page is {}", to.display());
         Ok::<_, ReportError>(())
     });
-    output::print_result(arguments.json, &Document { inputs: &all }, || {
+    output::print_result(arguments.json, &Document::of(&all), || {
         let texts = all
             .iter()
             .zip(&arguments.files)
