@@ -166,15 +166,15 @@ fn is_coarse(flow: &Flow) -> bool {
     flow.series.values().any(|series| series.origin == Origin::Statistics)
 }
 
-/// Returns the answer in one sentence: which flow was poor and for how long, why, and what did not limit it. It is about the flow
-/// that was poor for longest.
-pub fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
-    let worse = |a: &(&Flow, &FlowExplanation), b: &(&Flow, &FlowExplanation)| {
-        let weight = |of: &FlowExplanation| (of.poor_s, of.causes.iter().map(|cause| cause.count).sum::<usize>());
-        weight(a.1).cmp(&weight(b.1))
-    };
-    // Of equal ones the first.
-    let Some((flow, of)) = flows.iter().zip(explained).rev().max_by(worse) else {
+/// Returns the index of the flow that was poor for longest; of equal ones that with the most findings, then the first.
+pub fn worst(explained: &[FlowExplanation]) -> Option<usize> {
+    (0..explained.len()).rev().max_by_key(|index| (explained[*index].poor_s, explained[*index].findings.len()))
+}
+
+/// Returns the answer in one sentence: which flow was poor and for how long, why, and what did not limit it. It is about the
+/// [worst](worst) flow.
+pub(crate) fn verdict(flows: &[Flow], explained: &[FlowExplanation]) -> String {
+    let Some((flow, of)) = worst(explained).map(|index| (&flows[index], &explained[index])) else {
         return "Nothing was sent or received.".to_owned();
     };
     let of_its_kind = flows.iter().filter(|other| other.is_sent == flow.is_sent).count();

@@ -129,3 +129,42 @@ fn the_schema_of_this_version_is_the_published_one() {
         assert!(schema["$defs"]["Explained"]["properties"].get(member).is_some(), "{member}");
     }
 }
+
+/// Samples of getStats of 40 s. From the middle on, this share of the rate is left, and a queue stands around the middle.
+fn samples(left: u64) -> String {
+    let line = |second: u64| {
+        let sent = 2500 * second.min(20) + 25 * left * second.saturating_sub(20);
+        let (at, rtt) = (1_700_000_000_000 + 1000 * second, if second.abs_diff(20) <= 2 { 0.4 } else { 0.04 });
+        let sent = serde_json::json!({"id": "O", "type": "outbound-rtp", "kind": "video", "timestamp": at, "bytesSent": 100 * sent, "packetsSent": sent});
+        let report = serde_json::json!({"id": "R", "type": "remote-inbound-rtp", "timestamp": at, "packetsLost": 0, "roundTripTime": rtt});
+        format!("[{sent},{report}]\n")
+    };
+    (0..40).map(line).collect()
+}
+
+#[test]
+fn a_folder_of_dumps_has_a_row_for_each_the_worst_first() {
+    let folder = folder("explain_folder", &[]);
+    for name in ["dumps", "broken"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join("text.txt"), "hello").unwrap();
+    }
+    fs::write(folder.join("dumps/good.jsonl"), samples(100)).unwrap();
+    fs::write(folder.join("dumps/poor.jsonl"), samples(30)).unwrap();
+    let rows = document(&paceline(&folder, &["explain", "dumps", "--json"]), 0);
+    let rows = rows["calls"].as_array().unwrap();
+    let files: Vec<&str> = rows.iter().map(|row| row["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["poor.jsonl", "good.jsonl", "text.txt"]);
+    let alone = document(&paceline(&folder, &["explain", "dumps/poor.jsonl", "--json"]), 0);
+    assert_eq!(rows[0]["verdict"], alone["inputs"][0]["verdict"]);
+    assert_eq!((&rows[0]["cause"], &rows[1]["poor_s"]), (&Value::from("own-queue"), &Value::from(0)));
+    assert!(rows[0]["error"].is_null() && rows[2]["error"].as_str().unwrap().contains("unknown format"), "{rows:?}");
+    let text = paceline(&folder, &["explain", "dumps"]);
+    let text = stdout(&text, 0);
+    assert!(text.starts_with("1 of 2 calls were poor at some time; cannot be read: 1."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // Nothing that can be read, and a page, which is of one call.
+    let broken = paceline(&folder, &["explain", "broken"]);
+    rejects(&broken, &["the folder has no results, and none of its 1 files can be read; text.txt: unknown format"]);
+    rejects(&paceline(&folder, &["explain", "dumps", "--page", "page.html"]), &["the folder has no results"]);
+}

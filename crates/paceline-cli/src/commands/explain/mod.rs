@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline explain`.
 
+mod folder;
 mod open_loop;
 mod page;
 mod text;
@@ -25,7 +26,7 @@ use what_if::WhatIf;
 /// Arguments of `explain`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders that --out wrote, pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON,
+    /// Folders that --out wrote, a folder of files, or files: pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON,
     /// rtcstats dumps, or RTC event logs.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -108,6 +109,18 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     }
     let registry = external::add(worlds::registry("sim"), &arguments.what_if, &[], "")?;
     check_controllers(&arguments.what_if, &registry)?;
+    // A page, runs and names of runs are those of one call.
+    if let ([one], None, [], None) = (&*arguments.files, &arguments.page, &*arguments.what_if, &arguments.run)
+        && let Some(files) = folder::files_of(one)
+    {
+        let calls = folder::Calls::new(&files);
+        if let Some(failure) = calls.failure() {
+            let error = ReadError::NoResults;
+            return Err(miette!(help = error.help(), "{}: {error}, and {failure}", one.display()));
+        }
+        output::print_result(arguments.json, &calls, || calls.view().text())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let read = |file: &PathBuf| {
         let call = readers::read(file, arguments.run.as_deref()).map_err(|error| failed(file, &error))?;
         Explained::new(call, &arguments.what_if, &registry)
