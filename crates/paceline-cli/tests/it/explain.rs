@@ -2,7 +2,7 @@
 //! `paceline explain`: causes on stdout, broken inputs with their formats on stderr.
 
 use super::{document, folder, paceline, rejects, stdout};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 /// A muted camera: the sent rate falls at 20 s although the target allows more.
@@ -15,7 +15,7 @@ fn explains_a_run_and_its_capture_alike() {
     stdout(&paceline(&folder, &made), 0);
     let run = document(&paceline(&folder, &["explain", "results", "--json"]), 0);
     let findings = run["inputs"][0]["flows"][0]["findings"].as_array().unwrap();
-    let muted = |finding: &serde_json::Value| {
+    let muted = |finding: &Value| {
         let start = finding["start_s"].as_f64().unwrap();
         finding["cause"] == "application" && (28.0..33.0).contains(&start)
     };
@@ -82,7 +82,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String>
     let types = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
     let mut found = Vec::new();
     if !types.iter().any(|wanted| wanted == kind || (kind == "number" && wanted == "integer"))
-        && schema["const"] != *value
+        && schema.get("const") != Some(value)
     {
         found.push(format!("{at}: {kind}, not {types:?}"));
     }
@@ -135,8 +135,9 @@ fn samples(left: u64) -> String {
     let line = |second: u64| {
         let sent = 2500 * second.min(20) + 25 * left * second.saturating_sub(20);
         let (at, rtt) = (1_700_000_000_000 + 1000 * second, if second.abs_diff(20) <= 2 { 0.4 } else { 0.04 });
-        let sent = serde_json::json!({"id": "O", "type": "outbound-rtp", "kind": "video", "timestamp": at, "bytesSent": 100 * sent, "packetsSent": sent});
-        let report = serde_json::json!({"id": "R", "type": "remote-inbound-rtp", "timestamp": at, "packetsLost": 0, "roundTripTime": rtt});
+        let sent = json!({"id": "O", "type": "outbound-rtp", "kind": "video", "timestamp": at, "bytesSent": 100 * sent, "packetsSent": sent});
+        let report =
+            json!({"id": "R", "type": "remote-inbound-rtp", "timestamp": at, "packetsLost": 0, "roundTripTime": rtt});
         format!("[{sent},{report}]\n")
     };
     (0..40).map(line).collect()
