@@ -149,6 +149,7 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
     }
     if let Some(ecn) = &explained.ecn {
         view.line("", format!("ECN: {}.", ecn.text));
+        view.gap();
     }
     if explained.findings.is_empty() {
         view.line("", NOTHING);
