@@ -34,7 +34,7 @@ class Explanation(Result):
     @property
     def verdict(self) -> str:
         """The answer in one sentence: how long the call was poor, why, and what did not limit it."""
-        return self["inputs"][0]["verdict"]
+        return str(self["inputs"][0]["verdict"])
 
     @property
     def causes(self) -> list[dict[str, Any]]:
