@@ -26,8 +26,8 @@ use what_if::WhatIf;
 /// Arguments of `explain`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders that --out wrote, a folder of files, or files: pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON,
-    /// rtcstats dumps, or RTC event logs.
+    /// Folders that --out wrote, a folder of files, or files: pcapng or pcap captures, webrtc-internals dumps (text or .gz),
+    /// getStats samples as JSON, rtcstats dumps, or RTC event logs.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The run of a folder that has several.
