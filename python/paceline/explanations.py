@@ -30,8 +30,11 @@ class Explanation(Result):
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         super().__init__(json.loads(data["document"]), data["text"], data["html"], _no_rows)
-        self.verdict: str = data["verdict"]
-        """The largest fall and its cause in one sentence."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one sentence: how long the call was poor, why, and what did not limit it."""
+        return str(self["inputs"][0]["verdict"])
 
     @property
     def causes(self) -> list[dict[str, Any]]:

@@ -46,7 +46,8 @@ def test_an_explanation_is_that_of_the_command(tmp_path):
     assert HALF - 3 < fall["start_s"] < HALF + 3
     assert 1e6 < fall["cost_bps"] < 1.6e6 and fall["from_bps"] - fall["to_bps"] == fall["cost_bps"]
     assert fall["cause"] == "own-queue" and fall["confidence"] in ("weak", "strong")
-    assert found.verdict.startswith("The rate of `sent` fell most at ") and "own-queue" in found.verdict
+    assert found.verdict.startswith("Media sent by this end was poor for ") and "own-queue" in found.verdict
+    assert " ".join(found.text.split()).startswith(found.verdict)
     frame = found.to_pandas()
     assert list(frame.cause) == [cause["cause"] for cause in found.causes] and "cost_bps" in frame
     assert pickle.loads(pickle.dumps(found)).verdict == found.verdict

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Findings as one JSON document. It has no addresses, names, user agents or identities: the model has none.
 
-use crate::causes::{self, Evidence, Strength};
+use crate::causes::{self, Evidence, Strength, UNKNOWN};
 use crate::diagnosis::{Finding, of_flow};
+use crate::ecn::{self, Ecn};
 use crate::episodes::EpisodeKind;
-use crate::model::{Call, Confidence, Flow, MarkKind, Origin, Quantity};
+use crate::model::{Call, Confidence, Flow, MarkKind, Media, Origin, Quantity};
+use crate::summary::{self, CauseSummary, of_findings, unknowable};
 use paceline_units::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The explanation of one input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Explanation {
+    /// The answer in one sentence.
+    pub verdict: String,
     /// The format of the input.
     pub format: String,
     /// What the input cannot show, and what was wrong with it.
@@ -18,12 +23,14 @@ pub struct Explanation {
     pub flows: Vec<FlowExplanation>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FlowExplanation {
     /// Name of the flow.
     pub flow: String,
     /// Whether the end that made the input sent it.
     pub is_sent: bool,
+    /// What it carries; `null` if the input does not say it.
+    pub media: Option<Media>,
     pub duration_s: f64,
     /// The quantity whose drops are explained; `null` if there is none.
     pub rate: Option<Quantity>,
@@ -39,6 +46,12 @@ pub struct FlowExplanation {
     pub frozen_s: f64,
     /// When the connection was lost and when it returned, s.
     pub disconnected_s: Vec<(f64, f64)>,
+    /// Seconds in which the rate was low after a fall, the picture stood still, or the connection was lost.
+    pub poor_s: usize,
+    /// The causes, first those that cost most poor seconds.
+    pub causes: Vec<CauseSummary>,
+    /// What the ECN fields of packets show; `null` if ECN is not used.
+    pub ecn: Option<Ecn>,
     /// The series that the input has.
     pub series: Vec<SeriesSummary>,
     /// What happened, in order of time.
@@ -46,7 +59,7 @@ pub struct FlowExplanation {
 }
 
 /// A series of the input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SeriesSummary {
     /// What it measures.
     pub quantity: Quantity,
@@ -58,7 +71,7 @@ pub struct SeriesSummary {
     pub points: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct FindingDocument {
     /// What happened.
     pub kind: EpisodeKind,
@@ -72,9 +85,9 @@ pub struct FindingDocument {
     /// The id of the cause, or `unknown`.
     pub cause: &'static str,
     /// The cause in words.
-    pub title: &'static str,
+    pub title: String,
     /// What to try.
-    pub advice: &'static str,
+    pub advice: String,
     /// Whether the input cannot exclude another cause.
     pub is_ambiguous: bool,
     /// The evidence; `null` if the cause is unknown.
@@ -84,14 +97,14 @@ pub struct FindingDocument {
 }
 
 /// Another cause with evidence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct OtherCause {
     /// Its id.
     pub cause: &'static str,
     pub evidence: EvidenceDocument,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct EvidenceDocument {
     /// How strong it is.
     pub strength: Strength,
@@ -104,7 +117,9 @@ pub struct EvidenceDocument {
 }
 
 pub fn explain(call: &Call) -> Explanation {
-    Explanation { format: call.format.clone(), notes: call.notes.clone(), flows: call.flows.iter().map(of).collect() }
+    let flows: Vec<FlowExplanation> = call.flows.iter().map(of).collect();
+    let verdict = summary::verdict(&call.flows, &flows);
+    Explanation { verdict, format: call.format.clone(), notes: call.notes.clone(), flows }
 }
 
 fn of(flow: &Flow) -> FlowExplanation {
@@ -115,9 +130,12 @@ fn of(flow: &Flow) -> FlowExplanation {
         _ => None,
     });
     let lost = flow.losses(flow.span.0, Time::MAX).filter(|(_, sent)| *sent > 0.0);
+    let findings = of_flow(flow);
+    let (poor_s, causes) = of_findings(flow, &findings);
     FlowExplanation {
         flow: flow.name.clone(),
         is_sent: flow.is_sent,
+        media: flow.media,
         duration_s: seconds(flow.span.1),
         rate: rate.map(|(quantity, _)| quantity),
         highest_bps: rate.and_then(|(_, series)| series.max(flow.span.0, Time::MAX)),
@@ -126,6 +144,9 @@ fn of(flow: &Flow) -> FlowExplanation {
         freezes: freezes.clone().count(),
         frozen_s: freezes.fold(0.0, |sum, frozen| sum + frozen),
         disconnected_s: flow.disconnections().into_iter().map(|(from, to)| (seconds(from), seconds(to))).collect(),
+        poor_s,
+        causes,
+        ecn: ecn::of_flow(flow),
         series: flow
             .series
             .iter()
@@ -136,18 +157,25 @@ fn of(flow: &Flow) -> FlowExplanation {
                 points: series.points.len(),
             })
             .collect(),
-        findings: of_flow(flow).iter().map(|finding| document(finding, &seconds)).collect(),
+        findings: findings.iter().map(|finding| document(flow, finding, &seconds)).collect(),
     }
 }
 
-fn document(finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument {
+fn document(flow: &Flow, finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument {
     let evidence = |evidence: &Evidence| EvidenceDocument {
         strength: evidence.strength,
         text: evidence.text.clone(),
         series: evidence.series.clone(),
         span_s: (seconds(evidence.span.0), seconds(evidence.span.1)),
     };
-    let cause = causes::find(finding.cause);
+    let (title, advice) = match causes::find(finding.cause) {
+        Some(cause) => (cause.title.to_owned(), cause.advice.to_owned()),
+        None => {
+            let (why, record) = unknowable(flow);
+            let title = format!("{UNKNOWN}: the cause cannot be known from this file, because {why}");
+            (title, format!("record {record} to know"))
+        }
+    };
     FindingDocument {
         kind: finding.episode.kind,
         start_s: seconds(finding.episode.start),
@@ -155,11 +183,8 @@ fn document(finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument
         from_bps: finding.episode.from,
         to_bps: finding.episode.to,
         cause: finding.cause,
-        title: cause.map_or("unknown: no series shows a cause", |cause| cause.title),
-        advice: cause
-            .map_or("capture more: packets at both ends, or an RTC event log with a webrtc-internals dump", |cause| {
-                cause.advice
-            }),
+        title,
+        advice,
         is_ambiguous: finding.is_ambiguous(),
         evidence: finding.evidence.as_ref().map(evidence),
         others: finding.others.iter().map(|(cause, e)| OtherCause { cause, evidence: evidence(e) }).collect(),

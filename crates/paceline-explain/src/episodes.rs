@@ -3,6 +3,7 @@
 
 use crate::model::{Flow, Quantity, Series, sorted};
 use paceline_units::{Time, TimeDelta};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The step at which rates are examined. Assumed: the shortest interval of reports in use (RFC 8888 and transport-wide feedback).
@@ -28,7 +29,7 @@ pub(crate) const SLOW: TimeDelta = TimeDelta::from_secs(8);
 /// The share of the former rate that counts as returned. Assumed: the former rate may have been a peak.
 pub(crate) const RETURNED: f64 = 0.85;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EpisodeKind {
     /// The rate of the controller fell.

@@ -15,6 +15,7 @@ mod carried;
 pub mod causes;
 pub mod diagnosis;
 pub mod document;
+pub mod ecn;
 pub mod episodes;
 pub mod error;
 pub mod facts;
@@ -26,6 +27,7 @@ pub mod path;
 pub mod readers;
 pub mod redact;
 pub mod statistics;
+pub mod summary;
 #[cfg(test)]
 mod test_flow;
 pub mod transport;

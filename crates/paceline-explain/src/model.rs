@@ -6,6 +6,7 @@
 //! each packet, a page of statistics has one round-trip time per second.
 
 use paceline_units::{Time, TimeDelta};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub struct Flow {
     pub name: String,
     /// Whether the end that made the input sent it.
     pub is_sent: bool,
+    /// Video if the input names a video stream of it, else audio if it names one; `None` if it names neither.
+    pub media: Option<Media>,
     /// First and last time of the flow.
     pub span: (Time, Time),
     /// The mean time between two samples of statistics; zero for packets.
@@ -36,8 +39,18 @@ pub struct Flow {
     pub marks: Vec<Mark>,
 }
 
+/// What a flow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Media {
+    /// Sound alone.
+    Audio,
+    /// Pictures, perhaps with sound.
+    Video,
+}
+
 /// What a series measures. Rates count whole IP packets where the input has packets, and RTP payload in statistics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// The target of the controller, bit/s.
@@ -80,10 +93,20 @@ pub enum Quantity {
     EncodeTime,
     /// Answers of the other end to checks of the path (STUN), in the interval from the point to the next.
     PathAnswers,
+    /// Packets that were sent ECN-capable (ECT, RFC 3168; in statistics ECT(1) of RFC 9331), in the interval from the point to the next.
+    EctSent,
+    /// Packets that arrived ECN-capable, without a mark of congestion.
+    EctArrived,
+    /// Packets that arrived with a mark of congestion (CE).
+    CeArrived,
+    /// Packets that were sent ECN-capable and arrived as not capable: a hop cleared the field.
+    EctCleared,
+    /// Packets that reports first called lost, and later received.
+    Recovered,
 }
 
 /// From what a series was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// Packets that were seen at both ends.
@@ -101,7 +124,7 @@ pub enum Origin {
 }
 
 /// How far a series can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// Measured, with a long interval or an unknown clock.
@@ -349,6 +372,11 @@ impl Quantity {
             Self::SourceFrameRate => ("frames of the source", "1/s", 1.0),
             Self::EncodeTime => ("time to encode a frame", "ms", 1e3),
             Self::PathAnswers => ("answers to checks of the path", "answers", 1.0),
+            Self::EctSent => ("packets sent with ECT", "packets", 1.0),
+            Self::EctArrived => ("packets arrived with ECT", "packets", 1.0),
+            Self::CeArrived => ("packets arrived with CE", "packets", 1.0),
+            Self::EctCleared => ("packets whose ECT was cleared", "packets", 1.0),
+            Self::Recovered => ("packets reported lost, then received", "packets", 1.0),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! Packets to series: one pass over packets in order of time, with bounded memory.
 
 use crate::model::{Confidence, Flow, Origin, Quantity, Series};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{Ecn, Time, TimeDelta};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Length of an interval of packet series. Assumed: one frame group of the delay detectors is shorter, one report is longer.
@@ -26,6 +26,8 @@ struct Bin {
     feedback_sent: Reports,
     delay: Option<(f64, f64)>,
     gap: f64,
+    /// Packets that were sent ECN-capable, arrived so, arrived with CE, and lost what they were sent with.
+    ecn: [u32; 4],
 }
 
 /// What a report says.
@@ -59,8 +61,8 @@ pub struct PacketSeries {
     origin: Option<Time>,
     bins: Vec<Bin>,
     left_out: bool,
-    /// Packets in flight by key: send time.
-    in_flight: BTreeMap<u64, Time>,
+    /// Packets in flight by key: send time and ECN field.
+    in_flight: BTreeMap<u64, (Time, Ecn)>,
     order: VecDeque<u64>,
     last_arrival: Option<(Time, f64)>,
     least_delay: f64,
@@ -84,6 +86,10 @@ pub struct Saw {
     pub feedback_sent: bool,
     /// Which packets arrived.
     pub outcomes: bool,
+    /// ECN-capable packets at the sender, ECN fields of arrivals, and an ECN-capable one of either.
+    pub ecn_sent: bool,
+    pub ecn_arrived: bool,
+    pub ecn: bool,
 }
 
 impl PacketSeries {
@@ -115,7 +121,7 @@ impl PacketSeries {
         self.departed(at, bytes, is_repair);
         let Some(bin) = self.bin(at) else { return };
         bin.sent += 1;
-        if self.in_flight.insert(key, at).is_none() {
+        if self.in_flight.insert(key, (at, Ecn::NotEct)).is_none() {
             self.order.push_back(key);
         }
         if self.order.len() > IN_FLIGHT_MAX
@@ -125,14 +131,43 @@ impl PacketSeries {
         }
     }
 
-    /// The arrival of a packet was seen. Returns its send time.
-    pub fn outcome(&mut self, key: u64) -> Option<Time> {
+    /// The arrival of a packet was seen. Returns its send time and the ECN field with which it was sent.
+    pub fn outcome(&mut self, key: u64) -> Option<(Time, Ecn)> {
         self.saw.outcomes = true;
         let sent = self.in_flight.remove(&key)?;
-        if let Some(bin) = self.bin(sent) {
+        if let Some(bin) = self.bin(sent.0) {
             bin.arrived += 1;
         }
         Some(sent)
+    }
+
+    /// A packet left the sender with this ECN field; with its key if its arrival will be seen.
+    pub fn ecn_sent(&mut self, at: Time, key: Option<u64>, ecn: Ecn) {
+        if !ecn.is_capable() {
+            return;
+        }
+        (self.saw.ecn_sent, self.saw.ecn) = (true, true);
+        if let Some(packet) = key.and_then(|key| self.in_flight.get_mut(&key)) {
+            packet.1 = ecn;
+        }
+        if let Some(bin) = self.bin(at) {
+            bin.ecn[0] += 1;
+        }
+    }
+
+    /// A packet arrived with this ECN field. `was_capable`: it is known to have left ECN-capable.
+    pub fn ecn_arrived(&mut self, at: Time, was_capable: bool, ecn: Ecn) {
+        self.saw.ecn_arrived = true;
+        self.saw.ecn |= ecn.is_capable();
+        let index = match ecn {
+            Ecn::Ect0 | Ecn::Ect1 => 1,
+            Ecn::Ce => 2,
+            Ecn::NotEct if was_capable => 3,
+            Ecn::NotEct => return,
+        };
+        if let Some(bin) = self.bin(at) {
+            bin.ecn[index] += 1;
+        }
     }
 
     /// Counts packets that were sent at `at` by what reports or gaps in the sequence say.
@@ -235,6 +270,12 @@ impl PacketSeries {
         if saw.outcomes {
             add(Quantity::PacketsSent, of_outcome, &|bin| Some(f64::from(bin.sent)));
             add(Quantity::PacketsLost, of_outcome, &|bin| Some(f64::from(bin.sent.saturating_sub(bin.arrived))));
+        }
+        let quantities = [Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared];
+        let is_seen = [saw.ecn_sent, saw.ecn_arrived, saw.ecn_arrived, saw.ecn_sent && saw.ecn_arrived];
+        for (index, quantity) in quantities.into_iter().enumerate().filter(|(index, _)| saw.ecn && is_seen[*index]) {
+            let origin = if quantity == Quantity::EctSent { Origin::Sender } else { of_outcome };
+            add(quantity, origin, &|bin| Some(f64::from(bin.ecn[index])));
         }
         if saw.delays {
             let least = self.least_delay;

@@ -3,7 +3,7 @@
 //!
 //! Counters are spread over the seconds between two samples; values of states hold until the next sample.
 
-use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Origin, Quantity, Series};
+use crate::model::{Call, Confidence, Flow, Limit, Mark, MarkKind, Media, Origin, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -61,7 +61,13 @@ pub const METRICS: &[&str] = &[
     "nominated",
     "packetsLost",
     "packetsReceived",
+    "packetsReceivedWithCe",
+    "packetsReceivedWithEct1",
+    "packetsReportedAsLost",
+    "packetsReportedAsLostButRecovered",
     "packetsSent",
+    "packetsSentWithEct1",
+    "packetsWithBleachedEct1Marking",
     "qualityLimitationReason",
     "responsesReceived",
     "retransmittedPacketsSent",
@@ -152,6 +158,7 @@ struct Direction {
     round_trip: Vec<(f64, f64)>,
     encode: BTreeMap<Quantity, (Vec<f64>, Vec<f64>)>,
     marks: Vec<(f64, MarkKind)>,
+    media: Option<Media>,
     seen: bool,
 }
 
@@ -216,10 +223,13 @@ impl Statistics {
                     self.sent.sources.insert(id.to_owned(), source.to_owned());
                 }
                 outbound(&mut self.sent, id, &step, reason.as_deref(), object.reason.as_deref());
+                self.sent.carries(text("kind"), step.delta("bytesSent"));
                 object.reason = reason.or(object.reason.take());
             }
-            "inbound-rtp" => inbound(&mut self.received, &step),
+            "inbound-rtp" => inbound(&mut self.received, &step, text("kind")),
             "remote-inbound-rtp" => {
+                // These counts come with other reports than the rest.
+                ecn(&mut self.sent, &step);
                 if first || !(is_repeated(&before, &numbers) || is_silent(&before, &numbers)) || !object.reported {
                     remote(&mut self.sent, id, &step);
                     object.reported = true;
@@ -310,6 +320,16 @@ impl Step<'_> {
 }
 
 impl Direction {
+    /// Notes that a stream of this kind carried bytes.
+    fn carries(&mut self, kind: Option<&str>, bytes: Option<f64>) {
+        let media = match kind.filter(|_| bytes.is_some_and(|bytes| bytes > 0.0)) {
+            Some("video") => Some(Media::Video),
+            Some("audio") => Some(Media::Audio),
+            _ => None,
+        };
+        self.media = self.media.max(media);
+    }
+
     fn count(&mut self, quantity: Quantity, from: f64, to: f64, amount: f64) {
         if to <= from {
             return;
@@ -347,7 +367,8 @@ impl Direction {
             return None;
         }
         let time = |at: f64| Time::ZERO + TimeDelta::from_secs_f64(at);
-        let mut flow = Flow { name, is_sent, span: (Time::ZERO, time(span_s)), ..Flow::default() };
+        let span = (Time::ZERO, time(span_s));
+        let mut flow = Flow { name, is_sent, media: self.media, span, ..Flow::default() };
         let whole = (span_s / BIN_S) as usize;
         // Without an entry nothing was counted.
         if let Some(feedback) = self.counters.get_mut(&Quantity::Feedback) {
@@ -485,6 +506,7 @@ fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str
             sent.ratio(Quantity::PacerDelay, from, at, (delay, packets));
         }
     }
+    ecn(sent, step);
     if let Some(packets) = step.delta("retransmittedPacketsSent") {
         sent.count(Quantity::Repairs, from, at, packets);
     }
@@ -522,13 +544,35 @@ fn remote(sent: &mut Direction, id: &str, step: &Step<'_>) {
     if let Some(jitter) = step.now.get("jitter") {
         sent.state(Quantity::Jitter, id, step.at, *jitter);
     }
-    if let Some(lost) = step.signed("packetsLost") {
+    // Receiver reports count losses; without them, those of congestion feedback (RFC 8888).
+    let lost = step.signed("packetsLost").or_else(|| {
+        Some(step.delta("packetsReportedAsLost")? - step.delta("packetsReportedAsLostButRecovered").unwrap_or(0.0))
+    });
+    if let Some(lost) = lost {
         sent.count(Quantity::PacketsLost, step.from, step.at, lost.max(0.0));
     }
 }
 
-fn inbound(received: &mut Direction, step: &Step<'_>) {
+/// Counts packets by their ECN fields, as the W3C names them.
+const ECN: [(&str, Quantity); 5] = [
+    ("packetsSentWithEct1", Quantity::EctSent),
+    ("packetsReceivedWithEct1", Quantity::EctArrived),
+    ("packetsReceivedWithCe", Quantity::CeArrived),
+    ("packetsWithBleachedEct1Marking", Quantity::EctCleared),
+    ("packetsReportedAsLostButRecovered", Quantity::Recovered),
+];
+
+fn ecn(direction: &mut Direction, step: &Step<'_>) {
+    for (name, quantity) in ECN {
+        if let Some(packets) = step.delta(name) {
+            direction.count(quantity, step.from, step.at, packets);
+        }
+    }
+}
+
+fn inbound(received: &mut Direction, step: &Step<'_>, kind: Option<&str>) {
     let (at, from) = (step.at, step.from);
+    received.carries(kind, step.delta("bytesReceived"));
     if let Some(bytes) = step.delta("bytesReceived") {
         received.seen = true;
         received.count(Quantity::ReceivedRate, from, at, bytes + step.delta("headerBytesReceived").unwrap_or(0.0));
@@ -538,6 +582,7 @@ fn inbound(received: &mut Direction, step: &Step<'_>) {
         received.count(Quantity::PacketsSent, from, at, packets + lost);
         received.count(Quantity::PacketsLost, from, at, lost);
     }
+    ecn(received, step);
     if let Some(frozen) = step.delta("totalFreezesDuration").filter(|frozen| *frozen > 0.0) {
         received.marks.push((at, MarkKind::Freeze(TimeDelta::from_secs_f64(frozen.min(86400.0)))));
     }

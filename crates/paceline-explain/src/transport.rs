@@ -4,7 +4,7 @@
 
 use crate::model::{Confidence, Flow, Mark, MarkKind, Origin, Quantity, Series};
 use crate::packets::{BIN, PacketSeries, ReportKind};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{Ecn, Time, TimeDelta};
 use paceline_wire::{ArrivalOffset, Rtcp, RtpHeader, TWCC_TICK, ntp, parse_compound, unwrap_ticks};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,8 +37,8 @@ pub struct Transport {
     cap: Series,
     marks: Vec<Mark>,
     streams: BTreeMap<u32, Stream>,
-    /// Packets by transport-wide sequence number or by stream and sequence number: send time and size.
-    awaited: BTreeMap<u64, (Time, u64)>,
+    /// Packets by transport-wide sequence number or by stream and sequence number: send time, size and ECN field.
+    awaited: BTreeMap<u64, (Time, u64, Ecn)>,
     transport_sequence: Unwrapped,
     /// The clock of the receiver in ticks, and the shift to the clock of the sender.
     ticks: Option<i64>,
@@ -124,12 +124,14 @@ impl Transport {
         }
     }
 
-    /// A packet of RTP left the sender. `bytes`: size on the network.
-    pub fn rtp_sent(&mut self, at: Time, header: &RtpHeader, bytes: u64) {
+    /// A packet of RTP left the sender. `bytes`: size on the network. `ecn`: [`Ecn::NotEct`] if it is not known.
+    pub fn rtp_sent(&mut self, at: Time, header: &RtpHeader, bytes: u64, ecn: Ecn) {
         let Some(key) = self.key(header) else { return };
         if self.ends == Ends::Both {
-            return self.packets.sent(at, key, bytes, false);
+            self.packets.sent(at, key, bytes, false);
+            return self.packets.ecn_sent(at, Some(key), ecn);
         }
+        self.packets.ecn_sent(at, None, ecn);
         self.packets.departed(at, bytes, false);
         if let Some(stream) = self.streams.get_mut(&header.ssrc) {
             stream.departed(key & NUMBER, at);
@@ -138,19 +140,21 @@ impl Transport {
             Some(sequence) => TRANSPORT | self.transport_sequence.next(sequence),
             None => key,
         };
-        self.awaited.insert(key, (at, bytes));
+        self.awaited.insert(key, (at, bytes, ecn));
         if self.awaited.len() > REPORTED_MAX {
             self.awaited.pop_first();
         }
     }
 
     /// A packet of RTP reached the receiver.
-    pub fn rtp_arrived(&mut self, at: Time, header: &RtpHeader, bytes: u64) {
+    pub fn rtp_arrived(&mut self, at: Time, header: &RtpHeader, bytes: u64, ecn: Ecn) {
         let Some(key) = self.key(header) else { return };
         if self.ends == Ends::Both {
-            let delay = self.packets.outcome(key).map(|sent| (at - sent).as_secs_f64());
-            return self.packets.arrived(at, bytes, delay);
+            let sent = self.packets.outcome(key);
+            self.packets.ecn_arrived(at, sent.is_some_and(|(_, sent)| sent.is_capable()), ecn);
+            return self.packets.arrived(at, bytes, sent.map(|(sent, _)| (at - sent).as_secs_f64()));
         }
+        self.packets.ecn_arrived(at, false, ecn);
         let Some(stream) = self.streams.get_mut(&header.ssrc) else { return };
         let number = key & NUMBER;
         let gap = match stream.highest {
@@ -235,7 +239,7 @@ impl Transport {
                             self.ticks = Some(arrival);
                             TWCC_TICK * arrival
                         });
-                        self.reported(TRANSPORT | number, arrival);
+                        self.reported(TRANSPORT | number, arrival, None);
                     }
                 }
                 Rtcp::CongestionFeedback(feedback) if self.ends != Ends::Both => {
@@ -256,7 +260,11 @@ impl Transport {
                             let arrival = offset.map(|offset| {
                                 TimeDelta::from_nanos(((now - i64::from(offset)) as f64 * 1e9 / 65536.0) as i64)
                             });
-                            self.reported(stream_key(block.ssrc, number), arrival);
+                            self.reported(
+                                stream_key(block.ssrc, number),
+                                arrival,
+                                reception.map(|reception| reception.ecn),
+                            );
                         }
                     }
                 }
@@ -265,9 +273,12 @@ impl Transport {
         }
     }
 
-    /// A report says when a packet arrived, or that it did not.
-    fn reported(&mut self, key: u64, arrival: Option<TimeDelta>) {
-        let Some((sent, bytes)) = self.awaited.remove(&key) else { return };
+    /// A report says when and with which ECN field a packet arrived, or that it did not.
+    fn reported(&mut self, key: u64, arrival: Option<TimeDelta>, ecn: Option<Ecn>) {
+        let Some((sent, bytes, sent_ecn)) = self.awaited.remove(&key) else { return };
+        if let Some(ecn) = ecn {
+            self.packets.ecn_arrived(sent, sent_ecn.is_capable(), ecn);
+        }
         self.has_packet_reports = true;
         self.packets.counted(sent, 1, u32::from(arrival.is_some()));
         if let Some(arrival) = arrival {
@@ -372,7 +383,7 @@ mod tests {
         let mut transport = Transport::new(Ends::Sender);
         for index in 0..200u16 {
             let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
-            transport.rtp_sent(Time::from_secs_f64(0.05 * f64::from(index)), &header, 1000);
+            transport.rtp_sent(Time::from_secs_f64(0.05 * f64::from(index)), &header, 1000, Ecn::NotEct);
         }
         // Three reports that a gap held up: of the packets of the first second, of 5 s, and of 10 s.
         for (at, highest_sequence, cumulative_lost) in [(10.0, 20, 0), (10.01, 100, 0), (10.02, 199, 50)] {
@@ -384,5 +395,25 @@ mod tests {
         let lost = |from, to| flow.losses(Time::from_secs(from), Time::from_secs(to)).map(|(lost, _)| lost);
         assert_eq!(lost(5, 10), Some(50.0));
         assert_eq!((lost(0, 5), lost(10, 20)), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn at_both_ends_the_ecn_field_of_each_packet_is_compared() {
+        let sums = |sent: Ecn, arrived: Ecn| {
+            let mut transport = Transport::new(Ends::Both);
+            for index in 0..100u16 {
+                let header = RtpHeader { ssrc: 7, sequence: index, ..RtpHeader::default() };
+                let at = Time::from_secs_f64(0.05 * f64::from(index));
+                transport.rtp_sent(at, &header, 1000, sent);
+                transport.rtp_arrived(at + TimeDelta::from_millis(20), &header, 1000, arrived);
+            }
+            let flow = transport.finish("call".to_owned());
+            [Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared]
+                .map(|quantity| flow.get(quantity).map(|series| series.sum(Time::ZERO, Time::MAX) > 90.0))
+        };
+        assert_eq!(sums(Ecn::Ect1, Ecn::Ect1), [Some(true), Some(false), Some(false)]);
+        assert_eq!(sums(Ecn::Ect1, Ecn::Ce), [Some(false), Some(true), Some(false)]);
+        assert_eq!(sums(Ecn::Ect1, Ecn::NotEct), [Some(false), Some(false), Some(true)]);
+        assert_eq!(sums(Ecn::NotEct, Ecn::NotEct), [None; 3], "ECN is not used");
     }
 }

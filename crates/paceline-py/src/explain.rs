@@ -20,7 +20,6 @@ pub struct ExplanationData {
     document: String,
     text: String,
     html: String,
-    verdict: String,
 }
 
 /// Explains an input. `what_if` are controllers that run on its path.
@@ -41,7 +40,7 @@ pub fn explain(
         let explained =
             Explained::new(call, &what_if, &registry).map_err(|error| Failure::Argument(error.to_string()))?;
         let (text, html) = both(&explained.view(&file.display().to_string()));
-        Ok(ExplanationData { document: json(&explained.document())?, text, html, verdict: explained.verdict() })
+        Ok(ExplanationData { document: json(&explained.document())?, text, html })
     })
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline schema`.
 
+use super::explain;
 use crate::external;
 use crate::output;
 use clap::ValueEnum;
@@ -21,6 +22,8 @@ enum Subject {
     Scenario,
     /// The lines between the laboratory and an `exec:` controller.
     Controller,
+    /// What `explain --json` prints.
+    Explain,
 }
 
 /// Prints the schema.
@@ -28,6 +31,7 @@ pub fn schema(arguments: &Arguments) -> Result<ExitCode> {
     output::print_json(&match arguments.of {
         Subject::Scenario => paceline_scenario::schema(),
         Subject::Controller => external::schema()?,
+        Subject::Explain => explain::schema(),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 //! `paceline explain`: causes on stdout, broken inputs with their formats on stderr.
 
 use super::{document, folder, paceline, rejects, stdout};
+use serde_json::{Value, json};
 use std::fs;
 
 /// A muted camera: the sent rate falls at 20 s although the target allows more.
@@ -14,7 +15,7 @@ fn explains_a_run_and_its_capture_alike() {
     stdout(&paceline(&folder, &made), 0);
     let run = document(&paceline(&folder, &["explain", "results", "--json"]), 0);
     let findings = run["inputs"][0]["flows"][0]["findings"].as_array().unwrap();
-    let muted = |finding: &serde_json::Value| {
+    let muted = |finding: &Value| {
         let start = finding["start_s"].as_f64().unwrap();
         finding["cause"] == "application" && (28.0..33.0).contains(&start)
     };
@@ -26,9 +27,13 @@ fn explains_a_run_and_its_capture_alike() {
     // One screen: no line is longer than 80 columns.
     let output = paceline(&folder, &["explain", "results", "--what-if", "googcc", "--page", "page.html"]);
     let text = stdout(&output, 0);
+    let verdict = run["inputs"][0]["verdict"].as_str().unwrap();
+    let begins = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(verdict.starts_with("Media of `") && begins.starts_with(verdict), "{verdict}: {text}");
     assert!(text.contains("application") && text.contains("To try:") && text.contains("closed loop"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.contains(&format!("<p class=\"verdict\">{}", verdict.split('`').next().unwrap())), "{verdict}");
     assert!(page.contains("application limit") && !page.contains("http-equiv=\"refresh\""));
 
     // A redacted capture has the same explanation, and none of the addresses.
@@ -55,4 +60,112 @@ fn rejects_unknown_and_broken_inputs() {
     rejects(&explain("cut.json"), &["webrtc-internals: line 1, column"]);
     rejects(&explain("none.pcapng"), &["none.pcapng", "No such file"]);
     rejects(&paceline(&folder, &["explain", "text.txt", "--what-if", "gogcc"]), &["no controller `gogcc`", "googcc"]);
+}
+
+/// Returns where a document differs from a schema: members that it does not name, that are missing, or of another type.
+fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return misfits(root, &root["$defs"][name.rsplit('/').next().unwrap()], value, at);
+    }
+    if let Some(any) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+        let all: Vec<Vec<String>> = any.iter().map(|schema| misfits(root, schema, value, at)).collect();
+        return if all.iter().any(Vec::is_empty) { Vec::new() } else { all.concat() };
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let types = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
+    let mut found = Vec::new();
+    if !types.iter().any(|wanted| wanted == kind || (kind == "number" && wanted == "integer"))
+        && schema.get("const") != Some(value)
+    {
+        found.push(format!("{at}: {kind}, not {types:?}"));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        let items = if schema["items"].is_object() { &schema["items"] } else { &schema["prefixItems"][index] };
+        found.extend(misfits(root, items, item, &format!("{at}[{index}]")));
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        match schema["properties"].get(name) {
+            Some(schema) => found.extend(misfits(root, schema, member, &format!("{at}.{name}"))),
+            None => found.push(format!("{at}.{name} is not in the schema")),
+        }
+    }
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    found.extend(required.filter(|name| value.get(name).is_none()).map(|name| format!("{at}.{name} is missing")));
+    found
+}
+
+#[test]
+fn documents_fit_the_published_schema() {
+    let folder = folder("explain_schema", &[]);
+    stdout(&paceline(&folder, &[MUTED, &["--seed", "1", "--out", "results"]].concat()), 0);
+    let schema = document(&paceline(&folder, &["schema", "explain"]), 0);
+    let mut explained = document(&paceline(&folder, &["explain", "results", "--what-if", "googcc", "--json"]), 0);
+    assert_eq!(misfits(&schema, &schema, &explained, ""), [""; 0]);
+    assert_eq!(explained["version"], 1);
+    explained["inputs"][0]["verdict"] = Value::Null;
+    explained["inputs"][0]["extra"] = Value::Null;
+    explained.as_object_mut().unwrap().remove("version");
+    assert_eq!(misfits(&schema, &schema, &explained, "").len(), 3);
+}
+
+/// A program that reads documents relies on their members.
+#[test]
+fn the_schema_of_this_version_is_the_published_one() {
+    let folder = folder("explain_published_schema", &[]);
+    let schema = document(&paceline(&folder, &["schema", "explain"]), 0);
+    let published: Value = serde_json::from_str(include_str!("explanation.schema.json")).unwrap();
+    let help = "`paceline schema explain > crates/paceline-cli/tests/it/explanation.schema.json` writes it; VERSION \
+                rises if a member went away or has another meaning";
+    assert!(schema == published, "{help}");
+    // What programs need, whatever else is in it.
+    for member in ["verdict", "format", "notes", "flows"] {
+        assert!(schema["$defs"]["Explained"]["properties"].get(member).is_some(), "{member}");
+    }
+}
+
+/// Samples of getStats of 40 s. From the middle on, this share of the rate is left, and a queue stands around the middle.
+fn samples(left: u64) -> String {
+    let line = |second: u64| {
+        let sent = 2500 * second.min(20) + 25 * left * second.saturating_sub(20);
+        let (at, rtt) = (1_700_000_000_000 + 1000 * second, if second.abs_diff(20) <= 2 { 0.4 } else { 0.04 });
+        let sent = json!({"id": "O", "type": "outbound-rtp", "kind": "video", "timestamp": at, "bytesSent": 100 * sent, "packetsSent": sent});
+        let report =
+            json!({"id": "R", "type": "remote-inbound-rtp", "timestamp": at, "packetsLost": 0, "roundTripTime": rtt});
+        format!("[{sent},{report}]\n")
+    };
+    (0..40).map(line).collect()
+}
+
+#[test]
+fn a_folder_of_dumps_has_a_row_for_each_the_worst_first() {
+    let folder = folder("explain_folder", &[]);
+    for name in ["dumps", "broken"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join("text.txt"), "hello").unwrap();
+    }
+    fs::write(folder.join("dumps/good.jsonl"), samples(100)).unwrap();
+    fs::write(folder.join("dumps/poor.jsonl"), samples(30)).unwrap();
+    let rows = document(&paceline(&folder, &["explain", "dumps", "--json"]), 0);
+    let rows = rows["calls"].as_array().unwrap();
+    let files: Vec<&str> = rows.iter().map(|row| row["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["poor.jsonl", "good.jsonl", "text.txt"]);
+    let alone = document(&paceline(&folder, &["explain", "dumps/poor.jsonl", "--json"]), 0);
+    assert_eq!(rows[0]["verdict"], alone["inputs"][0]["verdict"]);
+    assert_eq!((&rows[0]["cause"], &rows[1]["poor_s"]), (&Value::from("own-queue"), &Value::from(0)));
+    assert!(rows[0]["error"].is_null() && rows[2]["error"].as_str().unwrap().contains("unknown format"), "{rows:?}");
+    let text = paceline(&folder, &["explain", "dumps"]);
+    let text = stdout(&text, 0);
+    assert!(text.starts_with("1 of 2 calls were poor at some time; cannot be read: 1."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // Nothing that can be read, and a page, which is of one call.
+    let broken = paceline(&folder, &["explain", "broken"]);
+    rejects(&broken, &["the folder has no results, and none of its 1 files can be read; text.txt: unknown format"]);
+    rejects(&paceline(&folder, &["explain", "dumps", "--page", "page.html"]), &["the folder has no results"]);
 }

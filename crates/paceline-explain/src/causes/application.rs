@@ -3,7 +3,7 @@
 
 use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Facts, LOST_MIN};
 use crate::model::{Limit, MarkKind, Quantity};
 use paceline_units::TimeDelta;
 
@@ -30,7 +30,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         let lossless = facts.loss().is_none_or(|(share, _)| share < LOSS);
         // A short queue does not lower a rate to nearly nothing: GCC goes to 0.85 of what arrives.
         let short = facts.delays().is_none_or(|delays| delays.rise < SHORT);
-        let paused = episode.kind == EpisodeKind::Drop && lossless && short && episode.to <= PAUSED * episode.from;
+        let (from, to) = facts.window();
+        let unmarked = facts.flow.get(Quantity::CeArrived).is_none_or(|marked| marked.sum(from, to) < LOST_MIN);
+        let free = lossless && short && unmarked;
+        let paused = episode.kind == EpisodeKind::Drop && free && episode.to <= PAUSED * episode.from;
         return paused.then(|| Evidence {
             strength: Strength::Strong,
             text: format!(
@@ -97,8 +100,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::episodes::Episode;
     use crate::model::Mark;
-    use crate::test_flow::{drop_between, statistics};
+    use crate::test_flow::{drop_between, packets, statistics};
     use paceline_units::Time;
 
     /// Samples each 10 s: a target that falls at 30 s, what was sent in the intervals before and after, and the reason of the encoder.
@@ -118,5 +122,18 @@ mod tests {
         assert_eq!(drop(5e5, 9e5, Limit::Other), None, "as much as is allowed after it");
         assert_eq!(drop(1.9e6, 3e5, Limit::Other), None, "as much as was allowed before it");
         assert_eq!(drop(5e5, 3e5, Limit::Bandwidth), None);
+    }
+
+    #[test]
+    fn without_a_target_a_fall_after_marks_is_no_pause() {
+        let is_pause = |marked: f64| {
+            let flow = packets(&[
+                (Quantity::SentRate, &|at| if at < 30.0 { 2e6 } else { 1e5 }),
+                (Quantity::CeArrived, &|_| marked),
+            ]);
+            let episode = Episode { to: 1e5, ..drop_between(29.9, 30.0) };
+            examine(&Facts { flow: &flow, episode: &episode }).is_some()
+        };
+        assert_eq!([is_pause(0.0), is_pause(1.0)], [true, false]);
     }
 }

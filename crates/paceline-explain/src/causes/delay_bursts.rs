@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The path holds packets for some tens of milliseconds again and again, as Wi-Fi does.
+//! The path holds packets for some tens of milliseconds again and again, as Wi-Fi and cellular links do.
 
 use super::{Cause, Evidence, Strength, ms};
 use crate::episodes::EpisodeKind;
@@ -10,8 +10,8 @@ use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "delay-bursts",
-    title: "delay bursts, as of Wi-Fi: packets were held and came at once",
-    advice: "try a cable or another Wi-Fi channel (5 or 6 GHz); scanning, roaming and power saving cause such gaps",
+    title: "delay bursts: packets were held and came at once",
+    advice: "try another access link: radio links that scan, roam, save power or share a channel hold packets, and so do busy hosts",
     examine,
 };
 

@@ -7,6 +7,7 @@
 //! Assumed values were chosen on generated captures (`tests/it/generator`), without the test half.
 
 mod application;
+mod congestion_marks;
 mod congestive_loss;
 mod cpu;
 mod cross_traffic;
@@ -24,13 +25,14 @@ mod rtt_backoff;
 use crate::facts::{Facts, LOSS, LOST_MIN};
 use crate::model::Quantity;
 use paceline_units::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A cause of a drop or a plateau.
 pub struct Cause {
     /// Name in JSON, such as `own-queue`.
     pub id: &'static str,
-    /// Name for people.
+    /// Name for people, a colon, and what happened in a clause.
     pub title: &'static str,
     /// What to try.
     pub advice: &'static str,
@@ -39,7 +41,7 @@ pub struct Cause {
 }
 
 /// How strong evidence is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
     /// Another cause would look alike.
@@ -70,6 +72,7 @@ pub const CAUSES: &[&Cause] = &[
     &cpu::CAUSE,
     &application::CAUSE,
     &rate_cap::CAUSE,
+    &congestion_marks::CAUSE,
     &policer::CAUSE,
     &delay_bursts::CAUSE,
     &cross_traffic::CAUSE,
@@ -99,7 +102,7 @@ const PAUSED: f64 = 0.15;
 const MUCH: f64 = 0.1;
 
 /// Formats a rate.
-fn rate(bps: f64) -> String {
+pub(crate) fn rate(bps: f64) -> String {
     if bps >= 1e6 { format!("{:.2} Mbit/s", bps / 1e6) } else { format!("{:.0} kbit/s", bps / 1e3) }
 }
 
@@ -109,7 +112,7 @@ fn ms(seconds: f64) -> String {
 }
 
 /// Formats a share.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
@@ -120,6 +123,15 @@ fn queue_threshold(delays: &crate::facts::Delays) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn titles_have_a_clause_and_name_no_technology_that_inputs_do_not_show() {
+        for cause in super::CAUSES {
+            let clause = cause.title.split_once(": ").map_or("", |(_, clause)| clause);
+            assert!(clause.contains(' ') && !clause.ends_with('.'), "{}", cause.title);
+            assert!(!cause.title.contains("Wi-Fi"), "{}", cause.title);
+        }
+    }
+
     #[test]
     fn long_times_are_in_seconds() {
         assert_eq!(

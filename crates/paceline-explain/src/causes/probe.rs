@@ -8,7 +8,7 @@ use crate::model::{MarkKind, Quantity};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "probe",
-    title: "failed or missing probe: the rate returned slowly on a free path",
+    title: "failed or missing probe: the path was free again, and no probe showed it",
     advice: "allow probing (transport-wide feedback, padding, RTX); in libwebrtc, probes in ALR or after a large drop",
     examine,
 };

@@ -8,7 +8,7 @@ use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "rtt-backoff",
-    title: "back-off at a very long round-trip time",
+    title: "back-off: the round-trip time exceeded 3 s",
     advice: "find where packets wait for seconds (deep buffer, satellite, relay); a shorter queue or another relay helps",
     examine,
 };

@@ -513,8 +513,8 @@ impl Filled {
                     self.place(at, header.ssrc, datagram.route);
                 }
                 match what {
-                    What::DataLeft => self.transport.rtp_sent(at, &header, datagram.bytes),
-                    _ => self.transport.rtp_arrived(at, &header, datagram.bytes),
+                    What::DataLeft => self.transport.rtp_sent(at, &header, datagram.bytes, datagram.ecn),
+                    _ => self.transport.rtp_arrived(at, &header, datagram.bytes, datagram.ecn),
                 }
             }
             _ => {}

@@ -4,7 +4,7 @@
 use super::layers::{Packet, Unpacked, unpack};
 use super::tcp::{Message, Streams};
 use crate::error::ReadError;
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{Ecn, Time, TimeDelta};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -44,6 +44,8 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
     /// Size of the IP packet. Each message of a stream counts with headers of its own.
     pub bytes: u64,
+    /// ECN field of the IP packet; [`Ecn::NotEct`] for messages of a stream.
+    pub ecn: Ecn,
 }
 
 /// What a pass over a file met.
@@ -85,8 +87,8 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
         pass.last = pass.last.max(at);
         let direction = if direction == 0 { direction_of(link, data) } else { direction };
         match unpack(link, data) {
-            Some(Packet::Datagram(Unpacked { route, payload, bytes })) => {
-                each(&Datagram { at, since, interface, direction, route, payload, bytes });
+            Some(Packet::Datagram(Unpacked { route, payload, bytes, ecn })) => {
+                each(&Datagram { at, since, interface, direction, route, payload, bytes, ecn });
             }
             Some(Packet::Segment(segment)) => {
                 streams.add((interface, direction), at, &segment, &mut |message| each(&of_message(first, message)));
@@ -147,7 +149,7 @@ pub fn each_datagram(input: Box<dyn Read>, each: &mut dyn FnMut(&Datagram<'_>)) 
 fn of_message<'a>(first: Duration, message: &Message<'a>) -> Datagram<'a> {
     let Message { at, interface, direction, route, content: payload, bytes } = *message;
     let since = first + Duration::from_nanos(at.as_nanos().unsigned_abs());
-    Datagram { at, since, interface, direction, route, payload, bytes }
+    Datagram { at, since, interface, direction, route, payload, bytes, ecn: Ecn::NotEct }
 }
 
 /// Returns the error of a damaged capture.

@@ -4,6 +4,7 @@
 //! Tunnels in UDP are recognised by their content, because their ports vary. The first byte of RTP (128 to 191, RFC 7983) fits none.
 
 use etherparse::{Ipv6ExtensionSlice, LaxIpSlice};
+use paceline_units::Ecn;
 use pcap_file::DataLink;
 use std::net::IpAddr;
 
@@ -20,6 +21,8 @@ pub struct Unpacked<'a> {
     pub payload: &'a [u8],
     /// Size of the innermost IP packet, of all its fragments.
     pub bytes: u64,
+    /// ECN field of the innermost IP packet.
+    pub ecn: Ecn,
 }
 
 /// A segment of TCP without its headers.
@@ -436,6 +439,7 @@ struct Ends {
     to: IpAddr,
     bytes: u64,
     headers: u64,
+    ecn: Ecn,
     is_fragment: bool,
 }
 
@@ -461,7 +465,10 @@ fn ip(data: &[u8]) -> Option<(Ends, u8, &[u8])> {
     let payload = slice.payload();
     let headers = (payload.payload.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
     let (from, to, is_fragment) = (slice.source_addr(), slice.destination_addr(), slice.is_fragmenting_payload());
-    let ends = Ends { from, to, bytes, headers: headers as u64, is_fragment };
+    // The last two bits of the second byte, or of the traffic class from the fifth bit on (RFC 3168, section 5).
+    let second = *data.get(1)?;
+    let ecn = Ecn::from_bits(if from.is_ipv4() { second } else { second >> 4 });
+    let ends = Ends { from, to, bytes, headers: headers as u64, ecn, is_fragment };
     Some((ends, payload.ip_number.0, payload.payload))
 }
 
@@ -475,7 +482,7 @@ fn udp(ends: Ends, data: &[u8]) -> Option<(Unpacked<'_>, usize)> {
     };
     let bytes = if ends.is_fragment { ends.headers + u64::from(length) } else { ends.bytes };
     let route = ((ends.from, from), (ends.to, to));
-    Some((Unpacked { route, payload: &payload[..payload.len().min(size)], bytes }, size))
+    Some((Unpacked { route, payload: &payload[..payload.len().min(size)], bytes, ecn: ends.ecn }, size))
 }
 
 /// Reads the header of TCP (RFC 9293, section 3.1).

@@ -113,11 +113,12 @@ impl EventObserver for RunObserver {
                     _ => flow.packets.sent(at, packet.packet, packet.size.as_bytes(), is_repair),
                 }
             }),
-            EventRecord::Arrived { at, packet, delay, .. } => self.change(packet.flow, |flow| match packet.class {
+            EventRecord::Arrived { at, packet, delay, ecn } => self.change(packet.flow, |flow| match packet.class {
                 PacketClass::ReceiverControl => flow.packets.feedback(at, ReportKind::Summary),
                 PacketClass::SenderControl => {}
                 _ => {
                     flow.packets.outcome(packet.packet);
+                    flow.packets.ecn_arrived(at, false, ecn);
                     flow.packets.arrived(at, packet.size.as_bytes(), Some(delay.as_secs_f64()));
                 }
             }),

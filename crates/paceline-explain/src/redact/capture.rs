@@ -110,7 +110,7 @@ fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAd
     let bytes = datagram.bytes.max(headers + payload.len() as u64).min(0xFFFF) as u16;
     let mut out = Vec::with_capacity(48 + payload.len());
     let udp_length = if from.is_ipv4() {
-        out.extend_from_slice(&[0x45, 0]);
+        out.extend_from_slice(&[0x45, datagram.ecn as u8]);
         out.extend_from_slice(&bytes.to_be_bytes());
         out.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0]);
         for number in [from_number, to_number] {
@@ -119,7 +119,7 @@ fn packet(datagram: &Datagram<'_>, payload: &[u8], addresses: &mut BTreeMap<IpAd
         bytes - 20
     } else {
         let length = bytes - 40;
-        out.extend_from_slice(&[0x60, 0, 0, 0]);
+        out.extend_from_slice(&[0x60, (datagram.ecn as u8) << 4, 0, 0]);
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&[17, 64]);
         for number in [from_number, to_number] {
@@ -151,12 +151,13 @@ mod tests {
     }
 
     fn v4(rtp: &[u8]) -> Vec<u8> {
-        let header = [&[0x45, 0][..], &words(&[28 + rtp.len() as u16, 0, 0]), &[64, 17, 0, 0]].concat();
+        // With the ECN field of L4S.
+        let header = [&[0x45, 1][..], &words(&[28 + rtp.len() as u16, 0, 0]), &[64, 17, 0, 0]].concat();
         [&header[..], &[192, 168, 1, 118, 198, 51, 100, 7], &udp((5000, 6000), rtp)].concat()
     }
 
     fn v6(rtp: &[u8]) -> Vec<u8> {
-        let header = [&[0x60, 0, 0, 0][..], &words(&[8 + rtp.len() as u16]), &[17, 64]].concat();
+        let header = [&[0x60, 0x10, 0, 0][..], &words(&[8 + rtp.len() as u16]), &[17, 64]].concat();
         [&header[..], &[0xFD; 16], &[0xFC; 16], &udp((5000, 6000), rtp)].concat()
     }
 

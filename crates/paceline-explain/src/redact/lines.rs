@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
 /// Counters, of which only the growth is read.
-const COUNTERS: [&str; 14] = [
+const COUNTERS: [&str; 20] = [
     "bytesReceived",
     "bytesSent",
     "framesEncoded",
@@ -19,7 +19,13 @@ const COUNTERS: [&str; 14] = [
     "headerBytesSent",
     "packetsLost",
     "packetsReceived",
+    "packetsReceivedWithCe",
+    "packetsReceivedWithEct1",
+    "packetsReportedAsLost",
+    "packetsReportedAsLostButRecovered",
     "packetsSent",
+    "packetsSentWithEct1",
+    "packetsWithBleachedEct1Marking",
     "responsesReceived",
     "retransmittedPacketsSent",
     "roundTripTimeMeasurements",
@@ -39,8 +45,9 @@ const GAUGES: [&str; 7] = [
 ];
 /// References to other objects.
 const IDS: [&str; 2] = ["mediaSourceId", "selectedCandidatePairId"];
-/// Metrics with the words that they may have (`RTCStatsIceCandidatePairState` and `RTCQualityLimitationReason`).
-const WORDS: [(&str, &[&str]); 2] = [
+/// Metrics with the words that they may have (`kind`, `RTCStatsIceCandidatePairState` and `RTCQualityLimitationReason`).
+const WORDS: [(&str, &[&str]); 3] = [
+    ("kind", &["audio", "video"]),
     ("state", &["frozen", "waiting", "in-progress", "failed", "succeeded"]),
     ("qualityLimitationReason", &["none", "cpu", "bandwidth", "other"]),
 ];

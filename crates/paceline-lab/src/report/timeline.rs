@@ -24,6 +24,8 @@ pub struct Timeline {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: String,
+    /// What all parts of an input show, in a sentence; empty in all but the first of them.
+    pub verdict: String,
     pub facts: Vec<(String, String)>,
     pub overview: Figure,
     pub labels: Vec<Label>,
@@ -40,8 +42,8 @@ pub struct Label {
     pub when: String,
     pub what: String,
     pub why: String,
-    /// Why so, in a sentence.
-    pub evidence: String,
+    /// Why so: how sure, then the observations.
+    pub evidence: Vec<String>,
     /// What else would explain it, in sentences.
     pub others: Vec<String>,
     pub advice: String,

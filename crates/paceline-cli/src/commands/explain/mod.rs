@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `paceline explain`.
 
+mod folder;
 mod open_loop;
 mod page;
 mod text;
@@ -15,6 +16,8 @@ use paceline_explain::document::{Explanation, explain as explained};
 use paceline_explain::model::Call;
 use paceline_explain::{ReadError, readers, redact};
 use paceline_lab::report::{ReportError, timeline};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,8 +26,8 @@ use what_if::WhatIf;
 /// Arguments of `explain`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders that --out wrote, pcapng or pcap captures, webrtc-internals dumps (text or .gz), getStats samples as JSON,
-    /// rtcstats dumps, or RTC event logs.
+    /// Folders that --out wrote, a folder of files, or files: pcapng or pcap captures, webrtc-internals dumps (text or .gz),
+    /// getStats samples as JSON, rtcstats dumps, or RTC event logs.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The run of a folder that has several.
@@ -39,19 +42,37 @@ pub struct Arguments {
     /// Writes a copy of the input with only what explanations need, without addresses and identities, and does nothing else.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["page", "what_if", "json"])]
     redact: Option<PathBuf>,
-    /// Prints one JSON document.
+    /// Prints one JSON document, whose schema is `paceline schema explain`.
     #[arg(long)]
     json: bool,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
+/// The version of the document: higher if a member went away or has another meaning.
+const VERSION: u32 = 1;
+
+/// What `paceline explain --json` prints. Members may be added within a version.
+#[derive(JsonSchema, Serialize)]
 pub struct Document<'a> {
+    version: u32,
     inputs: &'a [Explained],
 }
 
+impl<'a> Document<'a> {
+    fn of(inputs: &'a [Explained]) -> Self {
+        Self { version: VERSION, inputs }
+    }
+}
+
+/// Returns the JSON schema of the document.
+pub fn schema() -> serde_json::Value {
+    let mut schema =
+        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Document<'static>>();
+    schema.insert("title".to_owned(), "Explanations of `paceline explain --json`".into());
+    schema.to_value()
+}
+
 /// An explained input. Its path is not in the document: names of files name people.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Explained {
     #[serde(skip)]
     call: Call,
@@ -70,11 +91,6 @@ impl Explained {
         Ok(Self { call, explanation, what_if: runs.into_iter().flatten().collect() })
     }
 
-    /// Returns the largest fall and its cause in one sentence.
-    pub fn verdict(&self) -> String {
-        anstream::adapter::strip_str(&text::verdict(&self.explanation)).to_string()
-    }
-
     /// Describes the explanation under the name of its input.
     pub fn view(&self, name: &str) -> View {
         text::describe(name, &self.call, &self.explanation, &self.what_if)
@@ -82,7 +98,7 @@ impl Explained {
 
     /// Returns what `--json` prints of one input.
     pub fn document(&self) -> Document<'_> {
-        Document { inputs: std::slice::from_ref(self) }
+        Document::of(std::slice::from_ref(self))
     }
 }
 
@@ -93,6 +109,18 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
     }
     let registry = external::add(worlds::registry("sim"), &arguments.what_if, &[], "")?;
     check_controllers(&arguments.what_if, &registry)?;
+    // A page, runs and names of runs are those of one call.
+    if let ([one], None, [], None) = (&*arguments.files, &arguments.page, &*arguments.what_if, &arguments.run)
+        && let Some(files) = folder::files_of(one)
+    {
+        let calls = folder::Calls::new(&files);
+        if let Some(failure) = calls.failure() {
+            let error = ReadError::NoResults;
+            return Err(miette!(help = error.help(), "{}: {error}, and {failure}", one.display()));
+        }
+        output::print_result(arguments.json, &calls, || calls.view().text())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let read = |file: &PathBuf| {
         let call = readers::read(file, arguments.run.as_deref()).map_err(|error| failed(file, &error))?;
         Explained::new(call, &arguments.what_if, &registry)
@@ -107,7 +135,7 @@ pub fn explain(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("the page is {}", to.display());
         Ok::<_, ReportError>(())
     });
-    output::print_result(arguments.json, &Document { inputs: &all }, || {
+    output::print_result(arguments.json, &Document::of(&all), || {
         let texts = all
             .iter()
             .zip(&arguments.files)

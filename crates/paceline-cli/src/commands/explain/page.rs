@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page: series, labels on the timeline, evidence one click away.
 
-use super::text::{disconnected, rate, what, when};
+use super::text::{disconnected, rate, what, when, when_all, worst};
 use super::what_if::{WhatIf, caveats};
 use paceline_explain::causes::UNKNOWN;
 use paceline_explain::document::{Explanation, FindingDocument};
 use paceline_explain::model::{Call, Confidence, Flow, Quantity, Series as Measured};
+use paceline_explain::summary::CauseSummary;
 use paceline_lab::report::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use paceline_lab::report::timeline::{Label, Part, Timeline};
 use paceline_units::{Time, TimeDelta};
 
-/// Labels with plots of their own.
-const WITH_PLOTS: usize = 40;
+/// Findings of a cause whose evidence is listed.
+const LISTED: usize = 40;
 /// What evidence shows before and after its span.
 const AROUND: TimeDelta = TimeDelta::from_secs(5);
 
@@ -38,6 +39,7 @@ const PANELS: &[(&str, &str, &str, &[Quantity])] = &[
         ],
     ),
     ("packets", "Packets", "packets", &[Quantity::PacketsSent, Quantity::PacketsLost, Quantity::Repairs]),
+    ("ecn", "ECN", "packets", &[Quantity::EctSent, Quantity::EctArrived, Quantity::CeArrived, Quantity::EctCleared]),
     ("reports", "Reports", "reports", &[Quantity::Feedback, Quantity::FeedbackSent]),
     ("frames", "Frames", "1/s", &[Quantity::FrameRate, Quantity::SourceFrameRate]),
 ];
@@ -45,32 +47,39 @@ const PANELS: &[(&str, &str, &str, &[Quantity])] = &[
 /// Adds the flows of an input.
 pub(super) fn add(timeline: &mut Timeline, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) {
     timeline.title = "Why the rate fell".to_owned();
+    let first = timeline.parts.len();
     timeline.notes.extend(explanation.notes.iter().cloned());
     for (flow, explained) in call.flows.iter().zip(&explanation.flows) {
         let name = format!("{} of {}", explained.flow, explanation.format);
         let id = format!("explain/{}", timeline.parts.len());
         let mut facts = vec![("duration".to_owned(), format!("{:.0} s", explained.duration_s))];
+        facts.push(("poor".to_owned(), format!("{} s", explained.poor_s)));
         facts.extend(explained.highest_bps.map(|bps| ("highest rate".to_owned(), format!("{} Mbit/s", rate(bps)))));
         facts.extend(explained.loss_ratio.map(|loss| ("packets lost".to_owned(), format!("{:.2} %", loss * 100.0))));
         if explained.freezes > 0 {
             facts.push(("freezes".to_owned(), format!("{}, {:.1} s", explained.freezes, explained.frozen_s)));
         }
+        facts.extend(explained.ecn.as_ref().map(|ecn| ("ECN".to_owned(), ecn.text.clone())));
         facts.extend(disconnected(explained).map(|times| ("connection".to_owned(), times)));
         let mut overview = figure(&id, flow, flow.span, None);
         overview.panels.insert(0, causes(flow, &explained.findings));
-        let labels = explained.findings.iter().enumerate().map(|(index, finding)| {
-            let figure = finding.evidence.as_ref().filter(|_| index < WITH_PLOTS).map(|evidence| {
+        let found = explained.causes.iter().filter_map(|cause| Some((cause, worst(cause, &explained.findings)?)));
+        let labels = found.enumerate().map(|(index, (cause, finding))| {
+            let figure = finding.evidence.as_ref().map(|evidence| {
                 let at = |seconds: f64| flow.span.0 + TimeDelta::from_secs_f64(seconds);
                 let from = (at(evidence.span_s.0.min(finding.start_s)) - AROUND).max(flow.span.0);
                 let to = (at(evidence.span_s.1.max(finding.end_s)) + AROUND).min(flow.span.1);
                 figure(&format!("{id}/{index}"), flow, (from, to), Some(&evidence.series))
             });
-            label(finding, figure.filter(|figure| !figure.panels.is_empty()))
+            label(cause, finding, &explained.findings, figure.filter(|figure| !figure.panels.is_empty()))
         });
         let here: Vec<&WhatIf> = what_if.iter().filter(|what_if| what_if.flow == explained.flow).collect();
         let rows: Vec<Vec<String>> = here.iter().map(|what_if| what_if.cells()).collect();
+        // Once for the call.
+        let verdict = if timeline.parts.len() == first { explanation.verdict.clone() } else { String::new() };
         timeline.parts.push(Part {
             name,
+            verdict,
             facts,
             labels: labels.collect(),
             overview,
@@ -80,15 +89,21 @@ pub(super) fn add(timeline: &mut Timeline, call: &Call, explanation: &Explanatio
     }
 }
 
-fn label(finding: &FindingDocument, figure: Option<Figure>) -> Label {
+/// Returns the label of a cause, with the plots of its worst finding.
+fn label(cause: &CauseSummary, worst: &FindingDocument, all: &[FindingDocument], figure: Option<Figure>) -> Label {
+    let listed = cause.findings.iter().map(|index| &all[*index]).take(LISTED);
+    let evidence = listed.filter_map(|finding| {
+        let text = &finding.evidence.as_ref()?.text;
+        Some(if cause.count == 1 { text.clone() } else { format!("{}: {}, {text}", when(finding), what(finding)) })
+    });
     Label {
-        when: when(finding),
-        what: format!("{} Mbit/s", what(finding)),
-        why: finding.title.to_owned(),
-        evidence: finding.evidence.as_ref().map_or_else(String::new, |evidence| evidence.text.clone()),
-        others: finding.others.iter().map(|other| format!("{}: {}", other.cause, other.evidence.text)).collect(),
-        advice: finding.advice.to_owned(),
-        is_known: finding.cause != UNKNOWN,
+        when: when_all(cause, all),
+        what: format!("{} Mbit/s", what(worst)),
+        why: worst.title.clone(),
+        evidence: std::iter::once(format!("{} evidence", cause.confidence())).chain(evidence).collect(),
+        others: worst.others.iter().map(|other| format!("{}: {}", other.cause, other.evidence.text)).collect(),
+        advice: worst.advice.clone(),
+        is_known: worst.cause != UNKNOWN,
         figure,
     }
 }

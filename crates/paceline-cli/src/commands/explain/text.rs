@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One screen: what happened, when, why, what to try.
+//! One screen: the answer, then the causes with their times, their evidence and what to try.
 
 use super::what_if::{self, WhatIf};
 use crate::output;
 use crate::table::{Table, sparkline};
 use crate::view::View;
-use paceline_explain::causes::UNKNOWN;
 use paceline_explain::document::{Explanation, FindingDocument, FlowExplanation};
 use paceline_explain::episodes::EpisodeKind;
 use paceline_explain::model::{Call, Flow};
+use paceline_explain::summary::{CauseSummary, times};
 use paceline_units::TimeDelta;
 
 /// Columns of the drawing.
 const COLUMNS: usize = 50;
-/// Findings of a flow that are listed, and causes with advice.
+/// Causes of a flow that are listed, those with advice, and times of a cause.
 const LISTED: usize = 7;
 const ADVISED: usize = 3;
+const TIMES: usize = 6;
 
 /// Describes an input.
 pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) -> View {
     let mut view = View::default();
     let name = name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(name);
+    view.sentences(explanation.verdict.clone());
+    view.gap();
     view.heading(format!("{}  {}", output::bold(name), explanation.format));
     for (flow, explained) in call.flows.iter().zip(&explanation.flows) {
         of_flow(flow, explained, call.flows.len() > 1, &mut view);
@@ -36,27 +39,6 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
         view.line("· ", note.clone());
     }
     view
-}
-
-/// Returns the largest fall and its cause in one sentence.
-pub(super) fn verdict(explanation: &Explanation) -> String {
-    let findings = explanation.flows.iter().flat_map(|flow| flow.findings.iter().map(move |finding| (flow, finding)));
-    let falls = findings.filter(|(_, finding)| matches!(finding.kind, EpisodeKind::Drop | EpisodeKind::SentDrop));
-    let lost = |finding: &FindingDocument| finding.from_bps - finding.to_bps;
-    match falls.max_by(|(_, a), (_, b)| lost(a).total_cmp(&lost(b))) {
-        Some((flow, finding)) => {
-            let unit = if finding.from_bps < SMALL { "" } else { " Mbit/s" };
-            format!(
-                "The rate of `{}` fell most at {}, {}{unit}: {}.",
-                flow.flow,
-                when(finding),
-                what(finding),
-                why(finding)
-            )
-        }
-        None if explanation.flows.iter().all(|flow| flow.findings.is_empty()) => NOTHING.to_owned(),
-        None => "The rate did not fall.".to_owned(),
-    }
 }
 
 /// What is said of a flow without findings.
@@ -82,6 +64,25 @@ fn with_unit(bps: f64) -> String {
 pub(super) fn when(finding: &FindingDocument) -> String {
     let (start, end) = (finding.start_s, finding.end_s);
     if end - start < 1.0 { format!("{start:.1} s") } else { format!("{start:.1}–{end:.1} s") }
+}
+
+/// Formats when the findings of a cause happened.
+pub(super) fn when_all(cause: &CauseSummary, findings: &[FindingDocument]) -> String {
+    let starts: Vec<String> = match cause.findings.as_slice() {
+        [only] => return when(&findings[*only]),
+        all => all.iter().map(|index| format!("{:.0}", findings[*index].start_s)).collect(),
+    };
+    let shown = match starts.as_slice() {
+        [first @ .., last] if first.len() >= TIMES => format!("{}, …, {last}", first[..TIMES - 1].join(", ")),
+        all => all.join(", "),
+    };
+    format!("{}: {shown} s", times(starts.len()))
+}
+
+/// Returns the finding of a cause in which the rate fell most.
+pub(super) fn worst<'a>(cause: &CauseSummary, findings: &'a [FindingDocument]) -> Option<&'a FindingDocument> {
+    let lost = |finding: &FindingDocument| finding.from_bps - finding.to_bps;
+    cause.findings.iter().map(|index| &findings[*index]).rev().max_by(|a, b| lost(a).total_cmp(&lost(b)))
 }
 
 /// Formats what happened.
@@ -112,6 +113,9 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
     if is_one_of_several {
         facts.insert(0, output::bold(&explained.flow));
     }
+    if explained.poor_s > 0 {
+        facts.push(format!("{} s poor", explained.poor_s));
+    }
     facts.extend(explained.loss_ratio.map(|loss| format!("{:.1} % lost", loss * 100.0)));
     if explained.freezes > 0 {
         facts.push(format!("{} freezes, {:.1} s", explained.freezes, explained.frozen_s));
@@ -131,9 +135,11 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
         let mut drawing = Table::new(["".to_owned(), format!("0 to {span:.0} s, full height {}", with_unit(top))], 2);
         drawing.row(vec![quantity.describe().0.to_owned(), sparkline(&values, top)]);
         let mut marks = vec![' '; COLUMNS];
-        for (index, finding) in explained.findings.iter().enumerate() {
-            let at = ((finding.start_s / span.max(0.001)) * COLUMNS as f64) as usize;
-            let mark = char::from_digit(index as u32 + 1, 36).unwrap_or('*');
+        let found =
+            explained.causes.iter().enumerate().flat_map(|(row, cause)| cause.findings.iter().map(move |f| (row, f)));
+        for (row, finding) in found {
+            let at = ((explained.findings[*finding].start_s / span.max(0.001)) * COLUMNS as f64) as usize;
+            let mark = mark_of(row);
             if let Some(place) = marks.get_mut(at.min(COLUMNS - 1)).filter(|place| **place == ' ') {
                 *place = mark;
             }
@@ -141,34 +147,47 @@ fn of_flow(flow: &Flow, explained: &FlowExplanation, is_one_of_several: bool, vi
         drawing.row(vec![String::new(), marks.into_iter().collect::<String>().trim_end().to_owned()]);
         view.drawing(drawing);
     }
+    if let Some(ecn) = &explained.ecn {
+        view.line("", format!("ECN: {}.", ecn.text));
+        view.gap();
+    }
     if explained.findings.is_empty() {
         view.line("", NOTHING);
         return;
     }
-    let mut table = Table::new(["", "when", "Mbit/s", "why"], 4);
-    for (index, finding) in explained.findings.iter().take(LISTED).enumerate() {
-        let mark = char::from_digit(index as u32 + 1, 36).unwrap_or('*');
-        table.row(vec![mark.to_string(), when(finding), what(finding), why(finding)]);
+    let mut table = Table::new(["", "when", "Mbit/s", "poor", "evidence", "why"], 6);
+    let rows = explained.causes.iter().enumerate().take(LISTED);
+    for (row, (cause, finding)) in
+        rows.filter_map(|(row, cause)| Some((row, (cause, worst(cause, &explained.findings)?))))
+    {
+        let poor = if cause.poor_s > 0 { format!("{} s", cause.poor_s) } else { String::new() };
+        let when = when_all(cause, &explained.findings);
+        table.row(vec![mark_of(row).to_string(), when, what(finding), poor, cause.confidence(), why(finding)]);
     }
     view.table(table);
-    if explained.findings.len() > LISTED {
-        let more = explained.findings.len() - LISTED;
+    if explained.causes.len() > LISTED {
+        let more = explained.causes.len() - LISTED;
         view.line("", format!("… and {more} more; --json and --page have them all"));
     }
+    view.line("", "To try:");
     let mut advised: Vec<&FindingDocument> = Vec::new();
-    for finding in &explained.findings {
+    for finding in explained.causes.iter().filter_map(|cause| worst(cause, &explained.findings)) {
         if advised.iter().all(|other| other.cause != finding.cause) {
             advised.push(finding);
         }
     }
-    view.line("", "To try:");
     for finding in advised.iter().take(ADVISED) {
         view.line("· ", format!("{}: {}", finding.cause, finding.advice));
     }
 }
 
+/// Returns the mark of a cause in the drawing and in the table.
+fn mark_of(row: usize) -> char {
+    char::from_digit(row as u32 + 1, 36).unwrap_or('*')
+}
+
 fn why(finding: &FindingDocument) -> String {
-    let Some(evidence) = &finding.evidence else { return format!("{UNKNOWN}: no series shows a cause") };
+    let Some(evidence) = &finding.evidence else { return finding.title.clone() };
     let mut text = format!("{}: {}", output::bold(finding.cause), evidence.text);
     if finding.is_ambiguous {
         let others: Vec<&str> = finding.others.iter().map(|other| other.cause).collect();

@@ -12,13 +12,14 @@ use paceline_explain::path::{DEFAULT_RTT_S, Path, Unknown, observe};
 use paceline_lab::run::Runner;
 use paceline_netsim::ControllerFailure;
 use paceline_scenario::{Changes, Origin};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The seed of the runs.
 const SEED: u64 = 1;
 
 /// A controller on the observed path.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub(super) struct WhatIf {
     /// The flow whose path it is.
     pub flow: String,

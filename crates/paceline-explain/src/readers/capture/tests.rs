@@ -125,3 +125,26 @@ fn other_protocols_that_look_like_rtp_are_no_streams() {
     packets.extend((0..200u16).map(|n| rtp(10_000 + 50 * u32::from(n), (1, 2), 7, n)));
     assert_eq!(call(RAW, &packets).flows.len(), 1);
 }
+
+/// A stream of 100 packets whose IP headers have these ECN fields, by sequence number.
+fn with_ecn(is_v6: bool, ecn: impl Fn(u16) -> u8) -> Flow {
+    let packets = (0..100u16).map(|index| {
+        let mut packet = ip_packet(is_v6, UDP, (1, 2), &udp((5000, 6000), &test_capture::rtp(7, index, &[0; 200])));
+        packet[1] |= if is_v6 { ecn(index) << 4 } else { ecn(index) };
+        (50 * u32::from(index), packet)
+    });
+    read_bytes(&test_capture::file(RAW, packets)).unwrap().flows.remove(0)
+}
+
+#[test]
+fn ecn_fields_of_ip_headers_count() {
+    for is_v6 in [false, true] {
+        // Streams of which nothing says whether they were sent count as sent.
+        let flow = with_ecn(is_v6, |index| if index < 50 { 1 } else { 0 });
+        let sent = flow.get(Quantity::EctSent).map(|series| series.sum(Time::ZERO, Time::MAX));
+        assert_eq!(sent, Some(50.0), "IPv6: {is_v6}");
+        assert!(flow.get(Quantity::CeArrived).is_none());
+        let none = with_ecn(is_v6, |_| 0);
+        assert!(none.get(Quantity::EctSent).is_none());
+    }
+}

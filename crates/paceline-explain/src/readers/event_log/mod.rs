@@ -14,7 +14,7 @@ use crate::readers::capture::Learner;
 use crate::transport::{Ends, Transport};
 use delta::{BadDelta, blobs};
 use fields::Fields;
-use paceline_units::Time;
+use paceline_units::{Ecn, Time};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 use prost::encoding::decode_varint;
 use std::io::Read;
@@ -311,13 +311,13 @@ fn build(mut all: Vec<(i64, Event)>, notes: Vec<String>) -> Call {
     for (us, event) in all {
         let Some(at) = time(us) else { continue };
         match event {
-            Event::Rtp { incoming: false, header, bytes } => sent.rtp_sent(at, &header, bytes),
-            Event::Rtp { incoming: true, header, bytes } => received.rtp_arrived(at, &header, bytes),
+            Event::Rtp { incoming: false, header, bytes } => sent.rtp_sent(at, &header, bytes, Ecn::NotEct),
+            Event::Rtp { incoming: true, header, bytes } => received.rtp_arrived(at, &header, bytes, Ecn::NotEct),
             Event::RawRtp { incoming, header, bytes } => {
                 let Ok((header, _)) = RtpHeader::parse(&header, &ids[usize::from(incoming)]) else { continue };
                 match incoming {
-                    false => sent.rtp_sent(at, &header, bytes),
-                    true => received.rtp_arrived(at, &header, bytes),
+                    false => sent.rtp_sent(at, &header, bytes, Ecn::NotEct),
+                    true => received.rtp_arrived(at, &header, bytes, Ecn::NotEct),
                 }
             }
             Event::Rtcp { incoming: true, raw } => sent.report_arrived(at, &raw),

@@ -37,6 +37,12 @@ const PROPERTIES: &[(u64, &str)] = &[
     (152, "currentRoundTripTime"),
     (153, "availableOutgoingBitrate"),
     (157, "responsesReceived"),
+    (169, "packetsReceivedWithEct1"),
+    (170, "packetsReceivedWithCe"),
+    (171, "packetsReportedAsLost"),
+    (172, "packetsReportedAsLostButRecovered"),
+    (173, "packetsWithBleachedEct1Marking"),
+    (174, "packetsSentWithEct1"),
 ];
 
 /// The numbers that are in use.

@@ -465,3 +465,32 @@ fn cut_texts_are_read_up_to_the_cut() {
         }
     }
 }
+
+/// 100 packets a second leave with ECT(1); the receiver reports these shares of them as marked and as cleared.
+fn ecn_dump(is_abbreviated: bool, marked: u64, cleared: u64) -> Call {
+    let name = |number: &'static str, name: &'static str| if is_abbreviated { number } else { name };
+    let mut text = "RTCStatsDump\n{\"fileFormat\":3}\n[39,\"PC_0\",{},1790000000000]\n".to_owned();
+    for second in 1..=20u64 {
+        let out = json!({"type": 2, "11": "video", "80": 100_000 * second, "79": 100 * second, name("174", "packetsSentWithEct1"): 100 * second});
+        let remote = json!({"type": 3, "15": 0, "75": 0.05, "78": second,
+            name("169", "packetsReceivedWithEct1"): (100 - marked - cleared) * second,
+            name("170", "packetsReceivedWithCe"): marked * second,
+            name("173", "packetsWithBleachedEct1Marking"): cleared * second});
+        let at = 1_790_000_000_000 + 1000 * second;
+        text += &format!("{}\n", json!(["g", "PC_0", {"0": out, "1": remote, "t": at}, 1000]));
+    }
+    read(text).unwrap()
+}
+
+#[test]
+fn counts_of_ecn_are_read_by_number_and_by_name() {
+    use crate::ecn::{EcnFinding, of_flow};
+    let found = |call: &Call| of_flow(&call.flows[0]).map(|ecn| (ecn.finding, ecn.marked, ecn.cleared));
+    let marked = ecn_dump(true, 10, 0);
+    assert_eq!(found(&marked), Some((EcnFinding::Marked, Some(190.0), Some(0.0))));
+    assert_eq!(marked, ecn_dump(false, 10, 0));
+    assert_eq!(found(&ecn_dump(true, 0, 100)), Some((EcnFinding::Bleached, Some(0.0), Some(1900.0))));
+    assert_eq!(found(&ecn_dump(true, 0, 0)), Some((EcnFinding::Unmarked, Some(0.0), Some(0.0))));
+    let without: String = (0..20).map(|second| format!("{}\n", report(second))).collect();
+    assert_eq!(found(&read(without).unwrap()), None);
+}
