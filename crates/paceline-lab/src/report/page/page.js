@@ -124,11 +124,12 @@
       this.colours = subjects.map(({ kind }, index) => (grouped ? kinds.indexOf(kind) : index));
       const rows = grouped ? [kinds, seeds] : [subjects.map(({ label }) => label)];
       const keys = (subject) => (grouped ? [kinds.indexOf(subject.kind), seeds.indexOf(subject.seed)] : [subjects.indexOf(subject)]);
+      const rest = rows.map(() => []);
       const boxes = rows.map((row, of) => row.map((name, index) => {
         const box = make("input", { type: "checkbox" });
         box.checked = of === 0 ? index < LEGEND : index === 0;
         box.addEventListener("change", () => show());
-        const label = make("label", index < LEGEND ? {} : { hidden: "", "data-of": of }, box);
+        const label = make("label", {}, box);
         if (of === 0) {
           const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
           swatch.innerHTML = lineSample(DASHES[round(index)], 2);
@@ -137,14 +138,8 @@
         }
         label.append(of === 0 ? name : `seed ${name}`);
         group.append(label);
-        if (index === row.length - 1 && index >= LEGEND) {
-          const more = make("button", { type: "button" }, `${row.length - LEGEND} more`);
-          more.addEventListener("click", () => {
-            more.remove();
-            group.querySelectorAll(`[data-of="${of}"]`).forEach((rest) => rest.removeAttribute("hidden"));
-          });
-          group.append(more);
-        }
+        if (index >= LEGEND) rest[of].push(label);
+        if (index === row.length - 1) group.append(more(rest[of]));
         if (grouped && of === 0 && index === row.length - 1) group.append(make("i", { class: "break" }));
         return box;
       }));
@@ -227,8 +222,10 @@
         if (!labels.has(series.label)) labels.set(series.label, []);
         labels.get(series.label).push(series);
       }
+      const rest = [];
       for (const [label, all] of labels) {
         if (all[0].kind === "cdf") break;
+        const shown = key.childElementCount < LEGEND;
         const first = all[0];
         const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
         swatch.innerHTML =
@@ -236,7 +233,7 @@
           : first.kind === "band" ? ""
           : first.role === "limit" ? '<svg width="26" height="10"><rect class="limit" width="26" height="10"/></svg>'
           : lineSample(first.dash, 1.5);
-        const button = make("button", { type: "button", "aria-pressed": "true" }, swatch, label);
+        const button = make("button", { type: "button", "aria-pressed": String(shown) }, swatch, label);
         if (first.kind === "band") {
           first.states.forEach((state, index) => {
             const box = make("i", { class: "state" });
@@ -251,7 +248,10 @@
           this.refresh();
         });
         key.append(button);
+        if (!shown) rest.push(button);
+        all.forEach((series) => (series.hidden = !shown));
       }
+      key.append(more(rest));
       this.button = make("button", { type: "button", class: "whole", "aria-pressed": "false", hidden: "" }, "all values");
       this.button.title = "Include outliers in the range";
       this.button.addEventListener("click", () => {
@@ -632,6 +632,18 @@
       const begin = Math.min(Math.max(show[0], from), to - wanted);
       this.u.setScale("x", { min: begin, max: begin + wanted });
     }
+  }
+
+  // Hides entries of a legend, and returns a button that shows them; nothing if there are none.
+  function more(entries) {
+    if (!entries.length) return "";
+    entries.forEach((entry) => (entry.hidden = true));
+    const button = make("button", { type: "button", class: "more" }, `${entries.length} more`);
+    button.addEventListener("click", () => {
+      entries.forEach((entry) => (entry.hidden = false));
+      button.remove();
+    });
+    return button;
   }
 
   // Returns the opacity of a state: the first is faint, the last is full.

@@ -53,15 +53,19 @@ impl<'a> Means<'a> {
     /// Adds a run with its panels over time. `flow` names the flow of a series.
     pub(super) fn add(&mut self, run: &'a Run, panels: &[Vec<Panel>], flow: impl Fn(&Series) -> Option<String>) {
         let bins = (run.duration_s() / BIN_S).ceil() as usize;
-        let series =
-            |id: &str| panels.iter().flatten().filter(move |panel| panel.id == id).flat_map(|panel| &panel.series);
+        let panel = |id: &str| panels.iter().flatten().find(|panel| panel.id == id);
+        let series = |id: &str| panel(id).map_or(&[][..], |panel| &panel.series).iter();
         let rates = |panel: &str| {
             let received = series(panel).filter(|series| series.id == "received");
             received.filter_map(|series| Some((flow(series)?, held(series, bins)))).collect()
         };
         let waited = || series("queue").filter_map(|series| Some((series.id.strip_prefix("waited:")?, series)));
         let mut hops: Vec<&str> = Vec::new();
-        waited().filter(|(hop, _)| !hops.contains(hop)).for_each(|(hop, _)| hops.push(hop));
+        for (hop, _) in waited() {
+            if !hops.contains(&hop) {
+                hops.push(hop);
+            }
+        }
         let queue = |hop: &str| bin_means(waited().filter(|(of, _)| *of == hop).map(|(_, series)| series), bins);
         let delays = |series: &Series| {
             let (flow, stream) = (flow(series)?, series.id.strip_prefix("delay:")?);
@@ -150,7 +154,7 @@ impl<'g, 'a> Source<'g, 'a> {
 
     /// Returns a line per group: the mean of the values of its runs in each bin, with the interval.
     fn means(&self, of: impl Fn(&RunBins<'a>) -> Bins) -> Vec<Series> {
-        let line = |(index, group): (usize, &Group<'_, '_>)| {
+        let line = |(index, group): (usize, &Group<'_, 'a>)| {
             let runs: Vec<Bins> = group.runs.iter().map(|run| of(run)).collect();
             let mut line = Series::new("mean", "mean", index, Role::Main, SeriesKind::Line);
             for bin in 0..runs.iter().map(Vec::len).max().unwrap_or(0) {

@@ -36,7 +36,8 @@ fn open(browser: &mut Browser, dir: &Path) -> PathBuf {
 
     // Every plot has coloured pixels and draws every series with points.
     browser.evaluate(
-        "document.querySelectorAll('.subjects input:not(:checked)').forEach((box) => box.click()), \
+        "document.querySelectorAll('.more, .subjects input:not(:checked), .key [aria-pressed=false]:not(.whole)')\
+           .forEach((box) => box.click()), \
          new Promise((done) => setTimeout(done, 100))",
     );
     let empty = browser.evaluate(
