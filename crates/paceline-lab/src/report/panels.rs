@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(all[2], thinned[2], "means");
         assert_eq!(thinned[2].subjects[0].label, "all runs (n = 3)");
         let rate = thinned[2].panel("rate:call").unwrap().series.last().unwrap();
-        assert!(rate.len() == 10 && rate.ci95.iter().any(|half| *half > 0.0), "{rate:?}");
+        assert!((8..=10).contains(&rate.len()) && rate.ci95.iter().any(|half| *half > 0.0), "{rate:?}");
         let least = |id: &str| thinned.iter().find_map(|figure| figure.panel(id)).unwrap().y.least;
         assert_eq!(["rate:call", "queue:forward", "gradient"].map(least), [Some(0.0), Some(0.0), None]);
     }
