@@ -218,12 +218,12 @@ fn compare_returns_a_result_for_each_controller() {
 fn run_prints_the_score_as_compare_does() {
     let scenario = ["mmsys16/table1", "--set", "duration=20s", "--repeats", "2"];
     let text = |arguments: &[&str]| one_line(stdout(&paceline(arguments), 0));
-    let run = text(&[&["run"][..], &scenario, &["--controller", "fixed"]].concat());
+    let run = text(&[&["run"][..], &scenario, &["--controller", "nada"]].concat());
     // A mean with its interval, `of 100:`, and three parts.
     let score = run.split(" score ").nth(1).expect("a score").split(' ').take(15).collect::<Vec<_>>().join(" ");
-    let compared = text(&[&["compare"][..], &scenario, &["--controllers", "fixed"]].concat());
+    let compared = text(&[&["compare"][..], &scenario, &["--controllers", "nada"]].concat());
     assert!(score.contains(" ± ") && score.contains(" of 100: "), "{score}");
-    assert!(compared.contains(&format!("`fixed` is poor, with {score}.")), "{score:?} in {compared}");
+    assert!(compared.contains(&format!("{score}.")), "{score:?} in {compared}");
 
     let folder = folder("cli-no-score", &[]);
     let head = SCENARIO.split("[[flow]]").next().unwrap();
